@@ -451,8 +451,8 @@ fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
     {
         let git_dir = entry.path();
         if let Ok(link) = pronto_io::untrusted::content(git_dir.join("gitdir")) {
-            let link = path::borrow(link.trim_end());
-            look(&git_dir, link.parent().unwrap_or(link));
+            let link = path::normalize(&git_dir.join(path::borrow(link.trim_end())));
+            look(&git_dir, link.parent().unwrap_or(&link));
         }
     }
     Ok(found)

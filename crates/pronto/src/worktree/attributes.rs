@@ -157,14 +157,17 @@ impl AttributeCheck<'_> {
         let all = self.selection == Selection::All;
         let computed = |name: &str, state: State| match (&state, name) {
             (State::Unspecified, OBJECT_MODE) => self.object_mode(path),
-            _ => state,
+            _ => Ok(state),
         };
         let names = self.names.iter().map(String::as_str);
-        Ok(names
-            .zip(states)
-            .map(|(name, state)| (name, computed(name, state)))
-            .filter(|(_, state)| !all || *state != State::Unspecified)
-            .collect())
+        let mut shown = Vec::with_capacity(states.len());
+        for (name, state) in names.zip(states) {
+            let state = computed(name, state)?;
+            if !all || state != State::Unspecified {
+                shown.push((name, state));
+            }
+        }
+        Ok(shown)
     }
 
     /// Returns the lines of attributes files that were ignored since the last call, each once and with
@@ -176,25 +179,28 @@ impl AttributeCheck<'_> {
     }
 
     /// The mode that `path` has, or would get, in the index: the value of `builtin_objectmode`.
-    fn object_mode(&self, path: &BStr) -> State {
+    fn object_mode(&self, path: &BStr) -> Result<State> {
         let path = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
         let found = match (self.place, self.repository.work_tree()) {
             (Place::Index, _) => {
                 let at = self.index.find(path, 0).ok();
                 at.map(|at| self.index.entry(at).mode)
             }
-            (Place::Worktree, Some(top)) => self.mode_of_file(top, path),
+            (Place::Worktree, Some(top)) => Some(self.mode_of_file(top, path)?),
             _ => None,
         };
-        found.map_or(State::Unspecified, |mode| {
+        Ok(found.map_or(State::Unspecified, |mode| {
             State::Value(Arc::new(format!("{mode:06o}").into()))
-        })
+        }))
     }
 
-    fn mode_of_file(&self, top: &Path, path: &BStr) -> Option<u32> {
+    fn mode_of_file(&self, top: &Path, path: &BStr) -> Result<u32> {
         let file = top.join(crate::path::borrow(path));
-        let metadata = file.symlink_metadata().ok()?;
-        Some(if metadata.is_symlink() {
+        let metadata = file.symlink_metadata().map_err(|error| {
+            let message = format!("unable to stat '{path}'");
+            crate::Error::new(ErrorKind::Io, message).because(pronto_io::error::OsReason(error))
+        })?;
+        Ok(if metadata.is_symlink() {
             mode::SYMLINK
         } else if metadata.is_dir() {
             let commit = self.repository.submodule_commit(path);

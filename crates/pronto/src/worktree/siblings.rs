@@ -33,7 +33,7 @@ pub(crate) fn siblings(common: &Path, own: &Path) -> Vec<checkout::Place> {
         ) else {
             continue;
         };
-        let file = path::borrow(place.trim_ascii_end());
+        let file = path::normalize(&own_dir.join(path::borrow(place.trim_ascii_end())));
         if let (Some(top), true) = (file.parent(), own_dir != own) {
             add(top.to_owned(), own_dir.join("index"));
         }

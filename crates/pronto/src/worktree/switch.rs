@@ -260,8 +260,8 @@ impl Repository {
         }
         let from: BString = match (old.branch(), old.id()) {
             (Some(branch), _) => branch.to_owned(),
-            (None, Some(id)) => id.to_string().into(),
-            (None, None) => "(invalid)".into(),
+            (None, Some(id)) if !id.is_null() => id.to_string().into(),
+            (None, _) => "(invalid)".into(),
         };
         format!("checkout: moving from {from} to {to}").into()
     }

@@ -40,7 +40,7 @@ use crate::siblings::DIRECTORY;
 pub struct WorkTree {
     /// The name of its directory below `worktrees`; `None` for the main one.
     pub id: Option<BString>,
-    /// Its recorded top; for a bare repository its directory.
+    /// Its top as recorded if that is an absolute path; for a bare repository its directory.
     pub path: BString,
     /// Whether the repository is bare, without files.
     pub is_bare: bool,
@@ -103,9 +103,9 @@ impl Repository {
             if recorded.is_empty() {
                 continue;
             }
-            let recorded = recorded.trim_ascii_end();
+            let place = self.recorded_place(id.as_bstr(), recorded.trim_ascii_end());
             found.push(WorkTree {
-                path: recorded.strip_suffix(b"/.git").unwrap_or(recorded).into(),
+                path: place.strip_suffix(b"/.git").unwrap_or(&place).into(),
                 is_bare: false,
                 head: self.head_of([b"worktrees/", id.as_slice(), b"/HEAD"].concat().as_bstr()),
                 id: Some(id),
@@ -127,6 +127,17 @@ impl Repository {
     /// Returns the directory for the worktree `id`'s own files.
     fn own_dir(&self, id: &BStr) -> PathBuf {
         self.common_dir().join(DIRECTORY).join(path::borrow(id))
+    }
+
+    /// The absolute path that is `recorded` for the worktree `id`.
+    fn recorded_place(&self, id: &BStr, recorded: &[u8]) -> BString {
+        if recorded.starts_with(b"/") {
+            return recorded.into();
+        }
+        let common = canonical(self.common_dir()).unwrap_or_else(|_| self.common_dir().to_owned());
+        let own = common.join(DIRECTORY).join(path::borrow(id));
+        let place = path::normalize(&own.join(path::borrow(recorded)));
+        path::as_bytes(&place).to_owned()
     }
 
     /// Returns [`own_dir`](Self::own_dir) in the form of messages.

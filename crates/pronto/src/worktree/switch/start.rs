@@ -65,7 +65,12 @@ impl Repository {
             true => self.find_reference(&local).ok().flatten(),
             false => found,
         };
-        let name = if branch.is_some() { local } else { name };
+        let name = match branch {
+            Some(_) => local,
+            // A remote-tracking branch that `@{upstream}` stands for is not named in its place.
+            None if name.starts_with(b"refs/remotes/") => spec.to_owned(),
+            None => name,
+        };
         let reference = found.map(|found| found.name);
         let commit = self.peel_to(id, Kind::Commit).ok().flatten();
         let tree = self

@@ -121,9 +121,11 @@ impl Repository {
         )
         .ok()?;
         let back = back.trim_ascii_end();
-        Some(path::from_bytes(
-            back.strip_suffix(b"/.git").unwrap_or(back),
-        ))
+        let top = path::borrow(back.strip_suffix(b"/.git").unwrap_or(back));
+        Some(match top.is_absolute() {
+            true => top.to_owned(),
+            false => path::normalize(&git_dir.join(top)),
+        })
     }
 }
 
