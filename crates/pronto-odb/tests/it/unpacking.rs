@@ -68,8 +68,20 @@ fn bases_of_a_thin_pack_stay_where_they_are() {
     let copy = Repository::new(Kind::Sha1);
     let whole = whole_pack(&repository);
     git_with_input(copy.directory.path(), &["index-pack", "--stdin"], &whole);
-    // The same files grow on.
-    repository.commit_history(4, 13);
+    let paths = repository.git(&["ls-tree", "-r", "--name-only", "main"]);
+    let path = String::from_utf8(paths).expect("ASCII");
+    let path = path.lines().next().expect("there is a file");
+    let mut content = repository.git(&["cat-file", "blob", &format!("main:{path}")]);
+    content.extend_from_slice(b"one line more\n");
+    let mut stream = format!(
+        "commit refs/heads/main\ncommitter C <c@example.com> 1800000000 +0000\ndata 4\nmore\n\
+        from refs/heads/main^0\nM 100644 inline {path}\ndata {}\n",
+        content.len()
+    )
+    .into_bytes();
+    stream.extend_from_slice(&content);
+    let place = repository.directory.path();
+    git_with_input(place, &["fast-import", "--quiet"], &stream);
     let mut wanted = b"main\n^".to_vec();
     wanted.extend_from_slice(&before);
     let thin = git_with_input(

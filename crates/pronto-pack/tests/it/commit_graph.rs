@@ -391,7 +391,7 @@ fn chains_that_do_not_fit_end_early() {
     let repository = repository(Kind::Sha1, 60);
     let all = repository.git(&["rev-list", "--all", "--topo-order", "--reverse"], b"");
     let all: Vec<&[u8]> = all.split_inclusive(|byte| *byte == b'\n').collect();
-    for part in all.chunks(20) {
+    for part in all.chunks(all.len().div_ceil(3)) {
         let write = [
             "commit-graph",
             "write",
