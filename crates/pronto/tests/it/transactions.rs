@@ -199,7 +199,7 @@ fn removed_references_are_gone_for_good() {
     change.delete("refs/heads/a/c", Expected::Anything);
     assert_eq!(
         *change.commit().expect_err("both at once").kind(),
-        ErrorKind::Reference
+        ErrorKind::NameConflict
     );
 }
 
