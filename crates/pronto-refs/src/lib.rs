@@ -10,9 +10,9 @@
 //! ```
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-pub mod files;
 pub mod name;
 mod ref_name;
 pub mod reftable;
+pub mod store;
 
 pub use ref_name::{BadName, RefName, RefNameRef};

@@ -22,7 +22,7 @@ use pronto_hash::Kind;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use pronto_config::{discover, git_dir};
-use pronto_refs::files::{References, tables};
+use pronto_refs::store::{References, tables};
 
 pub use pronto_config::format::{Format, RefStorage, hash_name, hash_named};
 

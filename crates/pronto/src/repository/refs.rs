@@ -11,7 +11,7 @@ use crate::identity::{self, Care, Role};
 use crate::objects::from_odb;
 use crate::{Repository, Result, hooks};
 
-pub use pronto_refs::files::*;
+pub use pronto_refs::store::*;
 pub use pronto_refs::{BadName, RefName, RefNameRef, name};
 
 const HOOK: &str = "reference-transaction";

@@ -88,6 +88,28 @@ impl Rewriting<'_> {
         Ok(())
     }
 
+    /// Returns whether `line` stays, and counts it in `log`; `old` is what its old id is, or becomes.
+    pub(super) fn keeps(
+        &self,
+        line: &LogLine<'_>,
+        old: ObjectId,
+        judge: &mut dyn Judge,
+        log: &mut ExpiredLog,
+    ) -> Result<bool> {
+        let is_kept = !judge.expires(line, old)?;
+        if self.how.verbose {
+            log.verdicts.push(Verdict {
+                is_kept,
+                message: line.message.to_owned(),
+            });
+        }
+        match is_kept {
+            true => log.kept += 1,
+            false => log.pruned += 1,
+        }
+        Ok(is_kept)
+    }
+
     fn judge_lines(
         &self,
         content: &[u8],
@@ -103,18 +125,9 @@ impl Rewriting<'_> {
                 true => remains.last,
                 false => line.old,
             };
-            let goes = judge.expires(&line, old)?;
-            if self.how.verbose {
-                log.verdicts.push(Verdict {
-                    is_kept: !goes,
-                    message: line.message.to_owned(),
-                });
-            }
-            if goes {
-                log.pruned += 1;
+            if !self.keeps(&line, old, judge, log)? {
                 continue;
             }
-            log.kept += 1;
             if !self.how.dry_run {
                 remains.last = line.new;
                 push_line(&mut remains.text, &line, old);

@@ -5,7 +5,7 @@ use pronto_hash::ObjectId;
 use pronto_refs::reftable::{Additions, LogRecord, RefRecord, RefValue, Transaction};
 
 use super::NewLine;
-use super::expire::{ExpiredLog, Verdict};
+use super::expire::ExpiredLog;
 use super::rewrite::{Judge, Rewriting};
 use crate::refs::tables::{LogChange, StoredEntry, Tables, entries_of, from_tables};
 use crate::refs::{LogLine, RefNameRef};
@@ -156,19 +156,10 @@ impl Rewriting<'_> {
                 true => last,
                 false => entry.old,
             };
-            let goes = judge.expires(&line, old)?;
-            if self.how.verbose {
-                log.verdicts.push(Verdict {
-                    is_kept: !goes,
-                    message: line.message.to_owned(),
-                });
-            }
-            if goes {
-                log.pruned += 1;
+            if !self.keeps(&line, old, judge, log)? {
                 changes.gone.push(entry.update_index);
                 continue;
             }
-            log.kept += 1;
             last = entry.new;
             if old != entry.old {
                 let mut entry = entry.clone();

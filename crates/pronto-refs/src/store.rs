@@ -1,4 +1,4 @@
-//! Refs: loose and packed, and their reflogs.
+//! Refs of a repository, loose and packed or in reftables, and their reflogs.
 
 mod host;
 mod iterate;

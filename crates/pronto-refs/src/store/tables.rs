@@ -35,7 +35,7 @@ pub const HEADS_STUB: &[u8] = b"this repository uses the reftable format\n";
 /// The pause between two attempts to compact a stack that other processes use.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The stacks of a repository, opened on first use.
+/// The stacks of a repository, opened on first use. `Send + Sync`.
 #[derive(Debug)]
 pub struct Tables {
     git_dir: PathBuf,
@@ -86,7 +86,8 @@ impl Tables {
         self.git_dir != self.common_dir
     }
 
-    /// Returns the stack below `directory`: the common directory, or that of a worktree.
+    /// Returns the stack below `directory`: the common directory, or that of a worktree. A stack of this
+    /// worktree is opened once; one of another worktree is opened by each call.
     ///
     /// # Errors
     /// The list or a table cannot be read or is malformed.
@@ -266,7 +267,8 @@ pub fn prepare(own_dir: &Path) -> Result<()> {
 }
 
 /// The branch that `HEAD` of the repository or worktree at `git_dir` points to. Its configuration
-/// has not been read, so both hash functions are tried.
+/// has not been read, so both hash functions are tried. Returns `None` if `HEAD` is detached or the
+/// tables cannot be read. Costs opening the stack.
 pub fn branch_of(git_dir: &Path) -> Option<BString> {
     [Kind::Sha1, Kind::Sha256].into_iter().find_map(|kind| {
         let directory = git_dir.join(DIRECTORY);

@@ -38,28 +38,28 @@ impl<'r> Stacks<'r> {
         head: Option<&BStr>,
     ) -> Result<Self> {
         let mut stacks = Stacks::default();
-        let mut needs = (false, false);
+        let (mut needs_shared, mut needs_own) = (false, false);
         for edit in edits {
             let Ok(name) = RefNameRef::existing(edit.name.as_bstr()) else {
                 continue;
             };
             match side_of(refs, tables, name) {
                 Some(Side::Own) => {
-                    needs.1 = true;
+                    needs_own = true;
                     // It may be symbolic.
-                    needs.0 |= edit.follow;
+                    needs_shared |= edit.follow;
                 }
                 Some(Side::Shared) => {
-                    needs.0 = true;
-                    needs.1 |= tables.is_linked() && head == Some(edit.name.as_bstr());
+                    needs_shared = true;
+                    needs_own |= tables.is_linked() && head == Some(edit.name.as_bstr());
                 }
                 None => {}
             }
         }
-        if needs.0 {
+        if needs_shared {
             stacks.lock(tables, Side::Shared)?;
         }
-        if needs.1 {
+        if needs_own {
             stacks.lock(tables, Side::Own)?;
         }
         Ok(stacks)
@@ -258,13 +258,11 @@ fn add_log<'s>(
         Some(who) => who,
         None => who.insert(repository.log_signature()?),
     };
-    {
-        let message = (step.message.as_ref()).map_or(b"".as_bstr(), |text| text.as_bstr());
-        changes.logs.push(LogChange::Added {
-            name: rest,
-            entry: StoredEntry::new(changes.update_index, &ids, who, message),
-        });
-    }
+    let message = (step.message.as_ref()).map_or(b"".as_bstr(), |text| text.as_bstr());
+    changes.logs.push(LogChange::Added {
+        name: rest,
+        entry: StoredEntry::new(changes.update_index, &ids, who, message),
+    });
     Ok(())
 }
 
