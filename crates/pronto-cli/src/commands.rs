@@ -32,6 +32,7 @@ mod netsync;
 mod pack_objects;
 mod pack_refs;
 mod pathspecs;
+mod peers;
 mod prune;
 mod prune_packed;
 mod pull;

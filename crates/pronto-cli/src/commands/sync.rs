@@ -1,6 +1,6 @@
 //! `sync`: synchronise with a peer in both directions.
 
-pub(super) mod tell;
+mod tell;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use pronto_peer::{
     PeerRepository, Pipes, Watch, dial, drive,
 };
 
-use super::serve::{BUDGET_BYTES, PATIENCE, default_globs, failure};
+use super::peers::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
 
 /// When to use this command.

@@ -330,7 +330,7 @@ fn what_has_come_before_a_cut_does_not_come_again() {
     let cut = pair.over_ssh(&[]);
     assert_eq!(cut.status.code(), Some(128));
     assert!(
-        stderr(&cut).contains("what has come is kept"),
+        stderr(&cut).contains("the received objects are kept"),
         "{}",
         stderr(&cut)
     );

@@ -9,9 +9,9 @@ use bstr::ByteSlice as _;
 use pronto_peer::server::{self, Ended, Event, Limits};
 use pronto_peer::{DEFAULT_PORT, KeyPair};
 
-use super::super::sync::tell::quoted;
-use super::{Args, default_globs};
+use super::Args;
 use crate::commands::netsync::paths;
+use crate::commands::peers::{default_globs, quoted};
 use crate::{CliError, Context, ExitCode};
 
 pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCode, CliError> {
