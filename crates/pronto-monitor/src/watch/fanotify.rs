@@ -25,7 +25,7 @@ use std::path::PathBuf;
 const CHUNK_BYTES: usize = 64 * 1024;
 /// The number of cached directories at which the cache is cleared.
 const MOST_KNOWN: usize = 65_536;
-/// How often reading a path is tried while directories above the top are renamed.
+/// The number of attempts to read a path while directories above the top are renamed.
 const TRIES: usize = 8;
 
 /// A mount through which directories are opened.
