@@ -237,6 +237,21 @@ impl Outline {
         })
     }
 
+    /// Where the file is, if it is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// What distinguishes this file from others at the same path, and its content from another:
+    /// its identity, and the digest at its end. `None` if there is no file.
+    pub(crate) fn identity_bytes(&self) -> Option<Vec<u8>> {
+        let numbers = self.identity?.numbers();
+        let end = self.file.len().checked_sub(self.hash_len())?;
+        let mut bytes = numbers.map(u64::to_be_bytes).concat();
+        bytes.extend_from_slice(&self.file[end..]);
+        Some(bytes)
+    }
+
     /// The index as the file of [`lengths`] names it, with its path, if that may help.
     fn subject(&self) -> Option<(&Path, Subject<'_>)> {
         let (path, identity) = (self.path.as_deref()?, self.identity?);

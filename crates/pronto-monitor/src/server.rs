@@ -88,7 +88,8 @@ impl Server {
     /// `AddrInUse` if another monitor listens. Other errors if the system provides no watches or no
     /// list of mounts, or if the socket cannot be created.
     pub fn new(
-        (root, git_dir): (&Path, &Path),
+        root: &Path,
+        git_dir: &Path,
         address: &Address,
         settings: Settings,
     ) -> io::Result<Server> {

@@ -7,6 +7,7 @@ mod enumerate;
 mod links;
 mod lookup;
 mod loosen;
+mod numbered;
 pub mod packing;
 mod salvage;
 mod unpack;
@@ -28,6 +29,7 @@ pub use bitmapped::Bitmapped;
 pub use details::{Content, ObjectReader, Packed};
 pub use enumerate::{Ids, Matches};
 pub use links::LinkedPack;
+pub use numbered::{Numbered, ObjectSet};
 pub use salvage::Salvaged;
 
 use crate::error::{Error, ErrorKind, from_pack};

@@ -10,6 +10,7 @@
 
 mod segment;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use pronto_netsync::message::{MAX_HELD, Resume, SegmentKind};
 use pronto_odb::{Quarantine, Store};
 use rustix::fs::{FlockOperation, flock};
 
-use super::bases::Bases;
+use super::bases::{Bases, Stores};
 use super::state::State;
 use super::{failed, refused};
 use pronto::objects::from_odb;
@@ -42,6 +43,9 @@ pub(super) const MOST_OBJECT_BYTES: u64 = 16 << 20;
 
 /// The largest blob that a delta may make, or be made of.
 pub(super) const MOST_DELTA_BYTES: u64 = 128 << 20;
+
+/// The delta bases that each store of a transfer keeps in memory, at most.
+const CACHED_BYTES: usize = 8 << 20;
 
 /// How segments are taken.
 #[derive(Clone, Copy, Debug)]
@@ -109,10 +113,11 @@ impl Incoming {
         let quarantine = quarantine.map_err(from_odb).map_err(failed)?;
         remove_temporary(&quarantine.pack_directory());
         let state = State::read(&directory.join("state")).unwrap_or_default();
-        let stores = (
-            quarantine.store().clone(),
-            only(&quarantine).map_err(failed)?,
-        );
+        let stores = Stores {
+            all: quarantine.store().clone(),
+            arrived: only(&quarantine).map_err(failed)?,
+        };
+        stores.all.lower_base_cache(CACHED_BYTES);
         let edges = state.edges.clone();
         let bases = Bases::new(Arc::clone(repository), stores, known.to_vec(), edges);
         Ok(Incoming {
@@ -146,7 +151,7 @@ impl Incoming {
         self.quarantine.store()
     }
 
-    /// A store of nothing but what has come.
+    /// Opens the received objects alone.
     pub(super) fn only(&self) -> Result<Store> {
         only(&self.quarantine)
     }
@@ -218,15 +223,10 @@ impl Incoming {
             .refresh()
             .map_err(from_odb)
             .map_err(failed)?;
-        let parents = |id: &ObjectId| links.iter().any(|(_, parents)| parents.contains(id));
-        self.state.heads.retain(|id| !parents(id));
-        let parents: std::collections::HashSet<&ObjectId> =
-            links.iter().flat_map(|(_, parents)| parents).collect();
-        let heads = links
-            .iter()
-            .map(|(id, _)| *id)
-            .filter(|id| !parents.contains(id));
-        self.state.heads.extend(heads);
+        let parents: HashSet<&ObjectId> = links.iter().flat_map(|link| &link.parents).collect();
+        let heads = &mut self.state.heads;
+        heads.extend(links.iter().map(|link| link.commit));
+        heads.retain(|id| !parents.contains(id));
         let surplus = self.state.heads.len().saturating_sub(MAX_HELD);
         self.state.heads.drain(..surplus);
         self.bases.arrive(&links).map_err(failed)?;
@@ -271,10 +271,12 @@ fn quota() -> Refusal {
     Refusal::new(pronto_netsync::ErrorKind::Quota, message)
 }
 
-/// A store of nothing but what has come.
+/// Opens the received objects alone.
 fn only(quarantine: &Quarantine) -> Result<Store> {
     let mut options = quarantine.store().options().clone();
     options.alternates = Vec::new();
+    let cached = &mut options.delta_base_cache_bytes;
+    *cached = CACHED_BYTES.min(*cached);
     Store::open(quarantine.path(), options).map_err(from_odb)
 }
 

@@ -8,7 +8,7 @@ use pronto_io::error::IoContext as _;
 use pronto_netsync::message::{PublishedRef, Stored};
 use pronto_netsync::repository::Offer;
 
-use super::connect::{Fault, Judge};
+use super::connect::{Fault, Judge, Known};
 use super::{PeerRepository, failed, misled, names, refused};
 use pronto::objects::from_odb;
 use pronto::refs::{Change, Edit, Expected, Target};
@@ -65,8 +65,12 @@ pub(super) fn land(
     if let Some(incoming) = peer.incoming.take() {
         let only = incoming.only().map_err(failed)?;
         let store = incoming.store().clone();
-        let known = (&peer.known[..], &peer.known_tags);
-        let mut judge = Judge::new(&peer.repository, &store, only, known);
+        let known = Known {
+            commits: &peer.known,
+            tags: &peer.known_tags,
+        };
+        let judge = Judge::new(&peer.repository, &store, only, known);
+        let mut judge = judge.map_err(failed)?;
         let refusal = match judge.judge(&new).map_err(failed)? {
             Ok(()) => None,
             Err(Fault::Missing(missing)) => Some(refused(format!(

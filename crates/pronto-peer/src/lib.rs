@@ -51,12 +51,12 @@ use pronto::{Result, refs, refs::Target};
 pub use address::{DEFAULT_PORT, NetsyncAddress};
 pub use dial::{Dial, Peer, TLS_PROTOCOL, check_protocol, dial, host_of};
 pub use identity::forget_peer;
-pub use keys::{KeyPair, PublicKey, key_paths};
-pub use known::{KnownPeer, KnownPeers, parse_roles};
+pub use keys::{KeyPair, KeyPaths, PublicKey};
+pub use known::{KnownPeer, KnownPeers, Roles};
 pub use land::{Moved, Relation};
 pub use meet::{Met, meet};
 pub use names::{is_peer_name, peer_name_of};
-pub use stream::{Link, Pipes, Watch, drive};
+pub use stream::{Ends, Link, Pipes, Watch, drive};
 pub use tls::TlsLink;
 
 /// How a peer is treated.
@@ -445,9 +445,8 @@ impl Repository for PeerRepository {
     }
 
     fn plan(&mut self, request: Request) -> Result<Plan, Error> {
-        let store = self.store().map_err(failed)?;
         let threads = self.options.threads;
-        let planned = outgoing::Outgoing::plan(&self.repository, (store, threads), &request);
+        let planned = outgoing::Outgoing::plan(&self.repository, threads, &request);
         let (outgoing, plan) = planned.map_err(failed)?;
         self.outgoing = Some(outgoing);
         Ok(plan)

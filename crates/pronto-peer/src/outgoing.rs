@@ -90,12 +90,14 @@ impl Marked {
 }
 
 impl Outgoing {
-    /// What has to be sent for `request`. In a dry run, how much it is, too.
+    /// Determines what has to be sent for `request`, with `threads` threads to make packs; 0 for as
+    /// many as there are cores. In a dry run the plan counts objects, too.
     pub(super) fn plan(
         repository: &Repository,
-        (store, threads): (Store, usize),
+        threads: usize,
         request: &Request,
     ) -> Result<(Outgoing, Plan)> {
+        let store = repository.objects()?.clone();
         let mut tips = Vec::new();
         for tip in &request.tips {
             tips.push(repository.peel_tag(*tip)?.unwrap_or(*tip));

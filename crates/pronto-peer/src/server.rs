@@ -168,16 +168,26 @@ pub struct Ended {
 /// A receiver of the server's events. Called from many threads.
 pub type Tell = dyn Fn(&Event) + Send + Sync;
 
-/// Serves until `drain` is triggered and all sessions are over, or `stop` is, which ends them.
+/// How a server ends.
+#[derive(Clone, Copy)]
+pub struct Shutdown<'a> {
+    /// Ends listening; the server returns when all sessions are over.
+    pub drain: &'a Interrupt,
+    /// Ends listening and all sessions.
+    pub stop: &'a Interrupt,
+}
+
+/// Serves until `shutdown` ends it.
 ///
 /// # Errors
 /// The key cannot be used, or the server cannot listen.
 pub fn serve(
     listener: &TcpListener,
     options: Options,
-    (drain, stop): (&Interrupt, &Interrupt),
+    shutdown: Shutdown<'_>,
     tell: Box<Tell>,
 ) -> Result<()> {
+    let Shutdown { drain, stop } = shutdown;
     let failed = |error: Error| error.map_kind(|_| pronto::ErrorKind::Transport);
     let acceptor = Acceptor::new(&options.key).map_err(failed)?;
     let unusable = "cannot listen for peers";
@@ -195,8 +205,7 @@ pub fn serve(
             input: Some(listener.as_fd()),
             output: None,
         };
-        let (can_accept, _) = wait(&interest, LOOK).map_err(failed)?;
-        if !can_accept {
+        if !wait(&interest, LOOK).map_err(failed)?.can_read {
             continue;
         }
         match listener.accept() {

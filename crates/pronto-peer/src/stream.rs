@@ -35,6 +35,15 @@ pub struct Watch<'a> {
     pub greeting_patience: Duration,
 }
 
+/// The descriptors of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends<'a> {
+    /// Where it reads.
+    pub input: BorrowedFd<'a>,
+    /// Where it writes.
+    pub output: BorrowedFd<'a>,
+}
+
 /// A stream in both directions that does not wait.
 pub trait Link: Read + Write {
     /// Sees to it that it does not wait from here on.
@@ -43,8 +52,8 @@ pub trait Link: Read + Write {
     /// The system refuses.
     fn prepare(&mut self) -> io::Result<()>;
 
-    /// What is waited for: where it reads, and where it writes.
-    fn ends(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>);
+    /// Returns the descriptors that are polled.
+    fn ends(&self) -> Ends<'_>;
 
     /// Whether something has come already that was not read yet.
     fn has_pending_input(&self) -> bool {
@@ -105,8 +114,11 @@ impl<R: Read + AsFd, W: Write + AsFd> Link for Pipes<'_, R, W> {
         calm(self.output.as_fd())
     }
 
-    fn ends(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
-        (self.input.as_fd(), self.output.as_fd())
+    fn ends(&self) -> Ends<'_> {
+        Ends {
+            input: self.input.as_fd(),
+            output: self.output.as_fd(),
+        }
     }
 }
 
@@ -147,7 +159,7 @@ pub fn drive<R: Repository>(
             _ => {
                 let interest = Interest {
                     input: None,
-                    output: Some((link.ends().1, true)),
+                    output: Some((link.ends().output, true)),
                 };
                 wait(&interest, LOOK)?;
             }
@@ -170,7 +182,7 @@ fn linger(link: &mut impl Link, limit: Instant) -> Result<(), Error> {
             Ok(1..) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let interest = Interest {
-                    input: Some(link.ends().0),
+                    input: Some(link.ends().input),
                     output: None,
                 };
                 wait(&interest, LOOK)?;
@@ -208,7 +220,7 @@ fn run<R: Repository>(
         if since > patience {
             return Err(too_slow(patience));
         }
-        let (input, output) = link.ends();
+        let Ends { input, output } = link.ends();
         let interest = Interest {
             input: session.wants_input().then_some(input),
             output: Some((output, has_output)),
@@ -216,12 +228,12 @@ fn run<R: Repository>(
         let has_input = session.wants_input() && link.has_pending_input();
         let patience = if has_input { Duration::ZERO } else { LOOK };
         let asleep = Instant::now();
-        let (can_read, can_write) = wait(&interest, patience)?;
+        let ready = wait(&interest, patience)?;
         pace.waited(asleep.elapsed());
-        if can_write && has_output {
+        if ready.can_write && has_output {
             pace.moved(write(session, link)?);
         }
-        if can_read || has_input {
+        if ready.can_read || has_input {
             pace.moved(read(session, link)?);
         }
     }
@@ -277,7 +289,14 @@ fn lost(error: io::Error) -> Error {
     Error::new(ErrorKind::Closed, "the connection to the peer is lost").because(error)
 }
 
-/// What is waited for.
+/// The result of waiting.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    pub(super) can_read: bool,
+    pub(super) can_write: bool,
+}
+
+/// The descriptors to wait for.
 pub(super) struct Interest<'a> {
     pub(super) input: Option<BorrowedFd<'a>>,
     /// The sink is polled even if nothing is to be written, so a side that only waits for an answer
@@ -286,7 +305,7 @@ pub(super) struct Interest<'a> {
 }
 
 /// Waits until one of the two is ready, or for `patience`. Ends of streams count as ready.
-pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<(bool, bool), Error> {
+pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<Ready, Error> {
     let mut fds = Vec::with_capacity(2);
     if let Some(input) = &interest.input {
         fds.push(PollFd::new(input, PollFlags::IN));
@@ -313,7 +332,10 @@ pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<(bool,
     if can_write && !can_read && !writes {
         return Err(lost(io::ErrorKind::BrokenPipe.into()));
     }
-    Ok((can_read, can_write))
+    Ok(Ready {
+        can_read,
+        can_write,
+    })
 }
 
 /// From now on, reading and writing do not wait.

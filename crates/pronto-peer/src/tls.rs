@@ -8,7 +8,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ use rustls::{
 };
 
 use super::keys::{KeyPair, PublicKey};
-use super::stream::{Interest, Link, wait};
+use super::stream::{Ends, Interest, Link, wait};
 
 /// What is agreed on in the handshake: the protocol, and its version.
 const PROTOCOL: &[u8] = b"netsync/1";
@@ -147,8 +147,8 @@ impl TlsLink {
                 input: Some(self.socket.as_fd()),
                 output: Some((self.socket.as_fd(), self.tls.wants_write())),
             };
-            let (can_read, _) = wait(&interest, left)?;
-            if can_read && self.take_in().map_err(failed)? == Some(0) {
+            let ready = wait(&interest, left)?;
+            if ready.can_read && self.take_in().map_err(failed)? == Some(0) {
                 return Err(lost(io::ErrorKind::UnexpectedEof.into()));
             }
         }
@@ -233,8 +233,11 @@ impl Link for TlsLink {
         Ok(())
     }
 
-    fn ends(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
-        (self.socket.as_fd(), self.socket.as_fd())
+    fn ends(&self) -> Ends<'_> {
+        Ends {
+            input: self.socket.as_fd(),
+            output: self.socket.as_fd(),
+        }
     }
 
     fn has_pending_input(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A message under construction. Ranges without content are skipped.
 
-use super::engine::Answer;
-use super::message::{write_head, write_key};
+use super::answer::Answer;
+use super::message::write_head;
 use super::{Fingerprint, MAX_KEY_BYTES};
 use crate::varint;
 
@@ -103,11 +103,4 @@ impl Writer {
             self.bound.extend_from_slice(upper);
         }
     }
-}
-
-/// Appends an entry as what differs from the key `before`.
-pub(super) fn write_entry(out: &mut Vec<u8>, before: &[u8], key: &[u8], value: &[u8]) {
-    write_key(out, before, key);
-    varint::write(out, value.len() as u64);
-    out.extend_from_slice(value);
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::receive::Receiving;
+use super::receive::{Received, Receiving};
 use super::send::Sending;
 use super::{Admission, Admit, Options, Report};
 use crate::error::malformed;
@@ -261,12 +261,12 @@ impl<R: Repository> Conversation<R> {
             return Ok(());
         };
         let (repository, format) = (&mut admission.repository, admission.object_format);
-        let received =
-            (self.receiving).frame(kind, body, (repository, format), &mut self.report)?;
-        if let Some(ack) = received.ack {
+        let frame = Received { kind, body };
+        let outcome = (self.receiving).frame(frame, repository, format, &mut self.report)?;
+        if let Some(ack) = outcome.ack {
             self.put(FrameType::SegmentAck, |out| ack.write(out));
         }
-        if received.is_complete {
+        if outcome.is_complete {
             self.land()?;
         }
         Ok(())
@@ -274,7 +274,7 @@ impl<R: Repository> Conversation<R> {
 
     /// Lets the refs of the peer be known, and says what became of them.
     pub(super) fn land(&mut self) -> Result<(), Error> {
-        let (_, receives) = self.directions();
+        let receives = self.directions().receives;
         if receives && !self.report.is_dry_run {
             let (offers, arrived) = self.offers();
             if let Some(admission) = &mut self.admission {

@@ -281,7 +281,10 @@ impl Inspect for Look<'_> {
                 ));
             }
             let mut found = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-            found.push((*id, links.parents));
+            found.push(Link {
+                commit: *id,
+                parents: links.parents,
+            });
         }
         self.inspector.object(kind, id, content)
     }

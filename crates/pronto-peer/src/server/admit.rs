@@ -130,8 +130,8 @@ impl Server {
             Err(Error::new(ErrorKind::Denied, message))
         };
         match peer.own_role() {
-            Some(_) if hello.role.takes() && !peer.may_read => denied("read", "--push"),
-            Some(_) if hello.role.gives() && !peer.may_write => denied("write", "--pull"),
+            Some(_) if hello.role.takes() && !peer.roles.may_read => denied("read", "--push"),
+            Some(_) if hello.role.gives() && !peer.roles.may_write => denied("write", "--pull"),
             Some(role) => Ok(role),
             None => denied("read or write", "another key"),
         }
