@@ -22,14 +22,14 @@ pub const HEADER_BYTES: usize = 6;
 /// The most that the body of a frame may hold.
 pub const MAX_BODY_BYTES: usize = MAX_FRAME_BYTES - 2;
 
-/// What a channel may have on its way without being consumed, unless agreed otherwise. A frame
+/// The default window of a channel: bytes that may be in transit without being consumed. A frame
 /// counts with its header.
 pub const DEFAULT_WINDOW_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How many channels there are.
+/// The number of channels.
 pub const CHANNELS: usize = 4;
 
-/// Who talks to whom within the stream.
+/// A channel of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// Greetings, credits, what is decided, the end. Needs no credit; a session has few such frames.
@@ -58,7 +58,7 @@ impl Channel {
 
 macro_rules! types {
     ($($(#[$doc:meta])* $name:ident = $value:literal on $channel:ident,)*) => {
-        /// What a frame is.
+        /// The type of a frame.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum FrameType { $($(#[$doc])* $name = $value,)* }
@@ -85,7 +85,7 @@ types! {
     Error = 3 on Control,
     /// More bytes for a channel.
     Credit = 4 on Control,
-    /// How much is going to be sent.
+    /// The amount of data that will be sent.
     Plan = 5 on Control,
     /// Ranges of refs.
     RefRange = 6 on Refs,
@@ -105,7 +105,7 @@ types! {
     SegmentEnd = 13 on Transfer,
     /// The segment was verified and is durable.
     SegmentAck = 14 on Control,
-    /// What became of each ref.
+    /// The result of each ref.
     Publish = 15 on Refs,
     /// The sender is done.
     Done = 16 on Control,
@@ -114,14 +114,14 @@ types! {
 /// The first type that a receiver ignores if it does not know it.
 pub const FIRST_IGNORED_TYPE: u8 = 0x80;
 
-/// What the six bytes at the front of a frame say.
+/// The decoded header of a frame (six bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The type; `None` if the frame is ignored.
     pub kind: Option<FrameType>,
     /// The channel.
     pub channel: Channel,
-    /// How long the body is.
+    /// The length of the body.
     pub body_bytes: usize,
 }
 
@@ -165,7 +165,7 @@ impl Header {
         }))
     }
 
-    /// How many bytes the whole frame has on the wire.
+    /// Returns the length of the whole frame on the wire.
     pub fn frame_bytes(&self) -> usize {
         HEADER_BYTES + self.body_bytes
     }

@@ -7,7 +7,7 @@ use pronto::{Error, ErrorKind, Result};
 /// The port of peers that say none.
 pub const DEFAULT_PORT: u16 = 9419;
 
-/// Where a peer is, and which of its repositories is meant.
+/// The address of a peer, and the repository to use there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetsyncAddress {
     /// A name or an address, without brackets.

@@ -41,7 +41,7 @@ pub(super) struct Judge<'a> {
     last: Option<(ObjectId, ObjectId)>,
 }
 
-/// What both repositories know.
+/// The objects that both repositories have.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     /// Commits of refs that the peer may see, or gave before.

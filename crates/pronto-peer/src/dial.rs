@@ -35,7 +35,7 @@ pub struct Dial<'a> {
 #[derive(Debug)]
 pub struct Peer {
     child: Child,
-    /// What it says.
+    /// The output of the process.
     pub output: ChildStdout,
     /// Its input.
     pub input: ChildStdin,

@@ -35,7 +35,7 @@ type Refusal = pronto_netsync::Error;
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_OBJECTS: u64 = 1 << 18;
 
-/// How long a session waits for an earlier one with the same peer to end.
+/// The time that a session waits for an earlier one with the same peer to end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The largest object that is held, and the largest delta.
@@ -47,12 +47,12 @@ pub(super) const MOST_DELTA_BYTES: u64 = 128 << 20;
 /// The delta bases that each store of a transfer keeps in memory, at most.
 const CACHED_BYTES: usize = 8 << 20;
 
-/// How segments are taken.
+/// The limits for received segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// How many bytes are taken in all.
+    /// The largest number of bytes to accept in all.
     pub(super) budget_bytes: u64,
-    /// How many threads index; 0 for as many as there are cores.
+    /// The number of indexing threads; 0 for as many as there are cores.
     pub(super) threads: usize,
     /// Whether a segment is kept in a file until all of it has come.
     pub(super) spools: bool,
@@ -67,7 +67,7 @@ pub(super) struct Incoming {
     /// Whether something was there before this session.
     has_past: bool,
     bases: Arc<Bases>,
-    /// What may still be stored.
+    /// The number of bytes that may still be stored.
     left_bytes: u64,
     terms: Terms,
     current: Option<Segment>,

@@ -22,9 +22,9 @@ use pronto::{Error, ErrorKind, Result};
 /// The permissions of a peer. A revoked key has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// It may receive from this side.
+    /// The peer may receive from this side.
     pub may_read: bool,
-    /// It may send to this side.
+    /// The peer may send to this side.
     pub may_write: bool,
 }
 
@@ -70,7 +70,7 @@ pub struct KnownPeer {
     pub key: PublicKey,
     /// Its permissions.
     pub roles: Roles,
-    /// Where it is reached: a host, and a port behind a colon.
+    /// The address: a host, and a port after a colon.
     pub address: Option<String>,
     /// The refs that it may see and send; all that take part by default.
     pub globs: Globs,

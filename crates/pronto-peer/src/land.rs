@@ -21,24 +21,24 @@ type Refusal = pronto_netsync::Error;
 pub struct Moved {
     /// The full name.
     pub name: BString,
-    /// Where it was before.
+    /// The commit before the move.
     pub from: ObjectId,
-    /// Where the peer's is.
+    /// The commit of the peer's branch.
     pub theirs: ObjectId,
-    /// How the two stand to each other.
+    /// The relation of the two branches.
     pub relation: Relation,
 }
 
-/// How an own branch stands to the peer's.
+/// The relation of an own branch to the peer's branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// It was moved forward to the peer's.
+    /// The branch was fast-forwarded to the peer's commit.
     FastForwarded,
-    /// It is behind, and stayed there.
+    /// The branch is behind and was not moved.
     Behind,
-    /// It is behind, and stayed there because it is checked out.
+    /// The branch is behind and was not moved because it is checked out.
     CheckedOut,
-    /// It has all that the peer's has, and more.
+    /// The branch contains the peer's commit, and more.
     Ahead,
     /// Each has something that the other lacks.
     Diverged,

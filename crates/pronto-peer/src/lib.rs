@@ -59,7 +59,7 @@ pub use names::{is_peer_name, peer_name_of};
 pub use stream::{Ends, Link, Pipes, Watch, drive};
 pub use tls::TlsLink;
 
-/// How a peer is treated.
+/// The options for a peer.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The local name of the peer: see [`is_peer_name`].
@@ -67,9 +67,9 @@ pub struct Options {
     /// Whether own branches that are behind the peer's of the same name move to it, unless they
     /// are checked out.
     pub fast_forward: bool,
-    /// How many bytes are taken from it at once.
+    /// The largest number of bytes to accept at once.
     pub budget_bytes: u64,
-    /// How many threads work on what is sent and what is taken; 0 for as many as there are cores.
+    /// The number of threads for sending and receiving; 0 for as many as there are cores.
     pub threads: usize,
 }
 
@@ -148,7 +148,7 @@ impl PeerRepository {
         self
     }
 
-    /// How its objects are named.
+    /// Returns the hash of its object ids.
     pub fn object_format(&self) -> ObjectFormat {
         match self.repository.object_hash() {
             Kind::Sha256 => ObjectFormat::Sha256,
@@ -161,7 +161,7 @@ impl PeerRepository {
         &self.moved
     }
 
-    /// Where what concerns the peer is kept.
+    /// Returns the directory of the files about the peer.
     fn directory(&self) -> PathBuf {
         directory_of(&self.repository, &self.options.peer)
     }
@@ -263,9 +263,9 @@ impl PeerRepository {
         }
     }
 
-    /// Where those of the offers that are wanted were when the peer gave them last: its history up to
-    /// there is here, whether it was merged or not. Commits further back are among them, because the
-    /// peer does not look at those that no ref of it leads to any more.
+    /// Returns the earlier commits of the wanted offers, as the peer gave them last. Their history
+    /// is here, merged or not. Commits further back are among them, because the peer does not look
+    /// at commits without a ref any more.
     fn given_before(&self, offers: &[Offer], wanted: &[bool]) -> Result<Vec<ObjectId>> {
         let mut before = Vec::new();
         for (offer, _) in offers.iter().zip(wanted).filter(|(_, wanted)| **wanted) {
@@ -288,8 +288,8 @@ impl PeerRepository {
         Ok(before)
     }
 
-    /// What the peer says of its tags counts for nothing: a tag is complete only if it is one that
-    /// is known, so that the name of a hidden object does not make it seen.
+    /// Finds the complete offers. The peer's statements about its tags are ignored: a tag is
+    /// complete only if it is known, so that the name of a hidden object does not reveal it.
     fn find_complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
         let store = self.store().map_err(failed)?;
         let mut wanted = Vec::new();
@@ -337,7 +337,8 @@ fn without_replacements(repository: Arc<pronto::Repository>) -> Result<Arc<pront
     pronto::Repository::open(repository.git_dir(), &environment).map(Arc::new)
 }
 
-/// Where what concerns a peer is kept. It stays, and says whose the refs of that name are.
+/// Returns the directory of the files about a peer. It is kept, and records to whom the refs of
+/// that name belong.
 fn directory_of(repository: &pronto::Repository, peer: &str) -> PathBuf {
     repository.objects_dir().join("netsync").join(peer)
 }

@@ -12,17 +12,17 @@ use super::names::peer_name_of;
 use super::tls::{self, TlsLink};
 use pronto::{Error, ErrorKind, Result};
 
-/// How long a connection to one address may take, and then the handshake.
+/// The time limit of a connection to one address, and then of the handshake.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How many addresses of a host are tried.
+/// The largest number of addresses of a host to try.
 const MOST_ADDRESSES: usize = 8;
 
 /// An authenticated connection to the expected peer.
 pub struct Met {
     /// The encrypted connection.
     pub link: TlsLink,
-    /// What is known of it.
+    /// The stored entry of the peer.
     pub peer: KnownPeer,
 }
 

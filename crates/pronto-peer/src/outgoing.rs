@@ -38,7 +38,7 @@ const EXTENDED_BYTES: u64 = 2 * SEGMENT_BYTES;
 /// larger than what may arrive as a delta.
 const LARGE_BYTES: u64 = 8 << 20;
 
-/// What the search for deltas may hold of contents, and of deltas.
+/// The memory of the delta search for contents and deltas.
 const SEARCH_BYTES: usize = 16 << 20;
 
 /// Objects on their way to a peer.
@@ -291,13 +291,13 @@ impl Outgoing {
     }
 }
 
-/// What one pack is made of.
+/// The objects of one pack.
 #[derive(Default)]
 struct Chosen {
     steps: Vec<Step>,
     /// The one object is large, and stored so.
     is_alone: bool,
-    /// What the members take where they are stored.
+    /// The size of the members as stored, in bytes.
     bytes: u64,
     /// Bases of large deltas that are not among the members yet: without them a large object goes
     /// out whole.

@@ -32,7 +32,7 @@ pub(super) struct Sequence {
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) member: Member,
-    /// What is at the same place in the parents: the receiver has it by then.
+    /// The objects at the same path in the parents, which the receiver has by then.
     pub(super) before: Vec<ObjectId>,
 }
 

@@ -9,7 +9,7 @@ use pronto_netsync::message::{MARK_BYTES, Resume};
 
 use pronto::{ErrorKind, Result};
 
-/// How far it has come.
+/// The progress of an interrupted transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) resume: Option<Resume>,

@@ -16,7 +16,7 @@ use super::pace::Pace;
 /// The interval of checks for an interrupt while nothing happens.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How long a peer may take to read the final error.
+/// The time in which a peer must read the final error.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Observes a session while it runs.
@@ -29,7 +29,7 @@ pub struct Watch<'a> {
     /// been slow. Time in which this side works does not count. An error ends the session; the peer
     /// is notified if it is [`ErrorKind::Busy`].
     pub keep: &'a dyn Fn(Duration) -> Result<(), Error>,
-    /// How long a peer may take to move 16 KiB, or to take a step of the protocol.
+    /// The time in which a peer must move 16 KiB, or take a step of the protocol.
     pub patience: Duration,
     /// The time limit for the handshake and the greeting.
     pub greeting_patience: Duration,
@@ -38,9 +38,9 @@ pub struct Watch<'a> {
 /// The descriptors of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends<'a> {
-    /// Where it reads.
+    /// The input.
     pub input: BorrowedFd<'a>,
-    /// Where it writes.
+    /// The output.
     pub output: BorrowedFd<'a>,
 }
 
@@ -82,9 +82,9 @@ pub trait Link: Read + Write {
 
 /// Two pipes, or a socket as each of them.
 pub struct Pipes<'a, R, W> {
-    /// Where it reads.
+    /// The input.
     pub input: &'a mut R,
-    /// Where it writes.
+    /// The output.
     pub output: &'a mut W,
 }
 

@@ -31,21 +31,21 @@ use rustls::{
 use super::keys::{KeyPair, PublicKey};
 use super::stream::{Ends, Interest, Link, wait};
 
-/// What is agreed on in the handshake: the protocol, and its version.
+/// The protocol and its version, as agreed on in the handshake (ALPN).
 const PROTOCOL: &[u8] = b"netsync/1";
 
-/// What may wait to be encrypted and sent.
+/// The largest number of bytes that wait to be encrypted and sent.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// A stream to a peer that has shown that it has the secret half of its key.
 pub struct TlsLink {
     socket: TcpStream,
     tls: Connection,
-    /// How much has come that was not read.
+    /// The number of received bytes that were not read yet.
     waiting_bytes: usize,
 }
 
-/// What a server needs for every handshake. Cloning shares it.
+/// The configuration of a server for every handshake. Cloning shares it.
 #[derive(Clone)]
 pub(super) struct Acceptor(Arc<ServerConfig>);
 
@@ -418,7 +418,7 @@ fn lost(error: io::Error) -> Error {
     Error::new(ErrorKind::Closed, "the connection to the peer is lost").because(error)
 }
 
-/// What went wrong in a handshake.
+/// Converts the error of a handshake.
 fn failed(error: io::Error) -> Error {
     let kind = match error.kind() {
         io::ErrorKind::InvalidData => ErrorKind::Malformed,

@@ -64,7 +64,7 @@ pub(super) fn reached(
     Ok(reached)
 }
 
-/// How far back commits are named.
+/// The largest distance at which commits are named.
 const FURTHEST: usize = 1024;
 
 /// First parents of `tip`: 1, 2, 4, … commits back, `most` at most.
@@ -99,10 +99,10 @@ const POPPED: u8 = 4;
 /// Marks of commits, by number, and those whose turn has not come.
 struct Marks {
     flags: Vec<u8>,
-    /// By generation and time. Of commits of the same second those that are common come first: they
-    /// may lead to the others.
+    /// The queue by generation and time. Among commits of the same second, common ones come first,
+    /// because they may lead to the others.
     queue: BinaryHeap<(u64, i64, bool, Number)>,
-    /// How many in the queue are not common.
+    /// The number of commits in the queue that are not common.
     interesting: usize,
 }
 

@@ -13,13 +13,13 @@ use crate::error::{exceeded, malformed};
 /// The limits of one reconciliation.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How long a message may be; never less than [`LEAST_MESSAGE_BYTES`].
+    /// The largest length of a message; never less than [`LEAST_MESSAGE_BYTES`].
     pub message_bytes: usize,
     /// The side that starts lists a set of fewer entries than this instead of splitting it.
     pub list_below: usize,
-    /// How many messages may be received.
+    /// The largest number of received messages.
     pub turns: u32,
-    /// How many bytes of entries may be learned.
+    /// The largest number of bytes of entries that may be learned.
     pub learned_bytes: usize,
     /// Whether learned entries are kept. A side that only needs to know what the peer lacks does not
     /// need them; then there is no limit.

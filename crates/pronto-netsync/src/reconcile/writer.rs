@@ -8,7 +8,7 @@ use crate::varint;
 /// The most that a skip to a bound, or the head of a range, takes.
 const HEAD: usize = 1 + 2 + 2 + MAX_KEY_BYTES;
 
-/// What stays free for the end: a skip, and one fingerprint without a bound.
+/// The part that is reserved for the end: a skip, and one fingerprint without a bound.
 const REST: usize = HEAD + 1 + 16;
 
 pub(super) struct Writer {
@@ -32,8 +32,8 @@ impl Writer {
         }
     }
 
-    /// How many bytes of entries and marks fit into one more range; none if not even a
-    /// byte is sure to.
+    /// Returns the number of bytes of entries and marks that fit into one more range; `None` if not
+    /// even one byte is certain to fit.
     pub(super) fn budget(&self) -> Option<usize> {
         // The skip before it, its head, and two counts.
         (self.limit - REST)

@@ -11,12 +11,12 @@ use crate::message::{
 use crate::repository::{Offer, Repository};
 use crate::{Error, ErrorKind};
 
-/// What comes from the peer.
+/// The receiving half of a session.
 #[derive(Default)]
 pub(super) struct Receiving {
     /// Whether anything is to come.
     pub(super) is_expected: bool,
-    /// What is still taken.
+    /// The rest of the budget of segments, in bytes.
     pub(super) budget_bytes: u64,
     has_plan: bool,
     current: Option<Incoming>,

@@ -23,14 +23,14 @@ use pronto::fsck::{Inspector, Levels, Scope};
 use pronto::links::parse_commit;
 use pronto::{ErrorKind, Repository, Result, packs};
 
-/// How many pieces may wait for the indexer.
+/// The largest number of pieces that wait for the indexer.
 const WAITING_PIECES: usize = 4;
 
 /// Blobs above this that are stored whole pass through in pieces, others are made in files without a
 /// name.
 const LARGE_BLOB_BYTES: u64 = 8 << 20;
 
-/// What the indexer may keep of contents, and of deltas that wait for their base.
+/// The memory of the indexer for contents, and for deltas that wait for their base.
 const KEPT_BYTES: usize = 8 << 20;
 
 /// The most parents that a commit may have, and all commits of a segment together. They are held,
@@ -45,7 +45,7 @@ pub(super) struct Segment {
     way: Way,
 }
 
-/// Where the bytes of a segment go.
+/// The destination of the bytes of a segment.
 enum Way {
     /// To an indexer in a thread.
     Thread {
@@ -66,7 +66,7 @@ pub(super) struct Arrived {
 
 type Indexed = Result<Arrived, Refusal>;
 
-/// What a segment is indexed with.
+/// The indexer of a segment.
 pub(super) struct Indexer {
     pub(super) repository: Arc<Repository>,
     pub(super) store: Store,
@@ -257,7 +257,7 @@ struct Look<'a> {
     inspector: Inspector<'a>,
     bases: &'a Bases,
     links: Mutex<Vec<Link>>,
-    /// How many parents the links have.
+    /// The number of parents of the links.
     parents: Mutex<usize>,
 }
 
@@ -357,7 +357,7 @@ impl Read for Pieces {
 /// A stream whose last bytes are kept: the checksum.
 struct Ending<R> {
     input: R,
-    /// How many bytes a checksum has, and the last so many bytes.
+    /// The length of a checksum, and the last bytes received, of that length.
     id_bytes: usize,
     last: Vec<u8>,
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many there may be at least, and at most.
+/// The smallest and the largest capacity.
 const LEAST: usize = 64;
 const MOST: usize = 256;
 
