@@ -47,14 +47,14 @@ pub(super) const MOST_DELTA_BYTES: u64 = 128 << 20;
 /// The delta bases that each store of a transfer keeps in memory, at most.
 const CACHED_BYTES: usize = 8 << 20;
 
-/// How segments are taken.
+/// The limits for received segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// How many bytes are taken in all.
+    /// The number of bytes that are received at most.
     pub(super) budget_bytes: u64,
     /// How many threads index; 0 for as many as there are cores.
     pub(super) threads: usize,
-    /// Whether a segment is kept in a file until all of it has come.
+    /// Whether a segment is stored in a file until it is complete.
     pub(super) spools: bool,
 }
 
@@ -64,14 +64,14 @@ pub(super) struct Incoming {
     directory: PathBuf,
     quarantine: Quarantine,
     state: State,
-    /// Whether something was there before this session.
+    /// Whether the quarantine held objects of an earlier session.
     has_past: bool,
     bases: Arc<Bases>,
-    /// What may still be stored.
+    /// The number of bytes that may still be stored.
     left_bytes: u64,
     terms: Terms,
     current: Option<Segment>,
-    /// Held as long as this is: one session at a time receives from a peer.
+    /// Excludes other sessions that receive from the same peer.
     _lock: File,
 }
 
@@ -91,7 +91,7 @@ fn lock_soon(file: &File) -> bool {
 }
 
 impl Incoming {
-    /// Opens what is kept in `directory` of a peer with whom the commits `known` are shared.
+    /// Opens the quarantine of a peer in `directory`. Both sides know the commits `known`.
     pub(super) fn open(
         repository: &Arc<Repository>,
         directory: &Path,
@@ -146,7 +146,7 @@ impl Incoming {
         self.state.resume
     }
 
-    /// All that is here, and what has come.
+    /// Returns the store of all objects of this repository and the received ones.
     pub(super) fn store(&self) -> &Store {
         self.quarantine.store()
     }
@@ -238,7 +238,7 @@ impl Incoming {
             .map_err(failed)
     }
 
-    /// Moves in all that has come.
+    /// Moves the received objects into the repository.
     pub(super) fn publish(self) -> Result<()> {
         let path = self.quarantine.path().to_owned();
         self.quarantine.publish().map_err(from_odb)?;
@@ -246,7 +246,7 @@ impl Incoming {
         std::fs::remove_dir_all(&path).context(ErrorKind::Io, "cannot remove", &path)
     }
 
-    /// Throws away what has come: it does not hold together.
+    /// Discards the received objects, because they are inconsistent.
     pub(super) fn discard(self) {
         self.forget();
     }

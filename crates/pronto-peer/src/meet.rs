@@ -22,7 +22,7 @@ const MOST_ADDRESSES: usize = 8;
 pub struct Met {
     /// The encrypted connection.
     pub link: TlsLink,
-    /// What is known of it.
+    /// The entry of the peer in the list of known peers.
     pub peer: KnownPeer,
 }
 
@@ -92,7 +92,7 @@ fn stranger(
             expected.key.fingerprint()
         );
         let hint = format!(
-            "somebody may stand in between. If the key was changed: pronto netsync revoke {0}, and \
+            "another host may intercept the connection. If the key was changed: pronto netsync revoke {0}, and \
              pronto netsync trust {0} {key}",
             expected.name
         );

@@ -47,7 +47,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// What may be under way to a session, for each channel; and what may wait to be written.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// What a server holds to.
+/// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// How many sessions may be under way, 4 at least, and how many may wait. A quarter as many
@@ -93,18 +93,18 @@ impl Default for Limits {
     }
 }
 
-/// What is served, and how.
+/// Options of a server.
 #[derive(Debug)]
 pub struct Options {
     /// A repository, or a directory of repositories.
     pub place: PathBuf,
-    /// What this side is known by.
+    /// The key pair of this side.
     pub key: KeyPair,
     /// The list of known peers.
     pub peers: PathBuf,
-    /// What repositories are opened with.
+    /// The environment in which repositories are opened.
     pub environment: Environment,
-    /// What it holds to.
+    /// Its limits.
     pub limits: Limits,
     /// Which refs take part.
     pub globs: pronto_netsync::message::Globs,
@@ -128,7 +128,7 @@ pub enum Event {
     },
     /// A connection was ended at once: the system has no room for it.
     Overloaded {
-        /// Whose.
+        /// The name of the peer.
         address: SocketAddr,
     },
     /// A connection is over.
@@ -145,7 +145,7 @@ pub enum Event {
 pub struct Ended {
     /// Its number since the server began.
     pub number: u64,
-    /// Who it was.
+    /// The name of the peer.
     pub address: SocketAddr,
     /// The name of the peer, if it is known.
     pub peer: Option<String>,
@@ -215,7 +215,7 @@ pub fn serve(
                     break;
                 }
             }
-            // Who connected has gone again, or there is no room: in both cases others may come.
+            // The connection was closed again, or there are no descriptors: others may still connect.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => {
                 server.lobby.make_room();
@@ -233,13 +233,13 @@ pub fn serve(
     Ok(())
 }
 
-/// A connection: what its thread reads and writes, and what others look at, or end it by.
+/// A connection: the socket of its thread, and one by which others examine or end it.
 struct Sockets {
     socket: TcpStream,
     other: Arc<TcpStream>,
 }
 
-/// What all threads share.
+/// State that all threads share.
 struct Server {
     options: Options,
     key: PublicKey,
@@ -367,7 +367,7 @@ impl Server {
         note(ended, session.report());
         ended.repository = asked.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (result, why) {
-            // That it was refused is all there is to say, however it ended.
+            // It was refused; how the connection ended does not matter.
             (Err(_), Some(why)) => Err(Error::new(ErrorKind::Denied, why)),
             (result, _) => result,
         }

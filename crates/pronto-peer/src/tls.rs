@@ -31,10 +31,10 @@ use rustls::{
 use super::keys::{KeyPair, PublicKey};
 use super::stream::{Ends, Interest, Link, wait};
 
-/// What is agreed on in the handshake: the protocol, and its version.
+/// The protocol and its version, as the handshake agrees on them.
 const PROTOCOL: &[u8] = b"netsync/1";
 
-/// What may wait to be encrypted and sent.
+/// The number of bytes that may wait to be encrypted and sent.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// A stream to a peer that has shown that it has the secret half of its key.
@@ -45,7 +45,7 @@ pub struct TlsLink {
     waiting_bytes: usize,
 }
 
-/// What a server needs for every handshake. Cloning shares it.
+/// The settings of a server for its handshakes. Cloning shares them.
 #[derive(Clone)]
 pub(super) struct Acceptor(Arc<ServerConfig>);
 
@@ -271,7 +271,7 @@ impl Link for TlsLink {
     }
 }
 
-/// Sees that who presents a key has its secret half, and whether it is the one expected.
+/// Verifies that a peer has the secret half of its key, and whether the key is the expected one.
 #[derive(Debug)]
 struct Proof {
     algorithms: WebPkiSupportedAlgorithms,
@@ -418,7 +418,7 @@ fn lost(error: io::Error) -> Error {
     Error::new(ErrorKind::Closed, "the connection to the peer is lost").because(error)
 }
 
-/// What went wrong in a handshake.
+/// Returns the error of a handshake.
 fn failed(error: io::Error) -> Error {
     let kind = match error.kind() {
         io::ErrorKind::InvalidData => ErrorKind::Malformed,

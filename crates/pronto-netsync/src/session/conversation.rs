@@ -47,7 +47,7 @@ pub(super) struct Conversation<R> {
     pub(super) credits: Vec<Credit>,
     /// The refs of this side that take part, sorted by name.
     pub(super) own: Vec<Offer>,
-    /// What is held of refs and commits for as long as the session lasts.
+    /// The memory for refs and commits that lasts as long as the session.
     pub(super) set_bytes: u64,
     /// Which of them the peer lacks.
     pub(super) lacked: Vec<usize>,

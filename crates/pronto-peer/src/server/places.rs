@@ -30,14 +30,14 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How long a session that is let in may wait for more memory.
 const MORE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whose session it is.
+/// The peer of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Who {
     pub(super) name: String,
     pub(super) network: Network,
 }
 
-/// What the thread of a session and those who wait for its place tell each other.
+/// State that the thread of a session shares with the sessions that wait for its place.
 #[derive(Debug, Default)]
 pub(super) struct Signal {
     quiet_milliseconds: AtomicU64,
