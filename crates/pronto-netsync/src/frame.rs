@@ -22,11 +22,11 @@ pub const HEADER_BYTES: usize = 6;
 /// The most that the body of a frame may hold.
 pub const MAX_BODY_BYTES: usize = MAX_FRAME_BYTES - 2;
 
-/// The default window of a channel: bytes that may be in transit without being consumed. A frame
+/// What a channel may have on its way without being consumed, unless agreed otherwise. A frame
 /// counts with its header.
 pub const DEFAULT_WINDOW_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The number of channels.
+/// How many channels there are.
 pub const CHANNELS: usize = 4;
 
 /// A channel of the stream.
@@ -85,7 +85,7 @@ types! {
     Error = 3 on Control,
     /// More bytes for a channel.
     Credit = 4 on Control,
-    /// The amount of data that will be sent.
+    /// How much is going to be sent.
     Plan = 5 on Control,
     /// Ranges of refs.
     RefRange = 6 on Refs,
@@ -105,7 +105,7 @@ types! {
     SegmentEnd = 13 on Transfer,
     /// The segment was verified and is durable.
     SegmentAck = 14 on Control,
-    /// The result of each ref.
+    /// The result for each ref.
     Publish = 15 on Refs,
     /// The sender is done.
     Done = 16 on Control,
@@ -114,14 +114,14 @@ types! {
 /// The first type that a receiver ignores if it does not know it.
 pub const FIRST_IGNORED_TYPE: u8 = 0x80;
 
-/// The decoded header of a frame (six bytes).
+/// The header of a frame: its first six bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The type; `None` if the frame is ignored.
     pub kind: Option<FrameType>,
     /// The channel.
     pub channel: Channel,
-    /// The length of the body.
+    /// How long the body is.
     pub body_bytes: usize,
 }
 
@@ -151,7 +151,7 @@ impl Header {
         let Some(channel) = Channel::from_byte(channel) else {
             return Err(malformed(format!("a frame on unknown channel {channel}")));
         };
-        // What went past its channel would go past the credit of it, too.
+        // A frame on another channel would evade the credit of its own.
         if known.is_some_and(|known| known.channel() != channel) {
             return Err(malformed(format!(
                 "a frame of type {kind} on channel {}",
@@ -165,7 +165,7 @@ impl Header {
         }))
     }
 
-    /// Returns the length of the whole frame on the wire.
+    /// How many bytes the whole frame has on the wire.
     pub fn frame_bytes(&self) -> usize {
         HEADER_BYTES + self.body_bytes
     }

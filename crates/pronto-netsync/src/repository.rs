@@ -29,7 +29,7 @@ impl Offer {
     }
 }
 
-/// The refs and commits to send.
+/// A request for objects.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// Commits and tags that the peer wants.
@@ -47,7 +47,7 @@ pub struct Request {
     pub is_dry_run: bool,
 }
 
-/// The refs to accept from the peer, and the state of an earlier attempt.
+/// The wanted refs, and what an earlier session received.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// For each offer whether its history is wanted.
@@ -55,9 +55,9 @@ pub struct Progress {
     /// Commits that are complete, in quarantine or as what the peer gave before:
     /// [`MAX_HELD`](crate::message::MAX_HELD) at most.
     pub held: Vec<ObjectId>,
-    /// The position at which the earlier attempt ended.
+    /// Where the earlier attempt ended.
     pub resume: Option<Resume>,
-    /// The largest number of bytes of segments to accept.
+    /// How many bytes of segments are taken.
     pub budget_bytes: u64,
 }
 
@@ -65,13 +65,13 @@ pub struct Progress {
 pub struct OutgoingSegment {
     /// The kind.
     pub kind: SegmentKind,
-    /// The number of objects.
+    /// How many objects it has.
     pub objects: u64,
-    /// The length in bytes.
+    /// How many bytes it has.
     pub bytes: u64,
     /// The checksum at its end.
     pub checksum: ObjectId,
-    /// The end of the segment as a resume position.
+    /// How far it goes.
     pub resume: Resume,
     /// Its bytes.
     pub content: Content,
@@ -81,7 +81,7 @@ pub struct OutgoingSegment {
 pub enum Content {
     /// All of them. They are not copied.
     Memory(SharedBytes),
-    /// A stream from which the bytes are read in pieces.
+    /// Where they are read from, piece by piece.
     Stream(Box<dyn Read + Send>),
 }
 

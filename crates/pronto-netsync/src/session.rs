@@ -47,7 +47,7 @@ pub const GREETING_BYTES: usize = 16 * 1024;
 
 const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
 
-/// The options of one side.
+/// How one side takes part.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The refs that take part, as stated to the peer.
@@ -56,9 +56,9 @@ pub struct Options {
     pub repository: Vec<u8>,
     /// Thirty-two unpredictable bytes, new for each session.
     pub nonce: [u8; 32],
-    /// The window of this side for each channel, in bytes.
+    /// The number of bytes that may be under way to this side, for each channel.
     pub window_bytes: u64,
-    /// The largest number of bytes that may wait to be written.
+    /// The number of bytes that may wait to be written.
     pub queue_bytes: usize,
     /// Whether to find out only what would be done. One side is enough.
     pub is_dry_run: bool,
@@ -80,20 +80,20 @@ impl Default for Options {
     }
 }
 
-/// The rights of one peer.
+/// The permissions of a peer in a session.
 #[derive(Debug)]
 pub struct Admission<R> {
     /// The repository, as that peer may see it.
     pub repository: R,
-    /// The hash of its object ids.
+    /// How its objects are named.
     pub object_format: ObjectFormat,
-    /// The role of this side in the session.
+    /// The role of this side.
     pub role: Role,
     /// Which refs the peer may see and give at all. It is not told.
     pub limits: Matcher,
 }
 
-/// The state and the result of a session.
+/// The progress of a session, and its result.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Refs of the peer that are not the same here, by name.
@@ -104,9 +104,9 @@ pub struct Report {
     pub ours: Vec<Offer>,
     /// For each of them whether its history had to go.
     pub outgoing: Vec<bool>,
-    /// The announced data to receive, after the peer has announced it.
+    /// The plan of the peer, when it is known.
     pub incoming_plan: Option<Plan>,
-    /// The data to send, after it is known.
+    /// The plan of this side, when it is known.
     pub outgoing_plan: Option<Plan>,
     /// Frames that came.
     pub received_frames: u64,
@@ -121,7 +121,7 @@ pub struct Report {
     pub sent_bytes: u64,
     /// Segments that the peer said are durable.
     pub confirmed_segments: u64,
-    /// The results of the peer's refs in this repository.
+    /// The results for the peer's refs on this side.
     pub published: Vec<PublishedRef>,
     /// The results for this side's refs at the peer.
     pub published_there: Vec<PublishedRef>,
@@ -258,7 +258,7 @@ impl<R: Repository> Session<R> {
         self.talk.release();
     }
 
-    /// Returns the report of the session so far.
+    /// Returns the progress.
     pub fn report(&self) -> &Report {
         &self.talk.report
     }

@@ -16,7 +16,7 @@ use pronto::environment::Environment;
 use pronto::remote::connection;
 use pronto::{Error, ErrorKind, Result};
 
-/// Whom to reach, and as whom.
+/// The peer to connect to, and the names to use.
 #[derive(Clone, Debug)]
 pub struct Dial<'a> {
     /// A path, `ssh://…` or `host:path`.

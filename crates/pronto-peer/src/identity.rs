@@ -17,7 +17,7 @@ use pronto::{Repository, Result};
 /// No peer is called so.
 const OWN: &str = "+self";
 
-/// Returns the name of this repository for peers; empty if it cannot be stored.
+/// The identity of this repository; empty if it cannot be stored.
 pub(super) fn own(repository: &Repository) -> Vec<u8> {
     let directory = repository.objects_dir().join("netsync");
     let path = directory.join(OWN);

@@ -35,7 +35,7 @@ type Refusal = pronto_netsync::Error;
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_OBJECTS: u64 = 1 << 18;
 
-/// The time that a session waits for an earlier one with the same peer to end.
+/// How long a session waits for an earlier one with the same peer to end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The largest object that is held, and the largest delta.
@@ -50,11 +50,11 @@ const CACHED_BYTES: usize = 8 << 20;
 /// The limits for received segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// The largest number of bytes to accept in all.
+    /// The number of bytes that are received at most.
     pub(super) budget_bytes: u64,
-    /// The number of indexing threads; 0 for as many as there are cores.
+    /// How many threads index; 0 for as many as there are cores.
     pub(super) threads: usize,
-    /// Whether a segment is kept in a file until all of it has come.
+    /// Whether a segment is stored in a file until it is complete.
     pub(super) spools: bool,
 }
 
@@ -64,14 +64,14 @@ pub(super) struct Incoming {
     directory: PathBuf,
     quarantine: Quarantine,
     state: State,
-    /// Whether something was there before this session.
+    /// Whether the quarantine held objects of an earlier session.
     has_past: bool,
     bases: Arc<Bases>,
     /// The number of bytes that may still be stored.
     left_bytes: u64,
     terms: Terms,
     current: Option<Segment>,
-    /// Held as long as this is: one session at a time receives from a peer.
+    /// Excludes other sessions that receive from the same peer.
     _lock: File,
 }
 
@@ -91,7 +91,7 @@ fn lock_soon(file: &File) -> bool {
 }
 
 impl Incoming {
-    /// Opens what is kept in `directory` of a peer with whom the commits `known` are shared.
+    /// Opens the quarantine of a peer in `directory`. Both sides know the commits `known`.
     pub(super) fn open(
         repository: &Arc<Repository>,
         directory: &Path,
@@ -146,7 +146,7 @@ impl Incoming {
         self.state.resume
     }
 
-    /// All that is here, and what has come.
+    /// Returns the store of all objects of this repository and the received ones.
     pub(super) fn store(&self) -> &Store {
         self.quarantine.store()
     }
@@ -238,7 +238,7 @@ impl Incoming {
             .map_err(failed)
     }
 
-    /// Moves in all that has come.
+    /// Moves the received objects into the repository.
     pub(super) fn publish(self) -> Result<()> {
         let path = self.quarantine.path().to_owned();
         self.quarantine.publish().map_err(from_odb)?;
@@ -246,7 +246,7 @@ impl Incoming {
         std::fs::remove_dir_all(&path).context(ErrorKind::Io, "cannot remove", &path)
     }
 
-    /// Throws away what has come: it does not hold together.
+    /// Discards the received objects, because they are inconsistent.
     pub(super) fn discard(self) {
         self.forget();
     }

@@ -16,7 +16,7 @@ use pronto::config::Config;
 use pronto::environment::Environment;
 use pronto::{Error, ErrorKind, Result};
 
-/// The prefix of a 32-byte key in X.509's form of public keys (RFC 8410).
+/// The bytes before the 32 bytes of a key in the form of X.509 (RFC 8410).
 const SPKI_PREFIX: [u8; 12] = [
     0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
 ];
@@ -159,7 +159,7 @@ impl KeyPair {
         self.public
     }
 
-    /// All of it as PKCS#8.
+    /// Returns the key pair as PKCS#8.
     pub(super) fn pkcs8(&self) -> &[u8] {
         &self.pkcs8
     }

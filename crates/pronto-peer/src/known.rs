@@ -183,7 +183,7 @@ impl KnownPeers {
         })
     }
 
-    /// Whose key this is. A key that was revoked stays so, whatever other lines say.
+    /// Returns the peer with this key. A revoked key stays revoked, whatever other lines say.
     pub fn by_key(&self, key: &PublicKey) -> Option<&KnownPeer> {
         let of_key = || self.iter().filter(|peer| peer.key == *key);
         of_key()

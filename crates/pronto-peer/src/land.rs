@@ -16,29 +16,29 @@ use pronto::{ErrorKind, Repository, Result};
 
 type Refusal = pronto_netsync::Error;
 
-/// An own branch, and the peer's of the same name, which is another commit.
+/// An own branch that differs from the branch of the same name at the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// The full name.
     pub name: BString,
-    /// The commit before the move.
+    /// Its commit before.
     pub from: ObjectId,
     /// The commit of the peer's branch.
     pub theirs: ObjectId,
-    /// The relation of the two branches.
+    /// The relation of the two.
     pub relation: Relation,
 }
 
-/// The relation of an own branch to the peer's branch.
+/// The relation of an own branch to the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// The branch was fast-forwarded to the peer's commit.
+    /// It was moved forward to the peer's.
     FastForwarded,
-    /// The branch is behind and was not moved.
+    /// It is behind, and stayed there.
     Behind,
-    /// The branch is behind and was not moved because it is checked out.
+    /// It is behind, and stayed there because it is checked out.
     CheckedOut,
-    /// The branch contains the peer's commit, and more.
+    /// It contains the peer's branch, and more.
     Ahead,
     /// Each has something that the other lacks.
     Diverged,
@@ -89,7 +89,7 @@ pub(super) fn land(
     publish(peer, offers, arrived).map_err(failed)
 }
 
-/// Changes all refs together.
+/// Changes all refs in one transaction.
 fn publish(
     peer: &mut PeerRepository,
     offers: &[Offer],
@@ -198,7 +198,7 @@ fn is_forward(repository: &Repository, before: ObjectId, offer: &Offer) -> Resul
     repository.is_ancestor(&before, &offer.commit(), &BTreeSet::new())
 }
 
-/// The own branch of the same name, if there is one and it is not the same.
+/// Returns the own branch of the same name if it differs.
 fn own_branch(
     peer: &PeerRepository,
     repository: &Repository,

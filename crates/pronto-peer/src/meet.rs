@@ -12,17 +12,17 @@ use super::names::peer_name_of;
 use super::tls::{self, TlsLink};
 use pronto::{Error, ErrorKind, Result};
 
-/// The time limit of a connection to one address, and then of the handshake.
+/// How long a connection to one address may take, and then the handshake.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// The largest number of addresses of a host to try.
+/// How many addresses of a host are tried.
 const MOST_ADDRESSES: usize = 8;
 
 /// An authenticated connection to the expected peer.
 pub struct Met {
     /// The encrypted connection.
     pub link: TlsLink,
-    /// The stored entry of the peer.
+    /// The entry of the peer in the list of known peers.
     pub peer: KnownPeer,
 }
 
@@ -92,7 +92,7 @@ fn stranger(
             expected.key.fingerprint()
         );
         let hint = format!(
-            "somebody may stand in between. If the key was changed: pronto netsync revoke {0}, and \
+            "another host may intercept the connection. If the key was changed: pronto netsync revoke {0}, and \
              pronto netsync trust {0} {key}",
             expected.name
         );

@@ -41,39 +41,38 @@ use places::{Places, Signal};
 use pronto::Result;
 use pronto::environment::Environment;
 
-/// The interval at which the server checks whether it must stop.
+/// How often the server looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The window of a session for each channel, and the limit of its write queue.
+/// What may be under way to a session, for each channel; and what may wait to be written.
 const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The largest number of active sessions, at least 4, and of waiting ones. A quarter as many
-    /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one
-    /// network.
+    /// How many sessions may be under way, 4 at least, and how many may wait. A quarter as many
+    /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one network.
     pub connections: usize,
-    /// The largest number of active sessions of one peer, if that is not more than a quarter of
-    /// all, and of its waiting ones.
+    /// How many sessions of a peer may be under way at once, if that is not more than a quarter of all;
+    /// and how many may wait.
     pub sessions_per_peer: usize,
-    /// The memory of all sessions: one half while they wait for their peers, with room for at least
-    /// four, and the other half while the server works for them, with room for at least one.
+    /// What all sessions may hold: one half while they wait for their peers, where there is room for
+    /// four at least, and the other while the server works for them, for one at least.
     pub memory_bytes: u64,
-    /// The time limit of the handshake and the greeting together.
+    /// How long the handshake and the greeting may take together.
     pub handshake: Duration,
-    /// The time in which a peer must move 16 KiB or take a step of the protocol.
+    /// How long a peer may take to move 16 KiB or to take a step of the protocol.
     pub idle: Duration,
     /// After how long a peer that has not moved 40 KiB or taken a step counts as slow: the session
     /// may lose its place to another that waits.
     pub slow: Duration,
     /// After how long one that waits gets the place of a peer or network that has more than its own.
     pub turn: Duration,
-    /// The longest time that a peer may wait for a place.
+    /// How long a peer may have to wait for a place.
     pub waiting: Duration,
-    /// The time limit of a session.
+    /// How long a session may take in all.
     pub session: Duration,
-    /// The largest number of bytes to accept in one session.
+    /// How much is taken in one session.
     pub budget_bytes: u64,
 }
 
@@ -94,18 +93,18 @@ impl Default for Limits {
     }
 }
 
-/// The repositories to serve, and the options.
+/// Options of a server.
 #[derive(Debug)]
 pub struct Options {
     /// A repository, or a directory of repositories.
     pub place: PathBuf,
-    /// The key of this side.
+    /// The key pair of this side.
     pub key: KeyPair,
     /// The list of known peers.
     pub peers: PathBuf,
-    /// The environment with which repositories are opened.
+    /// The environment in which repositories are opened.
     pub environment: Environment,
-    /// The limits of the server.
+    /// Its limits.
     pub limits: Limits,
     /// Which refs take part.
     pub globs: pronto_netsync::message::Globs,
@@ -120,33 +119,33 @@ pub struct Options {
 /// An event of the server.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The server accepts connections.
+    /// It can be reached.
     Listening {
-        /// The address.
+        /// Where.
         address: SocketAddr,
         /// The public key of the server.
         key: PublicKey,
     },
     /// A connection was ended at once: the system has no room for it.
     Overloaded {
-        /// Whose.
+        /// The name of the peer.
         address: SocketAddr,
     },
     /// A connection is over.
     Ended(Ended),
     /// No more sessions are admitted.
     Draining {
-        /// The number of open connections.
+        /// How many are still connected.
         connections: usize,
     },
 }
 
-/// The end of a connection.
+/// How a connection went.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// Its number since the server began.
     pub number: u64,
-    /// The address of the peer.
+    /// The name of the peer.
     pub address: SocketAddr,
     /// The name of the peer, if it is known.
     pub peer: Option<String>,
@@ -158,9 +157,9 @@ pub struct Ended {
     pub received_bytes: u64,
     /// See [`received_bytes`](Self::received_bytes).
     pub sent_bytes: u64,
-    /// The number of its refs that changed in the repository.
+    /// How many of its refs changed here.
     pub changed_refs: usize,
-    /// The duration of the connection.
+    /// How long it was.
     pub duration: Duration,
     /// Why it failed.
     pub error: Option<String>,
@@ -169,7 +168,7 @@ pub struct Ended {
 /// A receiver of the server's events. Called from many threads.
 pub type Tell = dyn Fn(&Event) + Send + Sync;
 
-/// The signals that end a server.
+/// How a server ends.
 #[derive(Clone, Copy)]
 pub struct Shutdown<'a> {
     /// Ends listening; the server returns when all sessions are over.
@@ -216,7 +215,7 @@ pub fn serve(
                     break;
                 }
             }
-            // Who connected has gone again, or there is no room: in both cases others may come.
+            // The connection was closed again, or there are no descriptors: others may still connect.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => {
                 server.lobby.make_room();
@@ -234,13 +233,13 @@ pub fn serve(
     Ok(())
 }
 
-/// A connection: what its thread reads and writes, and what others look at, or end it by.
+/// A connection: the socket of its thread, and one by which others examine or end it.
 struct Sockets {
     socket: TcpStream,
     other: Arc<TcpStream>,
 }
 
-/// The state that all threads share.
+/// State that all threads share.
 struct Server {
     options: Options,
     key: PublicKey,
@@ -250,7 +249,7 @@ struct Server {
     lobby: Lobby,
     places: Arc<Places>,
     gate: Arc<Gate>,
-    /// The number of connections.
+    /// How many are connected.
     connected: AtomicUsize,
     begun: AtomicU64,
 }
@@ -368,7 +367,7 @@ impl Server {
         note(ended, session.report());
         ended.repository = asked.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (result, why) {
-            // That it was refused is all there is to say, however it ended.
+            // It was refused; how the connection ended does not matter.
             (Err(_), Some(why)) => Err(Error::new(ErrorKind::Denied, why)),
             (result, _) => result,
         }

@@ -23,7 +23,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub struct Watch<'a> {
     /// Called whenever something happened.
     pub report: &'a mut dyn FnMut(&Report),
-    /// Ends it.
+    /// Ends the session.
     pub interrupt: &'a Interrupt,
     /// Called about four times a second and after each event, with the time for which the peer has
     /// been slow. Time in which this side works does not count. An error ends the session; the peer
@@ -46,7 +46,7 @@ pub struct Ends<'a> {
 
 /// A stream in both directions that does not wait.
 pub trait Link: Read + Write {
-    /// Sees to it that it does not wait from here on.
+    /// Makes reading and writing nonblocking.
     ///
     /// # Errors
     /// The system refuses.
@@ -55,17 +55,17 @@ pub trait Link: Read + Write {
     /// Returns the descriptors that are polled.
     fn ends(&self) -> Ends<'_>;
 
-    /// Whether something has come already that was not read yet.
+    /// Returns whether received bytes wait to be read.
     fn has_pending_input(&self) -> bool {
         false
     }
 
-    /// Whether something was taken that is not written yet.
+    /// Returns whether accepted bytes wait to be written.
     fn has_pending_output(&self) -> bool {
         false
     }
 
-    /// Writes of that what can be written without waiting.
+    /// Writes as many of them as possible without waiting.
     ///
     /// # Errors
     /// Those of the stream.
@@ -76,7 +76,7 @@ pub trait Link: Read + Write {
     /// Announces the end of the written data, if the link can express it.
     fn finish(&mut self) {}
 
-    /// All is written: the other side may know.
+    /// Closes the link for writing.
     fn shut(&mut self) {}
 }
 
@@ -239,17 +239,17 @@ fn run<R: Repository>(
     }
 }
 
-/// Writes what can be written. Returns how many bytes the peer took.
+/// Writes without waiting. Returns the number of bytes that the peer accepted.
 fn write<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Result<usize, Error> {
     let written = match session.wants_output() {
         true => session.write_to(link),
-        // What is encrypted already was counted when it was taken.
+        // Encrypted bytes were counted when they were accepted.
         false => link.flush_pending().map(|()| 0),
     };
     match written {
         Ok(count) => Ok(count),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-        // What the peer said before it went says more.
+        // The last message of the peer says more.
         Err(error) if is_gone(&error) && session.wants_input() => {
             while matches!(session.read_from(link), Ok(1..)) {
                 session.advance()?;
@@ -260,7 +260,7 @@ fn write<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Resul
     }
 }
 
-/// Reads what has come. Returns how many bytes that were.
+/// Reads received bytes. Returns their number.
 fn read<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Result<usize, Error> {
     match session.read_from(link) {
         Ok(0) => {
@@ -338,7 +338,7 @@ pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<Ready,
     })
 }
 
-/// From now on, reading and writing do not wait.
+/// Makes reading and writing nonblocking.
 fn calm(stream: BorrowedFd<'_>) -> io::Result<()> {
     let flags = fcntl_getfl(stream)?;
     Ok(fcntl_setfl(stream, flags | OFlags::NONBLOCK)?)

@@ -31,21 +31,21 @@ use rustls::{
 use super::keys::{KeyPair, PublicKey};
 use super::stream::{Ends, Interest, Link, wait};
 
-/// The protocol and its version, as agreed on in the handshake (ALPN).
+/// The protocol and its version, as the handshake agrees on them.
 const PROTOCOL: &[u8] = b"netsync/1";
 
-/// The largest number of bytes that wait to be encrypted and sent.
+/// The number of bytes that may wait to be encrypted and sent.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// A stream to a peer that has shown that it has the secret half of its key.
 pub struct TlsLink {
     socket: TcpStream,
     tls: Connection,
-    /// The number of received bytes that were not read yet.
+    /// How much has come that was not read.
     waiting_bytes: usize,
 }
 
-/// The configuration of a server for every handshake. Cloning shares it.
+/// The settings of a server for its handshakes. Cloning shares them.
 #[derive(Clone)]
 pub(super) struct Acceptor(Arc<ServerConfig>);
 
@@ -271,7 +271,7 @@ impl Link for TlsLink {
     }
 }
 
-/// Sees that who presents a key has its secret half, and whether it is the one expected.
+/// Verifies that a peer has the secret half of its key, and whether the key is the expected one.
 #[derive(Debug)]
 struct Proof {
     algorithms: WebPkiSupportedAlgorithms,
@@ -418,7 +418,7 @@ fn lost(error: io::Error) -> Error {
     Error::new(ErrorKind::Closed, "the connection to the peer is lost").because(error)
 }
 
-/// Converts the error of a handshake.
+/// Returns the error of a handshake.
 fn failed(error: io::Error) -> Error {
     let kind = match error.kind() {
         io::ErrorKind::InvalidData => ErrorKind::Malformed,

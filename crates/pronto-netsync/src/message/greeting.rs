@@ -6,13 +6,13 @@ use crate::error::malformed;
 use crate::frame::Channel;
 use crate::varint::{self, Cursor};
 
-/// The largest number of offered versions.
+/// How many versions may be offered.
 const MAX_VERSIONS: usize = 8;
 
 /// The longest identity of a repository.
 const MAX_IDENTITY_BYTES: usize = 64;
 
-/// The hash of the object ids of a repository.
+/// How the objects of a repository are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
     /// Ids of 20 bytes.
@@ -30,7 +30,7 @@ impl ObjectFormat {
         }
     }
 
-    /// Returns the length of an object id.
+    /// How long an object id is.
     pub fn id_bytes(self) -> usize {
         match self {
             ObjectFormat::Sha1 => 20,
@@ -42,11 +42,11 @@ impl ObjectFormat {
 /// Which way history goes, as the sender of it sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Sends only.
+    /// It gives.
     Source = 1,
-    /// Receives only.
+    /// It takes.
     Sink = 2,
-    /// Sends and receives.
+    /// It gives and takes.
     Both = 3,
 }
 
@@ -114,7 +114,7 @@ impl Globs {
 pub struct Hello {
     /// Versions of the protocol that the sender speaks, ascending.
     pub versions: Vec<u64>,
-    /// The hash of its object ids.
+    /// How its objects are named.
     pub object_format: ObjectFormat,
     /// The requested role.
     pub role: Role,
@@ -126,7 +126,7 @@ pub struct Hello {
     pub identity: Vec<u8>,
     /// Which refs it wants to take part.
     pub globs: Globs,
-    /// The bytes that each channel may receive before the first credit.
+    /// The number of bytes that each channel may send before the first credit.
     pub window_bytes: u64,
     /// Thirty-two bytes of chance.
     pub nonce: [u8; 32],
@@ -221,7 +221,7 @@ impl Accept {
 pub struct Refusal {
     /// The code, for programs.
     pub code: u64,
-    /// The text for users, at most [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES) long.
+    /// What people read: [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES) at most.
     pub text: String,
 }
 
@@ -264,7 +264,7 @@ fn floor_char_boundary(text: &str, limit: usize) -> usize {
 pub struct Credit {
     /// Which channel; never control.
     pub channel: Channel,
-    /// The number of bytes.
+    /// How many.
     pub bytes: u64,
 }
 

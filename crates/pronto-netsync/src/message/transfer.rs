@@ -38,13 +38,13 @@ impl Cut {
 /// The position of a transfer, at which it resumes after an interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// The number of objects that will be sent in all.
+    /// How many objects of all that are to be sent.
     pub objects: u64,
     /// A mark that identifies the objects in their order. Only the sender can interpret it.
     pub mark: [u8; MARK_BYTES],
 }
 
-/// The refs that the sender of this message accepts.
+/// The wanted refs, and what the sender needs to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Want {
     /// For each tip of the [`Cut`] whether the history to it is to be sent.
@@ -52,7 +52,7 @@ pub struct Want {
     /// Ids of commits, one behind the other, that are held completely though no ref that takes
     /// part leads to them; ascending, [`MAX_HELD`] at most.
     pub held: Vec<u8>,
-    /// The largest number of bytes of segments that it accepts in all.
+    /// How many bytes of segments it takes in all.
     pub budget_bytes: u64,
     /// The position at which to resume, if the same objects are to be sent as before.
     pub resume: Option<Resume>,
@@ -118,14 +118,14 @@ impl Resume {
     }
 }
 
-/// The amount of data that will be sent.
+/// How much is going to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The number of commits.
+    /// How many commits.
     pub commits: u64,
-    /// The number of objects in all; known only if nothing but this message is sent.
+    /// How many objects in all; only known where nothing is sent but this.
     pub objects: u64,
-    /// Their inflated size in bytes; known as the number of objects is.
+    /// How many bytes they have, inflated; as for objects.
     pub bytes: u64,
 }
 
@@ -156,7 +156,7 @@ impl Plan {
 /// All segments were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// The number of segments.
+    /// How many there were.
     pub segments: u64,
 }
 
@@ -195,9 +195,9 @@ pub struct Segment {
     pub id: u64,
     /// The kind.
     pub kind: SegmentKind,
-    /// The number of objects.
+    /// How many objects it has.
     pub objects: u64,
-    /// The length in bytes.
+    /// How many bytes it has.
     pub bytes: u64,
 }
 
@@ -239,7 +239,7 @@ pub struct SegmentEnd {
     pub id: u64,
     /// The checksum at the end of its pack, as long as an object id.
     pub checksum: Vec<u8>,
-    /// The progress of the sender with this segment. The receiver repeats it to resume the segment.
+    /// How far it has gone with this segment: what the receiver says back if it comes again.
     pub resume: Resume,
 }
 
@@ -292,16 +292,16 @@ impl SegmentAck {
     }
 }
 
-/// The result of storing a ref on the peer.
+/// The result for a ref at the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// The ref was created.
+    /// It is new there.
     New = 1,
-    /// The ref was fast-forwarded.
+    /// It moved forward.
     FastForward = 2,
     /// Neither contains the other; both are kept.
     Divergent = 3,
-    /// The ref was refused.
+    /// It was not taken.
     Refused = 4,
 }
 
@@ -316,7 +316,7 @@ pub struct PublishedRef {
     pub stored_as: Vec<u8>,
 }
 
-/// The results of the refs. There may be several such frames.
+/// The results for refs. There may be several such frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Publish {
     /// Each of them, in the order of their names.

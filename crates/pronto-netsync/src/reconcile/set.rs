@@ -11,9 +11,9 @@ use crate::{Error, ErrorKind};
 /// nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// The sort key, as bytes.
+    /// The key. A set is sorted by the bytes of keys.
     pub key: Vec<u8>,
-    /// The value of the key.
+    /// The value.
     pub value: Vec<u8>,
 }
 
@@ -40,8 +40,8 @@ pub struct Set {
     sums: Vec<Sum>,
 }
 
-/// The number of entries that share one stored sum. A fingerprint costs a difference and the
-/// digests of at most that many entries at each end, whatever the size of the set.
+/// How many entries share one stored sum: a fingerprint costs a difference and the digests of at
+/// most that many entries at each end, whatever the size of the set.
 const STRIDE: usize = 16;
 
 impl SetBuilder {
@@ -108,7 +108,7 @@ impl Span {
 }
 
 impl Set {
-    /// Returns the number of entries.
+    /// How many entries there are.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
@@ -185,7 +185,7 @@ impl Set {
     }
 }
 
-/// Returns the length of the common prefix of two keys in bytes.
+/// How many bytes two keys begin with in common.
 pub(super) fn shared_prefix(left: &[u8], right: &[u8]) -> usize {
     left.iter()
         .zip(right)

@@ -5,10 +5,10 @@ use super::message::write_head;
 use super::{Fingerprint, MAX_KEY_BYTES};
 use crate::varint;
 
-/// The most that a skip to a bound, or the head of a range, takes.
+/// The largest size of a skip to a bound, and of the head of a range.
 const HEAD: usize = 1 + 2 + 2 + MAX_KEY_BYTES;
 
-/// The part that is reserved for the end: a skip, and one fingerprint without a bound.
+/// The number of bytes that are reserved for the end: a skip, and one fingerprint without a bound.
 const REST: usize = HEAD + 1 + 16;
 
 pub(super) struct Writer {
@@ -32,8 +32,8 @@ impl Writer {
         }
     }
 
-    /// Returns the number of bytes of entries and marks that fit into one more range; `None` if not
-    /// even one byte is certain to fit.
+    /// Returns the number of bytes of entries and marks that certainly fit into one more range; `None`
+    /// if there are none.
     pub(super) fn budget(&self) -> Option<usize> {
         // The skip before it, its head, and two counts.
         (self.limit - REST)
@@ -41,7 +41,7 @@ impl Writer {
             .filter(|&budget| budget > 0)
     }
 
-    /// False, and nothing written, if it does not fit.
+    /// Writes nothing and returns `false` if it does not fit.
     pub(super) fn fingerprint(
         &mut self,
         lower: &[u8],

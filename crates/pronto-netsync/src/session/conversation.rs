@@ -13,13 +13,13 @@ use crate::reconcile::{Fingerprinter, Reconciler, Set};
 use crate::repository::{Offer, Repository};
 use crate::{Error, ErrorKind};
 
-/// The largest number of frames that may wait before the next frame of the peer is processed.
+/// How many frames may wait before the next frame of the peer is processed.
 const MAX_WAITING: usize = 64;
 
 /// Above this a published ref may not fit beside others; far below what a frame takes.
 const PUBLISH_BYTES: usize = 128 * 1024;
 
-/// The stage of a session.
+/// Where a session stands.
 pub(super) enum Stage {
     /// The peer has not said hello.
     Greeting,
@@ -47,7 +47,7 @@ pub(super) struct Conversation<R> {
     pub(super) credits: Vec<Credit>,
     /// The refs of this side that take part, sorted by name.
     pub(super) own: Vec<Offer>,
-    /// The memory that refs and commits take for the whole session.
+    /// The memory for refs and commits that lasts as long as the session.
     pub(super) set_bytes: u64,
     /// Which of them the peer lacks.
     pub(super) lacked: Vec<usize>,

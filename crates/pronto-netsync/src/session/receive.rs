@@ -11,12 +11,12 @@ use crate::message::{
 use crate::repository::{Offer, Repository};
 use crate::{Error, ErrorKind};
 
-/// The receiving half of a session.
+/// The state of receiving.
 #[derive(Default)]
 pub(super) struct Receiving {
-    /// Whether anything is to come.
+    /// Whether the peer sends anything.
     pub(super) is_expected: bool,
-    /// The rest of the budget of segments, in bytes.
+    /// The number of bytes that are still accepted.
     pub(super) budget_bytes: u64,
     has_plan: bool,
     current: Option<Incoming>,
@@ -42,12 +42,12 @@ struct Incoming {
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) ack: Option<SegmentAck>,
-    /// Whether that was all.
+    /// Whether everything was received.
     pub(super) is_complete: bool,
 }
 
 impl Receiving {
-    /// Whether the peer has nothing more to send.
+    /// Returns whether the peer has sent everything.
     pub(super) fn is_over(&self) -> bool {
         !self.is_expected || self.was_all_sent
     }

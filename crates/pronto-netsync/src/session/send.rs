@@ -10,13 +10,13 @@ use crate::message::{Segment, SegmentAck, SegmentEnd, Sent};
 use crate::repository::{Content, OutgoingSegment, Repository};
 use crate::{Error, ErrorKind};
 
-/// The largest number of segments in transit without a confirmation of the peer.
+/// How many segments may be under way that the peer has not confirmed.
 const MAX_UNCONFIRMED: u64 = 8;
 
 /// A piece of a segment that is not its last is not shorter than this.
 const LEAST_PIECE: usize = 32 * 1024;
 
-/// The sending half of a session.
+/// The state of sending.
 #[derive(Default)]
 pub(super) struct Sending {
     is_active: bool,

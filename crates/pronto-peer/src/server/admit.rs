@@ -20,7 +20,7 @@ use crate::known::{KnownPeer, KnownPeers};
 use crate::{Options, PeerRepository, failed};
 use pronto::{Repository, upload_pack};
 
-/// The memory of a session for delta bases.
+/// The delta bases that a session keeps in memory.
 const BASE_CACHE_BYTES: usize = 8 << 20;
 
 /// A connection whose peer has not sent its request yet.

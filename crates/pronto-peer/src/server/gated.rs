@@ -15,7 +15,7 @@ use crate::PeerRepository;
 /// The memory for a sent object: its id.
 const OBJECT_BYTES: u64 = 48;
 
-/// The memory for a commit to send: its id, its date and its parents.
+/// The memory for a commit that is to be sent: its id, its date and its parents.
 const COMMIT_BYTES: u64 = 160;
 
 /// The repository beneath a session, and the place of the session.
@@ -25,7 +25,7 @@ pub(super) struct Gated {
     gate: Arc<Gate>,
     name: String,
     stop: Interrupt,
-    /// The memory that the session holds, with the memory for sending.
+    /// The memory of the session, and the memory for sending.
     held_bytes: u64,
     sent_bytes: u64,
 }

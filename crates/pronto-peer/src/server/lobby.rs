@@ -129,7 +129,7 @@ mod tests {
         let mut ends = Vec::new();
         let mut enter = |number, from: &str| {
             let client = TcpStream::connect(address).expect("it listens");
-            let (server, _) = listener.accept().expect("somebody comes");
+            let (server, _) = listener.accept().expect("a client connects");
             lobby.enter(number, network(from), Arc::new(server));
             ends.push(client);
         };
