@@ -122,7 +122,7 @@ pub fn run(repository: &Repository) -> Result<()> {
         source: source(repository)?,
     };
     let address = address(repository)?;
-    let server = Server::new((top, repository.git_dir()), &address, settings);
+    let server = Server::new(top, repository.git_dir(), &address, settings);
     server.map_err(failed)?.run().map_err(failed)
 }
 

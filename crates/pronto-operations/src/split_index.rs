@@ -19,8 +19,6 @@ use crate::{ErrorKind, Repository, Result, revision};
 const PREFIX: &str = "sharedindex.";
 /// New entries that are worth a new shared file, in percent of all.
 const MAX_PERCENT: usize = 20;
-/// A shared file that was used so recently need not be marked as used again.
-const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How the index is to be written, by `core.splitIndex`.
 pub(crate) fn splitting(repository: &Repository) -> Result<Splitting> {

@@ -153,12 +153,8 @@ impl Work<'_> {
             context,
             rest: Vec::new(),
         };
-        let done = pronto::maintenance::gc_foreground(
-            self.repository,
-            self.options.auto,
-            self.settings,
-            &mut runner,
-        );
+        let done =
+            pronto::maintenance::gc_foreground(self.options.auto, self.settings, &mut runner);
         match done {
             Err(error) if *error.kind() == ErrorKind::Refused => {
                 Err(CliError::error(error.to_string()).with_code(ExitCode::FATAL))

@@ -26,14 +26,13 @@ pub(super) fn reset_files(
     let treeish = options.to.commit.unwrap_or(options.to.tree);
     prepared.write_as_of(name.as_ref(), Some(treeish));
     match options.mode {
-        Mode::Hard => reset_hard(repository, (prepared, lock), options, progress, interrupt),
+        Mode::Hard => reset_hard((prepared, lock), options, progress, interrupt),
         _ => reset_carefully(repository, (prepared, lock), options, progress, interrupt),
     }
 }
 
 /// Whatever is there.
 fn reset_hard(
-    repository: &Repository,
     (prepared, lock): (WorktreeSession<'_>, Lock),
     options: &Options,
     progress: &dyn Progress,

@@ -2,7 +2,7 @@
 
 use super::conversion::Converter;
 use crate::path;
-use bstr::{BStr, ByteSlice};
+use bstr::BStr;
 use pronto_hash::{ObjectId, oid};
 use pronto_io::dir::Directory;
 use pronto_io::untrusted;

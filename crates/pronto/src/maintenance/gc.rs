@@ -198,12 +198,7 @@ pub fn lock_gc(repository: &Repository, force: bool) -> Result<Result<GcLock, Bu
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] if one fails, with what Git says of that.
-pub fn gc_foreground(
-    repository: &Repository,
-    auto: bool,
-    settings: &Settings,
-    runner: &mut dyn Runner,
-) -> Result<()> {
+pub fn gc_foreground(auto: bool, settings: &Settings, runner: &mut dyn Runner) -> Result<()> {
     if settings.pack_refs && !runner.run(&Step::pack_refs(auto))? {
         return Err(failed("failed to run pack-refs"));
     }

@@ -224,7 +224,7 @@ fn run_task(
         Task::IncrementalRepack => repack_incrementally(repository, run, runner),
         Task::GeometricRepack => repack_geometrically(repository, run, runner),
         Task::Gc if phase == Phase::Foreground => {
-            gc::gc_foreground(repository, run.auto, &run.settings, runner)
+            gc::gc_foreground(run.auto, &run.settings, runner)
         }
         Task::Gc => {
             let mut step = Step::of(&["gc"]);

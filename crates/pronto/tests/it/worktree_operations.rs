@@ -45,7 +45,7 @@ fn add_all(repository: &Repository) {
         pathspec: repository.pathspec([BStr::new(".")]).expect("a pathspec"),
         ..add::Options::default()
     };
-    let report = pronto::add::add(repository, &options, &Interrupt::new());
+    let report = add::add(repository, &options, &Interrupt::new());
     assert!(!report.expect("it can be added").failed);
 }
 
@@ -57,7 +57,7 @@ fn files_are_staged_and_committed() {
     let repository = sandbox.open("r");
     add_all(&repository);
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "M  a\nA  new");
-    let tree = pronto::write_tree::write_tree(repository, None, false, &Interrupt::new());
+    let tree = pronto::write_tree::write_tree(&repository, None, false, &Interrupt::new());
     let WrittenTree::Tree(tree) = tree.expect("it can be written") else {
         panic!("a tree is written");
     };
@@ -67,7 +67,7 @@ fn files_are_staged_and_committed() {
         ..commit::Options::default()
     };
     let repository = sandbox.open("r");
-    let made = pronto::commit::commit(repository, &options, &Interrupt::new());
+    let made = commit::commit(&repository, &options, &Interrupt::new());
     let commit::Outcome::Done(id) = made.expect("it can be committed") else {
         panic!("it has a message");
     };
@@ -88,7 +88,7 @@ fn a_commit_without_message_is_not_made() {
         allow_empty: true,
         ..commit::Options::default()
     };
-    let made = sandbox.open("r").commit(&options, &Interrupt::new());
+    let made = commit::commit(&sandbox.open("r"), &options, &Interrupt::new());
     assert_eq!(made.expect("it is no error"), commit::Outcome::EmptyMessage);
     assert_eq!(sandbox.git("r", &["rev-parse", "HEAD"]), before);
 }
@@ -109,13 +109,17 @@ fn differences_have_their_paths() {
             .collect()
     };
     assert_eq!(
-        paths(pronto::diff::files(repository, 2, &options, &interrupt)),
+        paths(diff::files(&repository, 2, &options, &interrupt)),
         ["a"]
     );
     let tree = repository.resolve_tree("HEAD").expect("a tree");
     let against = |against| {
-        paths(pronto::diff::index(
-            repository, tree, against, &options, &interrupt,
+        paths(diff::index(
+            &repository,
+            tree,
+            against,
+            &options,
+            &interrupt,
         ))
     };
     assert_eq!(against(Against::Index), ["b"]);
@@ -124,7 +128,7 @@ fn differences_have_their_paths() {
         recursive: true,
         ..Depth::default()
     };
-    let trees = pronto::diff::trees(repository, (None, Some(tree)), depth, &options, &interrupt);
+    let trees = diff::trees(&repository, (None, Some(tree)), depth, &options, &interrupt);
     assert_eq!(paths(trees), ["a", "b", "d/c"]);
 }
 
@@ -136,7 +140,7 @@ fn a_reset_moves_branch_index_and_files() {
     sandbox.git("r", &["commit", "-qam", "two"]);
     let second = sandbox.git("r", &["rev-parse", "HEAD"]);
     let repository = sandbox.open("r");
-    let to = pronto::reset::target(repository, "HEAD~1".into(), false);
+    let to = reset::target(&repository, "HEAD~1".into(), false);
     let to = to.expect("a commit");
     for (mode, content, seen) in [
         (Mode::Soft, "changed", "M  a"),
@@ -151,7 +155,7 @@ fn a_reset_moves_branch_index_and_files() {
             intent_to_add: false,
             refresh: true,
         };
-        let outcome = sandbox.open("r").reset(&options, &(), &Interrupt::new());
+        let outcome = reset::reset(&sandbox.open("r"), &options, &(), &Interrupt::new());
         let reset::Outcome::Done(report) = outcome.expect("it can be reset") else {
             panic!("nothing is lost");
         };
@@ -173,7 +177,7 @@ fn a_new_branch_is_made_and_left() {
         }),
         ..switch::Options::default()
     };
-    let outcome = pronto::switch::switch(repository, &options, &(), &Interrupt::new());
+    let outcome = switch::switch(&repository, &options, &(), &Interrupt::new());
     assert!(matches!(
         outcome.expect("it can be made"),
         switch::Outcome::Done(_)
@@ -187,10 +191,10 @@ fn a_new_branch_is_made_and_left() {
     let repository = sandbox.open("r");
     let back = |repository: &Repository| {
         let options = switch::Options {
-            to: pronto::switch::start_at(repository, "main").expect("it can be read"),
+            to: switch::start_at(repository, "main").expect("it can be read"),
             ..switch::Options::default()
         };
-        pronto::switch::switch(repository, &options, &(), &Interrupt::new())
+        switch::switch(repository, &options, &(), &Interrupt::new())
     };
     // What the switch would overwrite is in its way.
     write(&sandbox, "b", "not committed");
@@ -230,8 +234,7 @@ fn paths_come_back_from_the_index() {
         worktree: true,
         ignore_skip_worktree: false,
     };
-    let report =
-        pronto::checkout_paths::checkout_paths(repository, &options, &(), &Interrupt::new());
+    let report = checkout_paths::checkout_paths(&repository, &options, &(), &Interrupt::new());
     let report = report.expect("they can be written");
     assert!(report.errors.is_empty() && report.failed.is_empty());
     assert_eq!(report.updated, 2);
@@ -253,11 +256,11 @@ fn clean_removes_what_is_untracked_and_nothing_else() {
         dry_run: true,
         ..clean::Options::default()
     };
-    let said = pronto::clean::clean(repository, &options, &Interrupt::new());
+    let said = clean::clean(&repository, &options, &Interrupt::new());
     assert_eq!(said.expect("it can be told").len(), 3);
     assert!(read(&sandbox, "new").is_some(), "nothing happens yet");
     options.dry_run = false;
-    let said = pronto::clean::clean(repository, &options, &Interrupt::new());
+    let said = clean::clean(&repository, &options, &Interrupt::new());
     assert_eq!(said.expect("it can be removed").len(), 3);
     assert_eq!(read(&sandbox, "new"), None);
     assert_eq!(read(&sandbox, "deep/new"), None);
@@ -270,7 +273,7 @@ fn ignored_paths_and_attributes_are_told() {
     write(&sandbox, ".gitignore", "# objects\n*.o\n");
     write(&sandbox, ".gitattributes", "*.c text eol=lf\n");
     let repository = sandbox.open("r");
-    let rules = pronto::status::check_ignored(repository, true, |check| {
+    let rules = status::check_ignored(&repository, true, |check| {
         ["x.o", "x.c"].map(|path| check.decide(path.into()).expect("it can be told"))
     });
     let [ignored, other] = rules.expect("there is a work tree");
@@ -279,8 +282,7 @@ fn ignored_paths_and_attributes_are_told() {
     assert_eq!(other, None);
     let names = vec!["text".to_owned(), "eol".to_owned(), "diff".to_owned()];
     let selection = attributes::Selection::Named(names);
-    let mut check =
-        pronto::attributes::check(repository, selection, false).expect("they can be read");
+    let mut check = attributes::check(&repository, selection, false).expect("they can be read");
     let states = check.states("x.c".into()).expect("they can be told");
     assert_eq!(
         states,
@@ -308,8 +310,7 @@ fn stale_stat_data_are_refreshed() {
         pathspec: repository.pathspec([]).expect("it matches all"),
         ..refresh::Options::default()
     };
-    pronto::refresh::refresh_index(repository, &options, &Interrupt::new())
-        .expect("it can be written");
+    refresh::refresh_index(&repository, &options, &Interrupt::new()).expect("it can be written");
     assert_eq!(sandbox.git("r", &["diff-files"]), "");
 }
 
@@ -323,7 +324,7 @@ fn sparse_directories_leave_the_worktree_and_return() {
     let mut repository = sandbox.open("r");
     assert!(repository.is_sparse_checkout().expect("it is configured"));
     let definition = Definition::Directories(["e".into()].into());
-    let applied = pronto::sparse_checkout::set(repository, &definition, &(), &Interrupt::new());
+    let applied = pronto::sparse_checkout::set(&repository, &definition, &(), &Interrupt::new());
     assert!(applied.expect("it can be applied").failed.is_empty());
     assert_eq!(read(&sandbox, "d/c"), None);
     assert!(read(&sandbox, "e/f").is_some() && read(&sandbox, "a").is_some());
@@ -332,7 +333,7 @@ fn sparse_directories_leave_the_worktree_and_return() {
         repository.sparse_definition().expect("it can be read"),
         Some(definition)
     );
-    let applied = pronto::sparse_checkout::disable(repository, &(), &Interrupt::new());
+    let applied = pronto::sparse_checkout::disable(&mut repository, &(), &Interrupt::new());
     assert!(applied.expect("it can be undone").failed.is_empty());
     assert!(read(&sandbox, "d/c").is_some());
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "");
@@ -346,8 +347,8 @@ fn a_branch_knows_how_far_it_is_from_its_upstream() {
     sandbox.git("r", &["commit", "-q", "--allow-empty", "-m", "two"]);
     let repository = sandbox.open("r");
     let head = repository.head().expect("a head").id();
-    let upstream = pronto::status::upstream(
-        repository,
+    let upstream = status::upstream(
+        &repository,
         "refs/heads/main".into(),
         head,
         true,
@@ -375,7 +376,7 @@ fn status_tells_each_kind_of_change() {
         pathspec: repository.pathspec([]).expect("it matches all"),
         ..status::Options::default()
     };
-    let report = pronto::status::status(repository, &options, &Interrupt::new());
+    let report = status::status(&repository, &options, &Interrupt::new());
     let report = report.expect("it can be told");
     let changed: Vec<String> = report
         .entries
