@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bstr::{BString, ByteSlice};
 use gix_object::{CommitRefIter, Kind};
 use pronto_hash::ObjectId;
-use pronto_index::{Content, Index, Writer};
+use pronto_index::{Content, Index};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
@@ -18,7 +18,7 @@ use pronto_worktree::filter::ATTRIBUTES;
 use pronto_worktree::unpack;
 
 use crate::errors::{from_index, from_worktree};
-use crate::{Error, ErrorKind, Repository, Result, index, split_index};
+use crate::{Error, ErrorKind, Repository, Result, index};
 
 /// Data for the filters of files.
 #[derive(Clone, Debug, Default)]
@@ -127,12 +127,8 @@ pub fn checkout_tree(
     let mut content = Content::new(repository.object_hash(), unpacked.entries(&empty));
     content.tree = unpacked.cached_tree.as_ref().map(Cow::Borrowed);
     let entries = content.entries.len();
-    let bytes = index::encode(
-        repository,
-        &index_writer(repository)?,
-        content,
-        sparse.as_ref(),
-    )?;
+    let writer = index::writer(repository)?;
+    let bytes = index::encode(repository, &writer, content, sparse.as_ref())?;
     lock.commit(&bytes).map_err(from_index)?;
     Ok(Outcome {
         entries,
@@ -166,46 +162,6 @@ pub fn tree_of(objects: &Store, id: ObjectId) -> Result<ObjectId> {
             format!("unable to read tree ({id})"),
         )),
     }
-}
-
-/// How the index is written (`index.version`, `index.threads`, `index.skipHash` and so on).
-///
-/// # Errors
-/// A value is malformed.
-pub fn index_writer(repository: &Repository) -> Result<Writer> {
-    use pronto_index::{OffsetTable, Version};
-    let config = repository.config();
-    let many_files = config.bool_or("feature.manyfiles", false)?;
-    let version = match repository.environment().text("GIT_INDEX_VERSION") {
-        Some(text) => text.parse().ok(),
-        None => config.i64("index.version")?,
-    };
-    let four = match version {
-        Some(version) => version == 4,
-        None => many_files,
-    };
-    let threads = match config.bool_or_i64("index.threads")? {
-        None => None,
-        Some(crate::config::BoolOrInt::Bool(true)) => Some(0),
-        Some(crate::config::BoolOrInt::Bool(false)) => Some(1),
-        Some(crate::config::BoolOrInt::Int(number)) => usize::try_from(number).ok(),
-    };
-    Ok(Writer {
-        new_version: if four { Version::Four } else { Version::Two },
-        force_version: None,
-        skip_hash: config.bool_or("index.skiphash", many_files)?,
-        offset_table: OffsetTable {
-            threads,
-            // The query takes a dozen system calls, so it is made only if its result matters.
-            cores: match threads {
-                Some(0) => pronto_io::pool::cores(),
-                _ => 1,
-            },
-            record_end: config.bool("index.recordendofindexentries")?,
-            record_offsets: config.bool("index.recordoffsettable")?,
-        },
-        splitting: split_index::splitting(repository)?,
-    })
 }
 
 /// The warning, in Git's words, about paths of which only one is in the worktree.

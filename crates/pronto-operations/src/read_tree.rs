@@ -19,7 +19,7 @@ use pronto_worktree::unpack::{self, Side};
 
 use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
-use crate::{Error, ErrorKind, Repository, Result, checkout_tree, index, sparse_checkout};
+use crate::{Error, ErrorKind, Repository, Result, index, sparse_checkout};
 
 /// What happens to the present index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +168,7 @@ fn replace_index(
 
 /// Another file than the index is always whole.
 fn tree_writer(repository: &Repository, options: &Options) -> Result<Writer> {
-    let mut writer = checkout_tree::index_writer(repository)?;
+    let mut writer = index::writer(repository)?;
     if options.output.is_some() {
         writer.splitting = Splitting::Join;
     }

@@ -22,7 +22,7 @@ use crate::refs::Expected;
 use crate::revision::Want;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
-use crate::{Error, ErrorKind, Repository, Result, checkout_tree, index, read_tree, switch};
+use crate::{Error, ErrorKind, Repository, Result, index, read_tree, switch};
 
 mod files;
 
@@ -281,7 +281,7 @@ fn take_tree(
             take(&mut stage, difference, prepared, announced)?;
         }
         let edit = stage.into_edit()?;
-        let writer = checkout_tree::index_writer(repository)?;
+        let writer = index::writer(repository)?;
         writer.encode(&edit.content()).map_err(from_index)?
     };
     prepared.index = prepared.index.successor(bytes).map_err(from_index)?;

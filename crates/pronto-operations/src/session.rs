@@ -21,7 +21,7 @@ use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::sparse::Sparse;
 use pronto_worktree::unpack::{Checker, MayGo, Situation, Unpacked};
 
-use crate::checkout_tree::{self, write_files};
+use crate::checkout_tree::write_files;
 use crate::errors::from_worktree;
 use crate::ignores::{ignore_patterns, read_ignore_file};
 use crate::remote::Exact;
@@ -223,11 +223,7 @@ impl<'r> WorktreeSession<'r> {
 
     /// The bytes of the index that holds `content`.
     pub(crate) fn encode(&self, content: Content<'_>, interrupt: &Interrupt) -> Result<Vec<u8>> {
-        self.encode_with(
-            &checkout_tree::index_writer(self.repository)?,
-            content,
-            interrupt,
-        )
+        self.encode_with(&index::writer(self.repository)?, content, interrupt)
     }
 
     /// Like [`encode`](Self::encode), by a writer of the caller's.

@@ -29,9 +29,10 @@ use std::time::Duration;
 
 pub use crate::ignores::ignore_patterns;
 pub(crate) use crate::ignores::read_ignore_file;
+pub(crate) use crate::tree_objects::read_tree;
 pub use check_ignore::check_ignored;
 pub use check_ignore::{IgnoreCheck, IgnoreRule};
-pub(crate) use contents::{Contents, read_tree};
+pub(crate) use contents::Contents;
 pub(crate) use conversion::Converter;
 pub(crate) use files::Heads;
 pub use files::{FileState, Search};

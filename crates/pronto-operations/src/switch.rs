@@ -19,7 +19,7 @@ use pronto_worktree::unpack::Refusals;
 use crate::merge::Style;
 use crate::refs::{Expected, Head, RefName, bad_name};
 use crate::status::{self, Upstream};
-use crate::{Error, ErrorKind, Repository, Result, hooks, worktrees};
+use crate::{Error, ErrorKind, Repository, Result, hooks};
 
 pub use branch::{NewBranch, Tracking};
 pub(crate) use branch::{check_tracking, create_branch_at};
@@ -189,7 +189,7 @@ fn check_branches(repository: &Repository, options: &Options, old: &Head) -> Res
         if options.ignore_other_worktrees || old.name() == Some(name) {
             return Ok(());
         }
-        worktrees::refuse_branch_in_use(repository, name, false)
+        repository.refuse_branch_in_use(name, false)
     };
     if let Some(create) = &options.create {
         branch::check_new_branch(repository, create)?;

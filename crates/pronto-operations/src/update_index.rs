@@ -16,7 +16,7 @@ use crate::errors::from_index;
 use crate::refresh::{Options as Refresh, Outdated};
 use crate::session::WorktreeSession;
 use crate::status::Pathspec;
-use crate::{ErrorKind, Repository, Result, add, checkout_tree, split_index};
+use crate::{ErrorKind, Repository, Result, add, index, split_index};
 
 use apply::Apply;
 pub use mtime_test::test_untracked_cache;
@@ -174,7 +174,7 @@ pub fn update_index(
     }
     let index = &prepared.index;
     let mut changes = caches::change_caches(repository, &mut edit, (index, options))?;
-    let mut writer = checkout_tree::index_writer(repository)?;
+    let mut writer = index::writer(repository)?;
     changes |= match options.split {
         Some(true) => {
             writer.splitting = Splitting::Renew;

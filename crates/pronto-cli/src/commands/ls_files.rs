@@ -191,15 +191,19 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .intact()
         .map_err(|error| CliError::fatal(error.to_string()))?;
     if args.error_unmatch && !unmatched.is_empty() {
-        for spec in unmatched {
-            context.complain(&format!(
-                "pathspec '{spec}' did not match any file(s) known to git"
-            ));
-        }
-        context.remark("Did you forget to 'git add'?");
-        return Ok(ExitCode::FAILURE);
+        return Ok(report_unmatched(&unmatched, context));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn report_unmatched(unmatched: &[BString], context: &mut Context) -> ExitCode {
+    for spec in unmatched {
+        context.complain(&format!(
+            "pathspec '{spec}' did not match any file(s) known to git"
+        ));
+    }
+    context.remark("Did you forget to 'git add'?");
+    ExitCode::FAILURE
 }
 
 fn tree(name: &OsStr, repository: &Repository) -> Result<ObjectId, CliError> {

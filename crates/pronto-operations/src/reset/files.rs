@@ -1,7 +1,6 @@
 //! The modes of `reset` that change files.
 
 use super::*;
-use crate::checkout_tree;
 use crate::merge::lacking;
 use crate::sparse_checkout;
 
@@ -104,7 +103,7 @@ fn reset_carefully(
         return Ok(Reset::Done(outcome));
     }
     merged.record(&outcome);
-    let mut writer = checkout_tree::index_writer(repository)?;
+    let mut writer = index::writer(repository)?;
     if options.mode == Mode::Keep {
         // It is read again below.
         writer.splitting = pronto_index::Splitting::Join;

@@ -14,18 +14,19 @@ use pronto_io::dir::file_metadata;
 use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
 use pronto_worktree::checkout::Plan;
+use pronto_worktree::diff::Difference;
 use pronto_worktree::filter::ToGit;
 use pronto_worktree::unpack::{Checker, IndexChange, Refusals, Side, Unpacked};
 
 use super::Destination;
 use super::left_behind;
-use super::move_files;
+use crate::checkout_tree::tree_of;
 use crate::errors::from_worktree;
 use crate::hash_object::staged_blob;
 use crate::merge::{Style, Texts, is_file, lacking};
 use crate::objects::from_odb;
 use crate::session::WorktreeSession;
-use crate::{Error, ErrorKind, Repository, Result};
+use crate::{Error, ErrorKind, Repository, Result, index};
 
 /// Larger files are left to Git: four of them are held at a time.
 const MERGED_BYTES: u64 = 64 << 20;
@@ -52,7 +53,7 @@ pub(super) fn to_merge(
     refusals: &Refusals,
     old: ObjectId,
 ) -> Result<Vec<BString>> {
-    let staged = move_files::staged_against(repository, old)?;
+    let staged = staged_against(repository, old)?;
     if !staged.is_empty() {
         let paths = staged.iter().map(|difference| difference.path.as_bstr());
         let paths = bstr::join(" ", paths);
@@ -68,6 +69,13 @@ pub(super) fn to_merge(
         true => Ok(modified.modified),
         false => Err(lacking("merging local changes with other than files")),
     }
+}
+
+/// Returns the differences between the tree of `commit` and the index.
+pub(super) fn staged_against(repository: &Repository, commit: ObjectId) -> Result<Vec<Difference>> {
+    let tree = tree_of(repository.objects()?, commit)?;
+    let index = repository.sparse_index()?;
+    index::differences(repository, &tree, &index)
 }
 
 /// What conflicts call the side to go to, the one that is left, and what was here.

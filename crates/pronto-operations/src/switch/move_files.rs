@@ -18,7 +18,7 @@ use crate::checkout_tree::tree_of;
 use crate::errors::{from_index, from_worktree};
 use crate::merge::lacking;
 use crate::session::WorktreeSession;
-use crate::{Repository, Result, index, sparse_checkout, status};
+use crate::{Repository, Result, sparse_checkout, status};
 
 /// The result of moving files.
 pub(crate) enum MovedFiles {
@@ -118,7 +118,7 @@ pub(super) fn local_changes(
         Some((entry.path.clone(), (None, Some(letter?))))
     });
     let mut paths: BTreeMap<BString, (Option<Difference>, Option<u8>)> = in_worktree.collect();
-    for difference in staged_against(repository, commit)? {
+    for difference in merge_files::staged_against(repository, commit)? {
         let path = difference.path.clone();
         paths.entry(path).or_default().0 = Some(difference);
     }
@@ -126,12 +126,6 @@ pub(super) fn local_changes(
     Ok(changes
         .filter_map(|(path, (staged, file))| Some((letter(staged.as_ref(), file)?, path)))
         .collect())
-}
-
-pub(super) fn staged_against(repository: &Repository, commit: ObjectId) -> Result<Vec<Difference>> {
-    let tree = tree_of(repository.objects()?, commit)?;
-    let index = repository.sparse_index()?;
-    index::differences(repository, &tree, &index)
 }
 
 /// Returns the tree of `commit`; a `HEAD` of zeros has none.

@@ -158,7 +158,7 @@ pub fn plan(repository: &Repository, options: AddOptions) -> Result<Addition> {
             if let Some(full) = existing_branch(repository, name.as_bstr())?
                 && options.force == 0
             {
-                super::refuse_branch_in_use(repository, full.as_bstr(), true)?;
+                repository.refuse_branch_in_use(full.as_bstr(), true)?;
             }
             new_branch = Some((name.clone(), true));
         }
@@ -439,7 +439,7 @@ fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<T
         _ => existing_branch(repository, name)?,
     };
     if let (Some(full), 0) = (&branch, addition.options.force) {
-        super::refuse_branch_in_use(repository, full.as_bstr(), true)?;
+        repository.refuse_branch_in_use(full.as_bstr(), true)?;
     }
     let commit = commit_named(repository, name)?.ok_or_else(|| invalid_reference(name))?;
     Ok(match branch {
