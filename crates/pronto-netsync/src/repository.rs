@@ -55,9 +55,9 @@ pub struct Progress {
     /// Commits that are complete, in quarantine or as what the peer gave before:
     /// [`MAX_HELD`](crate::message::MAX_HELD) at most.
     pub held: Vec<ObjectId>,
-    /// Where the earlier attempt ended.
+    /// The position at which the earlier attempt ended.
     pub resume: Option<Resume>,
-    /// How many bytes of segments are taken.
+    /// The largest number of bytes of segments to accept.
     pub budget_bytes: u64,
 }
 
@@ -65,13 +65,13 @@ pub struct Progress {
 pub struct OutgoingSegment {
     /// The kind.
     pub kind: SegmentKind,
-    /// How many objects it has.
+    /// The number of objects.
     pub objects: u64,
-    /// How many bytes it has.
+    /// The length in bytes.
     pub bytes: u64,
     /// The checksum at its end.
     pub checksum: ObjectId,
-    /// How far it goes.
+    /// The end of the segment as a resume position.
     pub resume: Resume,
     /// Its bytes.
     pub content: Content,
@@ -81,7 +81,7 @@ pub struct OutgoingSegment {
 pub enum Content {
     /// All of them. They are not copied.
     Memory(SharedBytes),
-    /// Where they are read from, piece by piece.
+    /// A stream from which the bytes are read in pieces.
     Stream(Box<dyn Read + Send>),
 }
 

@@ -47,7 +47,7 @@ pub const GREETING_BYTES: usize = 16 * 1024;
 
 const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
 
-/// How one side takes part.
+/// The options of one side.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The refs that take part, as stated to the peer.
@@ -85,7 +85,7 @@ impl Default for Options {
 pub struct Admission<R> {
     /// The repository, as that peer may see it.
     pub repository: R,
-    /// How its objects are named.
+    /// The hash of its object ids.
     pub object_format: ObjectFormat,
     /// The role of this side.
     pub role: Role,

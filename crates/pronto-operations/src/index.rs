@@ -49,7 +49,7 @@ pub(crate) fn near_differences(repository: &Repository, tree: &oid) -> Result<In
     repository.expand_part(index, &mut |directory| near.contains(directory))
 }
 
-/// Where `index` differs from `tree`.
+/// Compares `index` with `tree`.
 pub(crate) fn differences(
     repository: &Repository,
     tree: &oid,
@@ -145,7 +145,8 @@ fn may_collapse(content: &Content<'_>, sparse: &Sparse) -> bool {
     })
 }
 
-/// How the index is written (`index.version`, `index.threads`, `index.skipHash` and so on).
+/// Returns the configured index writer (`index.version`, `index.threads`, `index.skipHash` and so
+/// on).
 ///
 /// # Errors
 /// A value is malformed.

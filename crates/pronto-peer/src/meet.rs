@@ -12,10 +12,10 @@ use super::names::peer_name_of;
 use super::tls::{self, TlsLink};
 use pronto::{Error, ErrorKind, Result};
 
-/// How long a connection to one address may take, and then the handshake.
+/// The time limit of a connection to one address, and then of the handshake.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How many addresses of a host are tried.
+/// The largest number of addresses of a host to try.
 const MOST_ADDRESSES: usize = 8;
 
 /// An authenticated connection to the expected peer.

@@ -41,38 +41,39 @@ use places::{Places, Signal};
 use pronto::Result;
 use pronto::environment::Environment;
 
-/// How often the server looks whether it shall end.
+/// The interval at which the server checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What may be under way to a session, for each channel; and what may wait to be written.
+/// The window of a session for each channel, and the limit of its write queue.
 const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How many sessions may be under way, 4 at least, and how many may wait. A quarter as many
-    /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one network.
+    /// The largest number of active sessions, at least 4, and of waiting ones. A quarter as many
+    /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one
+    /// network.
     pub connections: usize,
-    /// How many sessions of a peer may be under way at once, if that is not more than a quarter of all;
-    /// and how many may wait.
+    /// The largest number of active sessions of one peer, if that is not more than a quarter of
+    /// all, and of its waiting ones.
     pub sessions_per_peer: usize,
-    /// What all sessions may hold: one half while they wait for their peers, where there is room for
-    /// four at least, and the other while the server works for them, for one at least.
+    /// The memory of all sessions: one half while they wait for their peers, with room for at least
+    /// four, and the other half while the server works for them, with room for at least one.
     pub memory_bytes: u64,
-    /// How long the handshake and the greeting may take together.
+    /// The time limit of the handshake and the greeting together.
     pub handshake: Duration,
-    /// How long a peer may take to move 16 KiB or to take a step of the protocol.
+    /// The time in which a peer must move 16 KiB or take a step of the protocol.
     pub idle: Duration,
     /// After how long a peer that has not moved 40 KiB or taken a step counts as slow: the session
     /// may lose its place to another that waits.
     pub slow: Duration,
     /// After how long one that waits gets the place of a peer or network that has more than its own.
     pub turn: Duration,
-    /// How long a peer may have to wait for a place.
+    /// The longest time that a peer may wait for a place.
     pub waiting: Duration,
-    /// How long a session may take in all.
+    /// The time limit of a session.
     pub session: Duration,
-    /// How much is taken in one session.
+    /// The largest number of bytes to accept in one session.
     pub budget_bytes: u64,
 }
 
@@ -119,9 +120,9 @@ pub struct Options {
 /// An event of the server.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// It can be reached.
+    /// The server accepts connections.
     Listening {
-        /// Where.
+        /// The address.
         address: SocketAddr,
         /// The public key of the server.
         key: PublicKey,
@@ -135,12 +136,12 @@ pub enum Event {
     Ended(Ended),
     /// No more sessions are admitted.
     Draining {
-        /// How many are still connected.
+        /// The number of open connections.
         connections: usize,
     },
 }
 
-/// How a connection went.
+/// The end of a connection.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// Its number since the server began.
@@ -157,9 +158,9 @@ pub struct Ended {
     pub received_bytes: u64,
     /// See [`received_bytes`](Self::received_bytes).
     pub sent_bytes: u64,
-    /// How many of its refs changed here.
+    /// The number of its refs that changed in the repository.
     pub changed_refs: usize,
-    /// How long it was.
+    /// The duration of the connection.
     pub duration: Duration,
     /// Why it failed.
     pub error: Option<String>,
@@ -168,7 +169,7 @@ pub struct Ended {
 /// A receiver of the server's events. Called from many threads.
 pub type Tell = dyn Fn(&Event) + Send + Sync;
 
-/// How a server ends.
+/// The signals that end a server.
 #[derive(Clone, Copy)]
 pub struct Shutdown<'a> {
     /// Ends listening; the server returns when all sessions are over.
@@ -249,7 +250,7 @@ struct Server {
     lobby: Lobby,
     places: Arc<Places>,
     gate: Arc<Gate>,
-    /// How many are connected.
+    /// The number of connections.
     connected: AtomicUsize,
     begun: AtomicU64,
 }

@@ -67,7 +67,7 @@ pub enum Task {
     RerereGc,
 }
 
-/// How often scheduled maintenance runs.
+/// The frequency of scheduled maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frequency {
     /// Every week.
@@ -78,7 +78,7 @@ pub enum Frequency {
     Hourly,
 }
 
-/// What maintenance runs for.
+/// The occasion of maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// Requested by a user or a command.
@@ -146,7 +146,7 @@ impl Frequency {
     }
 }
 
-/// What a strategy says of one task.
+/// The part of a strategy for one task.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
     is_manual: bool,
@@ -154,7 +154,7 @@ struct Part {
     frequency: Option<Frequency>,
 }
 
-/// What `maintenance.strategy` can be, and what is in force without it.
+/// A value of `maintenance.strategy`, or the default.
 #[derive(Clone, Copy, Debug)]
 enum Strategy {
     None,

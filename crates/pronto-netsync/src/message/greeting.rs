@@ -6,13 +6,13 @@ use crate::error::malformed;
 use crate::frame::Channel;
 use crate::varint::{self, Cursor};
 
-/// How many versions may be offered.
+/// The largest number of offered versions.
 const MAX_VERSIONS: usize = 8;
 
 /// The longest identity of a repository.
 const MAX_IDENTITY_BYTES: usize = 64;
 
-/// How the objects of a repository are named.
+/// The hash of the object ids of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
     /// Ids of 20 bytes.
@@ -30,7 +30,7 @@ impl ObjectFormat {
         }
     }
 
-    /// How long an object id is.
+    /// Returns the length of an object id.
     pub fn id_bytes(self) -> usize {
         match self {
             ObjectFormat::Sha1 => 20,
@@ -42,11 +42,11 @@ impl ObjectFormat {
 /// Which way history goes, as the sender of it sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It gives.
+    /// Sends only.
     Source = 1,
-    /// It takes.
+    /// Receives only.
     Sink = 2,
-    /// It gives and takes.
+    /// Sends and receives.
     Both = 3,
 }
 
@@ -114,7 +114,7 @@ impl Globs {
 pub struct Hello {
     /// Versions of the protocol that the sender speaks, ascending.
     pub versions: Vec<u64>,
-    /// How its objects are named.
+    /// The hash of its object ids.
     pub object_format: ObjectFormat,
     /// The requested role.
     pub role: Role,
@@ -221,7 +221,7 @@ impl Accept {
 pub struct Refusal {
     /// The code, for programs.
     pub code: u64,
-    /// What people read: [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES) at most.
+    /// The text for users, at most [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES) long.
     pub text: String,
 }
 
@@ -264,7 +264,7 @@ fn floor_char_boundary(text: &str, limit: usize) -> usize {
 pub struct Credit {
     /// Which channel; never control.
     pub channel: Channel,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
 }
 

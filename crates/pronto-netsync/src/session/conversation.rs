@@ -13,13 +13,13 @@ use crate::reconcile::{Fingerprinter, Reconciler, Set};
 use crate::repository::{Offer, Repository};
 use crate::{Error, ErrorKind};
 
-/// How many frames may wait before the next frame of the peer is processed.
+/// The largest number of frames that may wait before the next frame of the peer is processed.
 const MAX_WAITING: usize = 64;
 
 /// Above this a published ref may not fit beside others; far below what a frame takes.
 const PUBLISH_BYTES: usize = 128 * 1024;
 
-/// Where a session stands.
+/// The stage of a session.
 pub(super) enum Stage {
     /// The peer has not said hello.
     Greeting,

@@ -149,7 +149,7 @@ impl Work<'_> {
 struct Settings(Document);
 
 impl Settings {
-    /// What a template has put into `file`, if it has.
+    /// Reads the part of `file` that a template added, if there is one.
     fn read(file: &Path) -> Result<Self> {
         let document = Document::parse(fs::read(file).unwrap_or_default());
         let document = document.map_err(|bad| {

@@ -22,9 +22,9 @@ use crate::{Error, ErrorKind, Repository, Result, worktrees};
 /// Whether a task is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// It is not.
+    /// No.
     No,
-    /// It is.
+    /// Yes.
     Yes,
     /// Finding out takes longer than was allowed.
     Unknown,
@@ -36,7 +36,7 @@ impl From<bool> for Need {
     }
 }
 
-/// What `maintenance.TASK.auto` says.
+/// The value of `maintenance.TASK.auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
     Never,

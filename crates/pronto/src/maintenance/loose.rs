@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::Repository;
 
-/// How many directories loose objects are spread over.
+/// The number of directories of loose objects.
 const FANOUT: i64 = 256;
 
 /// Whether there are about more loose objects than `limit`: one directory stands for all.

@@ -9,7 +9,7 @@ use super::loose::has_many_loose_objects;
 use super::packs::OwnPacks;
 use crate::Repository;
 
-/// What automatic garbage collection adds to the arguments of `repack`; `None` if there is too
+/// Returns the arguments that automatic garbage collection adds to `repack`; `None` if there is too
 /// little to do.
 pub(super) fn automatic_repacking(
     repository: &Repository,

@@ -20,7 +20,7 @@ use crate::pack_objects::loose_objects;
 use crate::remote::Remote;
 use crate::{ErrorKind, Repository, Result};
 
-/// What is to be run.
+/// Options of a run.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -44,7 +44,7 @@ pub struct Run {
     pub settings: Settings,
 }
 
-/// How maintenance ended.
+/// The result of maintenance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All tasks have run, or need not.

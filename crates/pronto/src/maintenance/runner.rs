@@ -11,7 +11,7 @@ use crate::Result;
 pub struct Step {
     /// The command and its arguments.
     pub arguments: Vec<OsString>,
-    /// What it reads; nothing if `None`. What it prints then is of no interest.
+    /// The standard input; nothing if `None`. The output is discarded.
     pub input: Option<Vec<u8>>,
 }
 
@@ -46,7 +46,7 @@ impl Step {
     }
 }
 
-/// Who runs the commands of maintenance and reports what happens.
+/// The runner of the commands of maintenance, which reports their progress.
 pub trait Runner {
     /// Runs a step and waits for it. Returns whether it succeeded.
     ///

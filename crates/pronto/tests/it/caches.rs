@@ -1,4 +1,4 @@
-//! What status remembers in the index for the next one.
+//! The caches of status in the index.
 
 use crate::support::Sandbox;
 use pronto::status::{Item, Options, Untracked};

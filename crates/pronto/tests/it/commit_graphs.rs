@@ -11,13 +11,13 @@ use test_support::Random;
 
 use crate::support::Sandbox;
 
-/// How far the clocks of a history are off.
+/// The error of the clocks of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clocks {
     Right,
-    /// By a few minutes.
+    /// An error of a few minutes.
     Drifting,
-    /// By years, both ways.
+    /// An error of years, in both directions.
     Wrong,
 }
 
@@ -74,7 +74,7 @@ fn id(repository: &Repository, number: u64) -> ObjectId {
 
 type Found = (u64, u64, (usize, usize), Vec<ObjectId>);
 
-/// What the repository says about pairs of commits.
+/// Returns the answers of the repository for pairs of commits.
 fn walk(sandbox: &Sandbox, count: u64) -> Vec<Found> {
     let repository = sandbox.open("r");
     let mut random = Random::new(77);

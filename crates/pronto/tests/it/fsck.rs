@@ -20,7 +20,7 @@ impl Contents for Only<'_> {
     }
 }
 
-/// What is found in one object, and whether it is refused.
+/// Returns the findings in one object, and whether it is refused.
 fn look(levels: &Levels, kind: ObjectKind, content: &[u8]) -> (Vec<String>, bool) {
     let scope = Scope {
         objects: true,

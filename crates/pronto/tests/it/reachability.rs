@@ -1,4 +1,4 @@
-//! What objects lead to, with and without bitmaps, against git's walks.
+//! Reachable objects with and without bitmaps, compared with git's walks.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ const QUESTIONS: &[(&[&str], &[&str])] = &[
     (&["main~8"], &["main"]),
 ];
 
-/// How many objects came from bitmaps.
+/// Returns the number of objects that came from bitmaps.
 fn check(sandbox: &Sandbox) -> usize {
     let repository: Repository = sandbox.open("r");
     let mut packed = 0;

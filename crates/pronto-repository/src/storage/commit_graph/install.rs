@@ -26,7 +26,7 @@ pub(super) struct Chain {
     /// The ids of those that stay, the lowest first.
     pub(super) kept_ids: Vec<ObjectId>,
     kept_paths: Vec<PathBuf>,
-    /// How many commits are in those that stay.
+    /// The number of commits in the layers that are kept.
     pub(super) below: u32,
     /// The positions in those that become part of the new layer.
     pub(super) merged: Range<u32>,
@@ -34,7 +34,7 @@ pub(super) struct Chain {
     dropped_paths: Vec<PathBuf>,
     /// Whether the topmost layer that stays has generations: the new one must be like it.
     pub(super) keeps_generations: Option<bool>,
-    /// Where the topmost layer that stays is to be found, as a layer.
+    /// The directory of the topmost kept layer.
     kept_directory: usize,
 }
 
