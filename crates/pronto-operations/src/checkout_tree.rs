@@ -9,8 +9,7 @@ use pronto_hash::ObjectId;
 use pronto_index::{Content, Index};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_worktree::attributes::{Attributes, FromIndex};
 use pronto_worktree::checkout::{self, Context, Failure, Obstructions, Plan};
@@ -74,8 +73,7 @@ pub fn checkout_tree(
     repository: &Repository,
     (objects, commit): (&Store, ObjectId),
     options: &Options,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Outcome> {
     let path = repository.require_work_tree()?;
     let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
@@ -107,8 +105,8 @@ pub fn checkout_tree(
         objects,
         attributes: &attributes,
         settings: &settings,
-        progress,
-        interrupt,
+        progress: watch.progress(),
+        interrupt: watch.interrupt(),
     };
     let options = checkout::Options {
         obstructions: Obstructions::Collide,

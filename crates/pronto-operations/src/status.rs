@@ -23,7 +23,7 @@ use crate::refs::Head;
 use crate::{Repository, Result};
 use bstr::BString;
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -193,6 +193,6 @@ impl Report {
 /// # Errors
 /// There is no worktree; the index or an object cannot be read;
 /// [`Interrupted`](crate::ErrorKind::Interrupted).
-pub fn status(repository: &Repository, options: &Options, interrupt: &Interrupt) -> Result<Report> {
-    collect::collect(repository, options, (interrupt, None))
+pub fn status(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Report> {
+    collect::collect(repository, options, (watch, None))
 }

@@ -10,7 +10,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::Splitting;
 pub use pronto_index::Version;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 
 use crate::errors::from_index;
 use crate::refresh::{Options as Refresh, Outdated};
@@ -154,12 +154,12 @@ pub enum Said {
 pub fn update_index(
     repository: &Repository,
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Vec<Said>> {
     let read = || repository.index_near(&mut |directory| options.is_near(directory));
     let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
     let plain = add::Options::default();
-    let mut apply = Apply::new(repository, &prepared, &plain, interrupt)?;
+    let mut apply = Apply::new(repository, &prepared, &plain, watch)?;
     apply.run(&options.actions)?;
     let (mut edit, mut said) = apply.finish()?;
     let is_given_up =
@@ -198,7 +198,7 @@ pub fn update_index(
         return Ok(said);
     }
     let lock = lock?;
-    let bytes = match prepared.encode_with(&writer, edit.content(), interrupt) {
+    let bytes = match prepared.encode_with(&writer, edit.content(), watch) {
         Err(error) if *error.kind() == ErrorKind::Worktree => {
             said.push(Said::Fatal(error.message().to_owned()));
             return Ok(said);

@@ -3,7 +3,7 @@
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Edit, Index, Lock};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_odb::PACKED_FROM;
 use pronto_worktree::trees;
 
@@ -36,7 +36,7 @@ pub fn write_tree(
     repository: &Repository,
     prefix: Option<&BStr>,
     missing_ok: bool,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<WrittenTree> {
     if repository.work_tree().is_some() {
         let read = || {
@@ -46,7 +46,7 @@ pub fn write_tree(
         };
         let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
         let lock = lock?;
-        let encode = |edit: &Edit<'_>| prepared.encode(edit.content(), interrupt);
+        let encode = |edit: &Edit<'_>| prepared.encode(edit.content(), watch);
         return write_trees(
             repository,
             (&prepared.index, lock),

@@ -4,6 +4,9 @@
 pub mod clone;
 pub mod maintenance;
 
+pub use pronto_io::interrupt::Interrupt;
+pub use pronto_io::progress::{Meter, Progress};
+pub use pronto_io::watch::Watch;
 pub use pronto_operations::{
     add, attributes, checkout_index, checkout_paths, checkout_tree, clean, commit, diff,
     hash_object, merge, monitor, read_tree, refresh, reset, sparse_checkout, status, switch,

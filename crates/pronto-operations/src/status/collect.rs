@@ -19,7 +19,7 @@ use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Index, Outline, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_worktree::diff::{
     self, Announced, Difference, MOST_SIMILAR, Side, cached_trees, tree_and_index,
@@ -31,7 +31,7 @@ use std::path::Path;
 pub(super) fn collect(
     repository: &Repository,
     options: &Options,
-    how: (&Interrupt, Option<&Tell<'_>>),
+    how: (&Watch<'_>, Option<&Tell<'_>>),
 ) -> Result<Report> {
     let work_tree = repository.require_work_tree()?;
     let path = repository.index_path();
@@ -155,7 +155,7 @@ fn walk_files<'a>(
     repository: &Repository,
     (index, store, root, converter): (&'a Index, &Store, &Directory, &Converter<'_>),
     (options, told, listed): (&Options, Option<&Told>, Option<Listed<'a>>),
-    (interrupt, tell): (&Interrupt, Option<&Tell<'_>>),
+    (watch, tell): (&Watch<'_>, Option<&Tell<'_>>),
 ) -> Result<Walked<'a>> {
     let _region = pronto_io::region!("status", "worktrees");
     let work_tree = repository.require_work_tree()?;
@@ -165,7 +165,7 @@ fn walk_files<'a>(
     let read = |directory: &BStr| {
         ignores::read_ignore_file(root, b".gitignore", (index, Some(store)), directory)
     };
-    let submodules = Inspector::new(repository, work_tree.to_owned(), options, interrupt)?;
+    let submodules = Inspector::new(repository, work_tree.to_owned(), options, watch)?;
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = options.untracked;
     walk_options.ignored = options.ignored;
@@ -190,7 +190,7 @@ fn walk_files<'a>(
         ignore_files: Some(&read),
         conversion: converter,
         submodules: &submodules,
-        interrupt,
+        interrupt: watch.interrupt(),
         remembered: remembered.as_ref(),
         monitored: told.map(|told| &told.monitored),
         options: walk_options,

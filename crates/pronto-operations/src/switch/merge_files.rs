@@ -12,7 +12,7 @@ use pronto_hash::ObjectId;
 use pronto_index::{Entry, EntryRef, Flags, Stat, mode};
 use pronto_io::dir::file_metadata;
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::checkout::Plan;
 use pronto_worktree::diff::Difference;
 use pronto_worktree::filter::ToGit;
@@ -97,11 +97,11 @@ impl WorktreeSession<'_> {
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) if one is not.
-    pub(super) fn require_present(&self, plan: &Plan, interrupt: &Interrupt) -> Result<()> {
+    pub(super) fn require_present(&self, plan: &Plan, watch: &Watch<'_>) -> Result<()> {
         let written = plan.write.iter().filter(|item| item.replaces);
         let written = written.map(|item| item.path.as_bstr());
         let removed = plan.remove.iter().map(|removal| removal.path.as_bstr());
-        self.with_situation(interrupt, |situation| {
+        self.with_situation(watch, |situation| {
             let mut checker = Checker::new(situation);
             for path in written.chain(removed) {
                 if !checker.is_there(path).map_err(from_worktree)? {

@@ -10,8 +10,7 @@ mod target;
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 
 use super::carry;
 use super::carry::Carry;
@@ -241,12 +240,7 @@ fn preparation(
 /// The place is taken, a branch cannot be created or is checked out elsewhere, or files of the
 /// repository cannot be written. Files that cannot be written are no error: see
 /// [`Added::has_failed`].
-pub fn add(
-    repository: &Repository,
-    addition: &Addition,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
-) -> Result<AddOutcome> {
+pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> Result<AddOutcome> {
     let options = &addition.options;
     carry::check_carry(repository, &options.carry)?;
     let mut added = Added::default();
@@ -284,14 +278,14 @@ pub fn add(
     target.write(&inside)?;
     make::connect(&place, &own_dir)?;
     if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
-        added.reset = Some(fill(&inside, progress, interrupt)?);
+        added.reset = Some(fill(&inside, watch)?);
         collect_remarks(repository, &inside);
         if added.has_failed() {
             return Ok(AddOutcome::Added(added));
         }
-        carry::carry(repository, &options.carry, &inside, progress, interrupt)?;
+        carry::carry(repository, &options.carry, &inside, watch)?;
         if options.share_submodules {
-            added.has_submodules = modules::share_submodules(repository, &inside, interrupt)?;
+            added.has_submodules = modules::share_submodules(repository, &inside, watch)?;
         }
     }
     place_guard.keep();
@@ -449,11 +443,7 @@ fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<T
 }
 
 /// Writes all files.
-fn fill(
-    inside: &Repository,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
-) -> Result<reset::Outcome> {
+fn fill(inside: &Repository, watch: &Watch<'_>) -> Result<reset::Outcome> {
     let options = reset::Options {
         to: reset::target(inside, "HEAD".into(), false)?,
         mode: reset::Mode::Hard,
@@ -461,7 +451,7 @@ fn fill(
         intent_to_add: false,
         refresh: false,
     };
-    reset::reset(inside, &options, progress, interrupt)
+    reset::reset(inside, &options, watch)
 }
 
 fn invalid_reference(name: &BStr) -> Error {

@@ -82,7 +82,7 @@ pub(super) fn fetch(
     let filter = work.filter(&client);
     if work.options.filter.is_some() && filter.is_none() {
         let message = "warning: filtering not recognized by server, ignoring";
-        work.progress.message(message);
+        work.watch.progress().message(message);
     }
     let request = Request {
         wants,
@@ -117,7 +117,7 @@ fn receive(
 ) -> Result<Received> {
     let told_shallow: Vec<ObjectId> = client.shallow().to_vec();
     let mut response = client
-        .fetch(request, &mut Nothing, work.progress)
+        .fetch(request, &mut Nothing, work.watch.progress())
         .map_err(from_wire)?;
     let mut cut: BTreeSet<ObjectId> = shallow::updated(BTreeSet::new(), &response.shallow);
     if request.deepen.is_none() {
@@ -144,8 +144,7 @@ fn receive(
             promisor: request.filter.as_ref().map(|_| promised(heads)),
             sync: false,
             unpack: None,
-            progress: work.progress,
-            interrupt: work.interrupt,
+            watch: work.watch,
         },
     )?;
     if !cut.is_empty() {
@@ -204,8 +203,7 @@ pub(super) fn fetch_exactly(
     };
     let exact = Exact {
         repository,
-        progress: work.progress,
-        interrupt: work.interrupt,
+        watch: work.watch,
     };
     exact.fetch(work.connect()?, request)
 }

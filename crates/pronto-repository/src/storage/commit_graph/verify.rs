@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::commit_graph::{CommitGraph, Options, Position, Remark, single_path};
 
@@ -35,7 +34,7 @@ impl Repository {
         &self,
         object_dir: Option<&std::path::PathBuf>,
         shallow: bool,
-        (progress, interrupt): (&dyn Progress, &Interrupt),
+        watch: &Watch<'_>,
         report: &mut dyn FnMut(&str),
     ) -> Result<Verdict> {
         let (directory, _) = self.object_directory(object_dir)?;
@@ -74,7 +73,7 @@ impl Repository {
                 code: 0,
                 report,
             };
-            check.layer(layer, progress, interrupt)?;
+            check.layer(layer, watch)?;
             code |= check.code;
         }
         Ok(Verdict { code })
@@ -109,12 +108,7 @@ impl Check<'_> {
         (self.report)(message);
     }
 
-    fn layer(
-        &mut self,
-        layer: usize,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-    ) -> Result<()> {
+    fn layer(&mut self, layer: usize, watch: &Watch<'_>) -> Result<()> {
         if !self.graph.checksum_holds(layer).map_err(from_graph)? {
             self.wrong("the commit-graph file has incorrect checksum and is likely corrupt");
             self.code = WRONG_CHECKSUM;
@@ -132,10 +126,11 @@ impl Check<'_> {
         }
         self.code = before;
         let title = "Verifying commits in commit graph";
-        let meter = progress.begin(title, Some(range.len() as u64));
+        let meter = watch.progress().begin(title, Some(range.len() as u64));
         let mut has_zero = None;
         for position in range {
-            interrupt
+            watch
+                .interrupt()
                 .check()
                 .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
             self.compare(position, &mut has_zero)?;
