@@ -24,7 +24,12 @@ pub(crate) fn maintain(
     quiet: bool,
     context: &mut Context,
 ) -> Result<(), CliError> {
-    let start = match repository.automatic_maintenance() {
+    let decided = match context.is_traced() {
+        // Traces show the process that git starts.
+        true => repository.configured_maintenance(),
+        false => repository.automatic_maintenance(),
+    };
+    let start = match decided {
         // The command itself has done its work.
         Err(error) if *error.kind() == ErrorKind::Unsupported => {
             context.complain(&error.to_string());
@@ -39,20 +44,34 @@ pub(crate) fn maintain(
     let quiet = if quiet { "--quiet" } else { "--no-quiet" };
     let mut command = own_program(context)?;
     command.args(["maintenance", "run", "--auto"]);
+    if context.is_traced() {
+        let detach = if start.detach { "--detach" } else { "--no-detach" };
+        command.args([quiet, detach]);
+        return wait(repository, command, context);
+    }
     // If maintenance does not start, or fails, a later command tries again.
     if start.detach {
         command.args(["--quiet", "--no-detach"]);
         let _ = Background::Automatic.spawn(&mut command);
     } else {
         command.args([quiet, "--no-detach"]);
-        // The child may prune, and would wait for this process.
-        repository.objects()?.finish_writing();
-        let traced = pronto_io::child::started("?", &command);
-        if let Ok(mut child) = command.spawn()
-            && let Ok(status) = child.wait()
-        {
-            traced.ended(child.id(), status);
-        }
+        return wait(repository, command, context);
+    }
+    Ok(())
+}
+
+/// Runs `command`, which is this program, and waits for its end. The trace has the name of the
+/// program that users know.
+fn wait(repository: &Repository, mut command: Command, context: &Context) -> Result<(), CliError> {
+    // The child may prune, and would wait for this process.
+    repository.objects()?.finish_writing();
+    let mut shown = pronto_io::child::command(context.program());
+    shown.args(command.get_args());
+    let traced = pronto_io::child::started("?", &shown);
+    if let Ok(mut child) = command.spawn()
+        && let Ok(status) = child.wait()
+    {
+        traced.ended(child.id(), status);
     }
     Ok(())
 }

@@ -33,14 +33,9 @@ impl Repository {
     /// # Errors
     /// A configured value is not of its type, or refs cannot be read.
     pub fn automatic_maintenance(&self) -> Result<Option<Automatic>> {
-        let config = self.config();
-        let is_on = match config.bool("maintenance.auto")? {
-            Some(is_on) => is_on,
-            None => config.i32("gc.auto")?.is_none_or(|limit| limit > 0),
-        };
-        if !is_on {
+        let Some(configured) = self.configured_maintenance()? else {
             return Ok(None);
-        }
+        };
         let settings = Settings::of(self)?;
         let lock = self.objects_dir().join("maintenance.lock");
         if pronto_io::lock_file::is_held(&lock)
@@ -57,7 +52,20 @@ impl Repository {
                 break;
             }
         }
-        if !is_needed {
+        Ok(is_needed.then_some(configured))
+    }
+
+    /// Returns how automatic maintenance runs, whether or not there is work; `None` if it is off.
+    ///
+    /// # Errors
+    /// A configured value is invalid.
+    pub fn configured_maintenance(&self) -> Result<Option<Automatic>> {
+        let config = self.config();
+        let is_on = match config.bool("maintenance.auto")? {
+            Some(is_on) => is_on,
+            None => config.i32("gc.auto")?.is_none_or(|limit| limit > 0),
+        };
+        if !is_on {
             return Ok(None);
         }
         let detach = match config.bool("maintenance.autodetach")? {
