@@ -5,6 +5,7 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::config::Config;
 use crate::{Error, ErrorKind, Repository, Result};
 
+mod alternates;
 pub mod connection;
 mod connectivity;
 mod credentials;
@@ -18,6 +19,7 @@ mod refspec;
 mod web;
 
 pub use crate::shallow;
+pub(crate) use alternates::alternate_tips;
 pub(crate) use connectivity::{Links, from_store, is_connected};
 pub(crate) use lazy::{Exact, fetch_promised};
 pub(crate) use negotiate::History;
