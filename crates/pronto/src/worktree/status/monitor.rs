@@ -37,6 +37,7 @@ fn source(repository: &Repository) -> Result<Option<Source>> {
 /// What a monitor said, before it is known which entries that is about.
 pub(super) struct Asked {
     answer: Answer,
+    is_of_hook: bool,
     /// What the index knew.
     before: Option<Fsmonitor>,
 }
@@ -46,6 +47,7 @@ pub(super) struct Told {
     /// For the walk.
     pub(super) monitored: Monitored,
     answer: Answer,
+    is_of_hook: bool,
     /// The index knew nothing of a monitor.
     is_first: bool,
 }
@@ -66,11 +68,16 @@ pub(super) fn ask(
     let _region = pronto_io::region!("fsm_client", "query");
     let before = index.fsmonitor().ok().flatten();
     let token = before.as_ref().map(|before| before.token.as_bstr());
+    let is_of_hook = matches!(source, Source::Hook(_));
     let answer = match source {
         Source::Daemon => ask_daemon(repository, token, options),
         Source::Hook(hook) => ask_hook(repository, hook.as_bstr(), token),
     };
-    Ok(Some(Asked { answer, before }))
+    Ok(Some(Asked {
+        answer,
+        is_of_hook,
+        before,
+    }))
 }
 
 impl Asked {
@@ -95,6 +102,7 @@ impl Asked {
         Told {
             monitored: Monitored { dirty },
             answer: self.answer,
+            is_of_hook: self.is_of_hook,
             is_first: before.is_none(),
         }
     }
@@ -196,13 +204,19 @@ impl Told {
         self.monitored.dirty.is_some()
     }
 
+    /// Returns whether a hook was asked. Git writes whatever was verified beside one.
+    pub(super) fn is_of_hook(&self) -> bool {
+        self.is_of_hook
+    }
+
     /// Returns whether the monitor's data are worth writing, if `verified` entries were examined.
     pub(super) fn is_worth_writing(&self, verified: &[u32]) -> bool {
         let many = match &self.answer {
             Answer::Paths { paths, .. } => paths.len() > MANY_PATHS,
             Answer::Everything { token } => *token != "builtin:fake",
         };
-        self.is_first || many || verified.len() > MANY_VERIFIED
+        let enough = if self.is_of_hook { 0 } else { MANY_VERIFIED };
+        self.is_first || many || verified.len() > enough
     }
 
     /// Records the monitor's data in `edit`: entries that are neither vouched for nor `verified`
