@@ -123,7 +123,10 @@ impl Repository {
         }
         // A directory that cannot be read is not removed.
         let found = Repository::resolve_git_dir(crate::path::as_bytes(&git), self.environment());
-        found.map_or(true, |found| found.is_some())
+        found.map_or_else(
+            |error| *error.kind() == ErrorKind::Io,
+            |found| found.is_some(),
+        )
     }
 }
 
