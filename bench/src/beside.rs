@@ -1,4 +1,4 @@
-//! Who is measured where there are only pronto and some gits: programs by path, and their names.
+//! The programs to compare where only pronto and some gits take part, by path and name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What is worth knowing about the machine a result comes from.
+//! A description of the machine, for each result.
 
 use std::path::Path;
 

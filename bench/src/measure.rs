@@ -15,7 +15,7 @@ use crate::place::Place;
 use crate::scenario::Scenario;
 use crate::syscalls;
 
-/// What one run cost.
+/// The cost of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) wall_seconds: f64,
@@ -51,7 +51,7 @@ impl Measured {
     }
 }
 
-/// What a command finds around it.
+/// The environment of a command.
 pub(crate) struct Surroundings {
     /// The file on its standard input.
     pub(crate) input: Option<PathBuf>,

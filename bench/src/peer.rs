@@ -1,4 +1,4 @@
-//! Who is measured: pronto and every peer found on the machine.
+//! The programs to compare: pronto and every peer that is installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Where scenarios happen: shared worktrees, and directories that no run has used before.
+//! The directories of scenarios: shared worktrees, and directories that no run has used before.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -13,7 +13,7 @@ use crate::data::{Repository, git};
 use crate::scenario::settle;
 use crate::volume::{self, Volume};
 
-/// Where a scenario happens.
+/// The directories of a scenario.
 pub(crate) struct Place {
     pub(crate) source: PathBuf,
     pub(crate) older: String,
@@ -28,7 +28,7 @@ pub(crate) struct Place {
     pub(crate) ids: PathBuf,
     /// The same ids, in an order that has nothing to do with their place.
     pub(crate) shuffled_ids: PathBuf,
-    /// Where runs write; the slow file system, if there is one.
+    /// The directory to which runs write; on the slow file system, if there is one.
     scratch: PathBuf,
     /// The directory behind it, which is the same without one.
     behind: PathBuf,
@@ -130,7 +130,7 @@ impl Place {
         fs::write(&self.shuffled_ids, shuffled.join("\n") + "\n").map_err(|error| text(&error))
     }
 
-    /// Where what runs write ends up.
+    /// Returns the directory behind the slow file system, where the written files end up.
     pub(crate) fn behind(&self) -> &Path {
         &self.behind
     }
@@ -168,7 +168,7 @@ impl Place {
         Ok(path)
     }
 
-    /// How many metadata calls the slow file system has answered so far.
+    /// Returns the number of metadata calls that the slow file system has answered.
     pub(crate) fn metadata_calls(&self) -> Option<u64> {
         let mount = self.slow.borrow();
         Some(mount.as_ref()?.model().metadata_count())

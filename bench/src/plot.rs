@@ -9,7 +9,7 @@ use plotters::prelude::*;
 /// From this ratio on between the longest bar and the shortest, the axis is logarithmic.
 const WIDE: f64 = 40.0;
 
-/// What one peer took.
+/// The time of one peer.
 #[derive(Clone, Debug)]
 pub struct Bar {
     /// The peer.

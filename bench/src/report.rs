@@ -28,7 +28,8 @@ pub(crate) fn write(
     save("json", text.map_err(|error| error.to_string())? + "\n")
 }
 
-/// What `NAME.json` in `directory` has, of scenarios that there are still; nothing if there is none.
+/// Reads the figures in `NAME.json` of `directory` for the scenarios that still exist; empty
+/// without such a file.
 pub(crate) fn read(directory: &Path, name: &str) -> Result<Vec<Measured>, String> {
     let path = directory.join(format!("{name}.json"));
     let Ok(text) = std::fs::read_to_string(&path) else {

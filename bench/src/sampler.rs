@@ -13,7 +13,7 @@ pub struct Sampler {
     thread: JoinHandle<()>,
 }
 
-/// What was seen at most, in bytes.
+/// The largest sampled values, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sampled {
     /// The largest address space of any one process.

@@ -1,4 +1,4 @@
-//! What is measured: scenarios by name.
+//! The scenarios, by name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +16,7 @@ pub(crate) struct Scenario {
     pub(crate) writes: bool,
     /// Whether it checks files out: then each number of workers is a peer of its own.
     pub(crate) checks_out: bool,
-    /// How often the command is run for one figure.
+    /// The number of times that the command runs for one figure.
     pub(crate) repeat: u32,
     /// Brings the place into the state the command starts from; not timed. The path is one that
     /// no run has used before.

@@ -1,5 +1,5 @@
-//! How many files it takes until several workers are worth while: a worktree from which so many
-//! files are missing is checked out again.
+//! Finds the number of files from which several workers pay off, by checking out a worktree again
+//! in which that many files are missing.
 
 use std::fs;
 use std::path::Path;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use clap::ValueEnum;
 
-/// What runs write to.
+/// A file system to which runs write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     /// Memory.

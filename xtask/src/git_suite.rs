@@ -20,13 +20,13 @@ use result::Script;
 /// The failures that are allowed, from the top of the workspace.
 const ALLOWED: &str = "xtask/git-suite-allowed.txt";
 
-/// Where the runner is if no directory is given, from the top of the workspace.
+/// The default directory of the runner, from the top of the workspace.
 const DIRECTORY: &str = "../shared/git-suite";
 
-/// How long a script may take, in seconds.
+/// The time limit of a script, in seconds.
 const LIMIT_SECONDS: u32 = 300;
 
-/// What to run.
+/// The arguments of a run.
 #[derive(Debug, Default)]
 struct Options {
     directory: PathBuf,
@@ -126,7 +126,7 @@ fn run_scripts(mut command: Command, scripts: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// What a run says about the list.
+/// The part of the list that a run can judge.
 #[derive(Clone, Copy, Debug, Default)]
 struct Scope {
     /// All scripts ran.
@@ -136,7 +136,7 @@ struct Scope {
     reports_passing: bool,
 }
 
-/// What differs from the allowed failures.
+/// Lists the differences from the allowed failures.
 fn judge(scripts: &[Script], allowed: &Allowed, scope: Scope) -> Vec<String> {
     let mut problems = Vec::new();
     for script in scripts {

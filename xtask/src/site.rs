@@ -106,7 +106,10 @@ fn summary(root: &Path) -> String {
             .into_iter()
             .filter(|path| path != Path::new("docs/security.md")),
     );
-    let reference = listed(root, "docs/reference", "md");
+    let settings = Path::new("docs/reference/settings.md");
+    guide.push(settings.to_owned());
+    let mut reference = listed(root, "docs/reference", "md");
+    reference.retain(|path| path != settings);
     let (overview, commands) = reference
         .into_iter()
         .partition::<Vec<_>, _>(|path| path.ends_with("README.md"));

@@ -30,7 +30,7 @@ struct Totals {
 
 const COMMAND: usize = 448;
 
-/// Where it is counted before the file is there, or if there is none.
+/// The counters that are used before the file is mapped, or if there is none.
 static NOWHERE: Totals = Totals {
     copied_bytes: AtomicU64::new(0),
     copies: AtomicU64::new(0),

@@ -10,7 +10,7 @@ use std::time::Instant;
 use gix_hash::{Kind, ObjectId};
 use gix_pack::index::{Entry, File};
 
-/// How often a run opens the index.
+/// The number of times that a run opens the index.
 const OPENINGS: usize = 10;
 
 fn main() -> Result<(), Box<dyn Error>> {

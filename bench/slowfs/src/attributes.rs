@@ -38,7 +38,7 @@ fn time(seconds: i64, nanoseconds: i64) -> SystemTime {
     base + Duration::from_nanos(nanoseconds.unsigned_abs())
 }
 
-/// What a call sets a time to.
+/// The value to which a call sets a time.
 pub(crate) fn timespec(time: Option<TimeOrNow>) -> Timespec {
     let special = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
     match time {

@@ -23,7 +23,7 @@ use crate::model::{Call, Ending, Model};
 use crate::nodes::Nodes;
 use crate::reply::{self, os};
 
-/// What the kernel remembers under a name.
+/// The entry that the kernel caches for a name.
 type Entry = (FileAttr, Generation);
 
 /// The file system over one real directory.

@@ -1,4 +1,4 @@
-//! What is open: the numbers by which the kernel names it.
+//! Open files and directories, by the numbers that the kernel uses for them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

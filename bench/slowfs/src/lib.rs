@@ -28,8 +28,7 @@ use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 pub use model::{Call, Fault, Model};
 pub use names::Folding;
 
-/// How many calls can be under way at once: delays of calls in flight overlap, as those of a
-/// network do.
+/// The largest number of calls in progress. Delays of such calls overlap, as those of a network do.
 const CALLS_IN_FLIGHT: usize = 64;
 
 /// A mounted file system; dropping it unmounts.

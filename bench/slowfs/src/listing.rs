@@ -27,7 +27,7 @@ impl Slow {
         Ok(self.listings.insert(entries))
     }
 
-    /// As many names from `offset` on as fit.
+    /// Adds names from `offset` on to the reply, until it is full.
     pub(crate) fn give_names(&self, listing: &Listing, offset: u64, reply: &mut ReplyDirectory) {
         for (slot, (inode, kind, name)) in listing.iter().enumerate().skip(offset as usize) {
             if reply.add(*inode, slot as u64 + 1, *kind, name) {
@@ -36,8 +36,8 @@ impl Slow {
         }
     }
 
-    /// As many names of the directory `inode` from `offset` on as fit, with what a lookup of each would
-    /// say.
+    /// Adds names of the directory `inode` from `offset` on to the reply, each with the result of a
+    /// lookup, until it is full.
     pub(crate) fn give_attributes(
         &self,
         inode: INodeNo,

@@ -20,7 +20,7 @@ use slowfs::{Call, Fault, Folding, Model, Mount};
 struct Arguments {
     /// The directory that holds the files.
     real: PathBuf,
-    /// Where to mount it.
+    /// The mount point.
     at: PathBuf,
     /// Delay of every metadata call: 1ms, 300us, 2s.
     #[arg(long, value_parser = duration)]
@@ -34,7 +34,7 @@ struct Arguments {
     /// A disk with one arm, which moves from end to end in this time.
     #[arg(long, value_parser = duration)]
     seek: Option<Duration>,
-    /// How long the kernel may keep names and attributes.
+    /// The time for which the kernel may cache names and attributes.
     #[arg(long, value_parser = duration, default_value = "1s")]
     cache: Duration,
     /// Listing a directory gives the attributes of what is in it as well, as NFS does.

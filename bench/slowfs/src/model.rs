@@ -1,4 +1,4 @@
-//! What calls cost, which of them fail, and how many there were.
+//! The cost of calls, the faults that are injected, and the counts of calls.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -81,20 +81,20 @@ impl Call {
     }
 }
 
-/// What happens to one call instead of success.
+/// An injected fault of one call.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// It fails with this error number.
+    /// The call fails with this error number.
     Error(i32),
-    /// It reads or writes one byte only.
+    /// The call reads or writes one byte only.
     Short,
-    /// It takes this much longer.
+    /// The call takes this much longer.
     Late(Duration),
     /// A file is made, and then this error number is the answer (of [`Call::Create`]).
     MadeAndLost(i32),
 }
 
-/// How a call ends that does not fail at once.
+/// The end of a call that does not fail at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// As asked.
@@ -114,7 +114,7 @@ struct When {
     fault: Fault,
 }
 
-/// How the file system behaves. The default passes everything through at full speed.
+/// The behaviour of the file system. The default passes everything through at full speed.
 #[derive(Debug)]
 pub struct Model {
     delays: [Duration; Call::ALL.len()],
@@ -127,9 +127,9 @@ pub struct Model {
     /// A disk with one arm: what moving it over a million inodes costs. Calls are served one
     /// at a time then, each where the inode it is about is; nothing is due where the arm is already.
     pub seek: Option<Duration>,
-    /// How names are compared.
+    /// The comparison of names.
     pub folding: Folding,
-    /// How long the kernel may believe names and attributes without asking again.
+    /// The time for which the kernel may cache names and attributes.
     pub cache: Duration,
     /// Listing a directory gives the attributes of what is in it as well (`READDIRPLUS`), as NFS does.
     pub lists_attributes: bool,
@@ -238,17 +238,17 @@ impl Model {
         *last.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many calls there were.
+    /// Returns the number of calls.
     pub fn total(&self) -> u64 {
         self.total.load(Relaxed)
     }
 
-    /// How many calls of this kind there were.
+    /// Returns the number of calls of one kind.
     pub fn count(&self, call: Call) -> u64 {
         self.counts[call as usize].load(Relaxed)
     }
 
-    /// How many metadata calls there were.
+    /// Returns the number of metadata calls.
     pub fn metadata_count(&self) -> u64 {
         Call::ALL
             .into_iter()
@@ -257,7 +257,7 @@ impl Model {
             .sum()
     }
 
-    /// How many calls were waiting for their delay at the same time, at most.
+    /// Returns the largest number of calls that waited for their delay at the same time.
     pub fn most_in_flight(&self) -> u64 {
         self.most_waiting.load(Relaxed)
     }

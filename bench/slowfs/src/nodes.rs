@@ -22,11 +22,11 @@ pub(crate) struct Nodes {
 #[derive(Debug)]
 struct Table {
     paths: HashMap<u64, PathBuf>,
-    /// How many files of each number are gone.
+    /// The number of deleted files for each inode number.
     gone: HashMap<u64, u64>,
 }
 
-/// What was found at a path.
+/// A file or directory at a path.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) metadata: Metadata,
@@ -59,7 +59,7 @@ impl Nodes {
         table.paths.get(&inode.0).cloned().ok_or(Errno::ESTALE)
     }
 
-    /// What is at `path`, which is remembered.
+    /// Returns the node at `path`, and keeps it.
     ///
     /// Both happen at once: a file could go in between, and its inode with the number to another
     /// file, which would then be taken for the one that is gone.

@@ -16,7 +16,7 @@ use pronto_io::dir::Directory;
 #[derive(Parser, Debug)]
 #[command(name = "floor")]
 struct Arguments {
-    /// Where the commit is.
+    /// The repository that has the commit.
     repository: PathBuf,
     /// The commit, or a tree.
     commit: String,
@@ -76,7 +76,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// What is in the commit. Links count as files.
+/// Lists the directories of the commit. Links count as files.
 fn folders(repository: &Path, commit: &str) -> Result<Vec<Folder>, String> {
     let output = Command::new("git")
         .arg("-C")

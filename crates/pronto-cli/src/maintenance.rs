@@ -10,6 +10,7 @@ use std::process::Command;
 
 use pronto::{ErrorKind, Repository};
 
+use crate::context::BACKGROUND_VARIABLE;
 use crate::{CliError, Context};
 
 pub(crate) use background::{Background, Ending, in_background};
@@ -84,7 +85,7 @@ pub(crate) fn own_program(context: &Context) -> Result<Command, CliError> {
     command
         .arg0(context.program())
         .envs(context.globals.variables())
-        .env_remove(Background::VARIABLE);
+        .env_remove(BACKGROUND_VARIABLE);
     if context.globals.bare {
         command.arg("--bare");
     }

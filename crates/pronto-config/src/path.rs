@@ -44,8 +44,8 @@ pub fn normalize(path: &Path) -> PathBuf {
     normal
 }
 
-/// How to get from the directory `base` to `path`; both absolute and normal. `./` when they are
-/// the same, and a slash at the end of nothing but steps up, as Git says it.
+/// Returns the path from the directory `base` to `path`; both are absolute and normal. Returns `./`
+/// if they are equal, and a final slash after nothing but `..`, as in Git.
 pub fn relative(path: &Path, base: &Path) -> PathBuf {
     let mut wanted = path.components().peekable();
     let mut given = base.components().peekable();

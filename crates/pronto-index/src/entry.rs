@@ -114,7 +114,7 @@ pub struct Entry {
     pub mode: u32,
     /// Stage and marks.
     pub flags: Flags,
-    /// What the file looked like when it was last the same as the object.
+    /// The stat data of the file when it last equalled the object.
     pub stat: Stat,
 }
 
@@ -129,7 +129,7 @@ pub struct EntryRef<'a> {
     pub mode: u32,
     /// Stage and marks.
     pub flags: Flags,
-    /// What the file looked like when it was last the same as the object.
+    /// The stat data of the file when it last equalled the object.
     pub stat: Stat,
 }
 

@@ -20,10 +20,10 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// How to open an index.
+/// Options for opening an index.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// Where the shared half of a split index lies, if not beside it.
+    /// The directory of the shared half of a split index, if it is not the index's own.
     pub shared_directory: Option<PathBuf>,
 }
 
@@ -34,7 +34,7 @@ pub struct Index {
     /// Entries that could not be used where they lie in the file.
     unpacked: Option<Vec<u8>>,
     starts: Vec<u32>,
-    /// Where the last one ends, if they were located by going from one to the next.
+    /// The end of the last entry, if entries were located by going from one to the next.
     found_end: Option<usize>,
     split: bool,
     sparse: bool,
@@ -181,7 +181,7 @@ impl Index {
         &self.outline
     }
 
-    /// How many entries there are, all stages counted.
+    /// Returns the number of entries of all stages.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
@@ -300,7 +300,7 @@ impl Index {
         self.outline.resolve_undo()
     }
 
-    /// What the file system monitor said (`FSMN`), parsed now.
+    /// Parses the extension of the file system monitor (`FSMN`).
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`].
@@ -449,7 +449,7 @@ impl Index {
     }
 }
 
-/// Where `path` lies: before, in, or after `directory`.
+/// Compares `path` with the range of paths in `directory`.
 fn below_order(path: &[u8], directory: &[u8]) -> std::cmp::Ordering {
     let cut = path.len().min(directory.len());
     path[..cut]

@@ -37,7 +37,7 @@ pub fn shell(script: impl AsRef<OsStr>, name: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// How much less of the processor than others a process in the background gets.
+/// The niceness that a background process adds.
 const NICENESS: i32 = 10;
 
 /// Makes `command` run in the background: without streams, in a session of its own, so that neither
@@ -98,7 +98,7 @@ fn find_in<'a>(name: &'a OsStr, path: &'a OsStr) -> impl Iterator<Item = PathBuf
         .filter(|file| is_executable(file))
 }
 
-/// Where `program` is; `None` where the system's own search gives the same.
+/// Returns the path of `program`; `None` if the system's own search gives the same.
 fn searched(program: &OsStr, path: &OsStr) -> Option<OsString> {
     let is_path = program.is_empty() || program.as_bytes().contains(&b'/');
     if is_path || std::env::split_paths(path).all(|directory| directory.is_absolute()) {

@@ -29,7 +29,7 @@ impl Offer {
     }
 }
 
-/// What is to be sent.
+/// A request for objects.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// Commits and tags that the peer wants.
@@ -47,7 +47,7 @@ pub struct Request {
     pub is_dry_run: bool,
 }
 
-/// What is taken from the peer, and what is here of an earlier attempt.
+/// The wanted refs, and what an earlier session received.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// For each offer whether its history is wanted.

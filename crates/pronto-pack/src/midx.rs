@@ -38,9 +38,9 @@ pub struct MultiIndex {
     ids: Table,
     pack_names: Vec<String>,
     offsets_start: u64,
-    /// Where the large offsets are, if there is a table of them.
+    /// The place of the large offsets, if there is a table of them.
     large_offsets: Option<Range<u64>>,
-    /// Where the rows in the order of packs are, if the file has them.
+    /// The start of the rows in the order of packs, if the file has them.
     reverse_start: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ impl MultiIndex {
         })
     }
 
-    /// Where it was found.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -122,14 +122,14 @@ impl MultiIndex {
         &self.view
     }
 
-    /// The version of its format; zero if the file cannot be read any more.
+    /// Returns the version of the format; zero if the file cannot be read any more.
     pub fn version(&self) -> u8 {
         let mut buffer = Vec::new();
         let version = self.view.read(4, 1, &mut buffer).ok();
         version.and_then(|bytes| bytes.first().copied()).unwrap_or(0)
     }
 
-    /// How many objects it lists.
+    /// Returns the number of objects.
     pub fn len(&self) -> u32 {
         self.fanout.len()
     }

@@ -16,7 +16,7 @@ use pronto::environment::Environment;
 use pronto::remote::connection;
 use pronto::{Error, ErrorKind, Result};
 
-/// Whom to reach, and as whom.
+/// The peer to connect to, and the names to use.
 #[derive(Clone, Debug)]
 pub struct Dial<'a> {
     /// A path, `ssh://…` or `host:path`.
@@ -35,7 +35,7 @@ pub struct Dial<'a> {
 #[derive(Debug)]
 pub struct Peer {
     child: Child,
-    /// What it says.
+    /// The output of the process.
     pub output: ChildStdout,
     /// Its input.
     pub input: ChildStdin,

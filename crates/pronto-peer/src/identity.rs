@@ -17,7 +17,7 @@ use pronto::{Repository, Result};
 /// No peer is called so.
 const OWN: &str = "+self";
 
-/// What this repository is known by; empty where it cannot be kept.
+/// The identity of this repository; empty if it cannot be stored.
 pub(super) fn own(repository: &Repository) -> Vec<u8> {
     let directory = repository.objects_dir().join("netsync");
     let path = directory.join(OWN);

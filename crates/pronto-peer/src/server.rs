@@ -47,7 +47,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// What may be under way to a session, for each channel; and what may wait to be written.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// What a server holds to.
+/// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// How many sessions may be under way, 4 at least, and how many may wait. A quarter as many
@@ -93,18 +93,18 @@ impl Default for Limits {
     }
 }
 
-/// What is served, and how.
+/// Options of a server.
 #[derive(Debug)]
 pub struct Options {
     /// A repository, or a directory of repositories.
     pub place: PathBuf,
-    /// What this side is known by.
+    /// The key pair of this side.
     pub key: KeyPair,
     /// The list of known peers.
     pub peers: PathBuf,
-    /// What repositories are opened with.
+    /// The environment in which repositories are opened.
     pub environment: Environment,
-    /// What it holds to.
+    /// Its limits.
     pub limits: Limits,
     /// Which refs take part.
     pub globs: pronto_netsync::message::Globs,
@@ -128,7 +128,7 @@ pub enum Event {
     },
     /// A connection was ended at once: the system has no room for it.
     Overloaded {
-        /// Whose.
+        /// The name of the peer.
         address: SocketAddr,
     },
     /// A connection is over.
@@ -145,7 +145,7 @@ pub enum Event {
 pub struct Ended {
     /// Its number since the server began.
     pub number: u64,
-    /// Who it was.
+    /// The name of the peer.
     pub address: SocketAddr,
     /// The name of the peer, if it is known.
     pub peer: Option<String>,
@@ -168,16 +168,26 @@ pub struct Ended {
 /// A receiver of the server's events. Called from many threads.
 pub type Tell = dyn Fn(&Event) + Send + Sync;
 
-/// Serves until `drain` is triggered and all sessions are over, or `stop` is, which ends them.
+/// How a server ends.
+#[derive(Clone, Copy)]
+pub struct Shutdown<'a> {
+    /// Ends listening; the server returns when all sessions are over.
+    pub drain: &'a Interrupt,
+    /// Ends listening and all sessions.
+    pub stop: &'a Interrupt,
+}
+
+/// Serves until `shutdown` ends it.
 ///
 /// # Errors
 /// The key cannot be used, or the server cannot listen.
 pub fn serve(
     listener: &TcpListener,
     options: Options,
-    (drain, stop): (&Interrupt, &Interrupt),
+    shutdown: Shutdown<'_>,
     tell: Box<Tell>,
 ) -> Result<()> {
+    let Shutdown { drain, stop } = shutdown;
     let failed = |error: Error| error.map_kind(|_| pronto::ErrorKind::Transport);
     let acceptor = Acceptor::new(&options.key).map_err(failed)?;
     let unusable = "cannot listen for peers";
@@ -195,8 +205,7 @@ pub fn serve(
             input: Some(listener.as_fd()),
             output: None,
         };
-        let (can_accept, _) = wait(&interest, LOOK).map_err(failed)?;
-        if !can_accept {
+        if !wait(&interest, LOOK).map_err(failed)?.can_read {
             continue;
         }
         match listener.accept() {
@@ -206,7 +215,7 @@ pub fn serve(
                     break;
                 }
             }
-            // Who connected has gone again, or there is no room: in both cases others may come.
+            // The connection was closed again, or there are no descriptors: others may still connect.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => {
                 server.lobby.make_room();
@@ -224,13 +233,13 @@ pub fn serve(
     Ok(())
 }
 
-/// A connection: what its thread reads and writes, and what others look at, or end it by.
+/// A connection: the socket of its thread, and one by which others examine or end it.
 struct Sockets {
     socket: TcpStream,
     other: Arc<TcpStream>,
 }
 
-/// What all threads share.
+/// State that all threads share.
 struct Server {
     options: Options,
     key: PublicKey,
@@ -358,7 +367,7 @@ impl Server {
         note(ended, session.report());
         ended.repository = asked.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (result, why) {
-            // That it was refused is all there is to say, however it ended.
+            // It was refused; how the connection ended does not matter.
             (Err(_), Some(why)) => Err(Error::new(ErrorKind::Denied, why)),
             (result, _) => result,
         }

@@ -31,7 +31,7 @@ impl Scratch {
         tempfile::tempdir_in(directory).map(Scratch)
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()

@@ -21,5 +21,5 @@ pub fn ignoring_signal(ignored: &str, program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// What `env` is told in front of the program.
+/// The arguments of `env` before the program.
 pub const DEFAULT_SIGNALS: [&str; 1] = ["--default-signal"];

@@ -47,18 +47,32 @@ pub(super) fn page() -> String {
             if groups.is_empty() {
                 continue;
             }
-            let _ = write!(page, "\n### {heading}\n\n| settings | |\n|---|---|\n");
+            let column = note_column(status);
+            let _ = write!(
+                page,
+                "\n### {heading}\n\n| settings | {column} |\n|---|---|\n"
+            );
             let mut rows: Vec<_> = groups
                 .iter()
                 .map(|((_, note), names)| (names.join(", "), *note))
                 .collect();
             rows.sort();
             for (names, note) in rows {
+                let note = note.replace('<', "\\<");
                 let _ = writeln!(page, "| {names} | {note} |");
             }
         }
     }
     page
+}
+
+/// The heading of the column of notes.
+fn note_column(status: &str) -> &'static str {
+    match status {
+        "native" => "used by",
+        "no effect" => "reason",
+        _ => "note",
+    }
 }
 
 fn groups<'a>(kind: &str, status: &str) -> Groups<'a> {

@@ -13,7 +13,7 @@ use pronto_pack::idx::{Index, IndexPosition};
 /// More ids than this are not looked up, but as many, evenly spread.
 pub(crate) const MOST_IDS: u32 = 2_000_000;
 
-/// How often a run opens the index.
+/// The number of times that a run opens the index.
 const OPENINGS: usize = 10;
 
 pub(crate) const OPEN: &str = "open and find one";
@@ -22,10 +22,10 @@ pub(crate) const MANY: &str = "random find of many at once, each";
 pub(crate) const SORTED: &str = "sorted find, each";
 pub(crate) const SCAN: &str = "scan of all";
 
-/// How many commits are read from a repository that is opened for that.
+/// Numbers of commits to read from a newly opened repository.
 const COMMITS: [usize; 4] = [1, 10, 100, 1000];
 
-/// What is measured, in the order to print it.
+/// Returns the names of all figures, in the order of the output.
 pub(crate) fn all() -> Vec<String> {
     let of_index = [OPEN, FIND, MANY, SORTED, SCAN].map(str::to_owned);
     of_index.into_iter().chain(COMMITS.map(reading)).collect()
@@ -35,11 +35,11 @@ fn reading(commits: usize) -> String {
     format!("open and read {commits} commits")
 }
 
-/// What each run took, in seconds.
+/// The time of each run, in seconds.
 #[derive(Debug, Default)]
 pub(crate) struct Figures(Vec<(String, f64)>);
 
-/// What an index was found to be, and to take.
+/// The properties of an index, and the figures of its runs.
 pub(crate) struct Measured {
     pub(crate) objects: u32,
     pub(crate) figures: Figures,

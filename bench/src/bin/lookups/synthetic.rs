@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-/// How many bytes each entry of the pack would take: half of the offsets of an index of 100
-/// million objects take more than 31 bits.
+/// The size of each entry of the pack in bytes. With this size, half of the offsets of an index of
+/// 100 million objects take more than 31 bits.
 const ENTRY_BYTES: u64 = 41;
 const HASH_BYTES: u64 = 20;
 

@@ -1,5 +1,5 @@
-//! What a long link costs: how many round trips it takes until both sides have what either had,
-//! by pronto in one session and by git with a fetch and a push.
+//! Measures the cost of a long link: the round trips until both sides have the objects of both, by
+//! pronto in one session, and by git with a fetch and a push.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ struct Case {
     /// A commit came about there, or here.
     there: bool,
     here: bool,
-    /// How many round trips are asked for.
+    /// The largest number of round trips that meets the target.
     asked: f64,
 }
 
@@ -190,7 +190,7 @@ fn meet(made: &Path, peer: &Peer, case: &Case, delay: Duration) -> Result<(f64, 
     Ok((seconds, bytes))
 }
 
-/// What makes both sides one history.
+/// Returns the commands that unite the histories of both sides.
 fn commands(place: &Path, peer: &Peer, delay: &str) -> Result<Vec<Command>, String> {
     let there: PathBuf = place.join("there.git");
     let url = format!("ssh://server{}", there.display());

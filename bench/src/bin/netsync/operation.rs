@@ -35,13 +35,13 @@ impl Row {
     }
 }
 
-/// What a run gives: of this side, and of the server where there is one.
+/// The figures of a run: of this side, and of the server if there is one.
 struct Outcome {
     client: Used,
     server: Option<relay::Seen>,
 }
 
-/// How a run goes: what is made ready beforehand, the run itself, and whether it did its work.
+/// A run: prepares its data, executes the operation, and checks the result.
 type Run = fn(&Workload, &Peer, &Path, Option<&Counts>) -> Result<Outcome, String>;
 
 /// All operations by all peers: one round in which copies are counted, then `runs` that are timed.

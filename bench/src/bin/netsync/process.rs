@@ -10,14 +10,14 @@ use wait4::Wait4 as _;
 
 use crate::relay;
 
-/// What one process, or one and those it started, used.
+/// The resources that a process used, or a process and its children.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     pub(crate) cpu_seconds: f64,
     pub(crate) memory: Sampled,
 }
 
-/// What was counted of a process.
+/// The counts of one process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) copied: u64,

@@ -1,5 +1,5 @@
-//! What stands in for ssh: it starts the other side, carries the bytes, and writes down how many
-//! there were and what the other side used.
+//! A stand-in for ssh: it starts the other side, carries the bytes, and records their number and
+//! the resources of the other side.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use crate::process::Used;
 /// The first argument of a call as a relay.
 pub(crate) const NAME: &str = "relay-of-bytes";
 
-/// How many microseconds bytes take in each direction, if that is to be more than it takes.
+/// The variable that sets an added delay in each direction, in microseconds.
 pub(crate) const DELAY: &str = "RELAY_DELAY_MICROSECONDS";
 
 /// Below the directory of counts, that of the other side.
@@ -24,15 +24,15 @@ pub(crate) const SERVER: &str = "server";
 
 const BUFFER_LEN: usize = 64 << 10;
 
-/// How many buffers are on the way at most.
+/// The largest number of buffers in transit.
 const LINE_BUFFERS: usize = 1024;
 
-/// What a relay saw.
+/// The observations of a relay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
-    /// What the other side used.
+    /// The resources that the other side used.
     pub(crate) server: Used,
-    /// What the relay itself and the other side used together.
+    /// The processor time of the relay and the other side together.
     pub(crate) both_cpu_seconds: f64,
     /// Bytes in both directions.
     pub(crate) wire_bytes: u64,

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::process::git;
 
-/// What they are called, in the report's order.
+/// The names of the operations, in the order of the report.
 pub(crate) const NAMES: [&str; 9] = [
     "zero_small",
     "zero_large",
@@ -46,7 +46,7 @@ const MIB: u64 = 1 << 20;
 /// Files to add, and a repository with them as one commit.
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    /// Where all of it is.
+    /// The directory that holds everything.
     pub(crate) place: PathBuf,
     /// The files.
     pub(crate) tree: PathBuf,
@@ -163,7 +163,8 @@ fn release(number: usize, below: &Path, monotone: Option<&Path>) -> Result<(), S
     }
 }
 
-/// As many files as a release has, as large, most of them those of the release before.
+/// Writes a stand-in for a release: as many files, of the same sizes, most of them equal to those
+/// of the release before.
 fn stand_in(number: usize, below: &Path) -> Result<(), String> {
     for file in 0..570_u64 {
         let changed = (0..=number as u64)

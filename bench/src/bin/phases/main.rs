@@ -92,7 +92,7 @@ const SETTINGS: [Setting; 6] = [
     },
 ];
 
-/// What the runs of one peer took in one setting.
+/// The times of the runs of one peer in one setting.
 struct Row {
     peer: String,
     is_pronto: bool,

@@ -21,7 +21,7 @@ const REGIONS: [&[&str]; 4] = [
     &["status/untracked"],
 ];
 
-/// How long each phase of a run took, and the whole process, in seconds.
+/// The duration of each phase of a run, and of the whole process, in seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Phases {
     pub(crate) seconds: [f64; NAMES.len()],

@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Allow an empty message
     #[arg(long)]
     allow_empty_message: bool,
-    /// How to clean up the message: verbatim, whitespace, strip or default
+    /// Cleanup of the message: verbatim, whitespace, strip or default
     #[arg(long, value_name = "MODE")]
     cleanup: Option<String>,
 }

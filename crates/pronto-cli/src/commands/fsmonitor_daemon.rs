@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// Accepted for compatibility: each client has a thread
     #[arg(long, value_name = "N")]
     ipc_threads: Option<u32>,
-    /// How many seconds to wait for the start
+    /// Seconds to wait for the start
     #[arg(long, value_name = "SECONDS")]
     start_timeout: Option<u64>,
     /// start, run, stop or status

@@ -7,7 +7,7 @@ use pronto::merge::{self, Style};
 use crate::commands::switching;
 use crate::{CliError, Context, ExitCode};
 
-/// What to report.
+/// The events to report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reporting {
     /// Whether only errors are printed.

@@ -1,5 +1,6 @@
 //! `status`: changes, and operations in progress.
 
+mod lines;
 mod long;
 mod look;
 mod porcelain;

@@ -88,7 +88,7 @@ const PLAIN: [&str; 5] = [
     "core.untrackedCache=false",
 ];
 
-/// What there is to say without a monitor and without a cache.
+/// Returns the output without a monitor and without a cache.
 pub(crate) fn truth(top: &Path, mode: &str) -> String {
     let status = ["status", "--porcelain", "--no-renames", mode];
     git(top, &[&PLAIN[..], &status].concat())
@@ -169,14 +169,7 @@ fn untracked_directories_are_all_looked_at_before_they_are_vouched_for() {
 fn without_a_change_no_entry_of_the_index_is_looked_at() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
-    let past = SystemTime::now() - Duration::from_secs(3600);
-    let mut directories = vec![top.clone()];
-    while let Some(directory) = directories.pop() {
-        age(&directory, past);
-        let below = std::fs::read_dir(&directory).expect("it is there");
-        let below = below.map(|entry| entry.expect("it can be read").path());
-        directories.extend(below.filter(|path| path.is_dir() && !path.ends_with(".git")));
-    }
+    age_all(&top);
     let _monitor = Monitor::start(&top);
     compare(&top, 0);
     compare(&top, 1);
@@ -212,6 +205,76 @@ fn without_a_change_no_entry_of_the_index_is_looked_at() {
     compare(&top, 4);
     compare(&top, 5);
     assert!(reads_entries("-uno"));
+}
+
+#[test]
+fn without_a_change_no_directory_is_read_for_all_untracked_files() {
+    for shown in ["normal", "all"] {
+        for cached in ["true", "keep"] {
+            let scratch = Scratch::new();
+            let top = repository(&scratch);
+            git(&top, &["config", "status.showUntrackedFiles", shown]);
+            git(&top, &["config", "core.untrackedCache", cached]);
+            for path in [
+                "new",
+                "d0/new",
+                "d0/e0/new",
+                "un/tracked/x",
+                "un/tracked/y/z",
+            ] {
+                let path = top.join(path);
+                let parent = path.parent().expect("it is below");
+                std::fs::create_dir_all(parent).expect("a directory");
+                std::fs::write(path, "x").expect("a file");
+            }
+            git(&top, &["init", "-q", "un/nested"]);
+            age_all(&top);
+            let _monitor = Monitor::start(&top);
+            for at in 0..4 {
+                compare(&top, at);
+            }
+            let trace = scratch.path().join("trace");
+            let directories_read = || {
+                let _ = std::fs::remove_file(&trace);
+                let output = process(pronto_path())
+                    .args(["status", "--porcelain", "-uall"])
+                    .current_dir(&top)
+                    .env("GIT_TRACE2_PERF", &trace)
+                    .output()
+                    .expect("it starts");
+                assert_eq!(stdout(&output), truth(&top, "-uall"));
+                let trace = std::fs::read_to_string(&trace).expect("it was written");
+                let line = trace.lines().find(|line| line.contains("opendir"));
+                let line = line.expect("it is in the trace");
+                let count = line.rsplit(':').next().unwrap_or_default().trim();
+                count.parse::<u32>().expect("it is a number")
+            };
+            assert_eq!(directories_read(), 0, "{shown}, {cached}");
+            // Only what has changed is read, and the index may be another one.
+            std::fs::write(top.join("un/tracked/y/new"), "x").expect("a file");
+            assert!((1..=4).contains(&directories_read()), "{shown}, {cached}");
+            git(&top, &["add", "d0/e0/new"]);
+            compare(&top, 5);
+            git(&top, &["rm", "-q", "--cached", "d0/e0/new"]);
+            git(&top, &["add", "un/tracked/x"]);
+            for at in 6..9 {
+                compare(&top, at);
+            }
+            assert_eq!(directories_read(), 0, "{shown}, {cached}");
+        }
+    }
+}
+
+/// Puts all directories of a worktree in the past.
+fn age_all(top: &Path) {
+    let past = SystemTime::now() - Duration::from_secs(3600);
+    let mut directories = vec![top.to_owned()];
+    while let Some(directory) = directories.pop() {
+        age(&directory, past);
+        let below = std::fs::read_dir(&directory).expect("it is there");
+        let below = below.map(|entry| entry.expect("it can be read").path());
+        directories.extend(below.filter(|path| path.is_dir() && !path.ends_with(".git")));
+    }
 }
 
 #[test]

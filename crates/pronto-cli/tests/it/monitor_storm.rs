@@ -92,6 +92,14 @@ fn a_storm_hides_nothing_from_the_monitor() {
 }
 
 #[test]
+fn a_storm_hides_nothing_from_a_cache_of_all_files() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    git(&top, &["config", "status.showUntrackedFiles", "all"]);
+    storm(&top);
+}
+
+#[test]
 fn a_storm_hides_nothing_from_a_mark_of_the_file_system() {
     if !rustix::process::geteuid().is_root() {
         skip!(

@@ -240,7 +240,10 @@ fn whoever_is_not_known_hears_how_to_be_and_nothing_else() {
     world.done("laptop", ".", &["netsync", "revoke", "desk"]);
     refused(&["has the key of 'desk', which was revoked"]);
     world.done("laptop", ".", &["netsync", "trust", "desk", &other]);
-    refused(&["has not the key of 'desk'", "somebody may stand in between"]);
+    refused(&[
+        "has not the key of 'desk'",
+        "another host may intercept the connection",
+    ]);
     let list = world.path("home-laptop/.config/pronto/netsync/known_peers");
     std::fs::write(&list, format!("desk read,write {desk}\n")).expect("a list");
     // Revoked on the other side.

@@ -1,8 +1,9 @@
 //! The untracked cache and what a file system monitor said, as git writes them.
 
 use crate::support::{KINDS, Repository};
+use bstr::ByteSlice as _;
 use pronto_hash::Kind;
-use pronto_index::{Edit, Fsmonitor, Index, Lock, Outline, UntrackedCache, Writer};
+use pronto_index::{Edit, Fsmonitor, Index, Lock, Outline, UntrackedCache, UntrackedList, Writer};
 
 /// A repository with untracked files and an untracked cache.
 fn with_untracked(kind: Kind) -> Repository {
@@ -57,6 +58,45 @@ fn what_git_cached_is_read_and_written_the_same() {
         }
         copy.close(top);
         assert_eq!(copy, cache);
+    }
+}
+
+#[test]
+fn a_list_of_untracked_files_is_read_for_the_index_it_was_written_for() {
+    for kind in KINDS {
+        let repository = Repository::with_files(kind);
+        for path in ["new", "dir0/new", "d/e/f"] {
+            repository.write(path, path);
+        }
+        repository.git(&["config", "core.untrackedCache", "true"]);
+        repository.git(&["config", "status.showUntrackedFiles", "all"]);
+        repository.git(&["status"]);
+        repository.git(&["status"]);
+        let index = repository.index();
+        let cache = index.untracked_cache().expect("it is sound");
+        assert_eq!(cache.flags, UntrackedCache::ALL);
+        let outline = index.outline();
+        assert_eq!(outline.read_untracked_list(), None);
+        let tracked = (0..cache.len()).map(|at| [at as u8; 16]).collect();
+        let list = UntrackedList::new(outline, b"token".as_bstr().into(), tracked, cache);
+        let list = list.expect("the index is a file");
+        for _ in 0..2 {
+            (outline.write_untracked_list(&list)).expect("the directory is writable");
+        }
+        let bytes = outline.read_untracked_list().expect("it was written");
+        let read = UntrackedList::parse(&bytes, kind).expect("it is sound");
+        assert_eq!(read, list);
+        assert!(read.is_for(outline));
+        for cut in 0..bytes.len() {
+            assert_eq!(UntrackedList::parse(&bytes[..cut], kind), None);
+        }
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert_eq!(UntrackedList::parse(&damaged, kind), None);
+        }
+        repository.git(&["add", "new"]);
+        assert!(!read.is_for(repository.index().outline()));
     }
 }
 

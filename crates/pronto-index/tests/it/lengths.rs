@@ -1,4 +1,4 @@
-//! Where entries are, kept beside the index: used only for that very index, and never trusted.
+//! Lengths of entries beside the index are used only for that index, and never trusted.
 
 use crate::support::{KINDS, Repository, listing};
 use pronto_hash::Kind;

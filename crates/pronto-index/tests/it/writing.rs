@@ -1,4 +1,4 @@
-//! What is written is what stock git writes, and stock git is content with it.
+//! Written indexes equal those of stock git, and stock git accepts them.
 
 use crate::support::{KINDS, Repository, listing};
 use pronto_hash::Kind;

@@ -142,7 +142,7 @@ impl FrameReader {
         Some(grant)
     }
 
-    /// How many bytes wait, unconsumed.
+    /// Returns the number of bytes that wait to be consumed.
     pub fn waiting_bytes(&self) -> usize {
         self.queue.len()
     }

@@ -20,7 +20,7 @@ pub struct FrameWriter {
     credit: [u64; CHANNELS],
 }
 
-/// What stays free in the queue for the control channel.
+/// The number of bytes of the queue that are reserved for the control channel.
 const RESERVED_FOR_CONTROL: usize = 2 * (HEADER_BYTES + MAX_FRAME_BYTES);
 
 impl Default for FrameWriter {

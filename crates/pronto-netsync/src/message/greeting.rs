@@ -126,7 +126,7 @@ pub struct Hello {
     pub identity: Vec<u8>,
     /// Which refs it wants to take part.
     pub globs: Globs,
-    /// What each channel may send it before the first credit.
+    /// The number of bytes that each channel may send before the first credit.
     pub window_bytes: u64,
     /// Thirty-two bytes of chance.
     pub nonce: [u8; 32],

@@ -44,7 +44,7 @@ pub struct Resume {
     pub mark: [u8; MARK_BYTES],
 }
 
-/// What the sender takes.
+/// The wanted refs, and what the sender needs to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Want {
     /// For each tip of the [`Cut`] whether the history to it is to be sent.
@@ -178,7 +178,7 @@ impl Sent {
     }
 }
 
-/// What a segment is.
+/// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
     /// A pack whose objects link to nothing but one another, what is in the segments before it,
@@ -292,7 +292,7 @@ impl SegmentAck {
     }
 }
 
-/// What became of a ref at the peer's.
+/// The result for a ref at the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// It is new there.
@@ -310,13 +310,13 @@ pub enum Stored {
 pub struct PublishedRef {
     /// Its name at the side that gave it.
     pub name: Vec<u8>,
-    /// What became of it.
+    /// The result.
     pub stored: Stored,
     /// Its name at the side that took it; empty if it was refused.
     pub stored_as: Vec<u8>,
 }
 
-/// What became of the refs. There may be several such frames.
+/// The results for refs. There may be several such frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Publish {
     /// Each of them, in the order of their names.

@@ -11,9 +11,9 @@ use crate::{Error, ErrorKind};
 /// nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// What the set is sorted by, as bytes.
+    /// The key. A set is sorted by the bytes of keys.
     pub key: Vec<u8>,
-    /// What belongs to it.
+    /// The value.
     pub value: Vec<u8>,
 }
 

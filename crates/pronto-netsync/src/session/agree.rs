@@ -41,7 +41,7 @@ impl<R: Repository> Conversation<R> {
     /// Says what is held of what differs, and what is wanted.
     pub(super) fn refs_are_known(&mut self) -> Result<(), Error> {
         let stage = std::mem::replace(&mut self.stage, Stage::Cut);
-        let (_, receives) = self.directions();
+        let receives = self.directions().receives;
         let (Stage::Refs(mut reconciler), Some(admission)) = (stage, &mut self.admission) else {
             return Ok(());
         };
@@ -95,7 +95,7 @@ impl<R: Repository> Conversation<R> {
             return Ok(());
         };
         let want = Want::read(format, body)?;
-        let (sends, _) = self.directions();
+        let sends = self.directions().sends;
         let Some(cut) = &self.peer_cut else {
             return Ok(());
         };

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::receive::Receiving;
+use super::receive::{Received, Receiving};
 use super::send::Sending;
 use super::{Admission, Admit, Options, Report};
 use crate::error::malformed;
@@ -47,7 +47,7 @@ pub(super) struct Conversation<R> {
     pub(super) credits: Vec<Credit>,
     /// The refs of this side that take part, sorted by name.
     pub(super) own: Vec<Offer>,
-    /// What is held of refs and commits for as long as the session lasts.
+    /// The memory for refs and commits that lasts as long as the session.
     pub(super) set_bytes: u64,
     /// Which of them the peer lacks.
     pub(super) lacked: Vec<usize>,
@@ -261,12 +261,12 @@ impl<R: Repository> Conversation<R> {
             return Ok(());
         };
         let (repository, format) = (&mut admission.repository, admission.object_format);
-        let received =
-            (self.receiving).frame(kind, body, (repository, format), &mut self.report)?;
-        if let Some(ack) = received.ack {
+        let frame = Received { kind, body };
+        let outcome = (self.receiving).frame(frame, repository, format, &mut self.report)?;
+        if let Some(ack) = outcome.ack {
             self.put(FrameType::SegmentAck, |out| ack.write(out));
         }
-        if received.is_complete {
+        if outcome.is_complete {
             self.land()?;
         }
         Ok(())
@@ -274,7 +274,7 @@ impl<R: Repository> Conversation<R> {
 
     /// Lets the refs of the peer be known, and says what became of them.
     pub(super) fn land(&mut self) -> Result<(), Error> {
-        let (_, receives) = self.directions();
+        let receives = self.directions().receives;
         if receives && !self.report.is_dry_run {
             let (offers, arrived) = self.offers();
             if let Some(admission) = &mut self.admission {

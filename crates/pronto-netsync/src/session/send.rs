@@ -16,7 +16,7 @@ const MAX_UNCONFIRMED: u64 = 8;
 /// A piece of a segment that is not its last is not shorter than this.
 const LEAST_PIECE: usize = 32 * 1024;
 
-/// What is sent to the peer.
+/// The state of sending.
 #[derive(Default)]
 pub(super) struct Sending {
     is_active: bool,

@@ -30,7 +30,7 @@ pub(crate) struct Memory {
     incoming: Vec<u8>,
     outgoing: Vec<ObjectId>,
     sent: u64,
-    /// How often each of the costly calls was made.
+    /// The number of each of the costly calls.
     pub(crate) listed: usize,
     pub(crate) walked: usize,
 }

@@ -38,10 +38,10 @@ fn pair_with(
     (here, there)
 }
 
-/// What went over the wire.
+/// The bytes of a session on the wire.
 #[derive(Default)]
 struct Traffic {
-    /// How often the initiator had to wait for the responder.
+    /// The number of times that the initiator had to wait for the responder.
     turns: usize,
     forth: Vec<u8>,
     back: Vec<u8>,
@@ -567,7 +567,8 @@ fn long_greetings_are_refused() {
     assert_eq!(*error.kind(), ErrorKind::Exceeded);
 }
 
-/// Who drives a session ends it: the peer hears why, and the repository is let go of at once.
+/// The driver of a session can end it: the peer is told the reason, and the repository is released
+/// at once.
 #[test]
 fn a_session_that_is_refused_holds_no_repository() {
     let repository = Memory::default();

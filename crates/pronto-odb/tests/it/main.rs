@@ -4,6 +4,7 @@ mod bulk;
 mod damage;
 mod large;
 mod many;
+mod numbered;
 mod reading;
 mod shortened;
 mod support;

@@ -72,7 +72,7 @@ impl Reader {
         }
     }
 
-    /// What it says of each of `objects`.
+    /// Returns the answers for each of `objects`.
     fn ask(&mut self, objects: &[Told]) -> Vec<String> {
         let ask = |object: &Told| {
             writeln!(self.input, "{}", object.id).expect("it lives");

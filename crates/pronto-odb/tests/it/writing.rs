@@ -1,4 +1,4 @@
-//! What is written here is what git would have written.
+//! Written objects and packs equal those of git.
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -30,15 +30,15 @@ const WAITING_PIECES: usize = 4;
 /// name.
 const LARGE_BLOB_BYTES: u64 = 8 << 20;
 
-/// What the indexer may keep of contents, and of deltas that wait for their base.
+/// The memory of the indexer for contents, and for deltas that wait for their base.
 const KEPT_BYTES: usize = 8 << 20;
 
-/// The most parents that a commit may have, and all commits of a segment together. They are held,
-/// and a pack says them in very few bytes.
+/// The largest number of parents of a commit, and of all commits of a segment together. They are
+/// held in memory, and a pack states them in very few bytes.
 const MOST_PARENTS: usize = 4096;
 const MOST_PARENTS_OF_ALL: usize = 1 << 20;
 
-/// A segment while it comes.
+/// A segment that is being received.
 pub(super) struct Segment {
     pub(super) objects: u64,
     pub(super) bytes: u64,
@@ -52,21 +52,21 @@ enum Way {
         pieces: Option<SyncSender<Vec<u8>>>,
         indexer: Option<JoinHandle<Indexed>>,
     },
-    /// To a file, which is indexed when all has come.
+    /// To a file, which is indexed when it is complete.
     File { spool: File, indexer: Box<Indexer> },
 }
 
 /// An indexed segment.
 pub(super) struct Arrived {
     pub(super) outcome: Outcome,
-    /// The checksum that it came with.
+    /// The checksum at the end of the received pack.
     pub(super) checksum: Vec<u8>,
     pub(super) links: Vec<Link>,
 }
 
 type Indexed = Result<Arrived, Refusal>;
 
-/// What a segment is indexed with.
+/// Indexes a segment.
 pub(super) struct Indexer {
     pub(super) repository: Arc<Repository>,
     pub(super) store: Store,
@@ -114,7 +114,7 @@ impl Segment {
                 if let Some(Ok(())) = sent {
                     return Ok(());
                 }
-                // The indexer has stopped, and says why.
+                // The indexer has stopped; it returns the reason.
                 let why = self.finish().err();
                 Err(why.unwrap_or_else(|| refused("data behind a pack")))
             }
@@ -129,7 +129,7 @@ impl Segment {
         }
     }
 
-    /// All has come: waits for the indexer, or does its work.
+    /// Ends the segment: waits for the indexer, or indexes the file.
     pub(super) fn finish(&mut self) -> Indexed {
         match &mut self.way {
             Way::Thread { pieces, indexer } => {
@@ -252,7 +252,7 @@ impl Indexer {
     }
 }
 
-/// Sees that objects are sound, and which commits there are.
+/// Checks objects, and collects commits.
 struct Look<'a> {
     inspector: Inspector<'a>,
     bases: &'a Bases,
@@ -281,7 +281,10 @@ impl Inspect for Look<'_> {
                 ));
             }
             let mut found = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-            found.push((*id, links.parents));
+            found.push(Link {
+                commit: *id,
+                parents: links.parents,
+            });
         }
         self.inspector.object(kind, id, content)
     }
@@ -299,8 +302,8 @@ impl Inspect for Look<'_> {
     }
 }
 
-/// The objects of a pack, and those that the peer knows. What else is here is not seen, so that no
-/// answer depends on it.
+/// The objects of a pack, and those that the peer knows. Other objects of this repository are not
+/// visible, so no answer depends on them.
 struct Visible<'a> {
     contents: &'a dyn Contents,
     bases: SegmentBases<'a>,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many there may be at least, and at most.
+/// The smallest and the largest capacity.
 const LEAST: usize = 64;
 const MOST: usize = 256;
 
@@ -129,7 +129,7 @@ mod tests {
         let mut ends = Vec::new();
         let mut enter = |number, from: &str| {
             let client = TcpStream::connect(address).expect("it listens");
-            let (server, _) = listener.accept().expect("somebody comes");
+            let (server, _) = listener.accept().expect("a client connects");
             lobby.enter(number, network(from), Arc::new(server));
             ends.push(client);
         };

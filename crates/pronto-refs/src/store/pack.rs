@@ -15,7 +15,7 @@ use super::{RefNameRef, name};
 use pronto_config::lock::{Lock, Marking};
 use pronto_config::{Error, ErrorKind, Result};
 
-/// How many loose references at least make `auto` pack.
+/// The number of loose references from which `auto` packs.
 const FEWEST: u64 = 16;
 
 /// Which references are packed, and what happens to their files.
@@ -61,12 +61,12 @@ impl PackRefsOptions {
     }
 }
 
-/// What packing has done.
+/// The result of packing references.
 #[derive(Debug, Default)]
 pub struct PackRefsReport {
-    /// How many references were packed; `None` when `auto` found nothing to do.
+    /// The number of packed references; `None` if `auto` found nothing to do.
     pub packed: Option<usize>,
-    /// How many files of references were removed.
+    /// The number of removed files of references.
     pub pruned: usize,
     /// Why some files were left, in Git's words. What they hold is right all the same.
     pub failures: Vec<Error>,

@@ -18,7 +18,7 @@ use super::{BadName, Host, RefName, RefNameRef, References, Target, log};
 use pronto_config::lock::Lock;
 use pronto_config::{Error, ErrorKind, Result};
 
-/// What a reference must hold before it is changed.
+/// The value that a reference must have before the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// Anything, or nothing.
@@ -36,11 +36,11 @@ pub enum Expected {
 /// The change of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It holds this from now on.
+    /// Sets the reference to a target.
     Set(Target),
-    /// It is gone, and its log with it.
+    /// Deletes the reference and its reflog.
     Delete,
-    /// It stays; only what is expected of it is checked.
+    /// Changes nothing, and only checks the expected value.
     Verify,
 }
 
@@ -51,15 +51,15 @@ pub struct Edit {
     pub name: BString,
     /// The change.
     pub change: Change,
-    /// What it must hold before.
+    /// The value that it must have before.
     pub expected: Expected,
-    /// What its log says about it.
+    /// The message of the reflog entry.
     pub message: Option<BString>,
     /// Whether to change the reference that a symbolic one leads to, in place of the symbolic one.
     pub follow: bool,
     /// Whether to begin a log where configuration does not ask for one.
     pub create_log: bool,
-    /// What a tag points to in the end, where the caller knows.
+    /// The object to which a tag finally points, if the caller knows it.
     pub peeled: Option<ObjectId>,
 }
 

@@ -17,7 +17,7 @@ fn open(repository: &Repository, kind: Kind) -> Stack {
     Stack::open(repository.tables(), kind, StackOptions::default()).expect("a stack")
 }
 
-/// What `git for-each-ref` prints with names, objects and peeled objects.
+/// Returns the output of `git for-each-ref` with names, objects and peeled objects.
 fn listed(repository: &Repository) -> String {
     let format = "--format=%(refname) %(objectname) %(*objectname) %(symref)";
     repository.run(&["for-each-ref", format], "")

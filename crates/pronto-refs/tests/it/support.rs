@@ -23,7 +23,7 @@ pub(crate) fn id(kind: Kind, number: u64) -> ObjectId {
     ObjectId::try_from(bytes.as_slice()).expect("the right length")
 }
 
-/// What a table is made of.
+/// The content from which a table is made.
 pub(crate) struct Content<'a> {
     pub(crate) refs: Vec<RefRecord<'a>>,
     pub(crate) logs: Vec<LogRecord<'a>>,
@@ -132,7 +132,7 @@ impl Repository {
         command
     }
 
-    /// What git prints; it must succeed.
+    /// Returns the output of git, which must succeed.
     pub(crate) fn run(&self, arguments: &[&str], input: &str) -> String {
         use std::io::Write;
         use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! What is written into a table is read from it, in every layout.
+//! Tables are read back as they were written, in every layout.
 
 use std::ops::ControlFlow;
 

@@ -8,9 +8,9 @@ use super::{Server, free_port, installed};
 /// Whether the server wants a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Login {
-    /// It does not.
+    /// No authentication.
     Open,
-    /// It wants the user `me` with the password `secret`.
+    /// Basic authentication as the user `me` with the password `secret`.
     Basic,
 }
 

@@ -122,7 +122,7 @@ impl Repository {
             source: self.monitor_source()?,
         };
         let address = self.monitor_address()?;
-        let server = Server::new((top, self.git_dir()), &address, settings);
+        let server = Server::new(top, self.git_dir(), &address, settings);
         server.map_err(failed)?.run().map_err(failed)
     }
 

@@ -16,6 +16,7 @@ mod submodules;
 mod tracking;
 mod tree;
 mod untracked_cache;
+mod untracked_list;
 mod write_back;
 
 use crate::refs::Head;

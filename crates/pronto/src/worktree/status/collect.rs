@@ -8,8 +8,8 @@ use super::state::{Reader, sparse_checkout};
 use super::submodules::Inspector;
 use super::tree::tree_of;
 use super::untracked_cache::{self, Fate, Prepared};
-use super::write_back::{News, write_back};
-use super::{Entry, IgnoreSubmodules, Options, Origin, Report, Untracked, quick};
+use super::untracked_list::{self, Listed, Next};
+use super::{Entry, IgnoreSubmodules, Options, Origin, Report, Untracked, quick, write_back};
 use crate::ignores;
 use crate::refs::Head;
 use crate::worktree::{from_index, from_worktree};
@@ -24,7 +24,7 @@ use pronto_odb::Store;
 use pronto_worktree::diff::{
     self, Announced, Difference, MOST_SIMILAR, Side, cached_trees, tree_and_index,
 };
-use pronto_worktree::status::{Change, Job, Outcome, Tell, walk_telling};
+use pronto_worktree::status::{Change, Job, News, Outcome, Remembered, Tell, walk_telling};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -38,10 +38,22 @@ pub(super) fn collect(
     let outline = Outline::open(&path, repository.object_hash()).map_err(from_index)?;
     let store = repository.objects()?;
     let asked = monitor::ask(repository, &outline, options)?;
-    if let Some(asked) = &asked
-        && let Some(report) = quick::report(repository, (&outline, store), (asked, options))?
-    {
-        return Ok(report);
+    let stored = match &asked {
+        Some(_) => untracked_list::read(repository, &outline, options)?,
+        None => None,
+    };
+    let mut listed = None;
+    if let Some(asked) = &asked {
+        if let Some(stored) = &stored {
+            let excludes = ignores::exclude_contents(repository)?;
+            let context = (&excludes, options);
+            listed = Some(stored.load(repository, &outline, asked, context)?);
+        }
+        let known = (asked, listed.as_ref());
+        let quick = quick::report(repository, (&outline, store), known, options)?;
+        if let Some(report) = quick {
+            return Ok(report);
+        }
     }
     let index = read_index(repository, outline, &path)?;
     let head = repository.head()?;
@@ -50,10 +62,11 @@ pub(super) fn collect(
         Directory::open(work_tree).context(ErrorKind::Io, "could not open directory", work_tree)?;
     let told = asked.map(|asked| asked.locate(&index));
     let parts = (&index, store, &root, &converter);
-    let (outcome, untracked, has_foreign_cache) = {
+    let mut walked = {
         let _region = pronto_io::region!("status", "worktrees");
-        walk_files(repository, parts, (options, told.as_ref()), how)?
+        walk_files(repository, parts, (options, told.as_ref(), listed), how)?
     };
+    let outcome = walked.outcome;
     pronto_io::data!("status", "lstat", outcome.stat_count);
     pronto_io::data!("status", "opendir", outcome.open_count);
     let staged = {
@@ -67,15 +80,18 @@ pub(super) fn collect(
         state.sparse_checkout = sparse_checkout(repository, &index, outcome.present_sparse)?;
     }
     if options.write_back {
-        let news = News {
+        let news = write_back::News {
             refreshed: &outcome.refreshed,
             is_complete: options.pathspec.is_empty(),
             racy_count: (outcome.stat_count == index.len()).then_some(outcome.racy_count),
             trees: staged.trees,
-            untracked,
+            untracked: walked.untracked,
             monitor: told.as_ref().map(|told| (told, &outcome.verified[..])),
         };
-        write_back(repository, (&index, options.settle), news)?;
+        write_back::write_back(repository, (&index, options.settle), news)?;
+        if let Some(list) = walked.list.take() {
+            list.next.write(&index, &list.remembered, list.news);
+        }
     }
     let mut entries = Merge::new(&index);
     let contents = Contents {
@@ -92,9 +108,25 @@ pub(super) fn collect(
         untracked: outcome.untracked,
         ignored: outcome.ignored,
         state,
-        has_foreign_cache,
+        has_foreign_cache: walked.has_foreign_cache,
         problems: outcome.problems,
     })
+}
+
+/// The result of comparing the index with the files.
+struct Walked<'a> {
+    outcome: Outcome,
+    untracked: Fate<'a>,
+    /// Whether there is an untracked cache of another place or system.
+    has_foreign_cache: bool,
+    list: Option<NewList<'a>>,
+}
+
+/// What the list of all untracked files is to be made of.
+struct NewList<'a> {
+    next: Next,
+    remembered: Remembered<'a>,
+    news: Vec<News>,
 }
 
 fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<Index> {
@@ -115,9 +147,9 @@ fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<
 fn walk_files<'a>(
     repository: &Repository,
     (index, store, root, converter): (&'a Index, &Store, &Directory, &Converter<'_>),
-    (options, told): (&Options, Option<&Told>),
+    (options, told, listed): (&Options, Option<&Told>, Option<Listed<'a>>),
     (interrupt, tell): (&Interrupt, Option<&Tell<'_>>),
-) -> Result<(Outcome, Fate<'a>, bool)> {
+) -> Result<Walked<'a>> {
     let work_tree = repository.require_work_tree()?;
     let excludes = ignores::exclude_contents(repository)?;
     let mut cache = untracked_cache::prepare(repository, index.outline(), options, &excludes)?;
@@ -129,8 +161,11 @@ fn walk_files<'a>(
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = options.untracked;
     walk_options.ignored = options.ignored;
-    let mut remembered = cache.remembered.take();
-    if let Some((told, remembered)) = told.zip(remembered.as_mut()) {
+    let (mut remembered, mut next) = (cache.remembered.take(), None);
+    if let Some(listed) = listed {
+        let (known, kept) = listed.prepare(index, options.write_back);
+        (remembered, next) = (Some(known), Some(kept));
+    } else if let Some((told, remembered)) = told.zip(remembered.as_mut()) {
         told.apply(remembered);
     }
     let is_short = remembered.is_some() || options.untracked == Untracked::No;
@@ -154,12 +189,29 @@ fn walk_files<'a>(
     };
     let mut outcome = walk_telling(&job, tell).map_err(from_worktree)?;
     let news = std::mem::take(&mut outcome.news);
-    let fate = Prepared::fate(
+    let (own, list) = match (next, remembered) {
+        (Some(next), Some(remembered)) => {
+            let list = NewList {
+                next,
+                remembered,
+                news,
+            };
+            ((None, Vec::new()), Some(list))
+        }
+        (_, remembered) => ((remembered, news), None),
+    };
+    let (remembered, news) = own;
+    let untracked = Prepared::fate(
         (&cache, remembered),
         index.outline(),
         (news, told.is_some()),
     );
-    Ok((outcome, fate, cache.is_elsewhere))
+    Ok(Walked {
+        outcome,
+        untracked,
+        has_foreign_cache: cache.is_elsewhere,
+        list,
+    })
 }
 
 /// What `HEAD` against the index says.

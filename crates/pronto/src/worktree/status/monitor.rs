@@ -15,6 +15,9 @@ const MANY_PATHS: usize = 100;
 /// The index is written if more files than this were verified; fewer are examined each time.
 const MANY_VERIFIED: usize = 10;
 
+/// The token that stands for a daemon that did not answer.
+pub(super) const NO_TOKEN: &str = "builtin:fake";
+
 /// The monitor in use: `core.fsmonitor`.
 enum Source {
     Daemon,
@@ -65,14 +68,10 @@ pub(super) fn ask(
     let Some(source) = source(repository)? else {
         return Ok(None);
     };
-    let _region = pronto_io::region!("fsm_client", "query");
     let before = index.fsmonitor().ok().flatten();
     let token = before.as_ref().map(|before| before.token.as_bstr());
     let is_of_hook = matches!(source, Source::Hook(_));
-    let answer = match source {
-        Source::Daemon => ask_daemon(repository, token, options),
-        Source::Hook(hook) => ask_hook(repository, hook.as_bstr(), token),
-    };
+    let answer = query(repository, &source, token, options);
     Ok(Some(Asked {
         answer,
         is_of_hook,
@@ -80,7 +79,45 @@ pub(super) fn ask(
     }))
 }
 
+/// Asks the monitor what changed since `token`, unless it was `asked` that already.
+///
+/// # Errors
+/// The configuration is malformed.
+pub(super) fn answer_since(
+    repository: &Repository,
+    asked: &Asked,
+    token: &BStr,
+    options: &Options,
+) -> Result<Answer> {
+    let before = asked.before.as_ref();
+    if before.is_some_and(|before| before.token == *token) {
+        return Ok(asked.answer.clone());
+    }
+    Ok(match source(repository)? {
+        Some(source) => query(repository, &source, Some(token), options),
+        None => asked.answer.clone(),
+    })
+}
+
+fn query(
+    repository: &Repository,
+    source: &Source,
+    token: Option<&BStr>,
+    options: &Options,
+) -> Answer {
+    let _region = pronto_io::region!("fsm_client", "query");
+    match source {
+        Source::Daemon => ask_daemon(repository, token, options),
+        Source::Hook(hook) => ask_hook(repository, hook.as_bstr(), token),
+    }
+}
+
 impl Asked {
+    /// Returns the answer about the time since the index was written.
+    pub(super) fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
     /// Whether the monitor vouches for every entry and every directory.
     pub(super) fn says_nothing_changed(&self) -> bool {
         let is_clean = |before: &Fsmonitor| before.dirty.is_empty();
@@ -123,9 +160,9 @@ fn dirty(index: &Index, mut dirty: Vec<u32>, paths: &[BString]) -> Vec<u32> {
 }
 
 fn ask_daemon(repository: &Repository, token: Option<&BStr>, options: &Options) -> Answer {
-    let token = token.unwrap_or(b"builtin:fake".as_bstr());
+    let token = token.unwrap_or(BStr::new(NO_TOKEN));
     let everything = || Answer::Everything {
-        token: "builtin:fake".into(),
+        token: NO_TOKEN.into(),
     };
     let Ok(address) = repository.monitor_address() else {
         return everything();
@@ -213,7 +250,7 @@ impl Told {
     pub(super) fn is_worth_writing(&self, verified: &[u32]) -> bool {
         let many = match &self.answer {
             Answer::Paths { paths, .. } => paths.len() > MANY_PATHS,
-            Answer::Everything { token } => *token != "builtin:fake",
+            Answer::Everything { token } => *token != NO_TOKEN,
         };
         let enough = if self.is_of_hook { 0 } else { MANY_VERIFIED };
         self.is_first || many || verified.len() > enough
@@ -251,7 +288,7 @@ impl Told {
 }
 
 /// Forgets what is known of the directories in which `paths` are, and of those that they are.
-fn invalidate(cache: &mut UntrackedCache<'_>, paths: &[BString]) {
+pub(super) fn invalidate(cache: &mut UntrackedCache<'_>, paths: &[BString]) {
     if cache.is_empty() {
         return;
     }

@@ -2,19 +2,22 @@
 //!
 //! Costs, for any number of entries: the header of the index, the cached tree of the top, the
 //! monitor's data and the untracked cache are read, and the commit of `HEAD`. No call for any file
-//! of the worktree, no allocation for any entry. The untracked cache costs one pass over its
-//! directories.
+//! of the worktree, no allocation for any entry. The untracked cache, or the list of all untracked
+//! files, costs one pass over its directories.
 
 use super::monitor::Asked;
 use super::state::Reader;
 use super::tree::tree_of;
+use super::untracked_list::Listed;
 use super::{Ignored, Options, Report, State, Untracked, untracked_cache};
 use crate::ignores;
 use crate::refs::Head;
 use crate::worktree::from_index;
 use crate::{Repository, Result};
+use bstr::BString;
 use pronto_index::Outline;
 use pronto_odb::Store;
+use pronto_worktree::status::recorded;
 
 /// Returns the report if the `asked` monitor vouches for everything, and `HEAD` and the caches in
 /// the index agree; `None` if something must be examined.
@@ -24,7 +27,8 @@ use pronto_odb::Store;
 pub(super) fn report(
     repository: &Repository,
     (outline, store): (&Outline, &Store),
-    (asked, options): (&Asked, &Options),
+    (asked, listed): (&Asked, Option<&Listed<'_>>),
+    options: &Options,
 ) -> Result<Option<Report>> {
     let is_plain = options.pathspec.is_empty()
         && options.ignored == Ignored::No
@@ -44,12 +48,16 @@ pub(super) fn report(
     let Some((tree, count)) = outline.root_tree() else {
         return Ok(None);
     };
-    if count != outline.len()
-        || tree != tree_of(store, id)?
-        || !is_nothing_untracked(repository, outline, options)?
-    {
+    if count != outline.len() || tree != tree_of(store, id)? {
         return Ok(None);
     }
+    let untracked = match listed {
+        Some(listed) => listed.unchanged(),
+        None => untracked(repository, outline, options)?,
+    };
+    let Some(untracked) = untracked else {
+        return Ok(None);
+    };
     let mut state = State::default();
     if options.state {
         let reader = Reader { repository, store };
@@ -62,7 +70,7 @@ pub(super) fn report(
     Ok(Some(Report {
         head,
         entries: Vec::new(),
-        untracked: Vec::new(),
+        untracked,
         ignored: Vec::new(),
         state,
         has_foreign_cache: false,
@@ -70,28 +78,18 @@ pub(super) fn report(
     }))
 }
 
-/// Returns whether the untracked cache knows for every directory that it contains nothing
-/// untracked, or untracked files are not requested.
-fn is_nothing_untracked(
+/// Returns the untracked names if the untracked cache knows all of them, or none are requested.
+fn untracked(
     repository: &Repository,
     outline: &Outline,
     options: &Options,
-) -> Result<bool> {
+) -> Result<Option<Vec<BString>>> {
     if options.untracked == Untracked::No {
-        return Ok(!untracked_cache::is_to_be_removed(repository, outline)?);
+        let is_kept = !untracked_cache::is_to_be_removed(repository, outline)?;
+        return Ok(is_kept.then(Vec::new));
     }
     let excludes = ignores::exclude_contents(repository)?;
     let prepared = untracked_cache::prepare(repository, outline, options, &excludes)?;
-    let Some(cache) = prepared.unchanged() else {
-        return Ok(false);
-    };
-    // Where each file is named, a directory without tracked files has to be gone through.
-    let takes_all = options.untracked == Untracked::Normal;
-    Ok(!cache.is_empty()
-        && (0..cache.len()).all(|at| {
-            let directory = cache.directory(at);
-            directory.is_valid
-                && directory.untracked.is_empty()
-                && (takes_all || !directory.check_only)
-        }))
+    let cache = prepared.unchanged();
+    Ok(cache.and_then(|cache| recorded(cache, options.untracked)))
 }

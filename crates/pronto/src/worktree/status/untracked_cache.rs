@@ -57,7 +57,7 @@ fn setting(repository: &Repository) -> Result<Setting> {
 }
 
 /// The place that a cache is for, as Git spells it.
-fn ident(repository: &Repository) -> Result<Vec<u8>> {
+pub(super) fn ident(repository: &Repository) -> Result<Vec<u8>> {
     let top = repository.require_work_tree()?;
     let top = top.canonicalize().unwrap_or_else(|_| top.to_owned());
     let top = path::as_bytes(&top);
@@ -72,11 +72,32 @@ pub(crate) fn new_untracked_cache(
     kind: pronto_hash::Kind,
 ) -> Result<UntrackedCache<'static>> {
     let ident = ident(repository)?;
-    let flags = match shows_all(repository) {
+    Ok(UntrackedCache::new(&ident, configured(repository), kind))
+}
+
+/// Returns how the cache of an index lists untracked directories: as `status` shows them by default.
+fn configured(repository: &Repository) -> u32 {
+    match shows_all(repository) {
         true => UntrackedCache::ALL,
         false => UntrackedCache::NORMAL,
+    }
+}
+
+/// Returns whether the cache of an index lists what this status shows, so that it is kept there.
+pub(super) fn is_in_index(repository: &Repository, index: &Outline) -> Result<bool> {
+    let is_kept = match setting(repository)? {
+        Setting::Keep => index.has_untracked_cache(),
+        Setting::Write => true,
+        Setting::Remove => false,
     };
-    Ok(UntrackedCache::new(&ident, flags, kind))
+    Ok(is_kept && shows_all(repository))
+}
+
+/// Returns whether there may be an untracked cache: `core.untrackedCache` is not false.
+pub(super) fn is_permitted(repository: &Repository) -> Result<bool> {
+    let environment = repository.environment();
+    Ok(setting(repository)? != Setting::Remove
+        && !environment.boolean("GIT_DISABLE_UNTRACKED_CACHE", false)?)
 }
 
 fn shows_all(repository: &Repository) -> bool {
@@ -99,52 +120,49 @@ pub(super) fn prepare<'a>(
         is_elsewhere: false,
         is_new: false,
     };
-    let environment = repository.environment();
-    let is_general = options.pathspec.is_empty()
-        && options.ignored == Ignored::No
-        && options.untracked != Untracked::No;
-    if setting == Setting::Remove
-        || !is_general
-        || environment.boolean("GIT_DISABLE_UNTRACKED_CACHE", false)?
+    let flags = configured(repository);
+    let is_general = options.pathspec.is_empty() && options.ignored == Ignored::No;
+    // A cache of the names of directories helps to name every file, but not the reverse.
+    let serves = match options.untracked {
+        Untracked::No => false,
+        Untracked::Normal => flags == UntrackedCache::NORMAL,
+        Untracked::All => true,
+    };
+    if !is_general
+        || !serves
+        || !is_permitted(repository)?
         || (setting == Setting::Keep && !index.has_untracked_cache())
     {
         return Ok(prepared);
     }
     let ident = ident(repository)?;
-    let wants_normal = !shows_all(repository);
     let kind = index.kind();
     let mut cache = index.untracked_cache();
-    let here = |cache: &UntrackedCache<'_>| {
-        cache.ident.split(|&byte| byte == 0).next() == Some(&ident[..])
-    };
-    if cache.as_ref().is_some_and(|cache| !here(cache)) {
+    if (cache.as_ref()).is_some_and(|cache| !is_here(cache, &ident)) {
         prepared.is_elsewhere = setting == Setting::Keep;
         if prepared.is_elsewhere {
             return Ok(prepared);
         }
         cache = None;
     }
-    if cache
-        .as_ref()
-        .is_none_or(|cache| cache.flags != UntrackedCache::NORMAL)
-    {
-        // One that names each file is Git's own business.
-        if !wants_normal {
-            return Ok(prepared);
-        }
-        cache = None;
-    }
+    let cache = cache.filter(|cache| cache.flags == flags);
     prepared.is_new = cache.is_none();
-    let mut cache =
-        cache.unwrap_or_else(|| UntrackedCache::new(&ident, UntrackedCache::NORMAL, kind));
+    let mut cache = cache.unwrap_or_else(|| UntrackedCache::new(&ident, flags, kind));
     prepared.is_new |= renew_excludes(&mut cache, excludes);
-    let records = wants_normal && options.untracked == Untracked::Normal && options.write_back;
+    let is_same = (flags == UntrackedCache::ALL) == (options.untracked == Untracked::All);
+    let records = is_same && options.write_back;
     prepared.remembered = Some(Remembered::new(cache, records));
     Ok(prepared)
 }
 
-/// Whether `info/exclude` or `core.excludesFile` are not what they were: then nothing is known.
-fn renew_excludes(cache: &mut UntrackedCache<'_>, excludes: &ExcludeContents) -> bool {
+/// Returns whether `cache` is for the place that `ident` states.
+pub(super) fn is_here(cache: &UntrackedCache<'_>, ident: &[u8]) -> bool {
+    cache.ident.split(|&byte| byte == 0).next() == Some(ident)
+}
+
+/// Records the content of `info/exclude` and `core.excludesFile`. Returns whether one has changed:
+/// then nothing is known.
+pub(super) fn renew_excludes(cache: &mut UntrackedCache<'_>, excludes: &ExcludeContents) -> bool {
     let kind = cache.info_exclude.id.kind();
     let mut changed = false;
     for (known, now) in [
