@@ -210,7 +210,7 @@ impl Repository {
         let config = self.config();
         Ok(config.bool_or("index.sparse", false)?
             && config.bool_or("core.sparsecheckout", false)?
-            && config.bool_or("core.sparsecheckoutcone", true)?)
+            && config.bool_or("core.sparsecheckoutcone", false)?)
     }
 
     /// The bytes of the index that holds `content`, split as it was or is configured, or in
