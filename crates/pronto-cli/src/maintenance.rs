@@ -66,9 +66,7 @@ pub(crate) fn maintain(
 fn wait(repository: &Repository, mut command: Command, context: &Context) -> Result<(), CliError> {
     // The child may prune, and would wait for this process.
     repository.objects()?.finish_writing();
-    let mut shown = pronto_io::child::command(context.program());
-    shown.args(command.get_args());
-    let traced = pronto_io::child::started("?", &shown);
+    let traced = pronto_io::child::started_as("?", context.program(), &command);
     if let Ok(mut child) = command.spawn()
         && let Ok(status) = child.wait()
     {
