@@ -27,8 +27,8 @@ pub(crate) fn maintain(
 ) -> Result<(), CliError> {
     let decided = match context.is_traced() {
         // Traces show the process that git starts.
-        true => repository.configured_maintenance(),
-        false => repository.automatic_maintenance(),
+        true => pronto::maintenance::configured(repository),
+        false => pronto::maintenance::automatic(repository),
     };
     let start = match decided {
         // The command itself has done its work.
