@@ -17,8 +17,7 @@ mod run;
 mod schedulers;
 mod settings;
 
-pub use automatic::Automatic;
-pub use automatic::automatic;
+pub use automatic::{Automatic, automatic, configured};
 pub use conditions::is_needed;
 pub use gc::{Busy, GcLock, GcOptions, Repacking};
 pub use gc::{
