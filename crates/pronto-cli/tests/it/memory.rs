@@ -1,4 +1,4 @@
-//! Memory limits of commands: they run under a limit for their data (`ulimit -d`).
+//! The memory of commands, which run under a limit of their data segment (`ulimit -d`).
 
 use std::fs::File;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Output;
 
 use crate::support::{Scratch, process, pronto, pronto_path, stderr, stdout};
 
-/// `pronto` with `arguments`, with `limit_mib` for itself and a stack for each thread.
+/// Runs `pronto` with `arguments` and a limit of `limit_mib` plus a stack for each thread.
 fn limited(directory: &Path, limit_mib: usize, arguments: &[&str]) -> Output {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let limit_kib = (limit_mib + 4 * cores) << 10;
@@ -33,7 +33,7 @@ fn add_streams_large_files() {
     for number in 0..4 {
         large(&format!("large{number}"), 96 + number);
     }
-    // New ones are deflated at once; those that are tracked are digested first.
+    // New files are deflated immediately, tracked ones are hashed first.
     for round in 0..3 {
         let added = limited(top, 48, &["add", "."]);
         assert!(added.status.success(), "{}", stderr(&added));

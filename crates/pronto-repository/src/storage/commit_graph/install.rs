@@ -189,9 +189,10 @@ fn install_layer(
     Ok(())
 }
 
-/// Makes the file read-only.
+/// Makes the file read-only for those whom the umask lets read it.
 fn seal(work: &Work<'_>, path: &Path) -> Result<()> {
-    let mode = Permissions::from_mode(0o444);
+    let metadata = std::fs::metadata(path).context(ErrorKind::Io, "unable to adjust", path)?;
+    let mode = Permissions::from_mode(metadata.permissions().mode() & 0o444);
     std::fs::set_permissions(path, mode).context(ErrorKind::Io, "unable to adjust", path)?;
     shared::adjust(work.store.options().sharing, path)
 }
