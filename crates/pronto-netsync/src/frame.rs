@@ -79,7 +79,7 @@ macro_rules! types {
 types! {
     /// Versions, repository, capabilities, role, globs, limits, nonce.
     Hello = 1 on Control,
-    /// The version that holds.
+    /// The version in use.
     Accept = 2 on Control,
     /// A code and a text; the sender stops after it.
     Error = 3 on Control,

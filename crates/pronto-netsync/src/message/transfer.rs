@@ -195,9 +195,9 @@ pub struct Segment {
     pub id: u64,
     /// The kind.
     pub kind: SegmentKind,
-    /// How many objects it has.
+    /// The number of objects.
     pub objects: u64,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
