@@ -55,9 +55,9 @@ pub struct Progress {
     /// Commits that are complete, in quarantine or as what the peer gave before:
     /// [`MAX_HELD`](crate::message::MAX_HELD) at most.
     pub held: Vec<ObjectId>,
-    /// Where the earlier attempt ended.
+    /// The position at which the earlier session ended.
     pub resume: Option<Resume>,
-    /// How many bytes of segments are taken.
+    /// The number of bytes of segments that are accepted.
     pub budget_bytes: u64,
 }
 
@@ -81,7 +81,7 @@ pub struct OutgoingSegment {
 pub enum Content {
     /// All of them. They are not copied.
     Memory(SharedBytes),
-    /// Where they are read from, piece by piece.
+    /// A source that is read piece by piece.
     Stream(Box<dyn Read + Send>),
 }
 

@@ -47,7 +47,7 @@ pub const GREETING_BYTES: usize = 16 * 1024;
 
 const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
 
-/// How one side takes part.
+/// Options of one side of a session.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The refs that take part, as stated to the peer.

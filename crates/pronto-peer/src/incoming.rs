@@ -35,7 +35,7 @@ type Refusal = pronto_netsync::Error;
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_OBJECTS: u64 = 1 << 18;
 
-/// How long a session waits for an earlier one with the same peer to end.
+/// The time for which a session waits for an earlier one with the same peer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The largest object that is held, and the largest delta.

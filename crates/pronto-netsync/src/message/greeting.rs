@@ -6,7 +6,7 @@ use crate::error::malformed;
 use crate::frame::Channel;
 use crate::varint::{self, Cursor};
 
-/// How many versions may be offered.
+/// The largest number of versions.
 const MAX_VERSIONS: usize = 8;
 
 /// The longest identity of a repository.
@@ -30,7 +30,7 @@ impl ObjectFormat {
         }
     }
 
-    /// How long an object id is.
+    /// Returns the length of an object id.
     pub fn id_bytes(self) -> usize {
         match self {
             ObjectFormat::Sha1 => 20,
@@ -42,11 +42,11 @@ impl ObjectFormat {
 /// The direction of the transfer, from the view of the side that states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It sends.
+    /// This side sends.
     Source = 1,
-    /// It receives.
+    /// This side receives.
     Sink = 2,
-    /// It sends and receives.
+    /// This side sends and receives.
     Both = 3,
 }
 
@@ -221,7 +221,7 @@ impl Accept {
 pub struct Refusal {
     /// The code, for programs.
     pub code: u64,
-    /// What people read: [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES) at most.
+    /// A text for people, of at most [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES).
     pub text: String,
 }
 
@@ -264,7 +264,7 @@ fn floor_char_boundary(text: &str, limit: usize) -> usize {
 pub struct Credit {
     /// Which channel; never control.
     pub channel: Channel,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
 }
 

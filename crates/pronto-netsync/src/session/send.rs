@@ -10,7 +10,7 @@ use crate::message::{Segment, SegmentAck, SegmentEnd, Sent};
 use crate::repository::{Content, OutgoingSegment, Repository};
 use crate::{Error, ErrorKind};
 
-/// How many segments may be under way that the peer has not confirmed.
+/// The largest number of segments that the peer has not acknowledged.
 const MAX_UNCONFIRMED: u64 = 8;
 
 /// A piece of a segment that is not its last is not shorter than this.

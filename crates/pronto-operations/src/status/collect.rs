@@ -121,7 +121,7 @@ struct Walked<'a> {
     list: Option<NewList<'a>>,
 }
 
-/// What the list of all untracked files is to be made of.
+/// The parts of a new list of all untracked files.
 struct NewList<'a> {
     next: Next,
     remembered: Remembered<'a>,

@@ -23,7 +23,7 @@ use pronto::fsck::{Inspector, Levels, Scope};
 use pronto::links::parse_commit;
 use pronto::{ErrorKind, Repository, Result, packs};
 
-/// How many pieces may wait for the indexer.
+/// The largest number of pieces that wait for the indexer.
 const WAITING_PIECES: usize = 4;
 
 /// Blobs above this that are stored whole pass through in pieces, others are made in files without a
@@ -49,7 +49,7 @@ pub(super) struct Segment {
     way: Way,
 }
 
-/// Where the bytes of a segment go.
+/// The destination of the bytes of a segment.
 enum Way {
     /// To an indexer in a thread.
     Thread {
@@ -264,7 +264,7 @@ struct Look<'a> {
     inspector: Inspector<'a>,
     bases: &'a Bases,
     links: Mutex<Vec<Link>>,
-    /// How many parents the links have.
+    /// The number of parents in the links.
     parents: Mutex<usize>,
 }
 
@@ -364,8 +364,9 @@ impl Read for Pieces {
 /// A stream whose last bytes are kept: the checksum.
 struct Ending<R> {
     input: R,
-    /// How many bytes a checksum has, and the last so many bytes.
+    /// The length of a checksum.
     id_bytes: usize,
+    /// The last bytes of the stream, at most as many.
     last: Vec<u8>,
 }
 
