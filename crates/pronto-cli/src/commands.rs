@@ -56,7 +56,7 @@ mod unpack_objects;
 mod update_index;
 mod upload_pack;
 mod verify_pack;
-mod version;
+pub(crate) mod version;
 mod worktree;
 mod write_tree;
 

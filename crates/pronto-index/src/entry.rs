@@ -168,6 +168,11 @@ impl EntryRef<'_> {
         self.flags.stage()
     }
 
+    /// Returns whether the entry is a submodule, which a pathspec for a directory can mean.
+    pub fn is_submodule(&self) -> bool {
+        self.mode & mode::TYPE == mode::GITLINK
+    }
+
     /// Whether the entry represents a whole directory (sparse index).
     pub fn is_sparse_directory(&self) -> bool {
         self.mode == mode::TREE && self.path.ends_with(b"/")

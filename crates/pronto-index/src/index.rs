@@ -77,8 +77,7 @@ impl Index {
         if index.outline.is_split() {
             let _region = pronto_io::region!("index", "do_read_index");
             let beside = path.parent().unwrap_or(Path::new(""));
-            let directory = options.shared_directory.as_deref().unwrap_or(beside);
-            index.merge_shared(directory)?;
+            index.merge_shared(beside, options.shared_directory.as_deref())?;
         }
         index.complete()
     }
@@ -158,12 +157,17 @@ impl Index {
         }
     }
 
-    fn merge_shared(&mut self, directory: &Path) -> Result<(), Error> {
+    /// Merges the shared file, which lies `beside` the index or in the directory `other`.
+    fn merge_shared(&mut self, beside: &Path, other: Option<&Path>) -> Result<(), Error> {
         let data = self.extension(extension::LINK).unwrap_or_default();
         let base = Link::base_of(data, self.hash_len())?;
         if base.is_null() {
             return Ok(());
         }
+        let directory = match other {
+            Some(other) if !SharedIndex::path(beside, &base).exists() => other,
+            _ => beside,
+        };
         let shared = SharedIndex::open(directory, base, self.kind())?;
         let shared = shared.index();
         let link = Link::parse(data, self.hash_len(), shared.len())?;

@@ -123,12 +123,17 @@ pub struct Child(Option<(u64, Instant)>);
 /// Records in the trace that `command` is about to be started, as a child of `class` ("hook",
 /// "transport/ssh", "filter": Git's names where they exist).
 pub fn started(class: &str, command: &Command) -> Child {
+    started_as(class, &command.get_program().to_string_lossy(), command)
+}
+
+/// Does the same as [`started`] for a `command` that the trace knows as `program`.
+pub fn started_as(class: &str, program: &str, command: &Command) -> Child {
     if !tracing::enabled!(target: "pronto::child", tracing::Level::INFO) {
         return Child(None);
     }
     static ISSUED: AtomicU64 = AtomicU64::new(0);
     let id = ISSUED.fetch_add(1, Relaxed);
-    let mut arguments = command.get_program().to_string_lossy().into_owned();
+    let mut arguments = program.to_owned();
     for argument in command.get_args().map(OsStr::to_string_lossy) {
         arguments.push('\0');
         arguments.push_str(&argument);

@@ -231,7 +231,7 @@ impl<'a> Work<'a> {
             }
             // A path that is excluded counts as found, as in Git.
             options.pathspec.mark(entry.path, &mut self.seen);
-            if !options.pathspec.matches(entry.path, false) {
+            if !options.pathspec.matches(entry.path, entry.is_submodule()) {
                 continue;
             }
             if options.source.is_some() {

@@ -122,7 +122,10 @@ fn is_nested_repository(repository: &Repository, path: &BStr) -> bool {
     }
     // A directory that cannot be read is not removed.
     let found = Repository::resolve_git_dir(crate::path::as_bytes(&git), repository.environment());
-    found.map_or(true, |found| found.is_some())
+    found.map_or_else(
+        |error| *error.kind() == ErrorKind::Io,
+        |found| found.is_some(),
+    )
 }
 
 /// The content of an untracked directory.

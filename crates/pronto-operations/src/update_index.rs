@@ -139,8 +139,6 @@ pub enum Said {
     Outdated(Outdated),
     /// A line that says what sort it is itself.
     Line(String),
-    /// Something could not be done, so nothing is written.
-    Abandoned,
     /// Why nothing was written; nothing follows.
     Fatal(String),
 }
@@ -162,8 +160,7 @@ pub fn update_index(
     let mut apply = Apply::new(repository, &prepared, &plain, watch)?;
     apply.run(&options.actions)?;
     let (mut edit, mut said) = apply.finish()?;
-    let is_given_up =
-        matches!(said.last(), Some(Said::Fatal(_))) || said.contains(&Said::Abandoned);
+    let is_given_up = matches!(said.last(), Some(Said::Fatal(_)));
     let marks = options.actions.iter().filter_map(|action| match action {
         Action::Vouch(path, is_valid) => Some((path.clone(), *is_valid)),
         _ => None,

@@ -109,6 +109,17 @@ pub struct CommitGraph {
     layers: Vec<Layer>,
 }
 
+/// The result of opening the graph of one directory.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// The graph, as far as its files could be used.
+    pub graph: Option<CommitGraph>,
+    /// What is wrong with the files.
+    pub remarks: Vec<Remark>,
+    /// Whether all files of a chain could be used.
+    pub is_complete: bool,
+}
+
 impl CommitGraph {
     /// Opens the graph of the first of `directories` (object directories: the main one, then its
     /// alternates) that has one. Also returns remarks about invalid files. Missing files cause no
@@ -124,13 +135,17 @@ impl CommitGraph {
 
     /// Like [`open`](Self::open), of the first directory alone; the layers of a chain may lie in the
     /// others.
-    pub fn open_in(
-        directories: &[impl AsRef<Path>],
-        options: &Options,
-    ) -> (Option<CommitGraph>, Vec<Remark>) {
-        let mut remarks = Vec::new();
-        let graph = chain::open_in(directories, 0, options, &mut remarks);
-        (graph, remarks)
+    pub fn open_in(directories: &[impl AsRef<Path>], options: &Options) -> Opened {
+        let mut opened = Opened {
+            is_complete: true,
+            ..Opened::default()
+        };
+        let remarks = &mut opened.remarks;
+        let Some(found) = chain::open_in(directories, 0, options, remarks) else {
+            return opened;
+        };
+        (opened.graph, opened.is_complete) = found;
+        opened
     }
 
     /// Opens a graph of one file, which was found at `path`, and returns remarks about it.

@@ -32,11 +32,11 @@ pub struct Moved {
 /// The relation of an own branch to the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// The branch was fast-forwarded to the peer's commit.
+    /// The own branch was moved forward to the peer's.
     FastForwarded,
-    /// The branch is behind and was not moved.
+    /// The own branch is behind and was not moved.
     Behind,
-    /// The branch is behind and was not moved because it is checked out.
+    /// The own branch is behind and was not moved, because it is checked out.
     CheckedOut,
     /// The own branch contains the peer's, and more.
     Ahead,

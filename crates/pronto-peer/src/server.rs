@@ -33,7 +33,7 @@ use pronto_netsync::{Error, ErrorKind};
 use super::keys::{KeyPair, PublicKey};
 use super::stream::{Interest, Watch, drive, wait};
 use super::tls::Acceptor;
-use admit::Arrival;
+use admit::Connection;
 use gate::Gate;
 use gated::Gated;
 use lobby::{Lobby, Network};
@@ -41,26 +41,25 @@ use places::{Places, Signal};
 use pronto::Result;
 use pronto::environment::Environment;
 
-/// The interval at which the server checks whether it must stop.
+/// The interval at which the server checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The window of a session for each channel, and the limit of its write queue.
+/// The number of bytes that may be under way to a session for each channel, and that may wait to be
+/// written.
 const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The largest number of active sessions, at least 4, and of waiting ones. A quarter as many
-    /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one
-    /// network.
+    /// The largest number of sessions, at least 4, and of those that wait. A quarter as many
+    /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one network.
     pub connections: usize,
-    /// The largest number of active sessions of one peer, if that is not more than a quarter of
-    /// all, and of its waiting ones.
+    /// The largest number of sessions of a peer, at most a quarter of all, and of those that wait.
     pub sessions_per_peer: usize,
-    /// The memory of all sessions: one half while they wait for their peers, with room for at least
-    /// four, and the other half while the server works for them, with room for at least one.
+    /// The memory of all sessions: one half while they wait for their peers, where there is room for
+    /// four at least, and the other while the server works for them, for one at least.
     pub memory_bytes: u64,
-    /// The time limit of the handshake and the greeting together.
+    /// The time limit for the handshake and the greeting together.
     pub handshake: Duration,
     /// The time in which a peer must move 16 KiB or take a step of the protocol.
     pub idle: Duration,
@@ -69,11 +68,11 @@ pub struct Limits {
     pub slow: Duration,
     /// After how long one that waits gets the place of a peer or network that has more than its own.
     pub turn: Duration,
-    /// The longest time that a peer may wait for a place.
+    /// The longest time for which a peer waits for a place.
     pub waiting: Duration,
-    /// The time limit of a session.
+    /// The longest session.
     pub session: Duration,
-    /// The largest number of bytes to accept in one session.
+    /// The number of bytes that one session may receive.
     pub budget_bytes: u64,
 }
 
@@ -120,7 +119,7 @@ pub struct Options {
 /// An event of the server.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The server accepts connections.
+    /// The server listens.
     Listening {
         /// The address.
         address: SocketAddr,
@@ -141,7 +140,7 @@ pub enum Event {
     },
 }
 
-/// The end of a connection.
+/// The course of a connection.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// Its number since the server began.
@@ -158,18 +157,18 @@ pub struct Ended {
     pub received_bytes: u64,
     /// See [`received_bytes`](Self::received_bytes).
     pub sent_bytes: u64,
-    /// The number of its refs that changed in the repository.
+    /// The number of its refs that changed here.
     pub changed_refs: usize,
-    /// The duration of the connection.
+    /// The duration.
     pub duration: Duration,
-    /// Why it failed.
+    /// The reason of a failure.
     pub error: Option<String>,
 }
 
 /// A receiver of the server's events. Called from many threads.
 pub type Tell = dyn Fn(&Event) + Send + Sync;
 
-/// The signals that end a server.
+/// The interrupts that end a server.
 #[derive(Clone, Copy)]
 pub struct Shutdown<'a> {
     /// Ends listening; the server returns when all sessions are over.
@@ -250,7 +249,7 @@ struct Server {
     lobby: Lobby,
     places: Arc<Places>,
     gate: Arc<Gate>,
-    /// The number of connections.
+    /// The number of open connections.
     connected: AtomicUsize,
     begun: AtomicU64,
 }
@@ -273,7 +272,7 @@ impl Server {
         }
     }
 
-    /// Takes up a connection in a thread of its own.
+    /// Serves a connection in a new thread.
     fn begin(self: &Arc<Self>, socket: TcpStream, address: SocketAddr) {
         let number = self.begun.fetch_add(1, Relaxed);
         let Ok(other) = socket.try_clone().map(Arc::new) else {
@@ -298,7 +297,7 @@ impl Server {
         }
     }
 
-    /// One connection from its beginning to its end.
+    /// Serves one connection to its end.
     fn session(self: &Arc<Self>, number: u64, sockets: Sockets, address: SocketAddr) -> Ended {
         let begun = Instant::now();
         let mut ended = Ended {
@@ -340,7 +339,7 @@ impl Server {
             queue_bytes: WINDOW_BYTES as usize,
             ..session::Options::default()
         };
-        let arrival = Arrival {
+        let connection = Connection {
             server: Arc::clone(self),
             number: ended.number,
             network: Network::of(ended.address.ip()),
@@ -348,7 +347,7 @@ impl Server {
             signal: Arc::clone(&signal),
             asked: Arc::clone(&asked),
         };
-        let mut session: Session<Gated> = Session::respond(options, arrival.admission(known));
+        let mut session: Session<Gated> = Session::respond(options, connection.admission(known));
         let keep = |quiet| {
             if begun.elapsed() > limits.session {
                 let message = format!("a session takes {} s at most", limits.session.as_secs());
@@ -381,7 +380,7 @@ fn note(ended: &mut Ended, report: &Report) {
     ended.changed_refs = report.published.len();
 }
 
-/// Takes a connection off the list, however its thread ends.
+/// Removes a connection from the list when its thread ends.
 struct Gone(Arc<Server>, u64);
 
 impl Drop for Gone {

@@ -99,8 +99,8 @@ const POPPED: u8 = 4;
 /// Marks of commits by number, and the commits that were not visited.
 struct Marks {
     flags: Vec<u8>,
-    /// The queue by generation and time. Among commits of the same second, common ones come first,
-    /// because they may lead to the others.
+    /// Sorted by generation and time. Of commits of the same second, common ones come first: they
+    /// may lead to the others.
     queue: BinaryHeap<(u64, i64, bool, Number)>,
     /// The number of commits in the queue that are not common.
     interesting: usize,

@@ -5,6 +5,7 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::config::Config;
 use crate::{Error, ErrorKind, Repository, Result};
 
+mod alternates;
 pub mod connection;
 mod connectivity;
 mod credentials;
@@ -17,6 +18,7 @@ mod receive;
 mod refspec;
 mod web;
 
+pub use alternates::alternate_tips;
 pub use connectivity::{Links, from_store, is_connected};
 pub use lazy::Exact;
 pub use negotiate::History;

@@ -20,8 +20,7 @@ mod runner;
 mod schedulers;
 mod settings;
 
-pub use automatic::Automatic;
-pub use automatic::automatic;
+pub use automatic::{Automatic, automatic, configured};
 pub use conditions::is_needed;
 pub use gc::{Busy, GcLock, GcOptions, Repacking};
 pub use gc::{

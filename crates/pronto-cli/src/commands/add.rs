@@ -7,6 +7,7 @@ use bstr::{BString, ByteSlice};
 use pronto::Repository;
 use pronto::Watch;
 use pronto::add::{Options, Report, Said, Selection};
+use pronto::gitmodules::{self, Gitmodules};
 use pronto::status::Pathspec;
 
 use crate::commands::pathspecs::{self, Source};
@@ -104,6 +105,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         nothing_specified(&repository, context);
         return Ok(ExitCode::SUCCESS);
     }
+    if ignores_submodules(&repository) {
+        return Err(CliError::unsupported("submodules with ignore=all"));
+    }
     options.pathspec = repository
         .pathspec(specs.iter().map(|spec| spec.as_bstr()))
         .map_err(CliError::of)?;
@@ -116,6 +120,21 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let report =
         pronto::add::add(&repository, &options, &Watch::from(&interrupt)).map_err(CliError::of)?;
     tell(report, (&repository, args), context)
+}
+
+/// Returns whether a submodule is configured to be ignored, which `add` obeys.
+fn ignores_submodules(repository: &Repository) -> bool {
+    let Some(top) = repository.work_tree().filter(|top| gitmodules::is_in(top)) else {
+        return false;
+    };
+    let modules = Gitmodules::read(top);
+    let config = repository.config();
+    modules.names().into_iter().any(|name| {
+        let configured = config.raw(format!("submodule.{name}.ignore"));
+        configured
+            .or_else(|| modules.value(name, "ignore"))
+            .is_some_and(|value| value == "all")
+    })
 }
 
 /// Handles `--refresh`: lists differing files only on request, except for conflicts.

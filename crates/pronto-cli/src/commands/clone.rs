@@ -137,6 +137,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     check_settings(args, &environment, context)?;
     let options = options(args, context)?;
     let source = source.as_bytes();
+    if args.verbose > 0 && source.starts_with(b"git://") {
+        return Err(CliError::unsupported("messages about looking up a host"));
+    }
     let directory = match &args.directory {
         Some(directory) => trimmed(directory),
         None => {

@@ -29,6 +29,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    crate::diffing::refuse_patches(context)?;
     let repository = context.repository()?;
     repository.require_work_tree()?;
     let (revisions, paths) = revisions_and_paths(&args.operands, &repository, context)?;

@@ -32,6 +32,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    crate::diffing::refuse_patches(context)?;
     let repository = context.repository()?;
     let (revisions, paths) = revisions_and_paths(&args.operands, &repository, context)?;
     let [revision] = revisions.as_slice() else {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use pronto::Repository;
 use pronto::Watch;
+use pronto::config::value;
 use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
@@ -128,6 +129,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
+    check_output(args, &repository)?;
     refuse_submodules(args, &repository)?;
     let fetch_all = args.all.unwrap_or(false)
         || (args.all.is_none()
@@ -147,6 +149,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     for remote in &remotes {
         // Calls for git are handed over before anything is done.
+        if args.verbose > 0 && remote.urls.iter().any(|url| url.starts_with(b"git://")) {
+            return Err(CliError::unsupported("messages about looking up a host"));
+        }
         fetch::check(&repository, remote, &options).map_err(CliError::of)?;
     }
     if several || remotes.is_empty() {
@@ -178,6 +183,27 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         crate::maintenance::maintain(&repository, args.quiet, context)?;
     }
     Ok(code)
+}
+
+/// Checks the form of the output.
+fn check_output(args: &Args, repository: &Repository) -> Result<(), CliError> {
+    let asks = args.recurse_submodules.as_deref();
+    if args.porcelain
+        && asks.is_some_and(|when| value::parse_bool(Some(when.into())) != Some(false))
+    {
+        let message = "options '--porcelain' and '--recurse-submodules' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    let Some(format) = repository.config().string("fetch.output")? else {
+        return Ok(());
+    };
+    let known = [&b"compact"[..], b"full"];
+    match known.iter().any(|known| format.eq_ignore_ascii_case(known)) {
+        true => Ok(()),
+        false => Err(CliError::fatal(format!(
+            "invalid value for 'fetch.output': '{format}'"
+        ))),
+    }
 }
 
 /// Fetches from one remote. Returns whether an update was refused.

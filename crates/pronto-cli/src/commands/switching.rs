@@ -13,7 +13,7 @@ use pronto::switch::{
     Arrival, LeftBehind, Manner, NewBranch, Options, Outcome, Report, Start, Tracking,
 };
 
-use crate::{CliError, Context, ExitCode};
+use crate::{CliError, Context, ExitCode, fallback};
 use upstream::tracking_text;
 
 /// Options of both commands.
@@ -308,6 +308,13 @@ pub(crate) fn switch(
 ) -> Result<ExitCode, CliError> {
     let progress = context.progress(common.progress, common.quiet);
     let interrupt = context.interrupt.clone();
+    // git puts local changes that are in the way into a stash.
+    let stashes = options.merge.is_some() && fallback::is_possible();
+    let plain = Options {
+        merge: options.merge.filter(|_| !stashes),
+        ..options.clone()
+    };
+    let options = &plain;
     let outcome = pronto::switch::switch(
         repository,
         options,
@@ -321,6 +328,9 @@ pub(crate) fn switch(
     })?;
     match outcome {
         Outcome::Done(report) => tell((repository, context), common, options, &report),
+        Outcome::Refused(_) if stashes => {
+            Err(CliError::unsupported("a stash of local changes in the way"))
+        }
         Outcome::Refused(refusals) if options.discard => {
             if let Some(reason) = refusals.first() {
                 context.complain(&reason);
@@ -397,7 +407,12 @@ pub(crate) fn tell_failures(
         context.remark(line);
     }
     for failure in failed {
-        context.complain(&failure.error.to_string());
+        let message = failure.error.to_string();
+        match failure.error.kind() {
+            // A required filter that fails ends git.
+            pronto_worktree::ErrorKind::Filter => context.remark(&format!("fatal: {message}")),
+            _ => context.complain(&message),
+        }
     }
     !failed.is_empty()
 }

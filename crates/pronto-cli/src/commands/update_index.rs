@@ -35,6 +35,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
+    if repository.work_tree().is_none() {
+        return Err(CliError::unsupported("the index of a bare repository"));
+    }
     let mut reader = Reader {
         repository: &repository,
         how: How::default(),
@@ -482,7 +485,6 @@ fn tell(said: Vec<Said>, how: &How, context: &mut Context) -> Result<ExitCode, C
                 writeln!(context.out, ": needs {need}")?;
             }
             Said::Line(line) => context.remark(&line),
-            Said::Abandoned => failed = true,
             Said::Fatal(message) => return Err(CliError::fatal(message)),
         }
     }

@@ -38,7 +38,7 @@ impl Cut {
 /// The position of a transfer, at which it resumes after an interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// The number of objects that will be sent in all.
+    /// The number of objects, of all that are to be sent.
     pub objects: u64,
     /// A mark that identifies the objects in their order. Only the sender can interpret it.
     pub mark: [u8; MARK_BYTES],
@@ -52,7 +52,7 @@ pub struct Want {
     /// Ids of commits, one behind the other, that are held completely though no ref that takes
     /// part leads to them; ascending, [`MAX_HELD`] at most.
     pub held: Vec<u8>,
-    /// The largest number of bytes of segments that it accepts in all.
+    /// The number of bytes of segments that the receiver accepts.
     pub budget_bytes: u64,
     /// The position at which to resume, if the same objects are to be sent as before.
     pub resume: Option<Resume>,
@@ -118,14 +118,14 @@ impl Resume {
     }
 }
 
-/// The amount of data that will be sent.
+/// The plan of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The number of commits.
     pub commits: u64,
-    /// The number of objects in all; known only if nothing but this message is sent.
+    /// The number of objects; only known in a dry run.
     pub objects: u64,
-    /// Their inflated size in bytes; known as the number of objects is.
+    /// Their inflated size; only known in a dry run.
     pub bytes: u64,
 }
 
@@ -197,7 +197,7 @@ pub struct Segment {
     pub kind: SegmentKind,
     /// The number of objects.
     pub objects: u64,
-    /// The length in bytes.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
@@ -239,7 +239,7 @@ pub struct SegmentEnd {
     pub id: u64,
     /// The checksum at the end of its pack, as long as an object id.
     pub checksum: Vec<u8>,
-    /// The progress of the sender with this segment. The receiver repeats it to resume the segment.
+    /// The position of the transfer after this segment. The receiver sends it back to resume.
     pub resume: Resume,
 }
 
@@ -295,9 +295,9 @@ impl SegmentAck {
 /// The result for a ref at the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// The ref was created.
+    /// The ref is new there.
     New = 1,
-    /// The ref was fast-forwarded.
+    /// The ref moved forward.
     FastForward = 2,
     /// Neither contains the other; both are kept.
     Divergent = 3,

@@ -40,8 +40,8 @@ pub struct Set {
     sums: Vec<Sum>,
 }
 
-/// The number of entries that share one stored sum. A fingerprint costs a difference and the
-/// digests of at most that many entries at each end, whatever the size of the set.
+/// The number of entries that share one stored sum: a fingerprint costs a difference and the digests of at
+/// most that many entries at each end, whatever the size of the set.
 const STRIDE: usize = 16;
 
 impl SetBuilder {
@@ -185,7 +185,7 @@ impl Set {
     }
 }
 
-/// Returns the length of the common prefix of two keys in bytes.
+/// Returns the number of bytes that two keys share at their start.
 pub(super) fn shared_prefix(left: &[u8], right: &[u8]) -> usize {
     left.iter()
         .zip(right)

@@ -40,6 +40,7 @@ fn source(repository: &Repository) -> Result<Option<Source>> {
 /// The answer of a monitor, before it is matched with entries.
 pub(super) struct Asked {
     answer: Answer,
+    is_of_hook: bool,
     /// The state that the index recorded.
     before: Option<Fsmonitor>,
 }
@@ -49,6 +50,7 @@ pub(super) struct Told {
     /// For the walk.
     pub(super) monitored: Monitored,
     answer: Answer,
+    is_of_hook: bool,
     /// The index knew nothing of a monitor.
     is_first: bool,
 }
@@ -68,8 +70,13 @@ pub(super) fn ask(
     };
     let before = index.fsmonitor().ok().flatten();
     let token = before.as_ref().map(|before| before.token.as_bstr());
+    let is_of_hook = matches!(source, Source::Hook(_));
     let answer = query(repository, &source, token, options);
-    Ok(Some(Asked { answer, before }))
+    Ok(Some(Asked {
+        answer,
+        is_of_hook,
+        before,
+    }))
 }
 
 /// Asks the monitor what changed since `token`, unless it was `asked` that already.
@@ -132,6 +139,7 @@ impl Asked {
         Told {
             monitored: Monitored { dirty },
             answer: self.answer,
+            is_of_hook: self.is_of_hook,
             is_first: before.is_none(),
         }
     }
@@ -233,13 +241,19 @@ impl Told {
         self.monitored.dirty.is_some()
     }
 
+    /// Returns whether a hook was asked. Git writes whatever was verified beside one.
+    pub(super) fn is_of_hook(&self) -> bool {
+        self.is_of_hook
+    }
+
     /// Returns whether the monitor's data are worth writing, if `verified` entries were examined.
     pub(super) fn is_worth_writing(&self, verified: &[u32]) -> bool {
         let many = match &self.answer {
             Answer::Paths { paths, .. } => paths.len() > MANY_PATHS,
             Answer::Everything { token } => *token != NO_TOKEN,
         };
-        self.is_first || many || verified.len() > MANY_VERIFIED
+        let enough = if self.is_of_hook { 0 } else { MANY_VERIFIED };
+        self.is_first || many || verified.len() > enough
     }
 
     /// Records the monitor's data in `edit`: entries that are neither vouched for nor `verified`

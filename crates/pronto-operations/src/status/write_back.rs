@@ -33,7 +33,8 @@ pub(super) fn write_back(
     (index, settle): (&Index, Duration),
     news: News<'_>,
 ) -> Result<()> {
-    if index.identity().is_none() || !has_settled(index, settle) {
+    let waits = news.monitor.is_none_or(|(told, _)| !told.is_of_hook());
+    if index.identity().is_none() || waits && !has_settled(index, settle) {
         return Ok(());
     }
     let time = index.timestamp();

@@ -210,9 +210,7 @@ impl<'a> Apply<'a> {
                 Ok(None)
             }
             Action::Unresolve(paths) => {
-                if !self.unresolve(paths)? {
-                    self.said.push(Said::Abandoned);
-                }
+                self.unresolve(paths);
                 Ok(None)
             }
             // Done at the end, when it is known where the entries are.

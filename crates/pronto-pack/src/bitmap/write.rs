@@ -86,6 +86,7 @@ pub fn write(out: &mut dyn Write, kind: Kind, contents: &Contents<'_>) -> io::Re
         at += (ENTRY_HEADER_LEN + stored.bitmap.len()) as u64;
     }
     if contents.lookup_table {
+        let _region = pronto_io::region!("pack-bitmap-write", "writing_lookup_table");
         write_table(&mut out, contents.commits, &stored, &starts)?;
     }
     for hash in contents.name_hashes.unwrap_or_default() {

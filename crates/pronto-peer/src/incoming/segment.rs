@@ -33,6 +33,10 @@ const LARGE_BLOB_BYTES: u64 = 8 << 20;
 /// The memory of the indexer for contents, and for deltas that wait for their base.
 const KEPT_BYTES: usize = 8 << 20;
 
+/// The largest number of threads that index a segment unless another one is asked for. Each takes up
+/// to 24 MiB; the sender, which searches for deltas, needs more time than two threads here.
+const MOST_THREADS: usize = 2;
+
 /// The largest number of parents of a commit, and of all commits of a segment together. They are
 /// held in memory, and a pack states them in very few bytes.
 const MOST_PARENTS: usize = 4096;
@@ -229,7 +233,10 @@ impl Indexer {
     fn options(&self) -> Result<(Options, Levels)> {
         let config = self.repository.config();
         let mut options = packs::indexer_options(config, self.repository.object_hash())?;
-        options.threads = self.threads;
+        options.threads = match self.threads {
+            0 => MOST_THREADS.min(pronto_io::pool::cores()),
+            threads => threads,
+        };
         options.max_input_size_bytes = Some(self.bytes);
         options.big_file_threshold_bytes = options.big_file_threshold_bytes.min(LARGE_BLOB_BYTES);
         options.max_object_size_bytes = Some(MOST_OBJECT_BYTES);
@@ -257,7 +264,7 @@ struct Look<'a> {
     inspector: Inspector<'a>,
     bases: &'a Bases,
     links: Mutex<Vec<Link>>,
-    /// The number of parents of the links.
+    /// The number of parents in the links.
     parents: Mutex<usize>,
 }
 
@@ -357,8 +364,9 @@ impl Read for Pieces {
 /// A stream whose last bytes are kept: the checksum.
 struct Ending<R> {
     input: R,
-    /// The length of a checksum, and the last bytes received, of that length.
+    /// The length of a checksum.
     id_bytes: usize,
+    /// The last bytes of the stream, at most as many.
     last: Vec<u8>,
 }
 

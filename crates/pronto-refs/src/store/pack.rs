@@ -193,10 +193,14 @@ impl dyn Host + '_ {
                 name: candidate.name.as_bstr(),
             });
             match has_hook && hook::run(self, state, lines)?.is_some_and(|code| code != 0) {
-                true if state == "prepared" => Err(hook::refused()),
+                true if ["preparing", "prepared"].contains(&state) => Err(hook::refused(state)),
                 _ => Ok(()),
             }
         };
+        if let Err(error) = run_hook("preparing") {
+            run_hook("aborted")?;
+            return Err(error);
+        }
         let existing = self.refs().packed()?;
         let mut text = Text::new();
         let mut new = candidates.iter().peekable();
@@ -266,9 +270,11 @@ impl dyn Host + '_ {
             };
             Ok(has_hook && hook::run(self, state, [line])?.is_some_and(|code| code != 0))
         };
-        if run_hook("prepared")? {
-            run_hook("aborted")?;
-            return Err(hook::refused());
+        for state in ["preparing", "prepared"] {
+            if run_hook(state)? {
+                run_hook("aborted")?;
+                return Err(hook::refused(state));
+            }
         }
         std::fs::remove_file(&file).map_err(|error| {
             let message = format!("unable to unlink '{}'", file.display());

@@ -192,7 +192,8 @@ impl<'r> Transaction<'r> {
         self.edits.is_empty()
     }
 
-    /// Takes all locks, compares all old values, writes all new ones, and asks the hook.
+    /// Asks the hook, takes all locks, compares all old values, writes all new ones, and asks the
+    /// hook again.
     ///
     /// # Errors
     /// A lock is held, a reference does not hold what is expected, two names cannot both exist,
@@ -205,12 +206,19 @@ impl<'r> Transaction<'r> {
             // From now on no present object is pruned.
             repository.begin_writing()?;
         }
+        if repository.has_hook() {
+            prepare::check_names(&self.edits)?;
+            if !self.edits.is_empty() && refuses(repository, "preparing", &self.edits)? {
+                refuses(repository, "aborted", &self.edits)?;
+                return Err(hook::refused("preparing"));
+            }
+        }
         let mut prepared = prepare::prepare(repository, self.edits)?;
         if let Some(code) = prepared.run_hook("prepared")?
             && code != 0
         {
             prepared.abort()?;
-            return Err(hook::refused());
+            return Err(hook::refused("prepared"));
         }
         prepared.aborts = true;
         Ok(prepared)
@@ -313,6 +321,12 @@ impl Prepared<'_> {
         let lines = self.edits.iter().map(hook::line_of);
         hook::run(self.repository, state, lines)
     }
+}
+
+/// Runs the hook with `state` for `edits` and returns whether it refuses.
+fn refuses(repository: &dyn Host, state: &str, edits: &[Edit]) -> Result<bool> {
+    let code = hook::run(repository, state, edits.iter().map(hook::line_of))?;
+    Ok(code.is_some_and(|code| code != 0))
 }
 
 impl Drop for Prepared<'_> {

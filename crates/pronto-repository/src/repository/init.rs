@@ -87,12 +87,19 @@ impl Repository {
         let format = existing_format(&git_dir, environment)?;
         let object_hash = choose_hash(&format, options, environment)?;
         make_directory(&git_dir)?;
-        template::copy(&options.template, &git_dir, environment)?;
-        let config = load_config(&git_dir, environment)?;
-        let sharing = match options.shared {
-            Some(sharing) => sharing,
-            None => shared::configured(&config)?,
+        // What the repository that is there says counts for the template, too.
+        let before = load_config(&git_dir, environment)?;
+        let sharing = |config: &Config| match options.shared {
+            Some(sharing) => Ok(sharing),
+            None => shared::configured(config),
         };
+        template::copy(
+            &options.template,
+            &git_dir,
+            (environment, sharing(&before)?),
+        )?;
+        let config = load_config(&git_dir, environment)?;
+        let sharing = sharing(&config)?;
         let plan = Plan {
             git_dir: &git_dir,
             original: &original,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use bstr::{BStr, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_odb::{Options, Store};
@@ -13,7 +13,7 @@ use crate::durability::Component;
 use crate::links::tag_target;
 use crate::packs::loose_compression;
 use crate::shared;
-use crate::{Error, ErrorKind, Repository, Result, path};
+use crate::{Error, ErrorKind, Repository, Result, path, quote};
 
 pub use crate::errors::from_odb;
 
@@ -62,9 +62,14 @@ impl Repository {
         let text = environment
             .bytes("GIT_ALTERNATE_OBJECT_DIRECTORIES")
             .unwrap_or_default();
-        text.split_str(":")
-            .filter(|part| !part.is_empty())
-            .map(|part| environment.absolute(path::borrow(part)))
+        // Git reads them when it has gone to the top of the worktree.
+        let top = self.prefix().and(self.work_tree());
+        alternates_in(text)
+            .into_iter()
+            .map(|part| match top {
+                Some(top) => top.join(path::borrow(&part)),
+                None => environment.absolute(path::borrow(&part)),
+            })
             .collect()
     }
 
@@ -160,4 +165,37 @@ impl Repository {
 fn tag_kind(tag: &[u8]) -> Option<ObjectKind> {
     let line = tag.lines().nth(1)?;
     ObjectKind::from_bytes(line.strip_prefix(b"type ")?).ok()
+}
+
+/// Splits a list of object directories at colons. One in quotation marks is quoted like paths in
+/// Git's messages, and may contain colons.
+fn alternates_in(text: &[u8]) -> Vec<BString> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let quoted = quoted_len(rest).and_then(|len| rest.split_at_checked(len));
+        let unquoted = quoted.and_then(|(part, after)| Some((quote::c_unquote(part)?, after)));
+        let (part, after) = unquoted.unwrap_or_else(|| {
+            let end = rest.find_byte(b':').unwrap_or(rest.len());
+            let (part, after) = rest.split_at(end);
+            (part.to_vec(), after)
+        });
+        if !part.is_empty() {
+            found.push(part.into());
+        }
+        rest = after.strip_prefix(b":").unwrap_or(after);
+    }
+    found
+}
+
+/// Returns the length of the part in quotation marks at the start of `text`, if it begins so.
+fn quoted_len(text: &[u8]) -> Option<usize> {
+    let mut is_escaped = false;
+    let inner = text.strip_prefix(b"\"")?;
+    let end = inner.iter().position(|byte| {
+        let is_end = *byte == b'"' && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        is_end
+    })?;
+    Some(end + 2)
 }

@@ -96,6 +96,8 @@ struct Work<'a> {
     store: Store,
     /// The graph there is now.
     graph: Option<CommitGraph>,
+    /// Whether a layer can be put on top of that graph.
+    can_stay: bool,
 }
 
 impl Repository {
@@ -115,12 +117,19 @@ impl Repository {
         if !self.has_plain_history()? {
             return Ok(());
         }
+        if options.split.is_some() {
+            // As in Git, it is there even if the file cannot be written.
+            let _ = std::fs::create_dir_all(objects_dir.join("info/commit-graphs"));
+        }
+        let graph = self.open_commit_graph(self.changed_paths_to_read()?)?;
+        let is_foreign = |graph: &CommitGraph| install::is_foreign_single(graph, directory);
         let work = Work {
+            can_stay: !graph.as_ref().is_some_and(is_foreign),
             repository: self,
             options,
             watch,
             store: self.objects()?.without_replacements(),
-            graph: self.open_commit_graph(self.changed_paths_to_read()?)?,
+            graph,
         };
         let mut commits = gather::gather(&work, &objects_dir)?;
         if commits.is_empty() && options.split != Some(Split::Replace) {
@@ -178,7 +187,7 @@ impl Repository {
             .ok_or_else(|| {
                 let given = path::as_bytes(given);
                 let message = format!("could not find object directory matching {given}");
-                Error::new(ErrorKind::Object, message)
+                Error::new(ErrorKind::Unsupported, message)
             })
     }
 }

@@ -122,17 +122,24 @@ impl Work<'_> {
         last: bool,
     ) -> Result<bool> {
         let before = self.state();
-        let present = match options.packs {
-            None => self.sound()?,
-            Some(_) => None,
+        let found = self.sound()?;
+        let (present, other) = match options.packs {
+            None => (found, None),
+            // Its objects are not taken over, but it may be what is wanted.
+            Some(_) => (None, found),
         };
         let names = present.iter().flat_map(Present::pack_names);
         let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
         let mut sources = self.sources(known, options, None)?;
-        let is_complete = present
-            .as_ref()
-            .filter(|present| present.pack_names().count() == sources.len() && dropped.is_empty());
-        if let Some(present) = is_complete {
+        let is_complete = |found: &&Present| {
+            let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
+            dropped.is_empty()
+                && names.len() == sources.len()
+                && sources
+                    .iter()
+                    .all(|source| names.contains(source.name.as_slice()))
+        };
+        if let Some(present) = present.as_ref().or(other.as_ref()).filter(is_complete) {
             if options.bitmap.is_none() {
                 self.clear(&self.directory, &[".bitmap"], &[]);
                 return Ok(true);
@@ -162,17 +169,20 @@ impl Work<'_> {
             return Err(Error::new(ErrorKind::Refused, "no pack files to index."));
         }
         let preferred = preferred.and_then(|number| numbers[number]);
-        let order = options
-            .bitmap
-            .as_ref()
-            .map(|_| write::order(&contents.entries, preferred));
+        let bitmap = options.bitmap.as_ref();
+        let bitmap = bitmap.filter(|_| !contents.entries.is_empty());
+        if bitmap.is_none() && options.bitmap.is_some() {
+            let message = "refusing to write multi-pack .bitmap without any objects";
+            self.repository.warn(message);
+        }
+        let order = bitmap.map(|_| write::order(&contents.entries, preferred));
         let path = lock.path().to_owned();
         let Some(file) = lock.file() else {
             return Err(Error::new(ErrorKind::Io, NOT_WRITTEN));
         };
         let id = self.fill((file, &path), &contents, order.as_deref())?;
         drop((contents, order));
-        if let Some(bitmap) = &options.bitmap {
+        if let Some(bitmap) = bitmap {
             self.write_bitmaps(bitmap, lock.path(), id)?;
         }
         lock.commit()?;

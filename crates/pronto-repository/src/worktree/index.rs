@@ -161,7 +161,7 @@ impl Repository {
         let config = self.config();
         Ok(config.bool_or("index.sparse", false)?
             && config.bool_or("core.sparsecheckout", false)?
-            && config.bool_or("core.sparsecheckoutcone", true)?)
+            && config.bool_or("core.sparsecheckoutcone", false)?)
     }
 
     /// Records, at most once a day, that the shared file that `index` was read from is in use.

@@ -19,7 +19,7 @@ impl Repository {
     /// # Errors
     /// The value is no boolean.
     pub fn uses_cone(&self) -> Result<bool> {
-        self.config().bool_or("core.sparsecheckoutcone", true)
+        self.config().bool_or("core.sparsecheckoutcone", false)
     }
 
     /// Returns the content of `info/sparse-checkout`; `None` if there is no such file.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_odb::{Quarantine, Store};
-use pronto_wire::advertisement::RemoteRef;
+use pronto_wire::advertisement::{RemoteRef, Version};
 use pronto_wire::client::Client;
 use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request};
 use pronto_wire::negotiate::Consecutive;
@@ -13,9 +13,29 @@ use pronto_wire::negotiate::Consecutive;
 use super::map::Mapped;
 use super::{Outcome, Work};
 use crate::remote::connection::from_wire;
-use crate::remote::{History, Receive, Unpack, from_store, is_connected, receive_pack, shallow};
-use crate::remote::{checks_objects, unpack_limit};
+use crate::remote::{History, Receive, Unpack, alternate_tips, from_store, is_connected};
+use crate::remote::{checks_objects, receive_pack, shallow, unpack_limit};
 use crate::{Error, ErrorKind, Result};
+
+/// Checks that the server allows the wants that it does not advertise. A server of version 2 says so
+/// itself.
+fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> Result<()> {
+    let allows = ["allow-tip-sha1-in-want", "allow-reachable-sha1-in-want"]
+        .iter()
+        .any(|ability| client.capabilities().has(ability));
+    if client.version() == Version::V2 || allows {
+        return Ok(());
+    }
+    let advertised = refs.iter().flat_map(|theirs| [theirs.id, theirs.peeled]);
+    let advertised: HashSet<ObjectId> = advertised.flatten().collect();
+    match request.wants.iter().find(|id| !advertised.contains(*id)) {
+        Some(id) => {
+            let message = format!("Server does not allow request for unadvertised object {id}");
+            Err(Error::new(ErrorKind::Transport, message))
+        }
+        None => Ok(()),
+    }
+}
 
 /// A received pack that other processes do not see yet.
 pub(super) struct Fetched {
@@ -66,6 +86,7 @@ impl Fetched {
         if request.wants.is_empty() {
             return Ok(());
         }
+        check_advertised(client, refs, &request)?;
         let store = self.store.clone();
         let commits = History::new(&store, &work.cut);
         let commits = commits.with_graph(work.repository.commit_graph()?);
@@ -81,7 +102,8 @@ impl Fetched {
         }
         let mut history = History::new(&store, &work.cut);
         let head = work.repository.refs().head()?.id();
-        for id in work.ours.values().chain(&head) {
+        let borrowed = alternate_tips(work.repository)?;
+        for id in work.ours.values().chain(&head).chain(&borrowed) {
             if let Some(id) = history.peel(id).map_err(from_store)? {
                 negotiator.add_tip(&id).map_err(from_wire)?;
             }

@@ -84,7 +84,7 @@ impl Mapping {
                 .iter()
                 .any(|spec| spec.excludes(entry.name.as_bstr()))
         });
-        let mut entries = without_duplicates(entries)?;
+        let mut entries = without_duplicates(entries, out)?;
         for local in entries.iter_mut().filter_map(|entry| entry.local.as_mut()) {
             local.old = work.ours.get(&local.name).copied();
         }
@@ -351,7 +351,7 @@ pub(super) fn followed_tags(
 }
 
 /// One entry for each name here.
-fn without_duplicates(entries: Vec<Mapped>) -> Result<Vec<Mapped>> {
+fn without_duplicates(entries: Vec<Mapped>, out: &mut Outcome) -> Result<Vec<Mapped>> {
     let mut by_name: HashMap<BString, usize> = HashMap::new();
     let mut kept: Vec<Mapped> = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -370,7 +370,16 @@ fn without_duplicates(entries: Vec<Mapped>) -> Result<Vec<Mapped>> {
                 let message = format!("Cannot fetch both {first} and {second} to {ours}");
                 return Err(Error::new(ErrorKind::InvalidInput, message));
             }
-            Some(_) => {}
+            Some(&at) if kept[at].merge == Standing::Ignore => {
+                let (first, second, ours) = (&kept[at].name, &entry.name, &local.name);
+                let message = format!("{ours} tracks both {first} and {second}");
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            Some(&at) => {
+                let (taken, usual, ours) = (&kept[at].name, &entry.name, &local.name);
+                let message = format!("{ours} usually tracks {usual}, not {taken}");
+                out.warnings.push(message);
+            }
         }
     }
     Ok(kept)

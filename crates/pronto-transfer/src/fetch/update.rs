@@ -244,12 +244,12 @@ fn commit(
         Err(error) => error,
     };
     match error.kind() {
-        ErrorKind::Interrupted => return Err(error),
+        ErrorKind::Interrupted | ErrorKind::Hook => return Err(error),
         ErrorKind::Moved | ErrorKind::Locked if may_repeat => return Ok(false),
         _ => {}
     }
-    outcome.failed = true;
     if work.options.atomic {
+        outcome.failed = true;
         outcome.errors.push(error.to_string());
         return Ok(true);
     }
@@ -260,6 +260,7 @@ fn commit(
             continue;
         }
         if let Err(error) = commit_some(work, &[one]) {
+            outcome.failed = true;
             let is_first = !has_conflict && *error.kind() == ErrorKind::NameConflict;
             has_conflict |= is_first;
             outcome.errors.push(match is_first {

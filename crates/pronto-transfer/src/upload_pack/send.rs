@@ -235,7 +235,8 @@ impl Bands<'_> {
         if !self.is_quiet {
             text.push_str(&format!(
                 "Total {objects} (delta {deltas}), reused {reused} (delta {reused_deltas}), \
-                 pack-reused {whole_pack}\n"
+                 pack-reused {whole_pack} (from {})\n",
+                u32::from(*whole_pack > 0)
             ));
             self.put(2, text.as_bytes())?;
         }

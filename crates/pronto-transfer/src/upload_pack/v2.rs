@@ -103,6 +103,11 @@ impl Session<'_> {
                 }
                 Line::Flush if command.name.is_empty() => return Ok(None),
                 Line::Flush => return Ok(Some(command)),
+                Line::Delimiter if in_arguments => {
+                    let name = command.name.as_bstr();
+                    let message = format!("expected flush after {name} arguments");
+                    return Err(Error::new(ErrorKind::Transport, message));
+                }
                 Line::Delimiter => in_arguments = true,
                 Line::Text(line) if in_arguments => match command.name.as_slice() {
                     b"fetch" => {

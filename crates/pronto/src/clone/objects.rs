@@ -11,13 +11,14 @@ use pronto_io::sync::SyncMethod;
 use pronto_odb::Store;
 use pronto_pack::indexer::Inspect;
 use pronto_wire::client::Client;
-use pronto_wire::fetch::{Nothing, Request};
+use pronto_wire::fetch::Request;
+use pronto_wire::negotiate::Consecutive;
 
 use super::Work;
 use super::heads::Heads;
 use crate::durability::Component;
 use crate::remote::connection::from_wire;
-use crate::remote::{Exact, Links, Receive, receive_pack, shallow};
+use crate::remote::{Exact, History, Links, Receive, alternate_tips, receive_pack, shallow};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Files that are on their way to the disk.
@@ -116,8 +117,18 @@ fn receive(
     repository: &Repository,
 ) -> Result<Received> {
     let told_shallow: Vec<ObjectId> = client.shallow().to_vec();
+    let store = open(repository)?;
+    let borrowed = match store.alternates() {
+        [] => Vec::new(),
+        _ => alternate_tips(repository)?,
+    };
+    let uncut = BTreeSet::new();
+    let mut negotiator = Consecutive::new(History::new(&store, &uncut));
+    for id in &borrowed {
+        negotiator.add_tip(id).map_err(from_wire)?;
+    }
     let mut response = client
-        .fetch(request, &mut Nothing, work.watch.progress())
+        .fetch(request, &mut negotiator, work.watch.progress())
         .map_err(from_wire)?;
     let mut cut: BTreeSet<ObjectId> = shallow::updated(BTreeSet::new(), &response.shallow);
     if request.deepen.is_none() {

@@ -13,6 +13,7 @@ use super::place::Place;
 use crate::config::edit::Document;
 use crate::init::{self, Template};
 use crate::{Error, ErrorKind, Result, config, repository};
+use pronto_repository::shared::Sharing;
 
 /// Variables that name another repository than the new one.
 pub(super) const REPOSITORY_VARIABLES: [&str; 9] = [
@@ -43,7 +44,8 @@ impl Work<'_> {
             Some(path) => Template::Directory(path.clone()),
         };
         fs::create_dir_all(git_dir).context(ErrorKind::Io, "cannot mkdir", git_dir)?;
-        init::copy_template(&template, git_dir, self.environment)?;
+        let about = (self.environment, Sharing::Umask);
+        init::copy_template(&template, git_dir, about)?;
         if let Some(missing) = init::missing_template(&template, self.environment) {
             warnings.push(format!("templates not found in {}", missing.display()));
         }

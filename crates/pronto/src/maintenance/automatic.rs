@@ -34,14 +34,9 @@ pub struct Automatic {
 /// # Errors
 /// A configured value is not of its type, or refs cannot be read.
 pub fn automatic(repository: &Repository) -> Result<Option<Automatic>> {
-    let config = repository.config();
-    let is_on = match config.bool("maintenance.auto")? {
-        Some(is_on) => is_on,
-        None => config.i32("gc.auto")?.is_none_or(|limit| limit > 0),
-    };
-    if !is_on {
+    let Some(configured) = configured(repository)? else {
         return Ok(None);
-    }
+    };
     let settings = Settings::of(repository)?;
     let lock = repository.objects_dir().join("maintenance.lock");
     if pronto_io::lock_file::is_held(&lock)
@@ -58,7 +53,20 @@ pub fn automatic(repository: &Repository) -> Result<Option<Automatic>> {
             break;
         }
     }
-    if !is_needed {
+    Ok(is_needed.then_some(configured))
+}
+
+/// Returns how automatic maintenance runs, whether or not there is work; `None` if it is off.
+///
+/// # Errors
+/// A configured value is invalid.
+pub fn configured(repository: &Repository) -> Result<Option<Automatic>> {
+    let config = repository.config();
+    let is_on = match config.bool("maintenance.auto")? {
+        Some(is_on) => is_on,
+        None => config.i32("gc.auto")?.is_none_or(|limit| limit > 0),
+    };
+    if !is_on {
         return Ok(None);
     }
     let detach = match config.bool("maintenance.autodetach")? {

@@ -213,7 +213,7 @@ impl<'a> Listing<'a> {
                 self.entry(&old.as_ref(), 'M', out)?;
                 last = deduplicate.then(|| old.path.clone());
             }
-            if !self.pathspec.matches(entry.path, false) {
+            if !self.pathspec.matches(entry.path, entry.is_submodule()) {
                 // An excluded path counts as found, as in Git.
                 if self.wanted.cached || self.wanted.stage {
                     self.pathspec.mark(entry.path, &mut self.seen);

@@ -2,10 +2,10 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};
-use pronto_index::{Entry, Flags, Index, Splitting, Writer, mode};
+use pronto_index::{Entry, Flags, Index, Splitting, Writer};
 use pronto_worktree::diff::{Announced, Difference, tree_and_index};
 
-use super::super::{Action, Said};
+use super::super::Action;
 use super::Apply;
 use crate::Result;
 use crate::checkout_tree::tree_of;
@@ -51,72 +51,26 @@ impl Apply<'_> {
             .collect())
     }
 
-    /// Brings conflicts back that were resolved; says whether that was possible for all `paths`.
-    pub(super) fn unresolve(&mut self, paths: &[BString]) -> Result<bool> {
-        let repository = self.repository;
-        let Some(theirs) = self.commit_of("MERGE_HEAD")? else {
-            let text = "Not in the middle of a merge.".to_owned();
-            self.said.push(Said::Line(text));
-            return Ok(true);
-        };
-        let Some(ours) = repository.head()?.id() else {
-            return Ok(false);
-        };
-        let objects = repository.objects()?;
-        let trees = [tree_of(objects, ours)?, tree_of(objects, theirs)?];
-        let mut is_done = true;
+    /// Brings conflicts back that the index remembers. Other paths stay as they are.
+    pub(super) fn unresolve(&mut self, paths: &[BString]) {
         for path in paths {
-            is_done &= self.unresolve_one(path.as_bstr(), trees)?;
-        }
-        Ok(is_done)
-    }
-
-    fn commit_of(&self, name: &str) -> Result<Option<ObjectId>> {
-        match pronto_io::untrusted::content(self.repository.git_path(name)) {
-            Ok(content) => {
-                let hex = content.lines().next().unwrap_or_default();
-                Ok(ObjectId::from_hex(hex.trim()).ok())
+            let path = path.as_bstr();
+            let is_unmerged = (1..4).any(|stage| self.stage.edit().get(path, stage).is_some());
+            if !is_unmerged {
+                self.bring_back(path);
             }
-            Err(_) => Ok(None),
         }
-    }
-
-    fn unresolve_one(&mut self, path: &BStr, [ours, theirs]: [ObjectId; 2]) -> Result<bool> {
-        if self.entry(path).is_some() {
-            if self.bring_back(path) {
-                return Ok(true);
-            }
-        } else if (1..4).any(|stage| self.stage.edit().get(path, stage).is_some()) {
-            self.said
-                .push(Said::Line(format!("{path}: skipping still unmerged path.")));
-            return Ok(true);
-        }
-        let sides = [
-            self.blob_in(ours, path, "our")?,
-            self.blob_in(theirs, path, "their")?,
-        ];
-        let [Some(ours), Some(theirs)] = sides else {
-            return Ok(false);
-        };
-        if ours == theirs {
-            let text = format!("{path}: identical in both, skipping.");
-            self.said.push(Said::Line(text));
-            return Ok(true);
-        }
-        self.put_stages(path, [None, Some(ours), Some(theirs)]);
-        Ok(true)
     }
 
     /// Brings back what the index remembers of the conflict.
-    fn bring_back(&mut self, path: &BStr) -> bool {
+    fn bring_back(&mut self, path: &BStr) {
         let mut undo = self.stage.resolve_undo().clone();
         let Some(at) = undo.paths.iter().position(|known| known.path == path) else {
-            return false;
+            return;
         };
         let known = undo.paths.remove(at);
         self.stage.set_resolve_undo(undo);
         self.put_stages(path, known.stages);
-        true
     }
 
     fn put_stages(&mut self, path: &BStr, stages: [Option<(u32, ObjectId)>; 3]) {
@@ -133,25 +87,6 @@ impl Apply<'_> {
                 });
             }
         }
-    }
-
-    fn blob_in(
-        &mut self,
-        tree: ObjectId,
-        path: &BStr,
-        side: &str,
-    ) -> Result<Option<(u32, ObjectId)>> {
-        let Some((id, mode)) = self.repository.tree_entry(tree, path)? else {
-            let text = format!("error: {path}: not in {side} branch.");
-            self.said.push(Said::Line(text));
-            return Ok(None);
-        };
-        if mode & mode::TYPE == mode::TREE {
-            let text = format!("error: {path}: not a blob in {side} branch.");
-            self.said.push(Said::Line(text));
-            return Ok(None);
-        }
-        Ok(Some((mode, id)))
     }
 }
 

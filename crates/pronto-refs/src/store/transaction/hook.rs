@@ -37,9 +37,10 @@ pub(in super::super) fn run<'a>(
     repository.run_hook(state, input)
 }
 
-/// The error for a hook that refused.
-pub(in super::super) fn refused() -> Error {
-    Error::new(ErrorKind::Hook, "ref updates aborted by hook")
+/// The error for a hook that refused in the phase `state`.
+pub(in super::super) fn refused(state: &str) -> Error {
+    let message = format!("in '{state}' phase, update aborted by the reference-transaction hook");
+    Error::new(ErrorKind::Hook, message)
 }
 
 /// Returns the line of the hook's input for `edit`.

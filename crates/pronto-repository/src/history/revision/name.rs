@@ -180,7 +180,8 @@ impl Repository {
             .take_while(|byte| byte.is_ascii_hexdigit())
             .count();
         let start = text.len() - digits;
-        if digits == 0 || start < 2 || !text[..start].ends_with(b"-g") {
+        let described = text[..start].strip_suffix(b"-g").unwrap_or_default();
+        if digits == 0 || !name::is_valid(described.as_bstr(), name::Form::OneLevel) {
             return Ok(None);
         }
         self.resolve_prefix(text[start..].as_bstr(), Want::Committish)

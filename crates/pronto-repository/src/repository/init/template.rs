@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use bstr::ByteSlice;
 use pronto_io::error::IoContext;
 
+use super::shared::{self, Sharing};
 use crate::config::Loader;
 use crate::environment::Environment;
 use crate::{ErrorKind, Result};
@@ -35,8 +36,13 @@ const MAX_DEPTH: u32 = 64;
 const DESCRIPTION: &str =
     "Unnamed repository; edit this file 'description' to name the repository.\n";
 
-/// Copies the template into `git_dir`, keeping existing files. A missing template is ignored.
-pub fn copy(template: &Template, git_dir: &Path, environment: &Environment) -> Result<()> {
+/// Copies the template into `git_dir`, keeping existing files. A missing template is ignored. What is
+/// copied gets the permissions of `sharing`.
+pub fn copy(
+    template: &Template,
+    git_dir: &Path,
+    (environment, sharing): (&Environment, Sharing),
+) -> Result<()> {
     let directory = match template {
         Template::None => return Ok(()),
         Template::Directory(path) => environment.absolute(path),
@@ -55,7 +61,7 @@ pub fn copy(template: &Template, git_dir: &Path, environment: &Environment) -> R
     if !directory.is_dir() {
         return Ok(());
     }
-    copy_directory(&directory, git_dir, 0)
+    copy_directory(&directory, git_dir, (sharing, 0))
 }
 
 fn configured(environment: &Environment) -> Result<Option<PathBuf>> {
@@ -81,7 +87,7 @@ pub fn missing(template: &Template, environment: &Environment) -> Option<PathBuf
     is_missing.then_some(path)
 }
 
-fn copy_directory(from: &Path, to: &Path, depth: u32) -> Result<()> {
+fn copy_directory(from: &Path, to: &Path, (sharing, depth): (Sharing, u32)) -> Result<()> {
     super::make_directory(to)?;
     let entries = std::fs::read_dir(from).context(ErrorKind::Io, "cannot opendir", from)?;
     for entry in entries.flatten() {
@@ -95,7 +101,7 @@ fn copy_directory(from: &Path, to: &Path, depth: u32) -> Result<()> {
             .context(ErrorKind::Io, "cannot stat template", &source)?;
         if kind.is_dir() {
             if depth < MAX_DEPTH {
-                copy_directory(&source, &target, depth + 1)?;
+                copy_directory(&source, &target, (sharing, depth + 1))?;
             }
         } else if target.symlink_metadata().is_ok() {
             continue;
@@ -109,6 +115,7 @@ fn copy_directory(from: &Path, to: &Path, depth: u32) -> Result<()> {
             )?;
         } else if kind.is_file() {
             copy_file(&source, &target)?;
+            shared::adjust(sharing, &target)?;
         }
     }
     Ok(())

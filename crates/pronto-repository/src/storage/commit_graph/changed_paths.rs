@@ -70,11 +70,37 @@ pub(super) fn compute(
     if let Some(error) = lock(&failed).take() {
         return Err(error);
     }
-    for (at, filter) in std::mem::take(&mut *lock(&made)) {
+    let made = std::mem::take(&mut *lock(&made));
+    record(&made, commits.len(), settings);
+    for (at, filter) in made {
         filters[at] = filter;
     }
     meter.finish();
     Ok(filters)
+}
+
+/// Records in the trace how many of `count` filters were `made`.
+fn record(made: &[(usize, Vec<u8>)], count: usize, settings: &Settings) {
+    // A filter that says nothing has one byte, and no other has.
+    let with = |byte: u8| made.iter().filter(|(_, filter)| *filter == [byte]).count();
+    pronto_io::data!("commit-graph", "filter-computed", made.len());
+    pronto_io::data!("commit-graph", "filter-not-computed", count - made.len());
+    pronto_io::data!("commit-graph", "filter-trunc-empty", with(0));
+    pronto_io::data!("commit-graph", "filter-trunc-large", with(0xff));
+    pronto_io::data!("commit-graph", "filter-upgraded", 0);
+    let Settings {
+        hash_count,
+        bits_per_entry,
+        ..
+    } = settings;
+    pronto_io::data_json!(
+        "bloom",
+        "settings",
+        format_args!(
+            "{{\"hash_version\":1,\"num_hashes\":{hash_count},\
+             \"bits_per_entry\":{bits_per_entry},\"max_changed_paths\":{MAX_CHANGED_PATHS}}}"
+        )
+    );
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -211,7 +211,7 @@ impl Found<'_> {
     /// Returns whether `id` is in a layer that stays, with all its ancestors.
     fn stays(&self, id: &oid) -> Result<bool> {
         match (&self.work.graph, self.work.options.split) {
-            (Some(graph), Some(Split::Merge | Split::NoMerge)) => {
+            (Some(graph), Some(Split::Merge | Split::NoMerge)) if self.work.can_stay => {
                 Ok(graph.find(id).map_err(from_graph)?.is_some())
             }
             _ => Ok(false),

@@ -12,7 +12,7 @@ use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use pronto_pack::commit_graph::write::Contents;
-use pronto_pack::commit_graph::{chain_path, layer_path, single_path, write};
+use pronto_pack::commit_graph::{CommitGraph, chain_path, layer_path, single_path, write};
 
 use super::{Split, Work};
 use crate::durability::Component;
@@ -64,9 +64,8 @@ impl Chain {
             count += own;
             kept -= 1;
         }
-        // A graph of an alternate that is no chain cannot be built upon.
         let mut merged_to = paths.len();
-        if kept == 1 && directories[0] != directory && is_single(&paths[0]) {
+        if kept == 1 && is_foreign_single(graph, directory) {
             (kept, merged_to) = (0, 0);
         }
         let below = kept.checked_sub(1).map_or(0, |top| ranges[top].end);
@@ -86,6 +85,14 @@ impl Chain {
             kept_directory: kept.checked_sub(1).map_or(0, |top| directories[top]),
         }
     }
+}
+
+/// Returns whether `graph` is no chain and lies in another directory than the one with number
+/// `directory`: no layer can be put on top of it.
+pub(super) fn is_foreign_single(graph: &CommitGraph, directory: usize) -> bool {
+    let mut paths = graph.paths();
+    let is_one = paths.next().is_some_and(is_single) && paths.next().is_none();
+    is_one && graph.directories().next() != Some(directory)
 }
 
 fn is_single(path: &Path) -> bool {
@@ -182,9 +189,10 @@ fn install_layer(
     Ok(())
 }
 
-/// Makes the file read-only.
+/// Makes the file read-only for those whom the umask lets read it.
 fn seal(work: &Work<'_>, path: &Path) -> Result<()> {
-    let mode = Permissions::from_mode(0o444);
+    let metadata = std::fs::metadata(path).context(ErrorKind::Io, "unable to adjust", path)?;
+    let mode = Permissions::from_mode(metadata.permissions().mode() & 0o444);
     std::fs::set_permissions(path, mode).context(ErrorKind::Io, "unable to adjust", path)?;
     shared::adjust(work.store.options().sharing, path)
 }

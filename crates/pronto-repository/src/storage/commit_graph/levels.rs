@@ -103,7 +103,8 @@ fn number(work: &Work<'_>, chain: &Chain, resolved: &mut Resolved) -> Result<()>
             if stack.len() == waiting {
                 let entry = &mut resolved.entries[at];
                 entry.level = (level + 1).min(MOST_LEVELS);
-                entry.generation = generation.max(entry.time);
+                // Zero stands for a generation that is not known.
+                entry.generation = generation.max(entry.time).max(1);
                 stack.pop();
             }
         }

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use pronto_hash::ObjectId;
+use pronto_io::progress::Meter;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
-use pronto_pack::commit_graph::{CommitGraph, Options, Position, Remark, single_path};
+use pronto_pack::commit_graph::{CommitGraph, Opened, Options, Position, chain_path, single_path};
 
 use crate::history::from_graph;
 use crate::links::{CommitLinks, links_in};
@@ -52,34 +53,74 @@ impl Repository {
                 return Err(Error::new(ErrorKind::Io, message));
             }
         };
-        let (graph, remarks) = self.graph_of(&directory)?;
-        for remark in remarks {
+        let opened = self.graph_of(&directory)?;
+        for remark in opened.remarks {
             match remark.is_error {
                 true => self.complain(remark.message),
                 false => self.warn(remark.message),
             }
         }
-        let Some(graph) = graph else {
-            let code = if is_single { WRONG } else { 0 };
+        let chain_bytes = match is_single {
+            true => 0,
+            false => self.chain_bytes(&directory)?,
+        };
+        let Some(graph) = opened.graph else {
+            let code = if is_single || chain_bytes > 0 {
+                WRONG
+            } else {
+                0
+            };
             return Ok(Verdict { code });
         };
         let store = self.objects()?.without_replacements();
         let mut code = 0;
         let layers = graph.ranges().len();
-        for layer in (0..layers).rev().take(if shallow { 1 } else { layers }) {
+        let examined = if shallow { 1 } else { layers };
+        let count = graph
+            .ranges()
+            .skip(layers - examined)
+            .map(|range| range.len());
+        let title = "Verifying commits in commit graph";
+        let meter = watch
+            .progress()
+            .begin(title, Some(count.sum::<usize>() as u64));
+        for layer in (0..layers).rev().take(examined) {
             let mut check = Check {
                 store: &store,
                 graph: &graph,
                 code: 0,
                 report,
             };
-            check.layer(layer, watch)?;
+            check.layer(layer, &meter, watch)?;
             code |= check.code;
+        }
+        meter.finish();
+        if !opened.is_complete {
+            self.complain("one or more commit-graph chain files could not be loaded");
+            code |= WRONG;
         }
         Ok(Verdict { code })
     }
 
-    fn graph_of(&self, directory: &Path) -> Result<(Option<CommitGraph>, Vec<Remark>)> {
+    /// Returns the size of the list of the layers of a chain; zero if there is none.
+    ///
+    /// # Errors
+    /// It is too short for one layer.
+    fn chain_bytes(&self, directory: &Path) -> Result<u64> {
+        let path = chain_path(directory);
+        let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        if (1..self.object_hash().len_in_hex() as u64).contains(&size) {
+            let shown = self.spoken(&path);
+            let message = format!(
+                "could not open commit-graph chain '{}': Invalid argument",
+                shown.display()
+            );
+            return Err(Error::new(ErrorKind::Object, message));
+        }
+        Ok(size)
+    }
+
+    fn graph_of(&self, directory: &Path) -> Result<Opened> {
         let options = Options {
             kind: self.object_hash(),
             generation_version: self.generation_version()?,
@@ -108,7 +149,7 @@ impl Check<'_> {
         (self.report)(message);
     }
 
-    fn layer(&mut self, layer: usize, watch: &Watch<'_>) -> Result<()> {
+    fn layer(&mut self, layer: usize, meter: &Meter, watch: &Watch<'_>) -> Result<()> {
         if !self.graph.checksum_holds(layer).map_err(from_graph)? {
             self.wrong("the commit-graph file has incorrect checksum and is likely corrupt");
             self.code = WRONG_CHECKSUM;
@@ -125,8 +166,6 @@ impl Check<'_> {
             return Ok(());
         }
         self.code = before;
-        let title = "Verifying commits in commit graph";
-        let meter = watch.progress().begin(title, Some(range.len() as u64));
         let mut has_zero = None;
         for position in range {
             watch
@@ -136,7 +175,6 @@ impl Check<'_> {
             self.compare(position, &mut has_zero)?;
             meter.add(1);
         }
-        meter.finish();
         Ok(())
     }
 

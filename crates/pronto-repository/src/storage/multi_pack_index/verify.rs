@@ -65,6 +65,7 @@ impl Check<'_> {
             self.wrong("incorrect checksum");
         }
         let packs = self.open_packs()?;
+        self.pack_names();
         if self.index.is_empty() {
             self.wrong("the midx contains no oid");
             return Ok(());
@@ -103,6 +104,23 @@ impl Check<'_> {
         }
         meter.finish();
         Ok(packs)
+    }
+
+    /// Checks that the names of packs ascend, as in version 1.
+    fn pack_names(&mut self) {
+        if self.index.version() != 1 {
+            return;
+        }
+        let index = self.index;
+        for pair in index.pack_names().windows(2) {
+            if let [before, after] = pair
+                && before >= after
+            {
+                self.wrong(&format!(
+                    "multi-pack-index pack names out of order: '{before}' before '{after}'"
+                ));
+            }
+        }
     }
 
     fn order(&mut self) -> Result<()> {

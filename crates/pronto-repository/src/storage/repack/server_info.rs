@@ -66,16 +66,17 @@ impl Work<'_> {
             return Ok(());
         }
         let failed = "unable to update";
-        if let Some(directory) = path.parent() {
+        let sharing = self.repository.objects()?.options().sharing;
+        if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
             std::fs::create_dir_all(directory).context(ErrorKind::Io, failed, path)?;
+            shared::adjust(sharing, directory)?;
         }
         let mut name = path.as_os_str().to_owned();
         name.push(format!("_{:x}", std::process::id()));
         let temporary = Path::new(&name);
         let guard = Guard::new(temporary);
         std::fs::write(temporary, text).context(ErrorKind::Io, failed, path)?;
-        let store = self.repository.objects()?;
-        shared::adjust(store.options().sharing, temporary)?;
+        shared::adjust(sharing, temporary)?;
         std::fs::rename(temporary, path).context(ErrorKind::Io, failed, path)?;
         guard.keep();
         Ok(())
