@@ -137,6 +137,9 @@ pub fn checkout_tree(
 }
 
 /// The tree of a commit, or the tree itself.
+///
+/// # Errors
+/// The object is missing, cannot be read, or is of another type.
 pub fn tree_of(objects: &Store, id: ObjectId) -> Result<ObjectId> {
     let mut buffer = Vec::new();
     let found = objects

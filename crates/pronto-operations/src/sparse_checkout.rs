@@ -65,6 +65,9 @@ pub fn record_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
 }
 
 /// Makes this a sparse checkout of the files at the top, before there are any.
+///
+/// # Errors
+/// Configuration or patterns cannot be written.
 pub fn begin(repository: &mut Repository) -> Result<()> {
     record_modes(repository, Modes::default())?;
     let mut lock = Lock::acquire(repository.git_path("info/sparse-checkout"), PATIENCE)?;

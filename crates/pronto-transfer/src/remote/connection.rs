@@ -104,6 +104,9 @@ pub fn connect(
 }
 
 /// Like [`connect`], with what `wrap` makes of those who know the user's passwords.
+///
+/// # Errors
+/// As for [`connect`].
 pub fn connect_with(
     url: &BStr,
     settings: &Settings,
