@@ -39,7 +39,7 @@ pub enum Selection {
     Renormalize,
 }
 
-/// Options of [`Repository::add`].
+/// Options of [`add`](add()).
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The paths to stage.

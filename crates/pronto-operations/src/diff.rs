@@ -112,7 +112,7 @@ pub fn files(
 /// each entry.
 ///
 /// # Errors
-/// As for [`files`](files); a tree cannot be read.
+/// As for [`files`]; a tree cannot be read.
 pub fn index(
     repository: &Repository,
     tree: ObjectId,

@@ -129,7 +129,7 @@ pub fn set(repository: &Repository, definition: &Definition, watch: &Watch<'_>) 
 /// Files and index follow the patterns that are recorded; without any, nothing is done.
 ///
 /// # Errors
-/// As for [`set`](set).
+/// As for [`set`].
 pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
     match repository.sparse_definition()? {
         Some(definition) => {
@@ -144,7 +144,7 @@ pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
 /// stay for the next time.
 ///
 /// # Errors
-/// As for [`set`](set).
+/// As for [`set`].
 pub fn disable(repository: &mut Repository, watch: &Watch<'_>) -> Result<Applied> {
     let everything = Definition::Patterns(vec!["/*".into()]);
     let everything = everything.to_sparse(repository.ignores_case()?);

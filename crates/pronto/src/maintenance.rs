@@ -1,9 +1,9 @@
 //! Maintenance of a repository: its tasks, which of them are due, and how they run.
 //!
 //! A task is work that Git's commands do (`repack`, `pack-refs`, …), in Git's order. This module
-//! knows which tasks the configuration selects ([`Repository::maintenance_tasks`]) and whether the
-//! state of the repository needs one ([`Repository::needs_maintenance`]), and runs them one after
-//! another under a lock ([`Repository::maintain`]). A [`Runner`] runs the commands, each in a
+//! knows which tasks the configuration selects ([`tasks`]) and whether the
+//! state of the repository needs one ([`is_needed`]), and runs them one after
+//! another under a lock ([`maintain`]). A [`Runner`] runs the commands, each in a
 //! process of its own, so that one that fails or takes much memory harms neither the others nor the
 //! caller.
 

@@ -1,7 +1,7 @@
 //! Creating worktrees.
 //!
-//! Names are resolved first ([`Repository::plan_work_tree`]), so that a front end can show what
-//! will be created. Then the worktree is created ([`Repository::add_work_tree`]).
+//! Names are resolved first ([`plan`]), so that a front end can show what
+//! will be created. Then the worktree is created ([`add`](add())).
 
 mod make;
 mod modules;
