@@ -1,8 +1,8 @@
 //! One connection of HTTP or HTTPS, from its admission to its end.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
@@ -53,13 +53,6 @@ pub(crate) async fn serve(
     drain: watch::Receiver<Phase>,
 ) {
     let setup = state.setup();
-    let connected = match setup.admission.connect(address.ip()) {
-        Ok(connected) => connected,
-        Err(full) => {
-            refuse(&state, socket, address, full, setup.tls.is_some()).await;
-            return;
-        }
-    };
     // Small answers must not wait for more.
     let _ = socket.set_nodelay(true);
     let limits = &setup.config.limits;
@@ -103,7 +96,6 @@ pub(crate) async fn serve(
                 .await;
         }
     }
-    drop(connected);
 }
 
 /// Waits for the future, unless the server drains first.
@@ -128,12 +120,11 @@ fn certificate_user(config: &Config, certificate: &[u8]) -> Option<Arc<str>> {
 }
 
 /// Tells a client that there is no room for its connection. A client of TLS would not understand it.
-async fn refuse(
-    state: &State,
+pub(crate) async fn refuse(
+    state: Arc<State>,
     mut socket: TcpStream,
     address: SocketAddr,
     full: Full,
-    has_tls: bool,
 ) {
     let (status, reason, retry) = match full {
         Full::Server => ("503 Service Unavailable", "too many connections", 5),
@@ -145,7 +136,7 @@ async fn refuse(
     };
     state.metrics.refused(reason);
     state.tell(&Event::Refused { address, reason });
-    if has_tls {
+    if state.setup().tls.is_some() {
         return;
     }
     let text = format!(

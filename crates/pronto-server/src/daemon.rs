@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use crate::access::Role;
 use crate::admission::{Network, Owner, Slot};
 use crate::bridge::Counters;
-use crate::log::{self, Event};
+use crate::log;
 use crate::names::RepositoryName;
 use crate::route::Service;
 use crate::service::{self, Streams};
@@ -28,15 +28,6 @@ const LONGEST_BYTES: usize = 8192;
 /// Serves a connection.
 pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, address: SocketAddr) {
     let setup = state.setup();
-    let _connected = match setup.admission.connect(address.ip()) {
-        Ok(connected) => connected,
-        Err(_) => {
-            let reason = "too many connections";
-            state.metrics.refused(reason);
-            state.tell(&Event::Refused { address, reason });
-            return;
-        }
-    };
     let begun = Instant::now();
     let _ = socket.set_nodelay(true);
     let mut record = log::Request {

@@ -129,6 +129,14 @@ impl Repositories {
 
     /// Creates a directory above a new repository, or checks the one that exists.
     fn enter(&self, directory: &Path, name: &RepositoryName) -> Result<()> {
+        let inside = || {
+            let message = format!("'{name}' would be inside of a repository or a file");
+            Err(Error::new(ErrorKind::InvalidName, message))
+        };
+        // The suffix `.git` is tried, too: names of other repositories do not lead into this one.
+        if upload_pack::find(directory, &self.environment).is_ok() {
+            return inside();
+        }
         match std::fs::create_dir(directory) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == Io::AlreadyExists => {}
@@ -136,14 +144,9 @@ impl Repositories {
                 return Err(error).context(ErrorKind::Io, "cannot create", directory);
             }
         }
-        let is_directory = std::fs::symlink_metadata(directory).is_ok_and(|found| found.is_dir());
-        let is_repository = upload_pack::find(directory, &self.environment).is_ok();
-        match is_directory && !is_repository {
+        match std::fs::symlink_metadata(directory).is_ok_and(|found| found.is_dir()) {
             true => Ok(()),
-            false => {
-                let message = format!("'{name}' would be inside of a repository or a file");
-                Err(Error::new(ErrorKind::InvalidName, message))
-            }
+            false => inside(),
         }
     }
 
@@ -250,7 +253,10 @@ mod tests {
         let served = Repositories::open(&root, &environment).expect("it is there");
         served.create(&name("team/a")).expect("new");
         served.create(&name("b")).expect("new");
-        let kind = |name: RepositoryName| *served.create(&name).expect_err("refused").kind();
+        let kind = |name: RepositoryName| match served.create(&name) {
+            Ok(_) => panic!("{name} was created"),
+            Err(error) => *error.kind(),
+        };
         assert_eq!(kind(name("b")), ErrorKind::Exists);
         assert_eq!(kind(name("team")), ErrorKind::Exists);
         assert_eq!(kind(name("b/c")), ErrorKind::InvalidName);

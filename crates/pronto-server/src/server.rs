@@ -276,16 +276,29 @@ fn begin(
     drain: watch::Receiver<Phase>,
 ) {
     let state = Arc::clone(state);
-    match protocol {
-        Protocol::Http => {
-            tokio::spawn(connection::serve(state, stream, address, drain));
+    // Counted here, so that the first to come are the first to be admitted.
+    let connected = match state.setup().admission.connect(address.ip()) {
+        Ok(connected) => connected,
+        Err(full) if protocol == Protocol::Http => {
+            tokio::spawn(connection::refuse(state, stream, address, full));
+            return;
         }
-        Protocol::Git => {
-            tokio::spawn(async move {
+        Err(_) => {
+            let reason = "too many connections";
+            state.metrics.refused(reason);
+            state.tell(&Event::Refused { address, reason });
+            return;
+        }
+    };
+    tokio::spawn(async move {
+        match protocol {
+            Protocol::Http => connection::serve(state, stream, address, drain).await,
+            Protocol::Git => {
                 daemon::serve(state, stream, address).await;
-                // It counts as connected until here.
+                // It keeps the server from ending until here.
                 drop(drain);
-            });
+            }
         }
-    }
+        drop(connected);
+    });
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use pronto::upload_pack::{self, Ended};
 use pronto_wire::advertisement::Version;
 
-use super::process::{Git, Started};
+use super::process::Git;
 use super::push::{Judged, judge_request};
 use super::{GitService, Judge, Request, Streams};
 use crate::{Error, ErrorKind, Result};
@@ -53,7 +53,7 @@ impl GitService for Native {
 
     fn serve_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
         if !can_serve(request)? {
-            return self.git.serve(request, Started::Fresh, streams);
+            return self.git.serve(request, streams);
         }
         let Streams { input, output } = streams;
         match serve(request, &mut *input, output)? {
@@ -65,7 +65,7 @@ impl GitService for Native {
                     input: &mut input,
                     output: &mut output,
                 };
-                self.git.serve(request, Started::Midway, streams)
+                self.git.serve(request, streams)
             }
         }
     }

@@ -14,15 +14,6 @@ const PIECE_BYTES: usize = 64 * 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Git {}
 
-/// Where a conversation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Started {
-    /// At its beginning.
-    Fresh,
-    /// The client has got the advertisement.
-    Midway,
-}
-
 impl Git {
     /// Sends the advertisement of a service.
     pub(super) fn advertise(
@@ -69,19 +60,9 @@ impl Git {
     }
 
     /// Serves a fetch on a connection of its own.
-    pub(super) fn serve(
-        &self,
-        request: &Request<'_>,
-        started: Started,
-        streams: Streams<'_>,
-    ) -> Result<()> {
+    pub(super) fn serve(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
         let mut command = command(request);
         command.arg("upload-pack");
-        if started == Started::Midway
-            && request.version() == pronto_wire::advertisement::Version::V2
-        {
-            command.arg("--stateless-rpc");
-        }
         run(command, request, streams)
     }
 }

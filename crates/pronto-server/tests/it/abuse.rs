@@ -56,7 +56,7 @@ fn compressed_bodies_are_bounded_by_what_they_inflate_to() {
     let site = Site::new();
     let server = Server::start(&site, site.config("[limits]\nfetch_bytes = 65536"));
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
-    bomb.write_all(b"0014command=ls-refs\n0015object-format=sha10001")
+    bomb.write_all(b"0014command=ls-refs\n0016object-format=sha10001")
         .expect("memory");
     let line = format!("{:04x}ref-prefix {}", 65_000 + 15, "a".repeat(65_000));
     for _ in 0..500 {

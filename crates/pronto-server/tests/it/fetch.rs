@@ -149,7 +149,7 @@ fn requests_are_counted_and_logged() {
 fn bodies_in_chunks_and_compressed_ones_are_read() {
     let site = Site::new();
     let server = Server::start(&site, site.config(""));
-    let request = "0014command=ls-refs\n0015object-format=sha100010000";
+    let request = "0014command=ls-refs\n0016object-format=sha100010000";
     let headers =
         "git-protocol: version=2\r\ncontent-type: application/x-git-upload-pack-request\r\n";
     let plain = server.request("POST", "/team/a/git-upload-pack", headers, request);

@@ -36,7 +36,7 @@ fn a_reload_takes_valid_files_only() {
 fn requests_under_way_are_finished() {
     let site = Site::new();
     let mut server = Server::start(&site, site.config(""));
-    let body = "0014command=ls-refs\n0015object-format=sha100010000";
+    let body = "0014command=ls-refs\n0016object-format=sha100010000";
     let head = format!(
         "POST /team/a/git-upload-pack HTTP/1.1\r\nhost: x\r\n\
          git-protocol: version=2\r\ncontent-type: application/x-git-upload-pack-request\r\n\
