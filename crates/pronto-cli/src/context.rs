@@ -160,6 +160,18 @@ impl Context {
         settings::check_hooks(self.command, found)
     }
 
+    /// Returns the whole configuration that applies here, with or without a repository.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn configuration(&self) -> Result<Config, CliError> {
+        let environment = self.environment()?;
+        match Repository::discover(environment.current_dir(), &environment) {
+            Ok(repository) => Ok(repository.config().clone()),
+            Err(_) => Ok(pronto::config::without_repository(&environment)?),
+        }
+    }
+
     /// Returns the repository around the current directory. Found once; later calls cost nothing.
     /// Its warnings are printed at the end, or by [`report`](Self::report).
     ///
