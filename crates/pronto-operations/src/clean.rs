@@ -90,9 +90,8 @@ pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
         patterns.add_pattern(pattern);
     }
     let objects = repository.objects()?;
-    let read = |directory: &BStr| {
-        read_ignore_file(&top, b".gitignore", (&index, Some(objects)), directory)
-    };
+    let read =
+        |directory: &BStr| read_ignore_file(&top, b".gitignore", &index, Some(objects), directory);
     let mut walk = Walk {
         repository,
         top: &top,
@@ -108,7 +107,7 @@ pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
     walk.tracked("".into())?;
     let mut found = walk.found;
     found.sort();
-    remove::remove((repository, &top), &found, options, watch)
+    remove::remove(repository, &top, &found, options, watch)
 }
 
 /// Whether the directory at `path` of the worktree is the top of a repository of its own.

@@ -93,7 +93,7 @@ impl ContentHasher<'_> {
         let repository = self.repository;
         let objects = repository.objects()?;
         let (converter, index) = self.converter()?;
-        let mut in_index = |out: &mut Vec<u8>| Ok(staged_blob((index, objects), path, out));
+        let mut in_index = |out: &mut Vec<u8>| Ok(staged_blob(index, objects, path, out));
         let converted = converter.convert(path, content, &mut in_index);
         let result = converted
             .map_err(from_worktree)
@@ -149,11 +149,7 @@ impl std::fmt::Debug for ContentHasher<'_> {
 }
 
 /// Reads the blob of `path` in the index (our side of a conflict) into `out`, if there is one.
-pub(crate) fn staged_blob(
-    (index, objects): (&Index, &Store),
-    path: &BStr,
-    out: &mut Vec<u8>,
-) -> bool {
+pub(crate) fn staged_blob(index: &Index, objects: &Store, path: &BStr, out: &mut Vec<u8>) -> bool {
     let at = index.find(path, 0).or_else(|_| index.find(path, 2));
     let found = at.map(|at| objects.find(index.entry(at).id, out));
     matches!(found, Ok(Ok(Some(ObjectKind::Blob))))

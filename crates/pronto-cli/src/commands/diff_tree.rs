@@ -133,7 +133,8 @@ impl Session<'_> {
         let interrupt = &self.context.interrupt;
         let found = pronto::diff::trees(
             self.repository,
-            sides,
+            sides.0,
+            sides.1,
             depth,
             &self.options,
             &Watch::from(interrupt),

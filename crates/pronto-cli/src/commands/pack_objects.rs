@@ -180,7 +180,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             } else if args.write_bitmap_index && args.all {
                 let tips = repository.bitmap_tips()?;
                 let settings = repository.bitmap_settings()?;
-                repository.write_pack_bitmaps(&made.0.index, (&tips, &settings), &watch)?;
+                repository.write_pack_bitmaps(&made.0.index, &tips, &settings, &watch)?;
             }
             writeln!(context.out, "{}", made.0.checksum)?;
             made.1

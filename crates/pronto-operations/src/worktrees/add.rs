@@ -267,9 +267,11 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     let all = repository.work_trees()?;
     relocate::check_candidate(
         repository,
-        (spoken.as_bstr(), &place),
+        spoken.as_bstr(),
+        &place,
         &all,
-        (options.force, "add"),
+        options.force,
+        "add",
     )?;
     let target = target(repository, addition, checked_out.as_bstr())?;
     let (own_dir, guard) = make::make_own_dir(repository, spoken.as_bstr())?;

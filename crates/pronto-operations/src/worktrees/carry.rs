@@ -92,7 +92,7 @@ fn find_carried(
     let ignored = ignore_patterns(repository)?;
     let objects = repository.objects()?;
     let read =
-        |directory: &BStr| read_ignore_file(top, b".gitignore", (&index, Some(objects)), directory);
+        |directory: &BStr| read_ignore_file(top, b".gitignore", &index, Some(objects), directory);
     let mut wanted = Patterns::new(repository.ignores_case()?);
     for pattern in &carry.patterns {
         wanted.add_pattern(pattern);

@@ -38,12 +38,7 @@ pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) 
         spoken.extend_from_slice(&work_tree.path[slash..]);
         place.push(path::borrow(&work_tree.path[slash + 1..]));
     }
-    check_candidate(
-        repository,
-        (spoken.as_bstr(), &place),
-        &all,
-        (force, "move"),
-    )?;
+    check_candidate(repository, spoken.as_bstr(), &place, &all, force, "move")?;
     refuse_submodules(repository, &work_tree)?;
     if force < 2 {
         refuse_locked(repository, &work_tree, "move")?;
@@ -89,9 +84,11 @@ pub(super) fn refuse_locked(
 /// replacing it.
 pub(super) fn check_candidate(
     repository: &Repository,
-    (spoken, place): (&BStr, &Path),
+    spoken: &BStr,
+    place: &Path,
     all: &[WorkTree],
-    (force, verb): (u8, &str),
+    force: u8,
+    verb: &str,
 ) -> Result<()> {
     let is_empty = || std::fs::read_dir(place).is_ok_and(|mut found| found.next().is_none());
     if exists(place) && !is_empty() {

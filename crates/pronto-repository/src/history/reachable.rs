@@ -38,7 +38,7 @@ impl Repository {
         watch: &Watch<'_>,
     ) -> Result<Reachable> {
         let bitmaps = self.usable_bitmaps(self.objects()?)?;
-        self.reachable_by(bitmaps.as_ref(), (wants, haves), watch)
+        self.reachable_by(bitmaps.as_ref(), wants, haves, watch)
     }
 
     /// Like [`reachable`](Self::reachable), asking these bitmaps.
@@ -48,7 +48,8 @@ impl Repository {
     pub(crate) fn reachable_by(
         &self,
         bitmaps: Option<&Bitmapped>,
-        (wants, haves): (&[ObjectId], &[ObjectId]),
+        wants: &[ObjectId],
+        haves: &[ObjectId],
         watch: &Watch<'_>,
     ) -> Result<Reachable> {
         let known = Walk::new(self, bitmaps, true).run(haves, watch)?;

@@ -218,7 +218,7 @@ impl Work<'_> {
             (_, Some(settings)) => settings,
             (Some(true), None) => bloom::Settings::default(),
         };
-        let filters = changed_paths::compute(self, &settings, commits, (resolved, generations))?;
+        let filters = changed_paths::compute(self, &settings, commits, resolved, generations)?;
         Ok(Some((settings, filters)))
     }
 

@@ -111,14 +111,15 @@ impl Work<'_> {
     }
 
     fn write(&self, options: &WriteOptions, dropped: &BTreeSet<BString>) -> Result<()> {
-        self.undisturbed(|last| self.write_once((options, dropped), last))
+        self.undisturbed(|last| self.write_once(options, dropped, last))
     }
 
     /// Returns `false` if it must be repeated because another process has written or removed packs
     /// meanwhile, unless this is the `last` attempt.
     fn write_once(
         &self,
-        (options, dropped): (&WriteOptions, &BTreeSet<BString>),
+        options: &WriteOptions,
+        dropped: &BTreeSet<BString>,
         last: bool,
     ) -> Result<bool> {
         let before = self.state();
@@ -180,7 +181,7 @@ impl Work<'_> {
         let Some(file) = lock.file() else {
             return Err(Error::new(ErrorKind::Io, NOT_WRITTEN));
         };
-        let id = self.fill((file, &path), &contents, order.as_deref())?;
+        let id = self.fill(file, &path, &contents, order.as_deref())?;
         drop((contents, order));
         if let Some(bitmap) = bitmap {
             self.write_bitmaps(bitmap, lock.path(), id)?;
@@ -197,7 +198,8 @@ impl Work<'_> {
     /// Fills a file without readers. Returns its checksum.
     fn fill(
         &self,
-        (mut file, path): (&File, &Path),
+        mut file: &File,
+        path: &Path,
         contents: &Contents<'_>,
         order: Option<&[u32]>,
     ) -> Result<ObjectId> {

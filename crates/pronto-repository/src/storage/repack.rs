@@ -184,7 +184,8 @@ impl Work<'_> {
         if options.multi_pack_index {
             let largest = geometry.as_ref().and_then(geometry::Geometry::largest);
             self.write_multi(
-                (&written, &redundant),
+                &written,
+                &redundant,
                 largest,
                 tips.as_ref().map(|tips| &tips.0),
             )?;
@@ -292,8 +293,8 @@ impl Work<'_> {
             }
             return Ok(Some((stem, counts)));
         }
-        let about = (&repository.bitmap_tips()?, &repository.bitmap_settings()?);
-        let bitmaps = repository.write_pack_bitmaps(&written.index, about, self.watch);
+        let (tips, settings) = (repository.bitmap_tips()?, repository.bitmap_settings()?);
+        let bitmaps = repository.write_pack_bitmaps(&written.index, &tips, &settings, self.watch);
         match bitmaps {
             Err(error) if is_quiet && *error.kind() == ErrorKind::Refused => {}
             bitmaps => _ = bitmaps?,
@@ -317,7 +318,8 @@ impl Work<'_> {
 
     fn write_multi(
         &self,
-        (new, redundant): (&[BString], &[BString]),
+        new: &[BString],
+        redundant: &[BString],
         largest: Option<BString>,
         tips: Option<&PathBuf>,
     ) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 
+use pronto::Watch;
 use pronto::upload_pack::{self, Ended};
 use pronto_wire::advertisement::Version;
 
@@ -111,13 +112,8 @@ fn serve(
     output: &mut (dyn Write + Send),
 ) -> Result<Ended> {
     let version = request.version();
-    upload_pack::serve(
-        request.repository,
-        (input, output),
-        version,
-        request.interrupt,
-    )
-    .map_err(failed)
+    let watch = Watch::from(request.interrupt);
+    upload_pack::serve(request.repository, input, output, version, &watch).map_err(failed)
 }
 
 fn failed(error: pronto::Error) -> Error {

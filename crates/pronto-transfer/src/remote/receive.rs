@@ -115,9 +115,9 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
             let _ = pack.take(HEADER_LEN as u64).read_to_end(&mut header);
             let unpack = Some(unpack).filter(|unpack| is_below(unpack.limit, &header));
             let mut whole = header.chain(&mut *pack);
-            take_in(&mut whole, receive, (&options, &context), unpack)
+            take_in(&mut whole, receive, &options, &context, unpack)
         }
-        None => take_in(pack, receive, (&options, &context), None),
+        None => take_in(pack, receive, &options, &context, None),
     };
     for report in checks.iter().flat_map(Inspector::take_reports) {
         if !report.is_error {
@@ -146,7 +146,8 @@ fn is_below(limit: Option<u32>, header: &[u8]) -> bool {
 fn take_in(
     pack: &mut dyn Read,
     receive: &Receive<'_>,
-    (options, context): (&Options, &Context<'_>),
+    options: &Options,
+    context: &Context<'_>,
     unpack: Option<&Unpack<'_>>,
 ) -> Result<Outcome> {
     match unpack {

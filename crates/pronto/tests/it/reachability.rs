@@ -188,7 +188,7 @@ fn bitmaps_written_for_a_pack_say_what_git_walks() {
         };
         let tips = repository.bitmap_tips().expect("references can be read");
         let written = repository
-            .write_pack_bitmaps(&pack_index(&sandbox), (&tips, &settings), &Watch::none())
+            .write_pack_bitmaps(&pack_index(&sandbox), &tips, &settings, &Watch::none())
             .expect("the pack is whole");
         git(&["rev-list", "--test-bitmap", "main"]);
         git(&["rev-list", "--test-bitmap", "side10"]);
@@ -231,7 +231,8 @@ fn a_pack_that_lacks_something_gets_no_bitmaps() {
     let error = repository
         .write_pack_bitmaps(
             &small.expect("git packed again"),
-            (&tips, &settings),
+            &tips,
+            &settings,
             &Watch::none(),
         )
         .expect_err("the parents are elsewhere");

@@ -111,7 +111,7 @@ impl Repository {
         for line in log.newest_first() {
             if line.seconds <= time {
                 let later = last.map(|(old, ..)| old).filter(|old| !old.is_null());
-                return Ok(Some(self.held(log_of, current, &line, (later, time))));
+                return Ok(Some(self.held(log_of, current, &line, later, time)));
             }
             last = Some((line.old, line.new, line.seconds, line.zone.to_owned()));
         }
@@ -130,7 +130,8 @@ impl Repository {
         log_of: &BStr,
         current: ObjectId,
         line: &LogLine<'_>,
-        (later, time): (Option<ObjectId>, i64),
+        later: Option<ObjectId>,
+        time: i64,
     ) -> ObjectId {
         let date = || date::rfc2822(line.seconds, line.zone.as_bstr());
         if let Some(later) = later {

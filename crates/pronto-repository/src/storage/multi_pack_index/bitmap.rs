@@ -103,7 +103,7 @@ impl Work<'_> {
         let objects = Objects::of_multi(&index, &open)?;
         let settings = repository.bitmap_settings()?;
         let target = self.bitmap_path(&id);
-        let written = work.write(&objects, (&tips, &settings), id, &target);
+        let written = work.write(&objects, &tips, &settings, id, &target);
         written.map_err(|error| match error.kind() {
             ErrorKind::Refused => {
                 repository.warn(error.message().to_owned());

@@ -71,7 +71,7 @@ impl Repository {
         }
         for path in paths {
             let index = Index::open(&path, self.object_hash()).map_err(from_index)?;
-            self.of_index(&index, (&mut chosen, &mut trees), selection)?;
+            self.of_index(&index, &mut chosen, &mut trees, selection)?;
         }
         if trees.is_empty() {
             return Ok(());
@@ -92,7 +92,8 @@ impl Repository {
     fn of_index(
         &self,
         index: &Index,
-        (chosen, trees): (&mut HashSet<ObjectId>, &mut Vec<ObjectId>),
+        chosen: &mut HashSet<ObjectId>,
+        trees: &mut Vec<ObjectId>,
         selection: &mut Selection,
     ) -> Result<()> {
         let mut kept_whole = self.kept_whole()?;
