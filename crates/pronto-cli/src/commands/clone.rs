@@ -5,12 +5,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
-use pronto::Environment;
-use pronto::Watch;
 use pronto::clone::{self, Options, Outcome};
 use pronto::path;
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, filter_spec, parse_date};
+use pronto::{Environment, Watch};
 
 use crate::{CliError, Context, ExitCode, bad_pack, submodules};
 

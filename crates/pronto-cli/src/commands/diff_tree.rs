@@ -4,9 +4,8 @@ use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
 use gix_object::Kind as ObjectKind;
-use pronto::Repository;
-use pronto::Watch;
 use pronto::diff::{Depth, Options};
+use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
 use crate::diffing::{DiffArgs, Printer, Revision, revisions_and_paths};

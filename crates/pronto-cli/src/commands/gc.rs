@@ -4,11 +4,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString};
-use pronto::Watch;
 use pronto::commit_graph::{Source, WriteOptions};
 use pronto::config::value::parse_u64;
 use pronto::maintenance::{GcOptions, Repacking, Settings};
-use pronto::{ErrorKind, Repository};
+use pronto::{ErrorKind, Repository, Watch};
 
 use crate::maintenance::{Background, Ending, Subprocesses, in_background, own_program};
 use crate::{CliError, Context, ExitCode};

@@ -5,10 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use bstr::{BStr, BString};
-use pronto::Watch;
 use pronto::config::value::parse_u64;
 use pronto::multi_pack_index::{BitmapOptions, WriteOptions};
-use pronto::{ErrorKind, Repository};
+use pronto::{ErrorKind, Repository, Watch};
 
 use super::commit_graph::lines;
 use crate::{CliError, Context, ExitCode};

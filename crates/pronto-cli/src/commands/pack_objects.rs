@@ -11,12 +11,11 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
-use pronto::Repository;
-use pronto::Watch;
 use pronto::config::value::parse_u64;
 use pronto::pack_objects::{LeaveOut, Select, Selection};
 use pronto::packs;
 use pronto::upload_pack::can_serve;
+use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 use pronto_io::progress::{Meter, Progress};
 use pronto_odb::packing::{Contents, Counts, Member, Options};

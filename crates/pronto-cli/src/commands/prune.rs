@@ -6,11 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bstr::ByteSlice;
-use pronto::Repository;
-use pronto::Watch;
 use pronto::prune::{Options, Removed};
 use pronto::upload_pack::can_serve;
 use pronto::worktrees::Expiry;
+use pronto::{Repository, Watch};
 
 use crate::{CliError, Context, ExitCode};
 

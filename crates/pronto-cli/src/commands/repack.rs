@@ -5,12 +5,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use bstr::{BStr, BString};
-use pronto::Repository;
-use pronto::Watch;
 use pronto::config::value::parse_u64;
 use pronto::repack::{Bitmaps, Cruft, Options, What};
 use pronto::upload_pack::can_serve;
 use pronto::worktrees::Expiry;
+use pronto::{Repository, Watch};
 
 use crate::{CliError, Context, ExitCode};
 

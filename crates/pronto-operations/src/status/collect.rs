@@ -86,18 +86,11 @@ pub(super) fn collect(
             list.next.write(&index, &list.remembered, list.news);
         }
     }
-    let mut entries = Merge::new(&index);
-    let contents = Contents {
-        store,
-        root: &root,
-        converter: &converter,
-    };
-    entries.add_worktree(&outcome, options, &contents);
-    entries.add_staged(staged.differences);
+    let entries = parts.entries(&index, &outcome, staged.differences);
     index.intact().map_err(from_index)?;
     Ok(Report {
         head,
-        entries: entries.entries.into_values().collect(),
+        entries,
         untracked: outcome.untracked,
         ignored: outcome.ignored,
         state,
@@ -168,6 +161,19 @@ struct Parts<'p> {
 }
 
 impl Parts<'_> {
+    /// Returns the entries of the report.
+    fn entries(&self, index: &Index, outcome: &Outcome, staged: Vec<Difference>) -> Vec<Entry> {
+        let mut entries = Merge::new(index);
+        let contents = Contents {
+            store: self.store,
+            root: self.root,
+            converter: self.converter,
+        };
+        entries.add_worktree(outcome, self.options, &contents);
+        entries.add_staged(staged);
+        entries.entries.into_values().collect()
+    }
+
     /// Compares the files with the index.
     fn walk<'a>(
         &self,

@@ -115,11 +115,9 @@ impl Repository {
             true => None,
             false => Some(plan.write_head(&config, choice.storage)?),
         };
-        let is_version_one = object_hash != Kind::Sha1
-            || has_tables
-            || format
-                .as_ref()
-                .is_some_and(|format| existed && format.version > 0);
+        let is_later = |format: &Format| existed && format.version > 0;
+        let is_version_one =
+            object_hash != Kind::Sha1 || has_tables || format.as_ref().is_some_and(is_later);
         plan.write_config(
             existed,
             is_version_one.then_some((object_hash, choice.storage)),
@@ -141,13 +139,12 @@ impl Repository {
         if let Some(missing) = template::missing(&options.template, environment) {
             repository.warn(format!("templates not found in {}", missing.display()));
         }
+        let unchosen = first.filter(|first| first.is_unchosen);
         Ok(Outcome {
             repository,
             existed,
             is_shared,
-            unchosen_branch: first
-                .filter(|first| first.is_unchosen)
-                .map(|first| first.name),
+            unchosen_branch: unchosen.map(|first| first.name),
         })
     }
 }

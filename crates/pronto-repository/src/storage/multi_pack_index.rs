@@ -140,17 +140,10 @@ impl Work<'_> {
                     .iter()
                     .all(|source| names.contains(source.name.as_slice()))
         };
-        if let Some(present) = present.as_ref().or(other.as_ref()).filter(is_complete) {
-            if options.bitmap.is_none() {
-                self.clear(&self.directory, &[".bitmap"], &[]);
-                return Ok(true);
-            }
-            if let [index] = present.layers.as_slice()
-                && !present.is_chain
-                && self.has_bitmaps(index)?
-            {
-                return Ok(true);
-            }
+        if let Some(present) = present.as_ref().or(other.as_ref()).filter(is_complete)
+            && self.is_current(present, options)?
+        {
+            return Ok(true);
         }
         let preferred = match (&options.preferred_pack, &options.bitmap) {
             (None, Some(_)) => self.oldest(&sources)?,
@@ -193,6 +186,19 @@ impl Work<'_> {
         let _ = std::fs::remove_file(chain.join(CHAIN));
         self.clear(&chain, LAYER_ENDINGS, &[]);
         Ok(true)
+    }
+
+    /// Returns whether `present`, which covers the packs, has the bitmaps that are wanted. Removes
+    /// bitmaps that are not.
+    fn is_current(&self, present: &Present, options: &WriteOptions) -> Result<bool> {
+        if options.bitmap.is_none() {
+            self.clear(&self.directory, &[".bitmap"], &[]);
+            return Ok(true);
+        }
+        match present.layers.as_slice() {
+            [index] if !present.is_chain => self.has_bitmaps(index),
+            _ => Ok(false),
+        }
     }
 
     /// Fills a file without readers. Returns its checksum.
