@@ -14,6 +14,7 @@ use pronto_worktree::pathspec::{Directory as Relation, Pathspec};
 
 use crate::status::{ignore_patterns, read_ignore_file};
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_repository::Notice;
 
 mod remove;
 
@@ -171,10 +172,10 @@ impl Walk<'_> {
             Err(error) if pronto_io::dir::is_missing(&error) => return Ok(Vec::new()),
             Err(error) => {
                 let shown = directory.to_string();
-                self.repository.warn(format!(
+                self.repository.notify(Notice::warning(format!(
                     "could not open directory '{shown}/': {}",
                     pronto_io::error::reason(&error)
-                ));
+                )));
                 return Ok(Vec::new());
             }
         };

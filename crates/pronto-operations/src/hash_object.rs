@@ -14,6 +14,7 @@ use pronto_worktree::filter::{SafeCrlf, ToGit};
 use crate::errors::from_worktree;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result, attributes};
+use pronto_repository::Notice;
 
 /// Bytes of a stream that are held at a time.
 const CHUNK_BYTES: usize = 128 << 10;
@@ -100,8 +101,8 @@ impl ContentHasher<'_> {
             .and_then(|content| finish(&content));
         for warning in converter.take_warnings() {
             match warning.strip_prefix("warning: ") {
-                Some(text) => repository.warn(text),
-                None => repository.complain(warning.trim_start_matches("error: ")),
+                Some(text) => repository.notify(Notice::warning(text)),
+                None => repository.notify(Notice::error(warning.trim_start_matches("error: "))),
             }
         }
         result

@@ -5,6 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
+use pronto::Severity;
 use pronto::clone::{self, Options, Outcome};
 use pronto::path;
 use pronto::remote::connection::Settings;
@@ -314,8 +315,8 @@ fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
     for warning in &outcome.warnings {
         context.warn(warning);
     }
-    for warning in outcome.repository.take_warnings() {
-        context.warn(&warning);
+    for warning in outcome.repository.take_notices_of(Severity::Warning) {
+        context.warn(&warning.to_string());
     }
     if outcome.was_local && !args.quiet {
         context.remark("done.");

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString};
+use pronto::Severity;
 use pronto::commit_graph::{Source, WriteOptions};
 use pronto::config::value::parse_u64;
 use pronto::maintenance::{GcOptions, Repacking, Settings};
@@ -250,8 +251,8 @@ impl Work<'_> {
         };
         let written = repository
             .write_commit_graph(&write, &Watch::from(&interrupt).with_progress(&*progress));
-        for warning in repository.take_warnings() {
-            context.warn(&warning);
+        for warning in repository.take_notices_of(Severity::Warning) {
+            context.warn(&warning.to_string());
         }
         match written {
             // Git reports the error and continues.

@@ -11,6 +11,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
+use pronto::Severity;
 use pronto::config::value::parse_u64;
 use pronto::pack_objects::{LeaveOut, Select, Selection};
 use pronto::packs;
@@ -151,8 +152,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return with_git(context, &input);
     };
     let is_part = repository.leave_out(&mut selection, &leave_out(args))?;
-    for warning in repository.take_warnings() {
-        context.warn(&warning);
+    for warning in repository.take_notices_of(Severity::Warning) {
+        context.warn(&warning.to_string());
     }
     if selection.members.is_empty() && args.non_empty {
         return Ok(ExitCode::SUCCESS);

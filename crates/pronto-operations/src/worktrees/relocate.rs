@@ -11,6 +11,7 @@ use super::prune;
 use super::{WorkTree, exists, refused};
 use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_config::git_dir::read_git_file;
+use pronto_repository::Notice;
 
 /// Moves the linked worktree that `argument` names to `to`, or into the directory `to`. A
 /// locked one needs `force` of two. With `force` of one, the place may be that of a worktree
@@ -101,7 +102,7 @@ pub(super) fn check_candidate(
     if force > u8::from(is_locked) {
         let id = found.id.as_ref().map(|id| id.as_bstr()).unwrap_or_default();
         return prune::remove_own_dir(repository, id).map_err(|failure| {
-            repository.complain(failure);
+            repository.notify(Notice::error(failure));
             refused(format!("unusable worktree destination '{spoken}'"))
         });
     }

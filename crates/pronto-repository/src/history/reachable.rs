@@ -10,6 +10,7 @@ use pronto_pack::bitmap::Bits;
 
 use crate::links::{tag_target, tree_entries};
 use crate::objects::from_odb;
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The reachable objects, each once.
@@ -79,7 +80,7 @@ impl Repository {
         match store.bitmaps() {
             Ok(found) => Ok(found),
             Err(error) => {
-                self.complain(error.to_string());
+                self.notify(Notice::error(error.to_string()));
                 Ok(None)
             }
         }

@@ -20,6 +20,7 @@ use crate::config::{Config, Loader, Place, edit};
 use crate::environment::Environment;
 use crate::lock::{Lock, PATIENCE};
 use crate::refs::{name, tables};
+use crate::repository::Notice;
 use crate::repository::{Format, RefStorage, hash_name, hash_named};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
@@ -134,10 +135,10 @@ impl Repository {
             storage::write_first_head(&repository, first.name.as_bstr())?;
         }
         if let Some(warning) = choice.warning {
-            repository.warn(warning);
+            repository.notify(Notice::warning(warning));
         }
         if let Some(missing) = template::missing(&options.template, environment) {
-            repository.warn(format!("templates not found in {}", missing.display()));
+            repository.notify(Notice::MissingTemplates(missing));
         }
         let unchosen = first.filter(|first| first.is_unchosen);
         Ok(Outcome {

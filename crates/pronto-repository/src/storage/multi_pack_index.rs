@@ -22,11 +22,15 @@ use pronto_pack::midx::write;
 
 use crate::durability::Component;
 use crate::lock::{Lock, PATIENCE};
+use crate::repository::Notice;
 use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use bitmap::BitmapOptions;
 use present::Present;
+
+/// The warning about an empty multi-pack-index.
+const NO_OBJECTS: &str = "refusing to write multi-pack .bitmap without any objects";
 
 /// The list of the layers of a chain.
 const CHAIN: &str = "multi-pack-index-chain";
@@ -130,7 +134,7 @@ impl Work<'_> {
             Some(_) => (None, found),
         };
         let names = present.iter().flat_map(Present::pack_names);
-        let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
+        let known = names.map(|name| Source::known(name)).collect();
         let mut sources = self.sources(known, options, None)?;
         let is_complete = |found: &&Present| {
             let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
@@ -163,11 +167,10 @@ impl Work<'_> {
             return Err(Error::new(ErrorKind::Refused, "no pack files to index."));
         }
         let preferred = preferred.and_then(|number| numbers[number]);
-        let bitmap = options.bitmap.as_ref();
-        let bitmap = bitmap.filter(|_| !contents.entries.is_empty());
+        let is_empty = contents.entries.is_empty();
+        let bitmap = options.bitmap.as_ref().filter(|_| !is_empty);
         if bitmap.is_none() && options.bitmap.is_some() {
-            let message = "refusing to write multi-pack .bitmap without any objects";
-            self.repository.warn(message);
+            self.repository.notify(Notice::warning(NO_OBJECTS));
         }
         let order = bitmap.map(|_| write::order(&contents.entries, preferred));
         let path = lock.path().to_owned();
@@ -270,12 +273,12 @@ impl Work<'_> {
         let spoken = self.spoken(path);
         let Some(modified) = modified(&path.with_extension("pack")) else {
             let message = format!("failed to add packfile '{}'", spoken.display());
-            self.repository.warn(message);
+            self.repository.notify(Notice::warning(message));
             return Ok(None);
         };
         let Ok(index) = self.index(path)? else {
             let message = format!("failed to open pack-index '{}'", spoken.display());
-            self.repository.warn(message);
+            self.repository.notify(Notice::warning(message));
             return Ok(None);
         };
         Ok(Some(Source {
@@ -325,7 +328,7 @@ impl Work<'_> {
         let found = sources.iter().position(|source| source.name == wanted_name);
         if found.is_none() {
             let message = format!("unknown preferred pack: '{wanted}'");
-            self.repository.warn(message);
+            self.repository.notify(Notice::warning(message));
         }
         // Git then takes the first one, or none since it writes layers.
         if sources.is_empty() || found.is_none() && options.incremental {

@@ -26,6 +26,7 @@ use crate::multi_pack_index::{BitmapOptions, WriteOptions};
 use crate::objects::from_odb;
 use crate::pack_objects::{Known, LeaveOut, Select, Selection, names};
 use crate::packs::writer_options;
+use crate::repository::Notice;
 use crate::{ErrorKind, Repository, Result, path};
 
 /// The form of the repack.
@@ -289,7 +290,7 @@ impl Work<'_> {
         if !is_whole {
             if !is_quiet {
                 let message = "disabling bitmap writing, as some objects are not being packed";
-                repository.warn(message);
+                repository.notify(Notice::warning(message));
             }
             return Ok(Some((stem, counts)));
         }

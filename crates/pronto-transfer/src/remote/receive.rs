@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::fsck::{Inspector, Levels, Scope};
 use crate::packs::{self, from_pack};
 use crate::{Repository, Result};
+use pronto_repository::Notice;
 
 /// The destination of a pack, and the checks on the way.
 pub struct Receive<'a> {
@@ -121,7 +122,7 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
     };
     for report in checks.iter().flat_map(Inspector::take_reports) {
         if !report.is_error {
-            receive.repository.warn(report.text);
+            receive.repository.notify(Notice::warning(report.text));
         }
     }
     // Why the connection broke says more than that the pack ended too early.
@@ -173,7 +174,7 @@ fn fsck_levels(receive: &Receive<'_>) -> Result<Option<Levels>> {
     // The configured levels do not apply to a promisor remote.
     if receive.promisor.is_none() {
         let home = receive.repository.environment().home();
-        let warn = &mut |warning| receive.repository.warn(warning);
+        let warn = &mut |warning| receive.repository.notify(Notice::warning(warning));
         levels.configure(config, "fetch.fsck.", home, warn)?;
     }
     Ok(Some(levels))

@@ -13,6 +13,7 @@ use super::{Select, Selection};
 use crate::errors::from_index;
 use crate::objects::from_odb;
 use crate::refs::LogLine;
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
@@ -48,7 +49,7 @@ impl Repository {
             }
             if is_pruned {
                 let name = name.display();
-                self.warn(format!("reflog of '{name}' references pruned commits"));
+                self.notify(Notice::PrunedInReflog(name.to_string()));
             }
         }
         Ok(tips)
