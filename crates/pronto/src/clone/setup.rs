@@ -11,8 +11,8 @@ use super::Work;
 use super::heads::Heads;
 use super::place::Place;
 use crate::config::edit::Document;
+use crate::init::shared::Sharing;
 use crate::init::{self, Template};
-use crate::shared::Sharing;
 use crate::{Error, ErrorKind, Result, config, repository};
 
 /// Variables that name another repository than the new one.
@@ -65,7 +65,8 @@ impl Work<'_> {
         let options = self.options;
         let mut settings = Settings::read(file)?;
         let hash = client.object_format();
-        let filter = self.filter(client);
+        // As in Git, it is kept even if the other side does not know it.
+        let filter = self.options.filter.as_ref();
         let is_newer = hash != pronto_hash::Kind::Sha1 || filter.is_some();
         let version = if is_newer { "1" } else { "0" };
         settings.set("core.repositoryformatversion", version.into());
