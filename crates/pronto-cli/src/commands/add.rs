@@ -129,7 +129,9 @@ fn ignores_submodules(repository: &Repository) -> bool {
     let config = repository.config();
     modules.names().into_iter().any(|name| {
         let configured = config.raw(format!("submodule.{name}.ignore"));
-        configured.or_else(|| modules.value(name, "ignore")).is_some_and(|value| value == "all")
+        configured
+            .or_else(|| modules.value(name, "ignore"))
+            .is_some_and(|value| value == "all")
     })
 }
 

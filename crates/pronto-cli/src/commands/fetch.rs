@@ -13,7 +13,7 @@ use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
 
-use crate::{CliError, Context, ExitCode, bad_pack, fallback};
+use crate::{CliError, Context, ExitCode, bad_pack, fallback, maintenance};
 
 /// Arguments of `fetch`.
 #[derive(clap::Args, Debug)]
@@ -179,7 +179,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     }
     if !args.no_auto_maintenance && !args.no_auto_gc {
-        crate::maintenance::maintain(&repository, args.quiet, context)?;
+        match args.refetch {
+            true => maintenance::maintain_refetched(&repository, args.quiet, context)?,
+            false => maintenance::maintain(&repository, args.quiet, context)?,
+        }
     }
     Ok(code)
 }
@@ -187,10 +190,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 /// Checks the form of the output.
 fn check_output(args: &Args, repository: &Repository) -> Result<(), CliError> {
     let asks = args.recurse_submodules.as_deref();
-    if args.porcelain && asks.is_some_and(|when| value::parse_bool(Some(when.into())) != Some(false))
+    if args.porcelain
+        && asks.is_some_and(|when| value::parse_bool(Some(when.into())) != Some(false))
     {
-        let message =
-            "options '--porcelain' and '--recurse-submodules' cannot be used together";
+        let message = "options '--porcelain' and '--recurse-submodules' cannot be used together";
         return Err(CliError::fatal(message));
     }
     let Some(format) = repository.config().string("fetch.output")? else {
