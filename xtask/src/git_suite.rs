@@ -83,7 +83,10 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     let began = Instant::now();
     let path = links::search_path(&options.directory, &out)?;
     let program = options.program(root)?;
-    run_scripts(runner_command(&runner, &program, &out, path), &options.scripts)?;
+    run_scripts(
+        runner_command(&runner, &program, &out, path),
+        &options.scripts,
+    )?;
     let scripts = result::read(&out)?;
     if scripts.is_empty() {
         return Err("no script ran".to_owned());
@@ -98,12 +101,7 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
 }
 
 /// Creates the command of the runner. Programs that it does not provide are searched in `path`.
-fn runner_command(
-    runner: &Path,
-    program: &Path,
-    out: &Path,
-    path: std::ffi::OsString,
-) -> Command {
+fn runner_command(runner: &Path, program: &Path, out: &Path, path: std::ffi::OsString) -> Command {
     let mut command = Command::new(runner);
     command.arg(program).arg(out).env("PATH", path);
     command

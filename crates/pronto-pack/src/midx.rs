@@ -126,7 +126,9 @@ impl MultiIndex {
     pub fn version(&self) -> u8 {
         let mut buffer = Vec::new();
         let version = self.view.read(4, 1, &mut buffer).ok();
-        version.and_then(|bytes| bytes.first().copied()).unwrap_or(0)
+        version
+            .and_then(|bytes| bytes.first().copied())
+            .unwrap_or(0)
     }
 
     /// Returns the number of objects.

@@ -19,6 +19,7 @@ mod settings;
 
 pub use automatic::Automatic;
 pub use automatic::automatic;
+pub use automatic::configured;
 pub use conditions::is_needed;
 pub use gc::{Busy, GcLock, GcOptions, Repacking};
 pub use gc::{

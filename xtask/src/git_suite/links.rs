@@ -23,8 +23,7 @@ pub(super) fn search_path(suite: &Path, out: &Path) -> Result<OsString, String> 
         let programs = entry.path().join("bin");
         for file in std::fs::read_dir(&programs).into_iter().flatten().flatten() {
             if let Some(target) = target_of(&file.path()) {
-                std::os::unix::fs::symlink(target, links.join(file.file_name()))
-                    .map_err(failed)?;
+                std::os::unix::fs::symlink(target, links.join(file.file_name())).map_err(failed)?;
             }
         }
     }

@@ -93,7 +93,11 @@ impl Repository {
             Some(sharing) => Ok(sharing),
             None => shared::configured(config),
         };
-        template::copy(&options.template, &git_dir, (environment, sharing(&before)?))?;
+        template::copy(
+            &options.template,
+            &git_dir,
+            (environment, sharing(&before)?),
+        )?;
         let config = load_config(&git_dir, environment)?;
         let sharing = sharing(&config)?;
         let plan = Plan {

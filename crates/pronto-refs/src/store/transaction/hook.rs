@@ -39,8 +39,7 @@ pub(in super::super) fn run<'a>(
 
 /// The error for a hook that refused in the phase `state`.
 pub(in super::super) fn refused(state: &str) -> Error {
-    let message =
-        format!("in '{state}' phase, update aborted by the reference-transaction hook");
+    let message = format!("in '{state}' phase, update aborted by the reference-transaction hook");
     Error::new(ErrorKind::Hook, message)
 }
 

@@ -6,9 +6,7 @@ use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::{Meter, Progress};
 use pronto_odb::Store;
-use pronto_pack::commit_graph::{
-    CommitGraph, Opened, Options, Position, chain_path, single_path,
-};
+use pronto_pack::commit_graph::{CommitGraph, Opened, Options, Position, chain_path, single_path};
 
 use crate::history::from_graph;
 use crate::links::{CommitLinks, links_in};
@@ -67,14 +65,21 @@ impl Repository {
             false => self.chain_bytes(&directory)?,
         };
         let Some(graph) = opened.graph else {
-            let code = if is_single || chain_bytes > 0 { WRONG } else { 0 };
+            let code = if is_single || chain_bytes > 0 {
+                WRONG
+            } else {
+                0
+            };
             return Ok(Verdict { code });
         };
         let store = self.objects()?.without_replacements();
         let mut code = 0;
         let layers = graph.ranges().len();
         let examined = if shallow { 1 } else { layers };
-        let count = graph.ranges().skip(layers - examined).map(|range| range.len());
+        let count = graph
+            .ranges()
+            .skip(layers - examined)
+            .map(|range| range.len());
         let title = "Verifying commits in commit graph";
         let meter = progress.begin(title, Some(count.sum::<usize>() as u64));
         for layer in (0..layers).rev().take(examined) {
@@ -142,12 +147,7 @@ impl Check<'_> {
         (self.report)(message);
     }
 
-    fn layer(
-        &mut self,
-        layer: usize,
-        meter: &Meter,
-        interrupt: &Interrupt,
-    ) -> Result<()> {
+    fn layer(&mut self, layer: usize, meter: &Meter, interrupt: &Interrupt) -> Result<()> {
         if !self.graph.checksum_holds(layer).map_err(from_graph)? {
             self.wrong("the commit-graph file has incorrect checksum and is likely corrupt");
             self.code = WRONG_CHECKSUM;
