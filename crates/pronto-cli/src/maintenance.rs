@@ -19,7 +19,7 @@ pub(crate) use runner::Subprocesses;
 
 /// Starts maintenance if there is something to do, detached from this process and at low priority.
 ///
-/// Without work it costs what [`Repository::automatic_maintenance`] costs. If
+/// Without work it costs what [`pronto::maintenance::automatic`] costs. If
 /// `maintenance.autoDetach` or `gc.autoDetach` is off, it waits for the end, as git does.
 pub(crate) fn maintain(
     repository: &Repository,

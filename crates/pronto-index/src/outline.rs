@@ -237,13 +237,13 @@ impl Outline {
         })
     }
 
-    /// Where the file is, if it is one.
+    /// Returns the path of the file; `None` if there is none.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// What distinguishes this file from others at the same path, and its content from another:
-    /// its identity, and the digest at its end. `None` if there is no file.
+    /// Returns the identity of the file and the digest at its end, which distinguish it from other
+    /// files at the same path and from other content. `None` if there is no file.
     pub(crate) fn identity_bytes(&self) -> Option<Vec<u8>> {
         let numbers = self.identity?.numbers();
         let end = self.file.len().checked_sub(self.hash_len())?;

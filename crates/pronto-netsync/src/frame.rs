@@ -22,11 +22,11 @@ pub const HEADER_BYTES: usize = 6;
 /// The most that the body of a frame may hold.
 pub const MAX_BODY_BYTES: usize = MAX_FRAME_BYTES - 2;
 
-/// What a channel may have on its way without being consumed, unless agreed otherwise. A frame
+/// The bytes that a channel may have under way without being consumed, unless agreed otherwise. A frame
 /// counts with its header.
 pub const DEFAULT_WINDOW_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How many channels there are.
+/// The number of channels.
 pub const CHANNELS: usize = 4;
 
 /// A channel of the stream.
@@ -79,13 +79,13 @@ macro_rules! types {
 types! {
     /// Versions, repository, capabilities, role, globs, limits, nonce.
     Hello = 1 on Control,
-    /// The version that holds.
+    /// The version in use.
     Accept = 2 on Control,
     /// A code and a text; the sender stops after it.
     Error = 3 on Control,
     /// More bytes for a channel.
     Credit = 4 on Control,
-    /// How much is going to be sent.
+    /// The plan of the sender.
     Plan = 5 on Control,
     /// Ranges of refs.
     RefRange = 6 on Refs,
@@ -121,7 +121,7 @@ pub struct Header {
     pub kind: Option<FrameType>,
     /// The channel.
     pub channel: Channel,
-    /// How long the body is.
+    /// The length of the body.
     pub body_bytes: usize,
 }
 
@@ -165,7 +165,7 @@ impl Header {
         }))
     }
 
-    /// How many bytes the whole frame has on the wire.
+    /// Returns the number of bytes of the whole frame on the wire.
     pub fn frame_bytes(&self) -> usize {
         HEADER_BYTES + self.body_bytes
     }

@@ -47,7 +47,7 @@ pub const GREETING_BYTES: usize = 16 * 1024;
 
 const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
 
-/// How one side takes part.
+/// Options of one side of a session.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The refs that take part, as stated to the peer.
@@ -85,7 +85,7 @@ impl Default for Options {
 pub struct Admission<R> {
     /// The repository, as that peer may see it.
     pub repository: R,
-    /// How its objects are named.
+    /// The format of its object ids.
     pub object_format: ObjectFormat,
     /// The role of this side.
     pub role: Role,
@@ -177,12 +177,12 @@ impl<R: Repository> Session<R> {
         self.reader.read_from(source)
     }
 
-    /// Takes a copy of as many of `bytes` as there is room for, and returns how many.
+    /// Copies as many of `bytes` as there is room for, and returns their number.
     pub fn accept(&mut self, bytes: &[u8]) -> usize {
         self.reader.accept(bytes)
     }
 
-    /// Writes once to `sink` what is queued. Returns how many bytes it took.
+    /// Writes queued bytes once to `sink`. Returns the number of bytes that it accepted.
     ///
     /// # Errors
     /// Those of the sink.

@@ -58,7 +58,7 @@ pub struct AttributeCheck<'r> {
     known_flaws: HashSet<(BString, Flaw)>,
 }
 
-/// Where attributes files of directories are.
+/// The source of attributes files of directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Worktree,

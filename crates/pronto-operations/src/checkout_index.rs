@@ -84,9 +84,9 @@ pub struct Report {
     pub unknown: Vec<String>,
     /// Files that could not be written.
     pub failed: Vec<Failure>,
-    /// What was written to files of new names.
+    /// Files that were written to temporary names.
     pub temporaries: Vec<Temporary>,
-    /// What else there is to say, as lines in Git's form.
+    /// Other messages, as lines in Git's form.
     pub warnings: Vec<String>,
     /// Why what comes after all this was not even tried: something above a file to be written is no
     /// directory and may not go.

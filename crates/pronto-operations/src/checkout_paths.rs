@@ -71,7 +71,7 @@ pub struct Options {
 pub struct Report {
     /// Why nothing was done, in Git's words.
     pub errors: Vec<String>,
-    /// How many files were written.
+    /// The number of written files.
     pub updated: usize,
     /// The number of files that were written with recreated conflicts.
     pub recreated: usize,
@@ -79,9 +79,9 @@ pub struct Report {
     pub failed: Vec<Failure>,
     /// Paths in conflict that were left alone.
     pub unmerged: Vec<BString>,
-    /// What else there is to say, as lines in Git's form (`warning: …`, `error: …`).
+    /// Other messages, as lines in Git's form (`warning: …`, `error: …`).
     pub warnings: Vec<String>,
-    /// What the hook `post-checkout` said, if it ran.
+    /// The exit code of the hook `post-checkout`, if it ran.
     pub hook: Option<i32>,
 }
 
@@ -145,7 +145,7 @@ struct Target {
 struct Work<'a> {
     options: &'a Options,
     index: &'a Index,
-    /// What the tree has of the paths.
+    /// The entries of the tree for the paths.
     in_tree: HashMap<BString, Side>,
     seen: Vec<bool>,
     targets: Vec<Target>,
@@ -216,7 +216,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// What the index has of the paths, and the tree has not.
+    /// Adds the index entries of the paths that the tree does not have.
     fn collect_index(&mut self, remaking: Option<&Remaking<'_>>) -> Result<()> {
         let (options, index) = (self.options, self.index);
         let mut at = 0;

@@ -30,7 +30,7 @@ pub struct Options {
 /// The result of a checkout.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// How many entries the index has.
+    /// The number of index entries.
     pub entries: usize,
     /// The files that could not be written. If there are any, the operation has failed for Git,
     /// although everything else is present and the index is right.
@@ -38,14 +38,14 @@ pub struct Outcome {
     /// The paths that the file system takes for one another, sorted as it sorts them: see
     /// [`collision_warning`].
     pub collided: Vec<BString>,
-    /// What else there is to say, as lines in Git's form (`warning: …`, `error: …`).
+    /// Other messages, as lines in Git's form (`warning: …`, `error: …`).
     pub warnings: Vec<String>,
 }
 
 /// From so many files on, their contents take what memory they are given.
 const MANY_FILES: usize = 1000;
 
-/// What is kept of delta bases then: files are read in the order of the pack, where bases are near.
+/// The memory for delta bases: files are read in the order of the pack, in which bases are near.
 const BASE_CACHE_BYTES: usize = 32 << 20;
 
 /// Carries out `plan`. Of many files, with 200 MiB in all: for good fewer bases are kept, and large
@@ -168,7 +168,8 @@ pub fn tree_of(objects: &Store, id: ObjectId) -> Result<ObjectId> {
     }
 }
 
-/// How the index is written (`index.version`, `index.threads`, `index.skipHash` and so on).
+/// Returns the configured index writer (`index.version`, `index.threads`, `index.skipHash` and so
+/// on).
 ///
 /// # Errors
 /// A value is malformed.

@@ -29,7 +29,7 @@ pub enum What {
     All,
 }
 
-/// What goes, and how.
+/// Options of `clean`.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Which files.
@@ -38,7 +38,7 @@ pub struct Options {
     pub directories: bool,
     /// Repositories of their own too.
     pub repositories: bool,
-    /// What else counts as ignored.
+    /// Additional patterns of ignored files.
     pub patterns: Vec<BString>,
     /// Which paths.
     pub pathspec: Pathspec,
@@ -51,11 +51,11 @@ pub struct Options {
 pub struct Place {
     /// The path.
     pub path: BString,
-    /// How much of it is the directory that goes as a whole, if it is in one.
+    /// The length of the directory that is removed as a whole, if the path is in one.
     pub root: usize,
 }
 
-/// What was done, in order.
+/// An event of `clean`, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// Removed, or with `--dry-run` would be.
@@ -64,7 +64,7 @@ pub enum Said {
     Repository(Place),
     /// The current directory, which stays.
     Here,
-    /// It could not be removed, for this reason.
+    /// The path could not be removed, for this reason.
     Failed(Place, String),
 }
 
@@ -132,7 +132,7 @@ fn is_nested_repository(repository: &Repository, path: &BStr) -> bool {
     )
 }
 
-/// What an untracked directory holds.
+/// The content of an untracked directory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Holds {
     ignored: bool,
@@ -146,7 +146,7 @@ struct Walk<'a> {
     options: &'a Options,
     interrupt: &'a Interrupt,
     stack: Stack<'a>,
-    /// What goes; directories with a slash at their end.
+    /// The paths to remove; directories have a final slash.
     found: Vec<BString>,
 }
 

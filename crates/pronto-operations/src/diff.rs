@@ -37,7 +37,7 @@ pub struct Options {
     pub below: BString,
 }
 
-/// What was found.
+/// The differences.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The differences, in order. The id of a file in the worktree is null unless it had to be
@@ -47,7 +47,7 @@ pub struct Found {
     pub problems: Vec<(BString, std::io::Error)>,
 }
 
-/// How a tree is compared with the index or with files.
+/// The other side of a comparison with a tree: the index or files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
     /// With the index alone.
@@ -58,8 +58,8 @@ pub enum Against {
     FilesThatAreThere,
 }
 
-/// How files differ from the index. Of a conflict there is a difference that says so, and one
-/// of the file from `stage` (0 for none). At most one `lstat` for each entry.
+/// Compares files with the index. A conflict gives a difference that says so, and one of the file
+/// from `stage` (0 for none). At most one `lstat` for each entry.
 ///
 /// # Errors
 /// There is no worktree; the index cannot be read;
@@ -107,9 +107,9 @@ pub fn files(
     finish::finish(repository, differences, files.problems, options, interrupt)
 }
 
-/// How the index, or the files of its entries, differ from `tree`. Reads the trees of
-/// directories that are not as the cached trees of the index say, and with files makes at
-/// most one `lstat` for each entry.
+/// Compares the index, or the files of its entries, with `tree`. Reads the trees of directories
+/// that differ from the cached trees of the index, and with files makes at most one `lstat` for
+/// each entry.
 ///
 /// # Errors
 /// As for [`files`](files); a tree cannot be read.
@@ -159,7 +159,7 @@ pub fn index(
     finish::finish(repository, differences, files.problems, options, interrupt)
 }
 
-/// How the tree `new` differs from `old` (`None` for an empty one). Reads what differs.
+/// Compares the tree `new` with `old` (`None` for an empty one). Reads the trees that differ.
 ///
 /// # Errors
 /// A tree cannot be read.

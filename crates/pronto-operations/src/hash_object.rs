@@ -22,7 +22,7 @@ const CHUNK_BYTES: usize = 128 << 10;
 pub struct ContentHasher<'a> {
     repository: &'a Repository,
     kind: ObjectKind,
-    /// Where objects are stored, if they are.
+    /// The store for the objects, if they are written.
     store: Option<&'a Store>,
     streamed_from: u64,
     /// Made, with the index it asks, when the first content has to be converted.

@@ -33,7 +33,7 @@ pub(crate) struct ExcludeContents {
 }
 
 impl ExcludeContents {
-    /// What they say.
+    /// Returns the patterns of the ignore files.
     ///
     /// # Errors
     /// `core.ignoreCase` is no boolean.

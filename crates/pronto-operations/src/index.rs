@@ -48,7 +48,7 @@ pub(crate) fn near_differences(repository: &Repository, tree: &oid) -> Result<In
     repository.expand_part(index, &mut |directory| near.contains(directory))
 }
 
-/// Where `index` differs from `tree`.
+/// Compares `index` with `tree`.
 pub(crate) fn differences(
     repository: &Repository,
     tree: &oid,

@@ -33,7 +33,7 @@ pub fn style_named(name: &[u8]) -> Option<Style> {
     }
 }
 
-/// How conflicts look (`merge.conflictStyle`).
+/// Returns the form of conflicts (`merge.conflictStyle`).
 ///
 /// # Errors
 /// The value is none of those known.

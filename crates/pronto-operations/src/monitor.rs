@@ -30,8 +30,8 @@ pub fn is_listening(repository: &Repository) -> bool {
     address(repository).is_ok_and(|address| client::is_listening(&address))
 }
 
-/// Where the monitor of this worktree is to be asked: in the directory of the repository, or if that
-/// is on another machine in `fsmonitor.socketDir` or the home directory.
+/// Returns the address of the monitor of this worktree: in the directory of the repository, or if
+/// that is on another machine in `fsmonitor.socketDir` or the home directory.
 ///
 /// # Errors
 /// There is no home directory, and it is needed.

@@ -21,23 +21,24 @@ use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
 use crate::{Error, ErrorKind, Repository, Result, checkout_tree, index, sparse_checkout};
 
-/// What happens to the present index.
+/// The treatment of the present index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It is gone.
+    /// The index is replaced.
     Replace,
-    /// It is merged with the trees.
+    /// The index is merged with the trees.
     Merge,
     /// Likewise; local changes and conflicts do not count.
     Reset,
-    /// It stays, and one tree is added below this directory (a slash at its end, or empty).
+    /// The index is kept, and one tree is added below this directory (with a final slash, or
+    /// empty).
     Prefix(BString),
 }
 
-/// How trees are read.
+/// Options for reading trees.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What happens to the present index.
+    /// The treatment of the present index.
     pub mode: Mode,
     /// Three trees are merged only if no file has to be.
     pub trivial: bool,
@@ -51,7 +52,7 @@ pub struct Options {
     pub dry_run: bool,
     /// The patterns of a sparse checkout do not count.
     pub ignore_sparse: bool,
-    /// Where the index is written to in place of its own file.
+    /// The file to which the index is written instead of its own.
     pub output: Option<PathBuf>,
 }
 
@@ -60,7 +61,7 @@ pub struct Options {
 pub enum ReadTrees {
     /// Done, with the results for files.
     Done(checkout::Outcome),
-    /// It cannot be done, for a reason in Git's words.
+    /// The operation is refused, for a reason in Git's words.
     Refused(String),
     /// The index has conflicts, and has to have none.
     Unmerged,
@@ -235,7 +236,7 @@ fn unsupported<T>(what: &str) -> Result<T> {
     Err(Error::new(ErrorKind::Unsupported, message))
 }
 
-/// What trees and index become together.
+/// Merges trees and index.
 pub(crate) fn decide(
     prepared: &WorktreeSession<'_>,
     trees: &[ObjectId],

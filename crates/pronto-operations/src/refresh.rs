@@ -159,7 +159,7 @@ pub(crate) fn refresh(
     Ok(outdated)
 }
 
-/// What is where the file of an entry is missing.
+/// The thing at the path of a missing file.
 enum Found {
     Nothing,
     /// A file is where a directory above should be.

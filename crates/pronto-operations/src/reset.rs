@@ -26,7 +26,7 @@ use crate::{Error, ErrorKind, Repository, Result, checkout_tree, index, read_tre
 
 mod files;
 
-/// What is reset besides `HEAD`.
+/// The part that is reset besides `HEAD`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing.
@@ -71,7 +71,7 @@ pub struct Target {
 pub struct Options {
     /// The target.
     pub to: Target,
-    /// What is reset besides `HEAD`.
+    /// The part that is reset besides `HEAD`.
     pub mode: Mode,
     /// Only these paths of the index; `HEAD` stays. Empty: all. Only with [`Mode::Mixed`].
     pub pathspec: Pathspec,
@@ -81,7 +81,7 @@ pub struct Options {
     pub refresh: bool,
 }
 
-/// What was done.
+/// The result of a reset.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The files that differ from the index, if it was refreshed.

@@ -24,7 +24,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use pronto_worktree::sparse;
 
-/// What is to be recorded before a sparse checkout is changed; `None` leaves it as it is.
+/// The settings to record before a sparse checkout changes; `None` leaves them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Modes {
     /// Directories instead of patterns.
@@ -36,9 +36,9 @@ pub struct Modes {
 /// The results for files.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// What does not follow the patterns.
+    /// Paths that do not follow the patterns.
     pub leftover: Leftover,
-    /// What else there is to say, as lines in Git's form.
+    /// Other messages, as lines in Git's form.
     pub warnings: Vec<String>,
     /// Files that could not be written. If there are any, index and patterns stay as they were.
     pub failed: Vec<Failure>,

@@ -20,7 +20,7 @@ const PREFIX: &str = "sharedindex.";
 /// New entries that are worth a new shared file, in percent of all.
 const MAX_PERCENT: usize = 20;
 
-/// How the index is to be written, by `core.splitIndex`.
+/// Returns the form in which the index is written, by `core.splitIndex`.
 pub(crate) fn splitting(repository: &Repository) -> Result<Splitting> {
     Ok(match repository.config().bool("core.splitIndex")? {
         None => Splitting::AsRead,

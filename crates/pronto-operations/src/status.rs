@@ -72,8 +72,8 @@ pub struct Options {
     /// Whether the index is written if that makes the next status faster and no other process is
     /// writing it.
     pub write_back: bool,
-    /// How old an index must be before it is written for the next status. A process that is working
-    /// on the index must not find it locked, and would write it again anyway.
+    /// The age from which an index is written for the next status. A process that is working on the
+    /// index must not find it locked, and would write it again anyway.
     pub settle: Duration,
     /// The program that starts a file system monitor with `fsmonitor--daemon start`, if one is
     /// configured and none listens.

@@ -73,7 +73,7 @@ pub enum Outcome {
     Unmerged(Vec<BString>),
 }
 
-/// What was done.
+/// The result of a switch.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The new state of `HEAD`.
@@ -103,7 +103,7 @@ pub struct Report {
 /// The new state of `HEAD`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Arrival {
-    /// It has not moved.
+    /// `HEAD` has not moved.
     #[default]
     Stayed,
     /// Detached at a commit, with the name that the caller used.
@@ -112,14 +112,14 @@ pub enum Arrival {
     Branch(BString, Manner),
 }
 
-/// How `HEAD` got to the branch.
+/// The way in which `HEAD` got to the branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// It was there before.
+    /// `HEAD` was there before.
     Already,
-    /// It was there before, and the branch was reset.
+    /// `HEAD` was there before, and the branch was reset.
     Reset,
-    /// It was on another branch or commit.
+    /// `HEAD` was on another branch or commit.
     Switched,
     /// The branch is new.
     New,

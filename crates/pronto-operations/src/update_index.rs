@@ -21,14 +21,14 @@ use crate::{ErrorKind, Repository, Result, add, checkout_tree, split_index};
 use apply::Apply;
 pub use mtime_test::test_untracked_cache;
 
-/// What may happen to an entry.
+/// The changes that may happen to an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     /// New paths may be added.
     pub add: bool,
     /// Paths whose files are gone may be removed.
     pub remove: bool,
-    /// What is in the way of a new path may be removed.
+    /// Whether entries that obstruct a new path may be removed.
     pub replace: bool,
     /// Leave entries alone that are not to be in the worktree.
     pub ignore_skip_worktree: bool,
@@ -66,11 +66,11 @@ pub enum Action {
         id: ObjectId,
         /// The stage.
         stage: u8,
-        /// What may happen.
+        /// The allowed changes.
         allowed: Allowed,
         /// Pass over a path that no index may have, instead of refusing it.
         ignores_bad_path: bool,
-        /// How a refusal ends.
+        /// The end of a refusal message.
         refusal: String,
     },
     /// Refresh the recorded stat data.
@@ -86,7 +86,7 @@ pub enum Action {
     Vouch(BString, bool),
 }
 
-/// What to do.
+/// Options of `update-index`.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// In this order.

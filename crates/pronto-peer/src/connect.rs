@@ -5,7 +5,9 @@
 //! from what the peer may see or sent before does not count. Otherwise a peer that knows the id of
 //! a hidden object could make it part of its history and receive it with the next sync.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use gix_object::Kind as ObjectKind;
@@ -14,7 +16,7 @@ use pronto_netsync::repository::Offer;
 use pronto_odb::{Numbered, ObjectSet, Store};
 
 use super::walk;
-use pronto::links::{links_in, tag_target, tree_entries};
+use pronto::links::{RawEntries, RawEntry, links_in, tag_target, tree_entries};
 use pronto::objects::from_odb;
 use pronto::{Repository, Result};
 
@@ -100,13 +102,6 @@ pub(super) enum Fault {
 struct Place {
     tree: ObjectId,
     before: Vec<ObjectId>,
-}
-
-/// An entry of a parent's tree.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Before<'a> {
-    id: &'a [u8],
-    is_directory: bool,
 }
 
 /// A step of the walk over received commits, which are named by their numbers.
@@ -285,21 +280,21 @@ impl<'a> Judge<'a> {
             for base in &before {
                 contents.push(self.tree(base)?.unwrap_or_default());
             }
-            let by_name: Vec<_> = contents.iter().map(|base| by_name(base, id_len)).collect();
+            let entries = |tree| tree_entries(tree, id_len).peekable();
+            let mut parents: Vec<_> = contents.iter().map(|tree| entries(tree)).collect();
             for entry in tree_entries(&content, id_len) {
-                let found = by_name.iter().filter_map(|base| base.get(entry.name));
-                let before: Vec<Before<'_>> = found.copied().collect();
-                let (id, is_directory) = (entry.id, entry.is_directory());
-                if entry.is_submodule() || before.contains(&Before { id, is_directory }) {
+                let same = parents
+                    .iter_mut()
+                    .filter_map(|tree| same_place(tree, &entry));
+                let before: Vec<&[u8]> = same.collect();
+                if entry.is_submodule() || before.contains(&entry.id) {
                     continue;
                 }
-                let Ok(child) = ObjectId::try_from(id) else {
+                let Ok(child) = ObjectId::try_from(entry.id) else {
                     return Ok(Some(tree));
                 };
-                if is_directory {
-                    let before = before.iter().filter(|before| before.is_directory);
-                    let before = before.flat_map(|before| ObjectId::try_from(before.id));
-                    let before = before.collect();
+                if entry.is_directory() {
+                    let before = before.into_iter().flat_map(ObjectId::try_from).collect();
                     places.push(Place {
                         tree: child,
                         before,
@@ -356,12 +351,24 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The entries of a tree by their names, without submodules.
-fn by_name(tree: &[u8], id_len: usize) -> HashMap<&[u8], Before<'_>> {
-    let entries = tree_entries(tree, id_len).filter(|entry| !entry.is_submodule());
-    let entries = entries.map(|entry| {
-        let (id, is_directory) = (entry.id, entry.is_directory());
-        (entry.name, Before { id, is_directory })
-    });
-    entries.collect()
+/// Returns the id at the place of `entry` in a parent's tree, of which the rest is `parent`: an entry
+/// of the same name that is a directory if and only if `entry` is. Trees that are not sorted as Git
+/// sorts them can hide it; then more is judged.
+fn same_place<'a>(parent: &mut Peekable<RawEntries<'a>>, entry: &RawEntry<'_>) -> Option<&'a [u8]> {
+    while (parent.next_if(|other| compare(other, entry) == Ordering::Less)).is_some() {}
+    let same = parent.next_if(|other| compare(other, entry) == Ordering::Equal)?;
+    (!same.is_submodule()).then_some(same.id)
+}
+
+/// Compares entries in the order of a tree, where a directory has a slash at its end.
+fn compare(one: &RawEntry<'_>, other: &RawEntry<'_>) -> Ordering {
+    let common = one.name.len().min(other.name.len());
+    let next = |entry: &RawEntry<'_>| match entry.name.get(common) {
+        Some(&byte) => byte,
+        None if entry.is_directory() => b'/',
+        None => 0,
+    };
+    (one.name[..common].cmp(&other.name[..common]))
+        .then_with(|| next(one).cmp(&next(other)))
+        .then_with(|| one.name.len().cmp(&other.name.len()))
 }

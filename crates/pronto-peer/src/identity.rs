@@ -14,7 +14,7 @@ use pronto_netsync::{Error, ErrorKind};
 use super::{directory_of, failed, is_peer_name, nonce};
 use pronto::{Repository, Result};
 
-/// No peer is called so.
+/// A name that no peer can have.
 const OWN: &str = "+self";
 
 /// The identity of this repository; empty if it cannot be stored.

@@ -35,7 +35,7 @@ type Refusal = pronto_netsync::Error;
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_OBJECTS: u64 = 1 << 18;
 
-/// How long a session waits for an earlier one with the same peer to end.
+/// The time for which a session waits for an earlier one with the same peer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The largest object that is held, and the largest delta.
@@ -52,7 +52,7 @@ const CACHED_BYTES: usize = 8 << 20;
 pub(super) struct Terms {
     /// The number of bytes that are received at most.
     pub(super) budget_bytes: u64,
-    /// How many threads index; 0 for as many as there are cores.
+    /// The number of threads that index a segment; 0 for as many as there are cores, at most two.
     pub(super) threads: usize,
     /// Whether a segment is stored in a file until it is complete.
     pub(super) spools: bool,

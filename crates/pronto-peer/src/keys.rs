@@ -48,7 +48,7 @@ impl PublicKey {
         Some(PublicKey(bytes.try_into().ok()?))
     }
 
-    /// The same as `SubjectPublicKeyInfo`.
+    /// Returns the key as `SubjectPublicKeyInfo`.
     pub fn to_spki(self) -> Vec<u8> {
         [&SPKI_PREFIX[..], &self.0].concat()
     }
@@ -90,10 +90,10 @@ impl fmt::Debug for KeyPair {
 }
 
 impl KeyPair {
-    /// Makes a new one.
+    /// Generates a key pair.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     pub fn generate() -> Result<KeyPair> {
         let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new());
         let failed = |_| Error::new(ErrorKind::Io, "the system gives no random bytes");
@@ -108,7 +108,7 @@ impl KeyPair {
         Ok(KeyPair { pkcs8, public })
     }
 
-    /// Reads one from a file of PEM that only its owner can read.
+    /// Reads a key pair from a PEM file that only its owner can read.
     ///
     /// # Errors
     /// It cannot be read, is no key, or others can read it.
@@ -135,7 +135,7 @@ impl KeyPair {
         KeyPair::of(pkcs8.secret_pkcs8_der().to_vec()).map_err(|error| error.at_path(path))
     }
 
-    /// Writes it where nothing is yet, for its owner alone.
+    /// Writes the key pair to a new file that only its owner can read.
     ///
     /// # Errors
     /// There is a file already, or it cannot be written.
@@ -154,7 +154,7 @@ impl KeyPair {
         write().context(ErrorKind::Io, "cannot make", path)
     }
 
-    /// The public half.
+    /// Returns the public key.
     pub fn public(&self) -> PublicKey {
         self.public
     }

@@ -61,7 +61,7 @@ impl Roles {
     }
 }
 
-/// A peer, as it is known here.
+/// An entry of the list of known peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownPeer {
     /// The name of the peer: its branches are `refs/remotes/NAME/*`.
@@ -175,7 +175,7 @@ impl KnownPeers {
         Ok(known)
     }
 
-    /// All of them, in the order of the list.
+    /// Returns all peers in the order of the list.
     pub fn iter(&self) -> impl Iterator<Item = &KnownPeer> {
         self.lines.iter().filter_map(|line| match line {
             Line::Peer(peer) => Some(peer),
@@ -191,13 +191,13 @@ impl KnownPeers {
             .or_else(|| of_key().next())
     }
 
-    /// The peer of this name whose key is trusted.
+    /// Returns the trusted peer of this name.
     pub fn by_name(&self, name: &str) -> Option<&KnownPeer> {
         self.iter()
             .find(|peer| peer.name == name && !peer.is_revoked())
     }
 
-    /// The peer that is reached there.
+    /// Returns the trusted peer with this address.
     pub fn by_address(&self, host: &str, port: u16) -> Option<&KnownPeer> {
         let full = super::address::with_port(host, port);
         self.iter().find(|peer| {
@@ -274,7 +274,7 @@ impl KnownPeers {
         Ok(())
     }
 
-    /// Takes all trust from the peers that `is_meant` names. Says how many keys that were.
+    /// Revokes the keys of the peers for which `is_meant` holds. Returns their number.
     pub fn revoke(&mut self, is_meant: impl Fn(&KnownPeer) -> bool) -> usize {
         let mut count = 0;
         for line in &mut self.lines {

@@ -32,13 +32,13 @@ pub struct Moved {
 /// The relation of an own branch to the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// It was moved forward to the peer's.
+    /// The own branch was moved forward to the peer's.
     FastForwarded,
-    /// It is behind, and stayed there.
+    /// The own branch is behind and was not moved.
     Behind,
-    /// It is behind, and stayed there because it is checked out.
+    /// The own branch is behind and was not moved, because it is checked out.
     CheckedOut,
-    /// It contains the peer's branch, and more.
+    /// The own branch contains the peer's, and more.
     Ahead,
     /// Each has something that the other lacks.
     Diverged,

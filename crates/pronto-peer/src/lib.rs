@@ -59,7 +59,7 @@ pub use names::{is_peer_name, peer_name_of};
 pub use stream::{Ends, Link, Pipes, Watch, drive};
 pub use tls::TlsLink;
 
-/// How a peer is treated.
+/// Options for a peer.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The local name of the peer: see [`is_peer_name`].

@@ -12,10 +12,10 @@ use super::names::peer_name_of;
 use super::tls::{self, TlsLink};
 use pronto::{Error, ErrorKind, Result};
 
-/// How long a connection to one address may take, and then the handshake.
+/// The time limit for the connection to one address, and for the handshake.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How many addresses of a host are tried.
+/// The largest number of addresses of a host that are tried.
 const MOST_ADDRESSES: usize = 8;
 
 /// An authenticated connection to the expected peer.

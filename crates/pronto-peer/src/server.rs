@@ -33,7 +33,7 @@ use pronto_netsync::{Error, ErrorKind};
 use super::keys::{KeyPair, PublicKey};
 use super::stream::{Interest, Watch, drive, wait};
 use super::tls::Acceptor;
-use admit::Arrival;
+use admit::Connection;
 use gate::Gate;
 use gated::Gated;
 use lobby::{Lobby, Network};
@@ -41,38 +41,38 @@ use places::{Places, Signal};
 use pronto::Result;
 use pronto::environment::Environment;
 
-/// How often the server looks whether it shall end.
+/// The interval at which the server checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What may be under way to a session, for each channel; and what may wait to be written.
+/// The number of bytes that may be under way to a session for each channel, and that may wait to be
+/// written.
 const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How many sessions may be under way, 4 at least, and how many may wait. A quarter as many
+    /// The largest number of sessions, at least 4, and of those that wait. A quarter as many
     /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one network.
     pub connections: usize,
-    /// How many sessions of a peer may be under way at once, if that is not more than a quarter of all;
-    /// and how many may wait.
+    /// The largest number of sessions of a peer, at most a quarter of all, and of those that wait.
     pub sessions_per_peer: usize,
-    /// What all sessions may hold: one half while they wait for their peers, where there is room for
+    /// The memory of all sessions: one half while they wait for their peers, where there is room for
     /// four at least, and the other while the server works for them, for one at least.
     pub memory_bytes: u64,
-    /// How long the handshake and the greeting may take together.
+    /// The time limit for the handshake and the greeting together.
     pub handshake: Duration,
-    /// How long a peer may take to move 16 KiB or to take a step of the protocol.
+    /// The time in which a peer must move 16 KiB or take a step of the protocol.
     pub idle: Duration,
     /// After how long a peer that has not moved 40 KiB or taken a step counts as slow: the session
     /// may lose its place to another that waits.
     pub slow: Duration,
     /// After how long one that waits gets the place of a peer or network that has more than its own.
     pub turn: Duration,
-    /// How long a peer may have to wait for a place.
+    /// The longest time for which a peer waits for a place.
     pub waiting: Duration,
-    /// How long a session may take in all.
+    /// The longest session.
     pub session: Duration,
-    /// How much is taken in one session.
+    /// The number of bytes that one session may receive.
     pub budget_bytes: u64,
 }
 
@@ -119,9 +119,9 @@ pub struct Options {
 /// An event of the server.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// It can be reached.
+    /// The server listens.
     Listening {
-        /// Where.
+        /// The address.
         address: SocketAddr,
         /// The public key of the server.
         key: PublicKey,
@@ -135,12 +135,12 @@ pub enum Event {
     Ended(Ended),
     /// No more sessions are admitted.
     Draining {
-        /// How many are still connected.
+        /// The number of open connections.
         connections: usize,
     },
 }
 
-/// How a connection went.
+/// The course of a connection.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// Its number since the server began.
@@ -157,18 +157,18 @@ pub struct Ended {
     pub received_bytes: u64,
     /// See [`received_bytes`](Self::received_bytes).
     pub sent_bytes: u64,
-    /// How many of its refs changed here.
+    /// The number of its refs that changed here.
     pub changed_refs: usize,
-    /// How long it was.
+    /// The duration.
     pub duration: Duration,
-    /// Why it failed.
+    /// The reason of a failure.
     pub error: Option<String>,
 }
 
 /// A receiver of the server's events. Called from many threads.
 pub type Tell = dyn Fn(&Event) + Send + Sync;
 
-/// How a server ends.
+/// The interrupts that end a server.
 #[derive(Clone, Copy)]
 pub struct Shutdown<'a> {
     /// Ends listening; the server returns when all sessions are over.
@@ -249,7 +249,7 @@ struct Server {
     lobby: Lobby,
     places: Arc<Places>,
     gate: Arc<Gate>,
-    /// How many are connected.
+    /// The number of open connections.
     connected: AtomicUsize,
     begun: AtomicU64,
 }
@@ -272,7 +272,7 @@ impl Server {
         }
     }
 
-    /// Takes up a connection in a thread of its own.
+    /// Serves a connection in a new thread.
     fn begin(self: &Arc<Self>, socket: TcpStream, address: SocketAddr) {
         let number = self.begun.fetch_add(1, Relaxed);
         let Ok(other) = socket.try_clone().map(Arc::new) else {
@@ -297,7 +297,7 @@ impl Server {
         }
     }
 
-    /// One connection from its beginning to its end.
+    /// Serves one connection to its end.
     fn session(self: &Arc<Self>, number: u64, sockets: Sockets, address: SocketAddr) -> Ended {
         let begun = Instant::now();
         let mut ended = Ended {
@@ -339,7 +339,7 @@ impl Server {
             queue_bytes: WINDOW_BYTES as usize,
             ..session::Options::default()
         };
-        let arrival = Arrival {
+        let connection = Connection {
             server: Arc::clone(self),
             number: ended.number,
             network: Network::of(ended.address.ip()),
@@ -347,7 +347,7 @@ impl Server {
             signal: Arc::clone(&signal),
             asked: Arc::clone(&asked),
         };
-        let mut session: Session<Gated> = Session::respond(options, arrival.admission(known));
+        let mut session: Session<Gated> = Session::respond(options, connection.admission(known));
         let keep = |quiet| {
             if begun.elapsed() > limits.session {
                 let message = format!("a session takes {} s at most", limits.session.as_secs());
@@ -380,7 +380,7 @@ fn note(ended: &mut Ended, report: &Report) {
     ended.changed_refs = report.published.len();
 }
 
-/// Takes a connection off the list, however its thread ends.
+/// Removes a connection from the list when its thread ends.
 struct Gone(Arc<Server>, u64);
 
 impl Drop for Gone {

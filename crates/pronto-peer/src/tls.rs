@@ -41,7 +41,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub struct TlsLink {
     socket: TcpStream,
     tls: Connection,
-    /// How much has come that was not read.
+    /// The number of received bytes that were not read.
     waiting_bytes: usize,
 }
 

@@ -99,7 +99,7 @@ const POPPED: u8 = 4;
 /// Marks of commits by number, and the commits that were not visited.
 struct Marks {
     flags: Vec<u8>,
-    /// By generation and time. Of commits of the same second those that are common come first: they
+    /// Sorted by generation and time. Of commits of the same second, common ones come first: they
     /// may lead to the others.
     queue: BinaryHeap<(u64, i64, bool, Number)>,
     /// The number of commits in the queue that are not common.

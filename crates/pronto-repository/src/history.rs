@@ -98,7 +98,7 @@ impl Repository {
 /// The number of a commit in [`Commits`].
 pub type Number = u32;
 
-/// Where a parent is to be found.
+/// The position of a parent.
 #[derive(Clone, Copy, Debug)]
 enum Link {
     Id(ObjectId),
@@ -117,7 +117,7 @@ struct Node {
 pub struct Commits<'a> {
     repository: &'a Repository,
     graph: Option<&'a CommitGraph>,
-    /// Where history is cut off, if that is not as the repository says.
+    /// The shallow boundary, if it is not that of the repository.
     cut: Option<&'a BTreeSet<ObjectId>>,
     /// Whether a missing commit is treated as one without parents.
     lenient: bool,
@@ -259,7 +259,7 @@ impl<'a> Commits<'a> {
         Ok(number)
     }
 
-    /// How many parents `number` has.
+    /// Returns the number of parents of `number`.
     pub fn parent_count(&self, number: Number) -> u32 {
         self.nodes[number as usize].parents.len() as u32
     }

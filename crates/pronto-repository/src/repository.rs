@@ -374,9 +374,9 @@ impl Repository {
     }
 }
 
-/// What must be on the disk before it counts.
+/// The durability of written files.
 impl Repository {
-    /// What this repository waits for.
+    /// Returns the configured durability of this repository.
     ///
     /// # Errors
     /// A configured value is not of its type.

@@ -1,4 +1,4 @@
-//! How objects are kept: packs and what lies beside them, checks, and getting rid of what is not used.
+//! Storage of objects: packs and the files beside them, checks, and removal of unused objects.
 
 pub mod bitmaps;
 pub mod commit_graph;

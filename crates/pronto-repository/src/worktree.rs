@@ -93,7 +93,7 @@ impl Repository {
         })
     }
 
-    /// How contents are converted between blobs and files.
+    /// Returns the settings for conversions between blobs and files.
     ///
     /// # Errors
     /// A value is malformed.
@@ -158,8 +158,9 @@ impl Repository {
         })
     }
 
-    /// How files are written (`checkout.workers`, `checkout.thresholdForParallelism`,
-    /// `core.symlinks`). The directory where the caller stands is kept.
+    /// Returns the options for writing files (`checkout.workers`,
+    /// `checkout.thresholdForParallelism`, `core.symlinks`). The current directory of the caller is
+    /// kept.
     ///
     /// # Errors
     /// A value is malformed.

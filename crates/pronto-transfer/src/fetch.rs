@@ -33,7 +33,7 @@ use map::{Mapped, Mapping};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// What to fetch, instead of the configured refspecs.
+    /// Refspecs to fetch instead of the configured ones.
     pub refspecs: Vec<Refspec>,
     /// The mapping of refs that `refspecs` name, instead of the configured one.
     pub refmap: Option<Vec<Refspec>>,
@@ -118,7 +118,7 @@ impl Default for Options {
 /// The result for a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// What happened.
+    /// The kind of update.
     pub flag: Flag,
     /// A summary: `[new branch]`, `1234567..89abcde`.
     pub summary: String,

@@ -48,10 +48,10 @@ pub enum Tags {
 pub enum FollowHead {
     /// Never: as Git did up to version 2.47.
     Never,
-    /// It is made if it is missing.
+    /// Create it if it is missing.
     #[default]
     Create,
-    /// It is kept up to date.
+    /// Keep it up to date.
     Always,
 }
 
@@ -60,9 +60,9 @@ pub enum FollowHead {
 pub struct Remote {
     /// The name, or the address if it has none.
     pub name: BString,
-    /// Where it is, rewritten by `url.BASE.insteadOf`; the first one is fetched from.
+    /// The URLs, rewritten by `url.BASE.insteadOf`; the first one is fetched from.
     pub urls: Vec<BString>,
-    /// What to fetch.
+    /// The refspecs to fetch.
     pub fetch: Vec<Refspec>,
     /// Which tags to fetch.
     pub tags: Option<Tags>,
@@ -78,11 +78,11 @@ pub struct Remote {
     pub server_options: Vec<BString>,
     /// Whether it promises to have what is missing here.
     pub promisor: bool,
-    /// What it leaves out.
+    /// The filter of a partial clone.
     pub partial_clone_filter: Option<BString>,
     /// Whether `fetch --all` leaves it out.
     pub skip_fetch_all: bool,
-    /// How its `HEAD` is followed.
+    /// The way in which its `HEAD` is followed.
     pub follow_head: FollowHead,
     /// Whether its references have the same names here.
     pub is_mirror: bool,
@@ -214,7 +214,7 @@ impl Remote {
         }
     }
 
-    /// Where to fetch from.
+    /// Returns the URL to fetch from.
     ///
     /// # Errors
     /// There is no address.

@@ -34,12 +34,12 @@ pub use send::CORRUPTION;
 /// The largest size of one request; a larger one is refused.
 const LARGEST_REQUEST_BYTES: usize = 256 << 20;
 
-/// How a conversation ended.
+/// The end of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The other side has all it asked for.
     Served,
-    /// It asked for something that is not done here: with these bytes, which were read and not
+    /// The client sent a request that is not supported, with these bytes, which were read and not
     /// answered.
     Unanswered(Vec<u8>),
 }

@@ -1,4 +1,4 @@
-//! What a shell prompt shows of a repository, within a tenth of a second whatever its size:
+//! The state of a repository for a shell prompt, within a tenth of a second whatever its size:
 //!
 //! ```text
 //! PS1='$(prompt) \$ '

@@ -17,9 +17,7 @@ mod run;
 mod schedulers;
 mod settings;
 
-pub use automatic::Automatic;
-pub use automatic::automatic;
-pub use automatic::configured;
+pub use automatic::{Automatic, automatic, configured};
 pub use conditions::is_needed;
 pub use gc::{Busy, GcLock, GcOptions, Repacking};
 pub use gc::{
@@ -64,7 +62,7 @@ pub enum Task {
     RerereGc,
 }
 
-/// How often scheduled maintenance runs.
+/// The frequency of scheduled maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frequency {
     /// Every week.
@@ -75,7 +73,7 @@ pub enum Frequency {
     Hourly,
 }
 
-/// What maintenance runs for.
+/// The occasion of maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// Requested by a user or a command.
@@ -143,7 +141,7 @@ impl Frequency {
     }
 }
 
-/// What a strategy says of one task.
+/// The part of a strategy for one task.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
     is_manual: bool,
@@ -151,7 +149,7 @@ struct Part {
     frequency: Option<Frequency>,
 }
 
-/// What `maintenance.strategy` can be, and what is in force without it.
+/// A value of `maintenance.strategy`, or the default.
 #[derive(Clone, Copy, Debug)]
 enum Strategy {
     None,

@@ -1,4 +1,4 @@
-//! The command line as its users see it: real processes, a real git beside them.
+//! Tests of the command line with real processes and stock git.
 
 #![expect(clippy::print_stdout, reason = "tests say what they skip")]
 
@@ -45,6 +45,7 @@ mod pruning;
 mod reflinks;
 mod reftables;
 mod repack;
+mod serve;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
 mod serving;

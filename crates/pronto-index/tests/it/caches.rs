@@ -1,4 +1,4 @@
-//! The untracked cache and what a file system monitor said, as git writes them.
+//! The untracked cache and the file system monitor extension as written by git.
 
 use crate::support::{KINDS, Repository};
 use bstr::ByteSlice as _;
@@ -176,12 +176,12 @@ fn with_a_monitor_no_entry_is_looked_at_before_it_is_asked_for() {
             root.id().map(ToOwned::to_owned).zip(root.entry_count())
         });
         assert_eq!(outline.root_tree(), root.flatten());
-        // The length of a path is not looked at, and then it is.
+        // First the length of a path is not read, then it is.
         let mut broken = bytes.clone();
         let flags = 12 + 40 + kind.len_in_bytes();
         broken[flags..flags + 2].copy_from_slice(&[0x0f, 0x00]);
         assert!(Index::of(open(&broken).expect("its ends are sound")).is_err());
-        // What says where the entries end is not believed if anything about it is wrong.
+        // The extension with the end of the entries is ignored if anything in it is wrong.
         let end = bytes.len() - kind.len_in_bytes();
         let told = end - kind.len_in_bytes() - 4;
         for at in [told, told + 3, told + 4, told - 1, told - 5, 8] {

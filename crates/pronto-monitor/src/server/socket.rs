@@ -34,7 +34,7 @@ pub(super) struct Socket {
     identity: Option<Identity>,
 }
 
-/// What distinguishes a socket from another one at the same path.
+/// The identity of a socket, which distinguishes it from others at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,

@@ -13,13 +13,13 @@ use crate::reconcile::{Fingerprinter, Reconciler, Set};
 use crate::repository::{Offer, Repository};
 use crate::{Error, ErrorKind};
 
-/// How many frames may wait before the next frame of the peer is processed.
+/// The number of waiting frames above which no frame of the peer is processed.
 const MAX_WAITING: usize = 64;
 
 /// Above this a published ref may not fit beside others; far below what a frame takes.
 const PUBLISH_BYTES: usize = 128 * 1024;
 
-/// Where a session stands.
+/// The phase of a session.
 pub(super) enum Stage {
     /// The peer has not said hello.
     Greeting,
@@ -33,7 +33,7 @@ pub(super) enum Stage {
     Transfer,
 }
 
-/// All of a session but the queues.
+/// A session without its queues.
 pub(super) struct Conversation<R> {
     pub(super) options: Options,
     pub(super) admit: Option<Admit<R>>,
@@ -159,7 +159,7 @@ impl<R: Repository> Conversation<R> {
     }
 
     pub(super) fn grant(&mut self, credit: Credit) {
-        // Once the peer has said its last, it needs no credit.
+        // A peer that has sent its last message needs no credit.
         if !self.is_peer_done() {
             self.credits.push(credit);
         }
@@ -212,7 +212,7 @@ impl<R: Repository> Conversation<R> {
         self.waiting.push_back((kind, body));
     }
 
-    /// Takes one frame. Gives the window of the peer beyond one full frame when it says hello.
+    /// Processes one frame. Returns the window of the peer beyond one full frame when it says hello.
     pub(super) fn frame(&mut self, kind: FrameType, body: &[u8]) -> Result<Option<u64>, Error> {
         if kind == FrameType::Error {
             let refusal = Refusal::read(body)?;
@@ -272,7 +272,7 @@ impl<R: Repository> Conversation<R> {
         Ok(())
     }
 
-    /// Lets the refs of the peer be known, and says what became of them.
+    /// Lands the history of the peer, and reports the results for its refs.
     pub(super) fn land(&mut self) -> Result<(), Error> {
         let receives = self.directions().receives;
         if receives && !self.report.is_dry_run {

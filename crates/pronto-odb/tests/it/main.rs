@@ -1,4 +1,4 @@
-//! Stores that stock git made, read and written here; git is the oracle.
+//! Tests on object stores of stock git, which is the oracle.
 
 mod bulk;
 mod damage;

@@ -34,7 +34,7 @@ fn numbers_lead_back_to_ids() {
                 .numbered()
                 .expect("the indexes are sound");
             let mut packed = 0;
-            for object in repository.told() {
+            for object in repository.listed_objects() {
                 let number = numbered.find(&object.id).expect("the indexes are sound");
                 if let Some(number) = number {
                     assert_eq!(numbered.id(number).expect("it is known"), object.id);
@@ -55,7 +55,7 @@ fn a_set_holds_what_was_added() {
         let numbered = Arc::new(store.numbered().expect("the indexes are sound"));
         let mut set = ObjectSet::new(Arc::clone(&numbered));
         let mut model = HashSet::new();
-        let objects = repository.told();
+        let objects = repository.listed_objects();
         for object in objects.iter().step_by(2) {
             let was_absent = set.insert(&object.id).expect("the indexes are sound");
             assert_eq!(was_absent, model.insert(object.id), "{}", object.id);

@@ -39,10 +39,10 @@ const LARGE_BYTES: u64 = 1 << 20;
 /// Larger contents are read in pieces: once or twice, but never held.
 const STREAMED_BYTES: u64 = 8 << 20;
 
-/// What all threads may hold of large contents.
+/// The memory of all threads for large contents.
 const HELD_BYTES: u64 = 48 << 20;
 
-/// How often a large content is held: as it was read, converted or deflated, and as an entry.
+/// The number of copies of a large content: as read, converted or deflated, and as an entry.
 const COPIES: u64 = 3;
 
 /// Larger buffers are not kept for the next file.
@@ -55,7 +55,7 @@ pub(crate) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// What is at `path`; another repository may have a slash at its end.
+    /// Creates a file to hash at `path`; that of another repository may have a final slash.
     pub(crate) fn new(path: &'a BStr) -> Self {
         Target { path }
     }
@@ -83,9 +83,9 @@ impl Hashed {
 
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// It is this object.
+    /// The file has this object.
     Object { id: ObjectId, metadata: Metadata },
-    /// It cannot be staged; others can.
+    /// The file cannot be staged; others can.
     Failed,
     /// Nothing can be staged.
     Fatal {
@@ -94,7 +94,7 @@ pub(crate) enum Outcome {
     },
 }
 
-/// What the threads share.
+/// The state that the threads share.
 pub(crate) struct Hasher<'a> {
     pub(crate) repository: &'a Repository,
     pub(crate) prepared: &'a WorktreeSession<'a>,
@@ -180,7 +180,7 @@ struct Worker<'a> {
     stopped: bool,
 }
 
-/// What happens to contents that have been digested.
+/// The destination of digested contents.
 struct Sink<'a> {
     shared: &'a Shared<'a>,
     encoder: Encoder,
@@ -460,8 +460,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// What is tracked may be there as it is: then nothing has to be deflated. Else the file is at
-    /// its start again.
+    /// Digests a file in pieces. If its object is tracked already, nothing is deflated; otherwise
+    /// the file is at its start again.
     fn digest_in_pieces(
         &self,
         at: usize,

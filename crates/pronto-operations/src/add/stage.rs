@@ -222,7 +222,7 @@ impl<'a> Stage<'a> {
         self.undo = undo;
     }
 
-    /// What is remembered of conflicts.
+    /// Returns the recorded conflicts.
     pub(crate) fn resolve_undo(&self) -> &ResolveUndo {
         &self.undo
     }

@@ -2,7 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// What is taken out (`commit.cleanup`, `--cleanup`).
+/// The cleanup of a message (`commit.cleanup`, `--cleanup`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cleanup {
     /// Nothing.

@@ -40,7 +40,7 @@ impl Filter {
         Some(filter)
     }
 
-    /// What `other`, which was given later, adds.
+    /// Combines the filter with `other`, which was given later.
     #[must_use]
     pub fn and(mut self, other: Filter) -> Filter {
         self.included.extend(other.included);

@@ -60,7 +60,7 @@ fn reset_hard(
     Ok(Reset::Done(outcome))
 }
 
-/// What was changed locally is kept, or refused.
+/// Resets, but keeps local changes or refuses.
 fn reset_carefully(
     repository: &Repository,
     (mut prepared, lock): (WorktreeSession<'_>, Lock),

@@ -19,7 +19,7 @@ pub struct IgnoreRule {
     pub line: usize,
     /// The pattern as it is written.
     pub text: BString,
-    /// It says that the path is not ignored.
+    /// Whether the pattern says that the path is not ignored.
     pub is_negative: bool,
 }
 

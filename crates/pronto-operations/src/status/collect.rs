@@ -121,7 +121,7 @@ struct Walked<'a> {
     list: Option<NewList<'a>>,
 }
 
-/// What the list of all untracked files is to be made of.
+/// The parts of a new list of all untracked files.
 struct NewList<'a> {
     next: Next,
     remembered: Remembered<'a>,
@@ -213,7 +213,7 @@ fn walk_files<'a>(
     })
 }
 
-/// What `HEAD` against the index says.
+/// The differences of the index from `HEAD`.
 struct Staged {
     differences: Vec<Difference>,
     /// Cached trees that know more than those of the index, if they were asked for.

@@ -17,7 +17,7 @@ use pronto_worktree::status::{self as walk, Change, Conversion, Job, SubmoduleSt
 use pronto_worktree::{Objects, unpack};
 use std::collections::{HashMap, HashSet};
 
-/// Where untracked files are searched, and what is ignored there.
+/// The scope of a search for untracked files, and the ignored patterns.
 #[derive(Debug)]
 pub struct Search<'a> {
     /// Patterns that hold everywhere.
@@ -34,12 +34,12 @@ pub struct Search<'a> {
     pub empty_directories: bool,
 }
 
-/// How the file of an entry differs.
+/// The difference of an entry's file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileState {
-    /// It is gone.
+    /// Whether the file is deleted.
     pub deleted: bool,
-    /// It is gone or not as the entry says.
+    /// Whether the file is deleted or differs from the entry.
     pub modified: bool,
 }
 
@@ -96,8 +96,8 @@ pub fn untracked_files(
     })
 }
 
-/// What `tree` has and `index` does not, as if it were in conflict there: entries of the first
-/// stage, in order, of paths that match and have no entry without a conflict.
+/// Returns the entries of `tree` that `index` does not have, as if they were in conflict there:
+/// entries of the first stage, in order, of paths that match and have no entry without a conflict.
 ///
 /// # Errors
 /// A tree cannot be read.
@@ -233,7 +233,7 @@ fn exists(root: &Directory, path: &BStr) -> bool {
         .is_ok()
 }
 
-/// How the file of a conflict differs from one of its stages.
+/// Compares the file of a conflict with one of its stages.
 fn stage_state(root: &Directory, converter: &Converter<'_>, entry: &EntryRef<'_>) -> FileState {
     let (directory, name) = path::split(entry.path);
     let found = root.open_beneath(directory).and_then(|directory| {

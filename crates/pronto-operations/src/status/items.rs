@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What a status finds.
+/// A finding of a status.
 #[derive(Debug)]
 pub enum Item {
     /// A file differs from the index; `None` for a conflict. In no order. For a file that was added
@@ -93,7 +93,7 @@ fn work(
 }
 
 impl Items {
-    /// What asks the search to end; it may be given to other threads.
+    /// Returns the interrupt that ends the search. It may be given to other threads.
     pub fn interrupt(&self) -> &Interrupt {
         &self.interrupt
     }

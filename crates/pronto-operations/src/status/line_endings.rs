@@ -60,7 +60,7 @@ impl LineEndings<'_> {
         content.map_or("", |content| endings_in_words(&content))
     }
 
-    /// What attributes say of `path`.
+    /// Returns the line endings that the attributes of `path` require.
     ///
     /// # Errors
     /// An attributes file cannot be read.

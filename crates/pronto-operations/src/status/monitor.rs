@@ -37,15 +37,15 @@ fn source(repository: &Repository) -> Result<Option<Source>> {
     Ok(hook.map(|hook| Source::Hook(path::as_bytes(&hook).to_owned())))
 }
 
-/// What a monitor said, before it is known which entries that is about.
+/// The answer of a monitor, before it is matched with entries.
 pub(super) struct Asked {
     answer: Answer,
     is_of_hook: bool,
-    /// What the index knew.
+    /// The state that the index recorded.
     before: Option<Fsmonitor>,
 }
 
-/// What a monitor said.
+/// The answer of a monitor.
 pub(super) struct Told {
     /// For the walk.
     pub(super) monitored: Monitored,

@@ -3,7 +3,7 @@
 use crate::{Repository, Result};
 use pronto_worktree::status::Options;
 
-/// How the files of `repository` are compared, by `core.*`.
+/// Returns the options for comparing files of `repository`, from `core.*`.
 ///
 /// # Errors
 /// A value is not of its type.

@@ -8,7 +8,7 @@ use pronto_hash::ObjectId;
 use pronto_index::{Flags, Index};
 use pronto_odb::{Matches, Store};
 
-/// What is in progress.
+/// The operation in progress.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// A merge (`MERGE_HEAD`).
@@ -29,11 +29,11 @@ pub struct State {
     pub bisect: bool,
     /// The branch it started from.
     pub bisecting_from: Option<BString>,
-    /// Where a detached `HEAD` came from: a name or an abbreviated id.
+    /// The origin of a detached `HEAD`: a name or an abbreviated id.
     pub detached_from: Option<BString>,
-    /// It is still there.
+    /// Whether `HEAD` still is at that origin.
     pub is_detached_there: bool,
-    /// How much a sparse checkout has, if it is one.
+    /// The share of files in a sparse checkout, if it is one.
     pub sparse_checkout: Option<SparseCheckout>,
 }
 
@@ -47,7 +47,7 @@ pub struct Operation {
 /// A rebase.
 #[derive(Clone, Debug, Default)]
 pub struct Rebase {
-    /// It has a list of commands.
+    /// Whether the rebase has a list of commands.
     pub interactive: bool,
     /// The branch that is rebased.
     pub branch: Option<BString>,
@@ -70,7 +70,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What is in progress. `head` is the commit of `HEAD` if it is detached.
+    /// Reads the operation in progress. `head` is the commit of `HEAD` if it is detached.
     pub(super) fn read(&self, head: Option<ObjectId>, detached_from: bool) -> Result<State> {
         let picked = self.operation("CHERRY_PICK_HEAD")?;
         let mut state = State {
@@ -306,7 +306,7 @@ impl Reader<'_> {
         Ok(Some(short.into()))
     }
 
-    /// What a tag points to in the end.
+    /// Returns the object to which a tag finally points.
     fn peel(&self, id: ObjectId) -> Result<ObjectId> {
         let (mut id, mut content) = (id, Vec::new());
         for _ in 0..16 {
@@ -334,7 +334,7 @@ impl Reader<'_> {
     }
 }
 
-/// How much of the tracked files a sparse checkout has.
+/// The share of tracked files in a sparse checkout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SparseCheckout {
     /// So many percent.
@@ -343,8 +343,8 @@ pub enum SparseCheckout {
     Uncounted,
 }
 
-/// How much of `index` is to be in the worktree, or is there in spite of its entry: as `present`
-/// ones are.
+/// Returns the share of `index` that is to be in the worktree, or is there in spite of its entry,
+/// as `present` ones are.
 pub(super) fn sparse_checkout(
     repository: &Repository,
     index: &Index,

@@ -99,7 +99,7 @@ impl<'a> Inspector<'a> {
         })
     }
 
-    /// What does not count of the submodule at `path`.
+    /// Returns the changes to ignore in the submodule at `path`.
     pub(crate) fn ignores(&self, path: &BStr) -> IgnoreSubmodules {
         self.general
             .or_else(|| self.by_path.get(path).copied())
@@ -107,7 +107,8 @@ impl<'a> Inspector<'a> {
     }
 }
 
-/// How deep a submodule is nested, handed down with the environment of its repository.
+/// The variable with the nesting depth of a submodule, passed on with the environment of its
+/// repository.
 const DEPTH: &str = "PRONTO_SUBMODULE_DEPTH";
 
 /// `submodule.<name>.ignore` of the configuration and of `.gitmodules`, by path.

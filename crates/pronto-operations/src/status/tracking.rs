@@ -13,16 +13,16 @@ pub struct Upstream {
     pub name: BString,
     /// The shortest name that means it.
     pub short_name: BString,
-    /// How both differ; `None` if the upstream is gone.
+    /// The divergence; `None` if the upstream is gone.
     pub divergence: Option<Divergence>,
 }
 
-/// How two branches differ.
+/// The divergence of two branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Divergence {
-    /// They are at the same commit.
+    /// Both are at the same commit.
     Same,
-    /// They differ; the numbers were not requested.
+    /// The commits differ; the numbers were not requested.
     Different,
     /// Commits that only one of them has.
     Counted {
@@ -96,8 +96,8 @@ fn upstream_name(repository: &Repository, branch: &BStr) -> Option<BString> {
     })
 }
 
-/// How many commits only `ours` has, and how many only `theirs`. Walks both as far as they
-/// differ.
+/// Returns the number of commits that only `ours` has, and that only `theirs` has. Walks both as
+/// far as they differ.
 ///
 /// # Errors
 /// A commit cannot be read.

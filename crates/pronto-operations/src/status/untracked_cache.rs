@@ -18,10 +18,10 @@ enum Setting {
     Remove,
 }
 
-/// What is to become of the cache.
+/// The treatment of the cache.
 #[derive(Debug)]
 pub(super) enum Fate<'a> {
-    /// It stays as it is.
+    /// The cache is kept as it is.
     Stay,
     /// This is better, but not worth writing the index for.
     Better(UntrackedCache<'a>),
@@ -38,7 +38,7 @@ pub(super) struct Prepared<'a> {
     pub(super) remembered: Option<Remembered<'a>>,
     /// There is one for another place or system.
     pub(super) is_elsewhere: bool,
-    /// It differs already from what the index holds.
+    /// Whether it differs from the cache in the index.
     is_new: bool,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Prepared<'a> {
         remembered.map(|remembered| &remembered.cache)
     }
 
-    /// What is to become of the cache after a walk that found `news`.
+    /// Returns the treatment of the cache after a walk that found `news`.
     pub(super) fn fate(
         setting: (&Prepared<'a>, Option<Remembered<'a>>),
         index: &Outline,

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 /// Longer than two writes of the index can seem to be of the same time.
 const SETTLED_FOR_SURE: Duration = Duration::from_secs(2);
 
-/// What was learned that the index does not hold yet.
+/// The results that the index does not hold yet.
 pub(super) struct News<'a> {
     /// Stat data of files with unchanged content.
     pub(super) refreshed: &'a [(usize, Stat)],

@@ -20,7 +20,7 @@ pub struct NewBranch {
     pub orphan: bool,
     /// Begin a log for it whatever is configured.
     pub log: bool,
-    /// What it follows.
+    /// The upstream to set up.
     pub tracking: Tracking,
 }
 
@@ -36,7 +36,7 @@ pub enum Tracking {
     Direct,
 }
 
-/// What `branch.autoSetupMerge` can say, or the caller.
+/// A value of `branch.autoSetupMerge`, or the caller's choice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Policy {
     Never,
@@ -49,9 +49,9 @@ enum Policy {
     Explicit,
 }
 
-/// Where a branch begins.
+/// The start of a branch.
 pub(crate) struct Point<'a> {
-    /// What it was called.
+    /// The name that the user gave.
     pub(crate) name: &'a BStr,
     /// The full name of the reference that was named, if the branch may follow it.
     pub(crate) reference: Option<&'a BStr>,
@@ -59,7 +59,7 @@ pub(crate) struct Point<'a> {
     pub(crate) commit: ObjectId,
 }
 
-/// What a new branch follows.
+/// The upstream of a new branch.
 struct Followed {
     remote: BString,
     /// Its full name there.

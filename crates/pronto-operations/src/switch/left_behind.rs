@@ -17,10 +17,10 @@ use crate::{Repository, Result};
 pub enum LeftBehind {
     /// A reference leads to it: its short id and title.
     Connected(BString, BString),
-    /// It and these commits became unreachable, the newest first: their number, the first few and
+    /// This commit and others became unreachable, the newest first: their number, the first few and
     /// the last with abbreviated id and title, and the abbreviated id of the newest.
     Lost {
-        /// How many.
+        /// The number of commits.
         count: usize,
         /// At most five, the last of which is the oldest if there are exactly five.
         shown: Vec<(BString, BString)>,
@@ -32,7 +32,7 @@ pub enum LeftBehind {
 /// So many are named.
 const NAMED: usize = 4;
 
-/// What leaving `old` for `new` leaves behind.
+/// Returns the commits that become unreachable by switching from `old` to `new`.
 pub(super) fn left_behind(
     repository: &Repository,
     old: ObjectId,

@@ -70,7 +70,7 @@ pub(super) fn to_merge(
     }
 }
 
-/// What conflicts call the side to go to, the one that is left, and what was here.
+/// Returns the labels of conflicts: the side to switch to, the common one, and the local one.
 pub(super) fn names_of_sides(
     repository: &Repository,
     to: &Destination,
@@ -257,7 +257,7 @@ fn side_of(entry: &EntryRef<'_>) -> Side {
     }
 }
 
-/// What happens to the entry of `path`.
+/// Returns the position of the entry of `path`.
 fn position(unpacked: &Unpacked, path: &BString) -> Option<usize> {
     let found = unpacked.changes.binary_search_by(|it| it.path.cmp(path));
     found.ok()

@@ -9,7 +9,7 @@ use crate::{Repository, Result};
 pub struct Candidates {
     /// The full name of the one that is meant.
     pub chosen: Option<BString>,
-    /// How many there are.
+    /// The number of remote branches.
     pub count: usize,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn remote_sources(repository: &Repository, reference: &BStr) -> Vec<(
     sources
 }
 
-/// What is fetched into `name` by a refspec from `from` to `to`.
+/// Returns the source of `name` under a refspec from `from` to `to`.
 fn reverse(from: &[u8], to: &[u8], name: &BStr) -> Option<BString> {
     let Some(star) = to.find_byte(b'*') else {
         return (to == name.as_bytes()).then(|| from.into());

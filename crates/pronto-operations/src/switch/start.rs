@@ -23,7 +23,7 @@ pub struct Start {
     pub tree: ObjectId,
 }
 
-/// What `spec` names: `None` if nothing. `A...B` is the one merge base.
+/// Resolves `spec`: `None` if it names nothing. `A...B` is the one merge base.
 ///
 /// # Errors
 /// It names something that has no tree; or something on the way is broken.

@@ -18,7 +18,7 @@ use crate::add::{self, Hashed, Hasher, Stage, Target};
 use crate::session::WorktreeSession;
 use crate::{Repository, Result, attributes, refresh};
 
-/// What is at a path.
+/// The thing at a path.
 enum Found {
     Nothing,
     BeyondLink,

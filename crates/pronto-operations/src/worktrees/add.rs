@@ -32,12 +32,12 @@ const UPSTREAM_ADVICE: &str = "\nIf you are planning on basing your work on an u
     \"git push -u\" to set the upstream config as you push.\n\
     Disable this message with \"git config advice.setUpstreamFailure false\"";
 
-/// What to make.
+/// Options for a new worktree.
 #[derive(Clone, Debug, Default)]
 pub struct AddOptions {
-    /// Where, as the user wrote it.
+    /// The path, as the user wrote it.
     pub place: BString,
-    /// What to check out there, as the user wrote it.
+    /// The commit to check out, as the user wrote it.
     pub commit: Option<BString>,
     /// On which branch.
     pub branching: Branching,
@@ -45,12 +45,12 @@ pub struct AddOptions {
     pub tracking: Option<Tracking>,
     /// Take a branch of a remote for one that is not there (`worktree.guessRemote`).
     pub guess_remote: bool,
-    /// How many checks to override: with one, a branch that another worktree has; with two, also
-    /// the place of a locked worktree.
+    /// The number of checks to override: with one, a branch that another worktree has; with two,
+    /// also the path of a locked worktree.
     pub force: u8,
     /// Write no files.
     pub no_checkout: bool,
-    /// It stays locked, for this reason.
+    /// The reason with which the worktree stays locked.
     pub lock: Option<BString>,
     /// Whether messages about upstreams are omitted.
     pub quiet: bool,
@@ -83,14 +83,14 @@ pub struct Addition {
     options: AddOptions,
     /// The branch to be made, and whether one may be moved.
     new_branch: Option<(BString, bool)>,
-    /// What the branch starts at, or what is checked out.
+    /// The start of the branch, or the commit to check out.
     start: BString,
     orphan: bool,
-    /// What is about to be done.
+    /// The step that is about to happen.
     pub preparation: Preparation,
 }
 
-/// What is about to be done.
+/// The step that is about to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preparation {
     /// A branch is made.
@@ -108,18 +108,18 @@ pub enum Preparation {
 pub enum AddOutcome {
     /// The branch could not be made: nothing was done.
     NoBranch(Error),
-    /// It is made, unless files could not be written.
+    /// The worktree is made, unless files could not be written.
     Added(Added),
 }
 
-/// What was made.
+/// The new worktree.
 #[derive(Debug, Default)]
 pub struct Added {
-    /// What was set up for the new branch, as Git prints it on standard output.
+    /// The upstream that was set up for the new branch, as Git prints it on standard output.
     pub set_up: Vec<String>,
     /// The results for files, unless no files were requested.
     pub reset: Option<reset::Outcome>,
-    /// What the hook `post-checkout` said, if it ran.
+    /// The exit code of the hook `post-checkout`, if it ran.
     pub hook: Option<i32>,
     /// Whether there are submodules, which were asked for and have no files yet.
     pub has_submodules: bool,

@@ -21,9 +21,9 @@ const INITIALIZING: &str = "initializing: pronto";
 /// Whether a worktree is locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockState {
-    /// It is not.
+    /// The worktree is not locked.
     Unlocked,
-    /// It is, for this reason, which may be empty.
+    /// The worktree is locked, for this reason, which may be empty.
     Locked(BString),
 }
 

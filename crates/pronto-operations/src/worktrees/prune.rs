@@ -11,16 +11,16 @@ use super::{DIRECTORY, WorkTree, exists, locks};
 use crate::expiry::Expiry;
 use crate::{Repository, Result, path};
 
-/// How old a directory is that `add` has surely locked, and how long to wait for that.
+/// The age from which `add` has surely locked a directory, and the time to wait for that.
 const NEW: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Whether a worktree may be pruned.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It is there, or locked, or not yet expired.
+    /// The worktree exists, is locked, or is not yet expired.
     Keep,
-    /// It may go, for this reason. What is held goes with the value.
+    /// The worktree may be removed, for this reason. Its lock is released with the value.
     Prune(String, Option<File>),
 }
 
@@ -31,7 +31,7 @@ pub struct Pruned {
     pub id: BString,
     /// Why.
     pub reason: String,
-    /// What could not be removed, in Git's words.
+    /// The error of a removal, in Git's words.
     pub failure: Option<String>,
 }
 

@@ -14,7 +14,7 @@ use crate::{Environment, Error, ErrorKind, Repository, Result, path};
 /// The result of removing a worktree.
 #[derive(Debug, Default)]
 pub struct Removed {
-    /// What could not be removed, in Git's words.
+    /// The errors of removals, in Git's words.
     pub failures: Vec<String>,
 }
 

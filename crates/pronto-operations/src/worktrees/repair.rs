@@ -11,11 +11,11 @@ use pronto_config::git_dir::{Flaw, read_git_file};
 /// One thing that was mended, or that could not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    /// What was wrong.
+    /// The defect.
     pub what: &'static str,
-    /// Where.
+    /// The path.
     pub place: BString,
-    /// It is mended.
+    /// Whether the defect was repaired.
     pub is_done: bool,
 }
 

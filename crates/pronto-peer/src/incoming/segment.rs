@@ -23,7 +23,7 @@ use pronto::fsck::{Inspector, Levels, Scope};
 use pronto::links::parse_commit;
 use pronto::{ErrorKind, Repository, Result, packs};
 
-/// How many pieces may wait for the indexer.
+/// The largest number of pieces that wait for the indexer.
 const WAITING_PIECES: usize = 4;
 
 /// Blobs above this that are stored whole pass through in pieces, others are made in files without a
@@ -32,6 +32,10 @@ const LARGE_BLOB_BYTES: u64 = 8 << 20;
 
 /// The memory of the indexer for contents, and for deltas that wait for their base.
 const KEPT_BYTES: usize = 8 << 20;
+
+/// The largest number of threads that index a segment unless another one is asked for. Each takes up
+/// to 24 MiB; the sender, which searches for deltas, needs more time than two threads here.
+const MOST_THREADS: usize = 2;
 
 /// The largest number of parents of a commit, and of all commits of a segment together. They are
 /// held in memory, and a pack states them in very few bytes.
@@ -45,7 +49,7 @@ pub(super) struct Segment {
     way: Way,
 }
 
-/// Where the bytes of a segment go.
+/// The destination of the bytes of a segment.
 enum Way {
     /// To an indexer in a thread.
     Thread {
@@ -229,7 +233,10 @@ impl Indexer {
     fn options(&self) -> Result<(Options, Levels)> {
         let config = self.repository.config();
         let mut options = packs::indexer_options(config, self.repository.object_hash())?;
-        options.threads = self.threads;
+        options.threads = match self.threads {
+            0 => MOST_THREADS.min(pronto_io::pool::cores()),
+            threads => threads,
+        };
         options.max_input_size_bytes = Some(self.bytes);
         options.big_file_threshold_bytes = options.big_file_threshold_bytes.min(LARGE_BLOB_BYTES);
         options.max_object_size_bytes = Some(MOST_OBJECT_BYTES);
@@ -257,7 +264,7 @@ struct Look<'a> {
     inspector: Inspector<'a>,
     bases: &'a Bases,
     links: Mutex<Vec<Link>>,
-    /// How many parents the links have.
+    /// The number of parents in the links.
     parents: Mutex<usize>,
 }
 
@@ -357,8 +364,9 @@ impl Read for Pieces {
 /// A stream whose last bytes are kept: the checksum.
 struct Ending<R> {
     input: R,
-    /// How many bytes a checksum has, and the last so many bytes.
+    /// The length of a checksum.
     id_bytes: usize,
+    /// The last bytes of the stream, at most as many.
     last: Vec<u8>,
 }
 

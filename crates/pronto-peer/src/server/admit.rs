@@ -24,7 +24,7 @@ use pronto::{Repository, upload_pack};
 const BASE_CACHE_BYTES: usize = 8 << 20;
 
 /// A connection whose peer has not sent its request yet.
-pub(super) struct Arrival {
+pub(super) struct Connection {
     pub(super) server: Arc<Server>,
     pub(super) number: u64,
     pub(super) network: Network,
@@ -35,7 +35,7 @@ pub(super) struct Arrival {
     pub(super) asked: Arc<Mutex<Option<Vec<u8>>>>,
 }
 
-impl Arrival {
+impl Connection {
     /// Returns the check that decides about the request of the peer.
     pub(super) fn admission(self, known: Result<KnownPeer, Error>) -> Admit<Gated> {
         Box::new(move |hello| {

@@ -13,7 +13,7 @@ pub(super) const WORK_BYTES: u64 = 48 << 20;
 /// The interval at which a waiting session checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// So many permits.
+/// A number of permits.
 pub(super) struct Gate {
     permits: usize,
     state: Mutex<State>,

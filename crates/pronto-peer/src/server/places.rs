@@ -14,20 +14,20 @@ use pronto_netsync::{Error, ErrorKind};
 use super::Limits;
 use super::lobby::Network;
 
-/// What a session holds while it waits for its peer: its queues, what it keeps of objects, and the
+/// The memory of a session that waits for its peer: its queues, its delta bases, and the
 /// handles of a repository. Refs and commits that are held besides are added.
 pub(super) const BASE_BYTES: u64 = 12 << 20;
 
-/// There are so many places whatever the memory is.
+/// The smallest number of places, whatever the memory is.
 const LEAST_PLACES: usize = 4;
 
-/// A peer has one of so many parts of all places at most.
+/// A peer may have this fraction of all places.
 const PARTS: usize = 4;
 
-/// How often one that waits looks whether that has an end.
+/// The interval at which a waiting session checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How long a session that is let in may wait for more memory.
+/// The time for which an admitted session may wait for more memory.
 const MORE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The peer of a session.
@@ -103,7 +103,7 @@ fn busy(message: impl Into<String>) -> Error {
 }
 
 impl Places {
-    /// As many as fit into `bytes`.
+    /// Creates the places that fit into `bytes`.
     pub(super) fn new(limits: &Limits, bytes: u64) -> Self {
         let fitting = usize::try_from(bytes / BASE_BYTES).unwrap_or(usize::MAX);
         let most = fitting.min(limits.connections).max(LEAST_PLACES);
@@ -217,7 +217,7 @@ impl Places {
     }
 }
 
-/// How many places each peer has, and each network.
+/// The number of places of each peer and of each network.
 #[derive(Default)]
 struct Counts<'a> {
     peers: BTreeMap<&'a str, usize>,

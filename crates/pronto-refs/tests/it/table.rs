@@ -1,4 +1,4 @@
-//! Tables are read back as they were written, in every layout.
+//! Records survive a round trip through a table in every layout.
 
 use std::ops::ControlFlow;
 

@@ -23,7 +23,7 @@ const EXPANDED: u8 = 16;
 /// clocks. Git uses the same.
 const SLOP: u32 = 5;
 
-/// How far a walk goes.
+/// The end of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// Until it is known which commits only one side leads to.
@@ -44,7 +44,7 @@ impl Until {
     }
 }
 
-/// By generation, then time, then arrival.
+/// A queue entry, ordered by generation, then time, then arrival.
 type Queued = (u64, i64, Reverse<Number>);
 
 /// A walk: commits with a higher generation first, among equals the newest. Where generations
@@ -199,7 +199,8 @@ impl<'a> Painting<'a> {
         self.sides.iter().enumerate().filter_map(of)
     }
 
-    /// How many commits only the left side leads to, and how many only the right side.
+    /// Returns the number of commits that only the left side reaches, and that only the right side
+    /// reaches.
     pub fn counts(&self) -> (usize, usize) {
         (self.numbers(LEFT).count(), self.numbers(RIGHT).count())
     }

@@ -12,7 +12,7 @@ use crate::links::{tag_target, tree_entries};
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// What was found, each object once.
+/// The reachable objects, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reachable {
     /// Those that bitmaps speak of, in the order in which they lie in their pack or packs.

@@ -23,9 +23,9 @@ const MAX_DEPTH: usize = 256;
 /// A line that is added to a log as it is given.
 #[derive(Clone, Debug)]
 pub struct NewLine {
-    /// What the reference held before.
+    /// The value of the reference before the change.
     pub old: ObjectId,
-    /// What it holds from then on.
+    /// The value after the change.
     pub new: ObjectId,
     /// Why.
     pub message: BString,

@@ -1,6 +1,6 @@
 //! When what is not used any more goes.
 
-/// How long something must have been unused before it goes.
+/// The age at which unused things expire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expiry {
     /// Not at all.

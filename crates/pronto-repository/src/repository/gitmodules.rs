@@ -11,7 +11,7 @@ use crate::config::{Config, Loader, Origin, OriginKind, Scope};
 use crate::environment::Environment;
 use crate::{Repository, Result, path};
 
-/// What the file is called, at the top of a worktree.
+/// The name of the file, at the top of a worktree.
 const NAME: &str = ".gitmodules";
 
 /// Larger files are ignored.

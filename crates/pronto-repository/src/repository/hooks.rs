@@ -7,17 +7,17 @@ use std::process::{Command, Stdio};
 
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// How a hook is called.
+/// A call of a hook.
 #[derive(Clone, Debug, Default)]
 pub struct Call<'a> {
-    /// What follows its name.
+    /// The arguments of the hook.
     pub arguments: Vec<&'a OsStr>,
-    /// What it reads; nothing if empty.
+    /// The standard input; nothing if empty.
     pub input: Vec<u8>,
     /// Variables beyond those that tie it to the repository.
     pub variables: Vec<(&'a str, &'a OsStr)>,
-    /// Where it runs, and finds by itself what repository that is; by default at the top of the
-    /// worktree.
+    /// The directory in which the hook runs and discovers the repository by itself; by default the
+    /// top of the worktree.
     pub elsewhere: Option<&'a Path>,
 }
 

@@ -16,9 +16,9 @@ use crate::{Error, ErrorKind, Result, date};
 /// Which of the two people behind a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Who wrote the change.
+    /// The author of a change.
     Author,
-    /// Who recorded it.
+    /// The committer of a change.
     Committer,
 }
 
@@ -35,7 +35,7 @@ impl Role {
     }
 }
 
-/// How much must be known about a person.
+/// The strictness about missing parts of an identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Care {
     /// Name and address must have been given, or be found without guessing: for commits.
@@ -180,7 +180,7 @@ fn check_name(name: &BString, email: &BString) -> Result<()> {
     Err(Error::new(ErrorKind::Identity, message))
 }
 
-/// Where the system says which zone it is in.
+/// The file with which the system names its time zone.
 const LOCAL_ZONE: &str = "/etc/localtime";
 
 /// The zone that the system was in when it was asked first, unless the environment says which one

@@ -23,24 +23,24 @@ use crate::refs::{name, tables};
 use crate::repository::{Format, RefStorage, hash_name, hash_named};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-/// How to make a repository.
+/// Options for making a repository.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The top of its worktree; without one it is bare.
     pub work_tree: Option<PathBuf>,
-    /// What to fill it with before anything else.
+    /// The template for its first contents.
     pub template: Template,
-    /// How objects are named; without a choice, as the environment says, or SHA-1.
+    /// The hash of object ids; without a choice, from the environment, or SHA-1.
     pub object_hash: Option<Kind>,
     /// The storage of refs; the default comes from environment and configuration, and is files
     /// otherwise.
     pub ref_storage: Option<RefStorage>,
     /// The branch that `HEAD` is on; without a choice, as configuration says.
     pub initial_branch: Option<BString>,
-    /// Who else may use it.
+    /// The sharing with other users.
     pub shared: Option<Sharing>,
-    /// Where to put the repository, a file that points there taking its place. What is in place
-    /// already is moved.
+    /// The directory for the repository, to which a file in its usual place points. An existing
+    /// repository is moved.
     pub separate_git_dir: Option<PathBuf>,
 }
 
@@ -163,10 +163,10 @@ struct FirstBranch {
     is_unchosen: bool,
 }
 
-/// What is being made.
+/// The plan of a new repository.
 struct Plan<'a> {
     git_dir: &'a Path,
-    /// Where the repository was asked for, before it was put elsewhere.
+    /// The requested path of the repository, before it was put elsewhere.
     original: &'a Path,
     options: &'a Options,
     environment: &'a Environment,
@@ -369,7 +369,7 @@ fn make_directory(path: &Path) -> Result<()> {
     }
 }
 
-/// What the file system can do.
+/// The abilities of the file system.
 pub struct Abilities {
     /// Executable bits stay as they are set.
     pub keeps_modes: bool,

@@ -8,7 +8,7 @@ use pronto_odb::Store;
 use crate::errors::from_odb;
 use crate::{Error, ErrorKind, Result};
 
-/// Where a commit leads.
+/// The links of a commit: its tree and parents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitLinks {
     /// Its tree.
@@ -19,7 +19,7 @@ pub struct CommitLinks {
     pub time: i64,
 }
 
-/// Where the commit `id` of `store` leads, as it says itself. `buffer` holds its content
+/// Returns the links of the commit `id` of `store`, as stored. `buffer` holds its content
 /// afterwards.
 ///
 /// # Errors
@@ -37,7 +37,7 @@ pub fn links_in(store: &Store, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitL
     }
 }
 
-/// Where the commit of this content leads.
+/// Parses the links of a commit.
 pub fn parse_commit(commit: &[u8]) -> Option<CommitLinks> {
     let mut lines = commit.lines();
     let tree = ObjectId::from_hex(lines.next()?.strip_prefix(b"tree ")?).ok()?;
@@ -95,7 +95,7 @@ pub struct RawEntry<'a> {
 }
 
 impl RawEntry<'_> {
-    /// How many bytes it takes.
+    /// Returns its size in bytes.
     pub fn size_bytes(&self) -> usize {
         self.mode.len() + self.name.len() + self.id.len() + 2
     }

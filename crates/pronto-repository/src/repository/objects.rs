@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind, Repository, Result, path, quote};
 
 pub use crate::errors::from_odb;
 
-/// How many tags may point to one another.
+/// The largest number of tags that point to one another.
 const MAX_TAG_DEPTH: usize = 64;
 
 impl Repository {
@@ -73,7 +73,7 @@ impl Repository {
             .collect()
     }
 
-    /// What stands in for what, by the references below `refs/replace/`.
+    /// Returns the replacements of objects, from the references below `refs/replace/`.
     fn replacements(&self) -> Result<HashMap<ObjectId, ObjectId>> {
         let mut map = HashMap::new();
         let environment = self.environment();
@@ -112,8 +112,8 @@ impl Repository {
         Err(Error::new(ErrorKind::Reference, message))
     }
 
-    /// What the tag `id` points to in the end; `None` when it is no tag, or does not exist. A tag of
-    /// an object of another kind than the tag says is an error.
+    /// Returns the object to which the tag `id` finally points; `None` if it is no tag, or does not
+    /// exist. A tag that states another kind than that of its object is an error.
     ///
     /// # Errors
     /// A tag on the way is malformed or cannot be read.

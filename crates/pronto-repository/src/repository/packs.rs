@@ -10,7 +10,7 @@ use crate::durability::{Component, Fsync};
 use crate::shared;
 use crate::{Error, ErrorKind, Result};
 
-/// How to index a pack of a repository whose objects are named by `hash`.
+/// Returns the options for indexing a pack of a repository whose object ids use `hash`.
 ///
 /// # Errors
 /// A configured value is not of its type, or out of range.

@@ -37,7 +37,7 @@ pub(crate) use objects::{Member, Objects};
 /// Distinguishes temporary files of this process.
 static TEMPORARY: AtomicU32 = AtomicU32::new(0);
 
-/// What bitmaps are written with; see [`Repository::bitmap_settings`].
+/// Options for writing bitmaps; see [`Repository::bitmap_settings`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Whether the hashes of names are kept (`pack.writeBitmapHashCache`).
@@ -50,7 +50,7 @@ pub struct Settings {
 /// The commits at which the walk for bitmaps starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tips {
-    /// What references point to.
+    /// The targets of references.
     pub ids: Vec<ObjectId>,
     /// Those that are to have a bitmap before others (`pack.preferBitmapTips`).
     pub preferred: BTreeSet<ObjectId>,
@@ -63,7 +63,7 @@ fn is_below(name: &[u8], directory: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.first() == Some(&b'/'))
 }
 
-/// What all parts of writing share.
+/// The state that all stages of writing share.
 pub(crate) struct Work<'a> {
     pub(crate) repository: &'a Repository,
     /// As it is stored: nothing replaced.
@@ -114,7 +114,7 @@ impl Repository {
         Ok(target)
     }
 
-    /// What references point to now.
+    /// Returns the present targets of references.
     ///
     /// # Errors
     /// The references cannot be read.
@@ -137,8 +137,8 @@ impl Repository {
         Ok(tips)
     }
 
-    /// What a file says that references point to: an id a line, with a `+` before those that are
-    /// preferred.
+    /// Reads the targets of references from a file: an id on each line, with a `+` before preferred
+    /// ones.
     ///
     /// # Errors
     /// The file cannot be read, or a line is no id.

@@ -21,7 +21,7 @@ use install::Chain;
 
 pub use verify::Verdict;
 
-/// Where the commits of a graph come from. Their ancestors are added.
+/// The source of the commits of a graph. Their ancestors are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Source {
     /// All that are in packs.
@@ -35,7 +35,7 @@ pub enum Source {
     Commits(Vec<ObjectId>),
 }
 
-/// How a file is put on top of others.
+/// The way in which a file is added to a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Split {
     /// Layers that are small beside the new one become part of it.
@@ -47,7 +47,7 @@ pub enum Split {
     Replace,
 }
 
-/// How to write a commit-graph. The default is Git's.
+/// Options for writing a commit-graph. The defaults are those of Git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
     /// The object directory to write to, if not the repository's own: one of its alternates.
@@ -87,7 +87,7 @@ impl Default for WriteOptions {
     }
 }
 
-/// What all phases of writing share.
+/// The state that all phases of writing share.
 struct Work<'a> {
     repository: &'a Repository,
     options: &'a WriteOptions,

@@ -24,11 +24,11 @@ pub use message::{Level, Message};
 pub struct Report {
     /// Whether the object is to be refused for it.
     pub is_error: bool,
-    /// What it is, in Git's words.
+    /// The text of the report, in Git's words.
     pub text: String,
 }
 
-/// What is found in one object.
+/// The findings in one object.
 pub(crate) struct Findings<'a> {
     levels: &'a Levels,
     id: &'a ObjectId,

@@ -32,12 +32,12 @@ use present::Present;
 /// The list of the layers of a chain.
 const CHAIN: &str = "multi-pack-index-chain";
 
-/// What the files of a layer end in.
+/// The suffixes of the files of a layer.
 const LAYER_ENDINGS: &[&str] = &[".bitmap", ".rev", ".midx"];
 
 const NOT_WRITTEN: &str = "could not write multi-pack-index";
 
-/// How to write a multi-pack-index. The default is Git's.
+/// Options for writing a multi-pack-index. The defaults are those of Git.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
     /// The object directory to write to, if not the repository's own: one of its alternates.
@@ -65,7 +65,7 @@ struct Source {
     dropped: bool,
 }
 
-/// What all operations share.
+/// The state that all operations share.
 struct Work<'a> {
     repository: &'a Repository,
     progress: &'a dyn Progress,
@@ -381,7 +381,7 @@ impl Source {
     }
 }
 
-/// What is written.
+/// The content of the new file.
 struct Contents<'a> {
     /// The names of the packs, sorted.
     names: Vec<&'a BString>,

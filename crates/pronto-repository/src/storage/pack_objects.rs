@@ -57,14 +57,14 @@ pub struct Selection {
     /// Those that are to be packed, each once: commits from new to old, tags, then trees and
     /// blobs.
     pub members: Vec<Member>,
-    /// What the receiver has of like paths, if the pack may be thin.
+    /// Objects of the receiver with similar paths, if the pack may be thin.
     pub bases: Vec<Member>,
     /// Those of the members that are not to become deltas, nor bases of new ones: see
     /// [`KeptWhole`].
     pub whole: HashSet<ObjectId>,
 }
 
-/// How objects are selected.
+/// Options for selecting objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Select {
     /// Whether objects that the receiver has may serve as bases.
@@ -91,9 +91,9 @@ impl Default for Select {
 }
 
 impl Repository {
-    /// How packs are made, by the configuration: `pack.window`, `pack.depth`, `pack.threads`,
-    /// `pack.windowMemory`, `pack.deltaCacheSize`, `pack.deltaCacheLimit`, `pack.compression`,
-    /// `core.compression`, `core.bigFileThreshold`.
+    /// Returns the configured options for making packs: `pack.window`, `pack.depth`,
+    /// `pack.threads`, `pack.windowMemory`, `pack.deltaCacheSize`, `pack.deltaCacheLimit`,
+    /// `pack.compression`, `core.compression`, `core.bigFileThreshold`.
     ///
     /// # Errors
     /// A value is not of its type, or out of range.
@@ -273,7 +273,7 @@ struct Walk<'a> {
     select: Select,
     interrupt: &'a Interrupt,
     meter: Meter,
-    /// What was selected.
+    /// The selected objects.
     seen: HashSet<ObjectId>,
     /// The receiver's objects that were visited.
     hidden: HashSet<ObjectId>,

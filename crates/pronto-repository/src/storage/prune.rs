@@ -27,17 +27,17 @@ pub(crate) use marks::Marks;
 use crate::expiry::Expiry;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// How long [`prune`](Repository::prune) waits for processes that write, unless told otherwise.
+/// The default time that [`prune`](Repository::prune) waits for processes that write.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the lock is held at a time for deleting, beside looking at what leads to objects.
+/// The longest time that the lock is held for deleting, besides checking what leads to objects.
 const HOLD: Duration = Duration::from_millis(50);
 /// The largest number of files deleted in one batch.
 const BATCH: usize = 2_000;
-/// How long writers are let through between two times.
+/// The time for which writers are let through between two deletions.
 const REST: Duration = Duration::from_millis(15);
 
-/// What is pruned.
+/// Options for pruning.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Only what was last written before this moment (`--expire`).
@@ -46,7 +46,7 @@ pub struct Options {
     pub heads: Vec<ObjectId>,
     /// Whether deletions are only reported.
     pub dry_run: bool,
-    /// How long to wait in sum for processes that write, before what is left is kept.
+    /// The total time to wait for processes that write, before the rest is kept.
     pub patience: Duration,
 }
 
@@ -78,11 +78,11 @@ pub enum Removed {
     Garbage(PathBuf),
 }
 
-/// How it ended.
+/// The result of pruning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "it may have ended early"]
 pub struct Outcome {
-    /// How many objects were deleted, or would be.
+    /// The number of objects that were deleted, or would be.
     pub objects: u64,
     /// Whether others wrote all the time, so that something was kept.
     pub gave_up: bool,

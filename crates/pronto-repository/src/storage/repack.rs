@@ -47,7 +47,7 @@ pub enum What {
     Geometric(u32),
 }
 
-/// What happens to unreachable objects.
+/// The treatment of unreachable objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cruft {
     /// Leave out what was last used before this moment, unless something younger leads to it
@@ -71,7 +71,7 @@ pub enum Bitmaps {
     Yes,
 }
 
-/// How a repository is repacked.
+/// Options for repacking a repository.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The form of the repack.
@@ -93,10 +93,10 @@ pub struct Options {
     /// With `-A`: what was last used before this moment does not become loose, but is lost
     /// (`--unpack-unreachable`).
     pub unpack_unreachable: Option<Expiry>,
-    /// How long to wait for processes that write before packs are removed. They stay if it is
-    /// not enough, with a warning.
+    /// The time to wait for processes that write before packs are removed. If it is not enough,
+    /// packs are kept, with a warning.
     pub patience: Duration,
-    /// How the pack is made.
+    /// Options for making the pack.
     pub packing: packing::Options,
 }
 
@@ -228,7 +228,8 @@ impl Work<'_> {
         pack.is_own && existing.any(|found| named(&found.stem, ".pack") == name)
     }
 
-    /// What references, their logs and the indexes lead to; whether that is all of it.
+    /// Selects the objects that references, their reflogs and the indexes reach; returns whether
+    /// these are all.
     fn select(&self) -> Result<(Selection, bool)> {
         let (repository, options) = (self.repository, self.options);
         let is_all = self.takes_all();

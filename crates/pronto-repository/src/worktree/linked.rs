@@ -29,7 +29,7 @@ pub struct WorkTree {
 /// The `HEAD` of a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeadState {
-    /// It cannot be read.
+    /// The value cannot be read.
     Broken,
     /// Detached at a commit; `None` if the file is missing.
     Detached(Option<ObjectId>),

@@ -5,7 +5,7 @@ use pronto_worktree::pathspec::{Defaults, Pathspec, path_from_top};
 
 use crate::{ErrorKind, Repository, Result};
 
-/// What `GIT_*_PATHSPECS` say about all pathspecs.
+/// Returns the defaults for all pathspecs from `GIT_*_PATHSPECS`.
 ///
 /// # Errors
 /// A value is not a boolean, or two contradict each other.

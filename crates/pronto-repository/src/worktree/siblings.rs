@@ -1,4 +1,4 @@
-//! Where the other worktrees of a repository are, found without opening them.
+//! The paths of the other worktrees of a repository, found without opening them.
 
 use std::path::{Path, PathBuf};
 

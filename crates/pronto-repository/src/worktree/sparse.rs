@@ -22,7 +22,7 @@ impl Repository {
         self.config().bool_or("core.sparsecheckoutcone", false)
     }
 
-    /// What `info/sparse-checkout` says; `None` if there is no such file.
+    /// Returns the content of `info/sparse-checkout`; `None` if there is no such file.
     ///
     /// # Errors
     /// It cannot be read, or a value is no boolean.

@@ -37,7 +37,7 @@ fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> R
     }
 }
 
-/// What has arrived and is not seen by others yet.
+/// A received pack that other processes do not see yet.
 pub(super) struct Fetched {
     store: Store,
     quarantine: Option<Quarantine>,
@@ -256,7 +256,7 @@ impl Fetched {
         Ok(())
     }
 
-    /// Where few objects go, unless packs are to stay what they are.
+    /// Returns the store for the objects of small packs, unless packs are to be kept.
     fn unpack<'a>(&self, work: &Work<'a>, store: &'a Store) -> Result<Option<Unpack<'a>>> {
         let config = work.repository.config();
         let limit = unpack_limit(config)?;

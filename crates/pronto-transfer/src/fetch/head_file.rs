@@ -53,7 +53,7 @@ pub(super) fn write(work: &Work<'_>, entries: &[&Mapped]) -> Result<()> {
     lock.commit()
 }
 
-/// What kind of reference a name is of, and its short name.
+/// Returns the kind of a reference, and its short name.
 pub(super) fn described(name: &BStr) -> (&'static str, &BStr) {
     if name == "HEAD" {
         return ("", "".into());

@@ -131,7 +131,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// What is configured for the remote and for the current branch.
+    /// Adds the configured refspecs of the remote and of the current branch.
     fn configured(&mut self, follows_tags: &mut bool, out: &mut Outcome) -> Result<()> {
         let merges = configured_merges(self.work)?;
         let specs = &self.work.remote.fetch;

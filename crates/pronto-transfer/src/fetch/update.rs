@@ -52,7 +52,7 @@ pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> R
     Ok(())
 }
 
-/// How often a fetch decides again because other processes change the same refs.
+/// The number of times that a fetch decides again because other processes change the same refs.
 const MOST_ATTEMPTS: u32 = 20;
 
 /// Decides the result for each ref, and applies it. `None` if another process has changed one of

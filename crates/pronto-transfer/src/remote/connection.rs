@@ -29,7 +29,7 @@ pub struct Settings {
     pub upload_pack: Option<bstr::BString>,
     /// The HTTP proxy; an empty one means none.
     pub proxy: Option<bstr::BString>,
-    /// How to log in to the proxy (`remote.<name>.proxyAuthMethod`).
+    /// The authentication method of the proxy (`remote.<name>.proxyAuthMethod`).
     pub proxy_auth_method: Option<bstr::BString>,
     /// Which kind of internet address to use.
     pub family: Family,

@@ -24,8 +24,8 @@ pub struct Links<'a> {
     idle: Mutex<Vec<Collector>>,
 }
 
-/// What one thread has seen. Most entries of a tree stand in the version before it too, so a
-/// small cache of what was seen last catches nearly all of them.
+/// The objects that one thread has seen. Most entries of a tree also are in the version before it,
+/// so a small cache of recent entries catches nearly all of them.
 struct Collector {
     recent: Vec<u128>,
     ids: Vec<ObjectId>,
@@ -33,7 +33,7 @@ struct Collector {
 
 const RECENT: usize = 1 << 15;
 
-/// How many ids a collector holds before it removes repeated ones.
+/// The number of ids that a collector holds before it removes repeated ones.
 const CROWDED: usize = 1 << 20;
 
 impl<'a> Links<'a> {

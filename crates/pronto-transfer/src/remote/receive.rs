@@ -25,15 +25,15 @@ pub struct Receive<'a> {
     pub directory: &'a Path,
     /// Whose pack it becomes. It is warned of what is not quite right.
     pub repository: &'a Repository,
-    /// What is here already: bases of thin packs, and objects that must not change.
+    /// Existing objects: bases of thin packs, and objects that must not change.
     pub existing: Option<&'a Store>,
     /// Checks each received object, if that is wanted.
     pub inspect: Option<&'a dyn Inspect>,
-    /// What the file says that marks the pack as one whose links may be missing.
+    /// The content of the file that marks the pack as one whose links may be missing.
     pub promisor: Option<Vec<u8>>,
     /// Whether the files must be on the disk before they get their names.
     pub sync: bool,
-    /// Where few objects go instead, as loose ones.
+    /// The store for the loose objects of small packs.
     pub unpack: Option<Unpack<'a>>,
     /// Receives the progress.
     pub progress: &'a dyn Progress,
@@ -41,7 +41,7 @@ pub struct Receive<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// How a pack of few objects is unpacked.
+/// Options for unpacking a small pack.
 pub struct Unpack<'a> {
     /// The store that takes in the objects.
     pub store: &'a Store,
@@ -51,7 +51,7 @@ pub struct Unpack<'a> {
     pub progress: &'a dyn Progress,
 }
 
-/// How many objects a pack has that stays a pack, if nothing is configured.
+/// The number of objects from which a pack is kept, without configuration.
 const UNPACK_LIMIT: i32 = 100;
 
 /// `fetch.unpackLimit` or else `transfer.unpackLimit`; a negative one counts as none, and zero means

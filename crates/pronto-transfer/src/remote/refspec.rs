@@ -5,13 +5,12 @@ use pronto_hash::ObjectId;
 
 use crate::{Error, ErrorKind, Result};
 
-/// What to take from the other side and what to call it here.
+/// A refspec: the references to fetch, and their names in this repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refspec {
-    /// What to take: a name, perhaps abbreviated or with one `*`, or an object id. Empty for
-    /// `HEAD`.
+    /// The source: a name, perhaps abbreviated or with one `*`, or an object id. Empty for `HEAD`.
     pub source: BString,
-    /// What to call it here; `None` if it gets no name.
+    /// The destination; `None` without one.
     pub destination: Option<BString>,
     /// Whether the name here may be moved to anything.
     pub force: bool,
@@ -94,7 +93,7 @@ impl Refspec {
             }
     }
 
-    /// What names to ask the other side for, so that it need not send all.
+    /// Adds the prefixes of names to request, so that the other side need not send all.
     pub fn add_prefixes(&self, out: &mut Vec<BString>) {
         if self.negative || self.exact_id().is_some() {
             return;

@@ -13,7 +13,7 @@ use crate::{Repository, Result};
 pub(super) struct Common {
     /// In the order in which they were named.
     pub(super) ids: Vec<ObjectId>,
-    /// They, and the parents of the commits among them.
+    /// The haves, and the parents of the commits among them.
     known: HashSet<ObjectId>,
     /// The time of the oldest commit among them.
     oldest: Option<i64>,

@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// (`uploadpack.keepAlive`).
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
-/// How many packets go out with one system call.
+/// The number of packets that are sent with one system call.
 const PACKETS: usize = 16;
 
 /// Whether data and messages are multiplexed.
@@ -39,7 +39,7 @@ pub(super) enum Band {
 }
 
 impl Band {
-    /// How much fits into one packet, beside its length and its band.
+    /// Returns the capacity of one packet, besides its length and its band.
     fn payload_bytes(self) -> usize {
         match self {
             Band::Small => 1000 - 5,
@@ -48,7 +48,7 @@ impl Band {
     }
 }
 
-/// What the other side wants, and how.
+/// The request of the other side, and its options.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wish {
     pub(super) wants: Vec<ObjectId>,

@@ -22,7 +22,7 @@ enum Acknowledge {
     Detailed,
 }
 
-/// What was asked for.
+/// The request of the client.
 #[derive(Default)]
 struct Request {
     wish: Wish,

@@ -31,7 +31,7 @@ struct Command {
     haves: Vec<ObjectId>,
     done: bool,
     wait_for_done: bool,
-    /// It has an argument that is not known here, and was not read further.
+    /// Whether the request has an unknown argument, and was not read further.
     is_foreign: bool,
     /// The bytes of all lines of `fetch` but those with ids.
     raw: Vec<u8>,

@@ -1,7 +1,7 @@
 //! The untracked names that a cache holds, without a walk.
 
 use super::Untracked;
-use crate::names::Name;
+use crate::names::{Name, compare};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, TrailerDigester};
 use pronto_index::{Index, NamesDigest, UntrackedCache, UntrackedDirectory, mode};
@@ -29,12 +29,12 @@ pub fn recorded(cache: &UntrackedCache<'_>, untracked: Untracked) -> Option<Vec<
     each_recorded(cache, 0, &mut BString::default(), &mut |path| {
         names.push(path.to_owned());
     });
-    names.sort_unstable();
+    debug_assert!(names.is_sorted(), "each directory is sorted");
     Some(names)
 }
 
 /// Calls `each` with the untracked names of the directory at `node`, whose path is `path`, and of
-/// all below it.
+/// all below it, in order.
 pub(super) fn each_recorded(
     cache: &UntrackedCache<'_>,
     node: usize,
@@ -42,25 +42,60 @@ pub(super) fn each_recorded(
     each: &mut dyn FnMut(&BStr),
 ) {
     let len = path.len();
-    for name in cache.directory(node).untracked.iter() {
-        // Directories are judged by what is known of them, if it is.
-        let bare = name.strip_suffix(b"/").map(ByteSlice::as_bstr);
-        if bare.is_none_or(|bare| cache.child(node, bare).is_none()) {
-            path.extend_from_slice(name);
-            each(path.as_bstr());
-            path.truncate(len);
+    let children = cache.children(node).map(|child| Recorded {
+        name: cache.directory(child).name.as_ref(),
+        is_directory: true,
+        child: Some(child),
+    });
+    // Directories are judged by what is known of them, if it is.
+    let names = cache.directory(node).untracked.iter().map(Recorded::of);
+    let names = names.filter(|it| !it.is_directory || cache.child(node, it.name).is_none());
+    let mut all: Vec<Recorded<'_>> = children.chain(names).collect();
+    all.sort_unstable_by(|one, other| {
+        compare(
+            (one.name, one.is_directory),
+            (other.name, other.is_directory),
+        )
+    });
+    for recorded in all {
+        path.extend_from_slice(recorded.name);
+        if recorded.is_directory {
+            path.push(b'/');
         }
-    }
-    for child in cache.children(node) {
-        let known = cache.directory(child);
-        path.extend_from_slice(&known.name);
-        path.push(b'/');
-        if !known.check_only {
-            each_recorded(cache, child, path, each);
-        } else if (child..cache.end(child)).any(|at| !cache.directory(at).untracked.is_empty()) {
-            each(path.as_bstr());
+        match recorded.child {
+            Some(child) if !cache.directory(child).check_only => {
+                each_recorded(cache, child, path, each);
+            }
+            Some(child) => {
+                let mut below = child..cache.end(child);
+                if below.any(|at| !cache.directory(at).untracked.is_empty()) {
+                    each(path.as_bstr());
+                }
+            }
+            None => each(path.as_bstr()),
         }
         path.truncate(len);
+    }
+}
+
+/// A name in a directory of a cache.
+struct Recorded<'a> {
+    /// The name without a slash.
+    name: &'a BStr,
+    is_directory: bool,
+    /// Its position in the cache, if it is a known directory.
+    child: Option<usize>,
+}
+
+impl<'a> Recorded<'a> {
+    /// An untracked name, which ends with a slash if it is a directory.
+    fn of(name: &'a BStr) -> Self {
+        let bare = name.strip_suffix(b"/");
+        Recorded {
+            name: bare.map_or(name, ByteSlice::as_bstr),
+            is_directory: bare.is_some(),
+            child: None,
+        }
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Heads<'a> {
     pub(super) remote_head: Option<&'a RemoteRef>,
     /// The branch that the `HEAD` of the other side stands for.
     pub(super) remote_branch: Option<&'a RemoteRef>,
-    /// What is to be checked out.
+    /// The reference to check out.
     pub(super) chosen: Option<&'a RemoteRef>,
     /// A commit that is to be checked out though no reference names it.
     pub(super) exact: Option<ObjectId>,
@@ -37,7 +37,7 @@ pub(super) struct Heads<'a> {
     pub(super) warnings: Vec<String>,
 }
 
-/// What to ask the other side for.
+/// Returns the references to request from the other side.
 ///
 /// # Errors
 /// A configured refspec is not well formed.
@@ -324,7 +324,7 @@ pub(super) fn is_usable(name: &BStr) -> bool {
 }
 
 impl Work<'_> {
-    /// What stands before the name of a branch here.
+    /// Returns the prefix of a branch in the new repository.
     pub(super) fn branch_top(&self) -> Vec<u8> {
         if self.options.mirror {
             b"refs/".to_vec()

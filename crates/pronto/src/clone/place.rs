@@ -13,7 +13,7 @@ use super::Options;
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-/// Where the new repository will be, and where it is until then.
+/// The path of the new repository, and its temporary path.
 pub(super) struct Place {
     pub(super) work_tree: Option<PathBuf>,
     pub(super) git_dir: PathBuf,

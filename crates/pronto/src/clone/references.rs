@@ -14,7 +14,7 @@ use crate::refs::{Change, Edit, Expected, RefName, Target, bad_name};
 use crate::remote::{History, from_store};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Where `HEAD` of the new repository is.
+/// The initial `HEAD` of the new repository.
 pub(super) struct Head {
     /// The full name of the branch, or `HEAD` if it is detached.
     pub(super) name: BString,

@@ -14,6 +14,7 @@ use crate::config::edit::Document;
 use crate::init::shared::Sharing;
 use crate::init::{self, Template};
 use crate::{Error, ErrorKind, Result, config, repository};
+use pronto_repository::shared::Sharing;
 
 /// Variables that name another repository than the new one.
 pub(super) const REPOSITORY_VARIABLES: [&str; 9] = [
@@ -152,7 +153,7 @@ impl Work<'_> {
 struct Settings(Document);
 
 impl Settings {
-    /// What a template has put into `file`, if it has.
+    /// Reads the part of `file` that a template added, if there is one.
     fn read(file: &Path) -> Result<Self> {
         let document = Document::parse(fs::read(file).unwrap_or_default());
         let document = document.map_err(|bad| {

@@ -8,10 +8,10 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
-/// What is cloned.
+/// The source of a clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Source {
-    /// What the new repository remembers: an address, or an absolute path.
+    /// The URL to record in the new repository: an address, or an absolute path.
     pub(super) url: BString,
     /// The repository itself, if it is on this machine and was named by its path.
     pub(super) local: Option<PathBuf>,
@@ -70,7 +70,7 @@ fn is_repository(candidate: &Path) -> bool {
         && (candidate.join("objects").is_dir() || candidate.join("commondir").is_file())
 }
 
-/// Where a file with `gitdir: PATH` leads.
+/// Follows a file with `gitdir: PATH`.
 fn linked(file: &Path) -> Option<PathBuf> {
     let text = untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES).ok()?;
     let target = path::borrow(text.strip_prefix(b"gitdir: ")?.trim_end());

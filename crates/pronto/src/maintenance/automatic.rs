@@ -14,10 +14,10 @@ use crate::{Repository, Result};
 /// is to be written.
 const REFERENCES: usize = 2_000;
 
-/// Where it is remembered which tasks did not help, below the common directory.
+/// The file below the common directory that records which tasks did not help.
 const TRIED: &str = "pronto-maintenance";
 
-/// How maintenance is to be started.
+/// The way to start maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Automatic {
     /// Whether in the background (`maintenance.autoDetach`, `gc.autoDetach`).

@@ -18,15 +18,15 @@ use crate::hooks::{self, Call};
 use crate::refs::PackRefsOptions;
 use crate::{Error, ErrorKind, Repository, Result, worktrees};
 
-/// How many directories loose objects are spread over.
+/// The number of directories of loose objects.
 const FANOUT: i64 = 256;
 
 /// Whether a task is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// It is not.
+    /// No.
     No,
-    /// It is.
+    /// Yes.
     Yes,
     /// Finding out takes longer than was allowed.
     Unknown,
@@ -38,7 +38,7 @@ impl From<bool> for Need {
     }
 }
 
-/// What `maintenance.TASK.auto` says.
+/// The value of `maintenance.TASK.auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
     Never,

@@ -20,10 +20,10 @@ use crate::config::Config;
 use crate::lock::Lock;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// How long a note of a running garbage collection counts: 12 hours, as in Git.
+/// The age up to which a note of a running garbage collection is valid: 12 hours, as in Git.
 const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// How garbage is collected.
+/// Options of garbage collection.
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -48,7 +48,7 @@ pub struct GcOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repacking(Vec<OsString>);
 
-/// Who collects garbage.
+/// The process that collects garbage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Busy {
     /// The machine.
@@ -61,8 +61,8 @@ pub struct Busy {
 #[derive(Debug)]
 pub struct GcLock(#[expect(dead_code, reason = "dropping it is what it is for")] Guard);
 
-/// How garbage collection with these options repacks; `None` if `auto` finds too little to do, or
-/// the hook `pre-auto-gc` says no.
+/// Returns the repacking for garbage collection with these options; `None` if `auto` finds too
+/// little to do, or the hook `pre-auto-gc` refuses.
 ///
 /// Costs a listing of the packs.
 ///
@@ -113,7 +113,7 @@ pub fn plan_gc(
     Ok(Some(Repacking(arguments)))
 }
 
-/// What automatic garbage collection adds to the arguments of `repack`; `None` if there is too
+/// Returns the arguments that automatic garbage collection adds to `repack`; `None` if there is too
 /// little to do.
 pub(super) fn automatic_repacking(
     repository: &Repository,

@@ -95,7 +95,7 @@ impl OwnPacks {
         Some(u32::from_be_bytes(bytes[end - 4..end].try_into().ok()?))
     }
 
-    /// How packs would be put together by a geometric repack.
+    /// Returns the packs that a geometric repack would combine.
     ///
     /// # Errors
     /// A pack is too large to be compared.

@@ -23,7 +23,7 @@ use crate::{ErrorKind, Repository, Result};
 pub struct Step {
     /// The command and its arguments.
     pub arguments: Vec<OsString>,
-    /// What it reads; nothing if `None`. What it prints then is of no interest.
+    /// The standard input; nothing if `None`. The output is discarded.
     pub input: Option<Vec<u8>>,
 }
 
@@ -58,7 +58,7 @@ impl Step {
     }
 }
 
-/// Who runs the commands of maintenance and reports what happens.
+/// The runner of the commands of maintenance, which reports their progress.
 pub trait Runner {
     /// Runs a step and waits for it. Returns whether it succeeded.
     ///
@@ -77,7 +77,7 @@ pub trait Runner {
     fn warn(&mut self, message: &str);
 }
 
-/// What is to be run.
+/// Options of a run.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -101,7 +101,7 @@ pub struct Run {
     pub settings: Settings,
 }
 
-/// How maintenance ended.
+/// The result of maintenance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All tasks have run, or need not.

@@ -22,10 +22,10 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 /// `NAME:COMMAND,…`. A scheduler that it does not name is not there.
 const STAND_INS: &str = "GIT_TEST_MAINT_SCHEDULER";
 
-/// What a maintained repository must not do in the background: ask.
+/// The configuration that prevents maintained repositories from prompting in the background.
 const CONFIGURATION: [&str; 2] = ["credential.interactive=false", "core.askPass=true"];
 
-/// What the scheduler has this program do, but for the frequency.
+/// The arguments of this program in the scheduler, without the frequency.
 const COMMAND: [&str; 6] = [
     "for-each-repo",
     "--keep-going",
@@ -83,7 +83,7 @@ impl Scheduler {
 #[derive(Debug)]
 pub struct Schedules<'a> {
     repository: &'a Repository,
-    /// What is run: the path of a program.
+    /// The path of the program to run.
     runs: &'a Path,
     minute: u64,
 }
@@ -194,7 +194,7 @@ impl Schedules<'_> {
         })
     }
 
-    /// What tests put in place of the program of `scheduler`.
+    /// Returns the program that tests put in place of `scheduler`.
     fn stand_in(&self, scheduler: Scheduler) -> Option<&str> {
         let all = self.repository.environment().text(STAND_INS)?;
         let mut pairs = all.split(',').filter_map(|pair| pair.split_once(':'));
@@ -208,7 +208,7 @@ impl Schedules<'_> {
         [b"\"", path::as_bytes(self.runs).as_bytes(), b"\""].concat()
     }
 
-    /// What follows the program on a command line.
+    /// Returns the arguments after the program.
     fn arguments(&self, frequency: &str) -> String {
         let mut text = String::new();
         for setting in CONFIGURATION {

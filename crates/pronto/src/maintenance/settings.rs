@@ -37,16 +37,16 @@ pub struct Settings {
     /// From what age on unreachable objects are removed, as it is written (`gc.pruneExpire`); `None` for
     /// never, and for leaving them where they are.
     pub prune_expire: Option<BString>,
-    /// Where a cruft pack of what is removed goes (`--expire-to`).
+    /// The path of a cruft pack for removed objects (`--expire-to`).
     pub expire_to: Option<OsString>,
     /// The age from which the data of missing worktrees are removed (`gc.worktreePruneExpire`).
     pub worktree_prune_expire: BString,
     /// The size in bytes from which on packs are left as they are; zero for none
     /// (`gc.bigPackThreshold`).
     pub big_pack_threshold: u64,
-    /// What is left out of packs (`gc.repackFilter`).
+    /// The filter of objects in packs (`gc.repackFilter`).
     pub repack_filter: BString,
-    /// Where a pack of what is left out goes (`gc.repackFilterTo`).
+    /// The path of a pack of filtered objects (`gc.repackFilterTo`).
     pub repack_filter_to: BString,
 }
 

@@ -1,4 +1,4 @@
-//! An index that someone cuts short while it is mapped.
+//! An index that is truncated while it is mapped.
 
 use std::fs::File;
 
@@ -23,7 +23,7 @@ fn walks_beside_an_index_cut_short_end() {
     assert!(whole.len() > 40_000);
     let (interrupt, pathspec) = (Interrupt::default(), Pathspec::default());
     for share in [0, 10, 30, 50, 70, 90, 99] {
-        // Another file each time, as the one before may be mapped still.
+        // A new file each time, because the previous one may still be mapped.
         let beside = path.with_extension("new");
         std::fs::write(&beside, &whole).expect("it can be written");
         std::fs::rename(&beside, &path).expect("it can be moved");

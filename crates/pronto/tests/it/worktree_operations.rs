@@ -16,30 +16,6 @@ use pronto_io::interrupt::Interrupt;
 
 use crate::support::Sandbox;
 
-/// A repository with the files `a`, `b` and `d/c` in one commit.
-fn sandbox() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.git("", &["init", "-q", "-b", "main", "r"]);
-    sandbox.git("r", &["config", "user.name", "A U Thor"]);
-    sandbox.git("r", &["config", "user.email", "author@example.com"]);
-    for path in ["a", "b", "d/c"] {
-        write(&sandbox, path, path);
-    }
-    sandbox.git("r", &["add", "."]);
-    sandbox.git("r", &["commit", "-q", "-m", "one"]);
-    sandbox
-}
-
-fn write(sandbox: &Sandbox, path: &str, content: &str) {
-    let path = sandbox.root.join("r").join(path);
-    std::fs::create_dir_all(path.parent().expect("it is below")).expect("a directory");
-    std::fs::write(path, content).expect("a file");
-}
-
-fn read(sandbox: &Sandbox, path: &str) -> Option<String> {
-    std::fs::read_to_string(sandbox.root.join("r").join(path)).ok()
-}
-
 fn add_all(repository: &Repository) {
     let options = add::Options {
         pathspec: repository.pathspec([BStr::new(".")]).expect("a pathspec"),
@@ -51,9 +27,9 @@ fn add_all(repository: &Repository) {
 
 #[test]
 fn files_are_staged_and_committed() {
-    let sandbox = sandbox();
-    write(&sandbox, "a", "changed");
-    write(&sandbox, "new", "new");
+    let sandbox = Sandbox::with_files();
+    sandbox.write("a", "changed");
+    sandbox.write("new", "new");
     let repository = sandbox.open("r");
     add_all(&repository);
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "M  a\nA  new");
@@ -82,7 +58,7 @@ fn files_are_staged_and_committed() {
 
 #[test]
 fn a_commit_without_message_is_not_made() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_files();
     let before = sandbox.git("r", &["rev-parse", "HEAD"]);
     let options = commit::Options {
         allow_empty: true,
@@ -95,8 +71,8 @@ fn a_commit_without_message_is_not_made() {
 
 #[test]
 fn differences_have_their_paths() {
-    let sandbox = sandbox();
-    write(&sandbox, "a", "changed");
+    let sandbox = Sandbox::with_files();
+    sandbox.write("a", "changed");
     sandbox.git("r", &["rm", "-q", "--cached", "b"]);
     let repository = sandbox.open("r");
     let (options, interrupt) = (diff::Options::default(), Interrupt::new());
@@ -134,9 +110,9 @@ fn differences_have_their_paths() {
 
 #[test]
 fn a_reset_moves_branch_index_and_files() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_files();
     let first = sandbox.git("r", &["rev-parse", "HEAD"]);
-    write(&sandbox, "a", "changed");
+    sandbox.write("a", "changed");
     sandbox.git("r", &["commit", "-qam", "two"]);
     let second = sandbox.git("r", &["rev-parse", "HEAD"]);
     let repository = sandbox.open("r");
@@ -161,14 +137,14 @@ fn a_reset_moves_branch_index_and_files() {
         };
         assert!(report.failed.is_empty());
         assert_eq!(sandbox.git("r", &["rev-parse", "HEAD"]), first);
-        assert_eq!(read(&sandbox, "a").as_deref(), Some(content));
+        assert_eq!(sandbox.read("a").as_deref(), Some(content));
         assert_eq!(sandbox.git("r", &["status", "--porcelain"]).trim(), seen);
     }
 }
 
 #[test]
 fn a_new_branch_is_made_and_left() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_files();
     let repository = sandbox.open("r");
     let options = switch::Options {
         create: Some(NewBranch {
@@ -186,7 +162,7 @@ fn a_new_branch_is_made_and_left() {
         sandbox.git("r", &["symbolic-ref", "HEAD"]),
         "refs/heads/side"
     );
-    write(&sandbox, "b", "of the side");
+    sandbox.write("b", "of the side");
     sandbox.git("r", &["commit", "-qam", "two"]);
     let repository = sandbox.open("r");
     let back = |repository: &Repository| {
@@ -196,19 +172,19 @@ fn a_new_branch_is_made_and_left() {
         };
         switch::switch(repository, &options, &(), &Interrupt::new())
     };
-    // What the switch would overwrite is in its way.
-    write(&sandbox, "b", "not committed");
+    // A file that the switch would overwrite stops it.
+    sandbox.write("b", "not committed");
     assert!(matches!(
         back(&repository).expect("it is no error"),
         switch::Outcome::Refused(_)
     ));
-    assert_eq!(read(&sandbox, "b").as_deref(), Some("not committed"));
+    assert_eq!(sandbox.read("b").as_deref(), Some("not committed"));
     sandbox.git("r", &["checkout", "-q", "b"]);
     assert!(matches!(
         back(&repository).expect("it can be switched"),
         switch::Outcome::Done(_)
     ));
-    assert_eq!(read(&sandbox, "b").as_deref(), Some("b"));
+    assert_eq!(sandbox.read("b").as_deref(), Some("b"));
     assert_eq!(
         sandbox.git("r", &["symbolic-ref", "HEAD"]),
         "refs/heads/main"
@@ -217,8 +193,8 @@ fn a_new_branch_is_made_and_left() {
 
 #[test]
 fn paths_come_back_from_the_index() {
-    let sandbox = sandbox();
-    write(&sandbox, "a", "changed");
+    let sandbox = Sandbox::with_files();
+    sandbox.write("a", "changed");
     std::fs::remove_file(sandbox.root.join("r/d/c")).expect("it is there");
     let repository = sandbox.open("r");
     let options = checkout_paths::Options {
@@ -238,16 +214,16 @@ fn paths_come_back_from_the_index() {
     let report = report.expect("they can be written");
     assert!(report.errors.is_empty() && report.failed.is_empty());
     assert_eq!(report.updated, 2);
-    assert_eq!(read(&sandbox, "a").as_deref(), Some("a"));
+    assert_eq!(sandbox.read("a").as_deref(), Some("a"));
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "");
 }
 
 #[test]
 fn clean_removes_what_is_untracked_and_nothing_else() {
-    let sandbox = sandbox();
-    write(&sandbox, ".gitignore", "*.o\n");
+    let sandbox = Sandbox::with_files();
+    sandbox.write(".gitignore", "*.o\n");
     for path in ["new", "x.o", "deep/new"] {
-        write(&sandbox, path, "new");
+        sandbox.write(path, "new");
     }
     let repository = sandbox.open("r");
     let mut options = clean::Options {
@@ -258,20 +234,20 @@ fn clean_removes_what_is_untracked_and_nothing_else() {
     };
     let said = clean::clean(&repository, &options, &Interrupt::new());
     assert_eq!(said.expect("it can be told").len(), 3);
-    assert!(read(&sandbox, "new").is_some(), "nothing happens yet");
+    assert!(sandbox.read("new").is_some(), "nothing happens yet");
     options.dry_run = false;
     let said = clean::clean(&repository, &options, &Interrupt::new());
     assert_eq!(said.expect("it can be removed").len(), 3);
-    assert_eq!(read(&sandbox, "new"), None);
-    assert_eq!(read(&sandbox, "deep/new"), None);
-    assert!(read(&sandbox, "x.o").is_some() && read(&sandbox, "a").is_some());
+    assert_eq!(sandbox.read("new"), None);
+    assert_eq!(sandbox.read("deep/new"), None);
+    assert!(sandbox.read("x.o").is_some() && sandbox.read("a").is_some());
 }
 
 #[test]
 fn ignored_paths_and_attributes_are_told() {
-    let sandbox = sandbox();
-    write(&sandbox, ".gitignore", "# objects\n*.o\n");
-    write(&sandbox, ".gitattributes", "*.c text eol=lf\n");
+    let sandbox = Sandbox::with_files();
+    sandbox.write(".gitignore", "# objects\n*.o\n");
+    sandbox.write(".gitattributes", "*.c text eol=lf\n");
     let repository = sandbox.open("r");
     let rules = status::check_ignored(&repository, true, |check| {
         ["x.o", "x.c"].map(|path| check.decide(path.into()).expect("it can be told"))
@@ -296,7 +272,7 @@ fn ignored_paths_and_attributes_are_told() {
 
 #[test]
 fn stale_stat_data_are_refreshed() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_files();
     let file = std::fs::File::options()
         .write(true)
         .open(sandbox.root.join("r/a"));
@@ -316,8 +292,8 @@ fn stale_stat_data_are_refreshed() {
 
 #[test]
 fn sparse_directories_leave_the_worktree_and_return() {
-    let sandbox = sandbox();
-    write(&sandbox, "e/f", "f");
+    let sandbox = Sandbox::with_files();
+    sandbox.write("e/f", "f");
     sandbox.git("r", &["add", "."]);
     sandbox.git("r", &["commit", "-qm", "two"]);
     sandbox.git("r", &["sparse-checkout", "init", "--cone"]);
@@ -326,8 +302,8 @@ fn sparse_directories_leave_the_worktree_and_return() {
     let definition = Definition::Directories(["e".into()].into());
     let applied = pronto::sparse_checkout::set(&repository, &definition, &(), &Interrupt::new());
     assert!(applied.expect("it can be applied").failed.is_empty());
-    assert_eq!(read(&sandbox, "d/c"), None);
-    assert!(read(&sandbox, "e/f").is_some() && read(&sandbox, "a").is_some());
+    assert_eq!(sandbox.read("d/c"), None);
+    assert!(sandbox.read("e/f").is_some() && sandbox.read("a").is_some());
     assert_eq!(sandbox.git("r", &["sparse-checkout", "list"]), "e");
     assert_eq!(
         repository.sparse_definition().expect("it can be read"),
@@ -335,13 +311,13 @@ fn sparse_directories_leave_the_worktree_and_return() {
     );
     let applied = pronto::sparse_checkout::disable(&mut repository, &(), &Interrupt::new());
     assert!(applied.expect("it can be undone").failed.is_empty());
-    assert!(read(&sandbox, "d/c").is_some());
+    assert!(sandbox.read("d/c").is_some());
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "");
 }
 
 #[test]
 fn a_branch_knows_how_far_it_is_from_its_upstream() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_files();
     sandbox.git("r", &["branch", "base"]);
     sandbox.git("r", &["branch", "-q", "--set-upstream-to=base"]);
     sandbox.git("r", &["commit", "-q", "--allow-empty", "-m", "two"]);
@@ -367,9 +343,9 @@ fn a_branch_knows_how_far_it_is_from_its_upstream() {
 
 #[test]
 fn status_tells_each_kind_of_change() {
-    let sandbox = sandbox();
-    write(&sandbox, "a", "changed");
-    write(&sandbox, "new", "new");
+    let sandbox = Sandbox::with_files();
+    sandbox.write("a", "changed");
+    sandbox.write("new", "new");
     sandbox.git("r", &["rm", "-q", "b"]);
     let repository = sandbox.open("r");
     let options = status::Options {

@@ -90,7 +90,7 @@ impl Apply<'_> {
     }
 }
 
-/// What is done with each path that differs from `HEAD`.
+/// Applies the action to each path that differs from `HEAD`.
 pub(super) fn again(how: &Action, paths: Vec<BString>) -> Vec<Action> {
     let one = |path: BString| match how {
         Action::Mark(_, mark, on) => Action::Mark(path, *mark, *on),

@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// Submodules are not nested deeper than this.
 const MAX_DEPTH: usize = 16;
-/// Where a repository keeps those of its submodules.
+/// The directory of a repository for the repositories of its submodules.
 const MODULES: &str = "modules";
 
 /// Copies the repositories of the submodules that the worktree of `inside` names, as far as this
@@ -70,7 +70,7 @@ fn is_repository(place: &Path) -> bool {
     place.join("HEAD").is_file() && place.join("objects").is_dir()
 }
 
-/// How repositories are copied.
+/// Options for copying repositories.
 struct Share<'a> {
     may_link: bool,
     interrupt: &'a Interrupt,

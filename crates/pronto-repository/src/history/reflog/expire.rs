@@ -29,7 +29,7 @@ pub enum Logs {
     Named(Vec<BString>),
 }
 
-/// How lines are taken out of a log.
+/// Options for removing entries from a reflog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -46,7 +46,7 @@ pub struct Rewrite {
     pub verbose: bool,
 }
 
-/// What is expired.
+/// Options for expiring reflogs.
 #[derive(Clone, Debug)]
 pub struct ExpireOptions {
     /// The logs.
@@ -55,7 +55,7 @@ pub struct ExpireOptions {
     pub expire: Option<i64>,
     /// So do those before this moment that are not reachable from the reference.
     pub expire_unreachable: Option<i64>,
-    /// How.
+    /// The way to rewrite reflogs.
     pub rewrite: Rewrite,
 }
 
@@ -74,20 +74,20 @@ impl Default for ExpireOptions {
 /// The result for an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// It stays.
+    /// Whether the entry is kept.
     pub is_kept: bool,
     /// Its message.
     pub message: BString,
 }
 
-/// What has become of one log.
+/// The result for one reflog.
 #[derive(Debug)]
 pub struct ExpiredLog {
     /// The full name of the reference.
     pub name: BString,
-    /// How many lines stay.
+    /// The number of kept entries.
     pub kept: usize,
-    /// How many are gone.
+    /// The number of removed entries.
     pub pruned: usize,
     /// Each line, if that was asked for.
     pub verdicts: Vec<Verdict>,
@@ -112,7 +112,7 @@ struct Cut {
     unreachable: i64,
 }
 
-/// What is configured.
+/// The configured expiry times.
 #[derive(Debug)]
 struct Configured {
     default: Cut,
@@ -284,11 +284,11 @@ fn is_head(name: &BStr) -> bool {
         })
 }
 
-/// What all logs of one call share.
+/// The state that all reflogs of one call share.
 struct Expiring<'r> {
     repository: &'r Repository,
     history: Option<History<'r>>,
-    /// What is reachable from all references.
+    /// The commits reachable from all references.
     all: Option<Reach>,
 }
 
@@ -318,14 +318,14 @@ impl<'r> Expiring<'r> {
     }
 }
 
-/// How the lines of one log are judged.
+/// The rules for the entries of one reflog.
 struct Policy<'e, 'r> {
     expiring: &'e mut Expiring<'r>,
     cut: Cut,
     is_head: bool,
-    /// What the reference leads to.
+    /// The commit to which the reference leads.
     tip: Option<ObjectId>,
-    /// What is reachable from that.
+    /// The commits reachable from the tip.
     reach: Option<Reach>,
 }
 

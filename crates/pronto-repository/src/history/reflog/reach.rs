@@ -48,7 +48,7 @@ impl<'r> History<'r> {
     }
 }
 
-/// What has been found reachable from some tips.
+/// The commits that were found reachable from some tips.
 pub(super) struct Reach {
     seen: HashSet<Number>,
     /// Seen, and their parents not yet: the one with the highest generation, then the newest, comes first.

@@ -10,7 +10,7 @@ use crate::lock::Lock;
 use crate::refs::{LogLine, RefNameRef, Target, patience};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Who says which lines go.
+/// The rule that decides which entries are removed.
 pub(super) trait Judge {
     /// A log with this content is next; its reference leads to `tip`.
     fn begin(&mut self, tip: Option<ObjectId>, content: &[u8]);
@@ -26,7 +26,7 @@ pub(super) struct Rewriting<'r> {
     pub(super) how: Rewrite,
 }
 
-/// What is left of a log.
+/// The rest of a reflog.
 struct Remains {
     text: Vec<u8>,
     last: ObjectId,

@@ -7,7 +7,7 @@ use crate::links::{CommitLinks, links_in};
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
-    /// Where the commit `id` leads. `buffer` holds its content afterwards.
+    /// Returns the links of the commit `id`. `buffer` holds its content afterwards.
     ///
     /// # Errors
     /// It does not exist, is no commit, or is malformed.

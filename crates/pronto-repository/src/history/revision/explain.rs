@@ -8,8 +8,8 @@ use super::path::{colon, stage_and_path};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 impl Repository {
-    /// What is wrong with `spec`, which [`try_resolve`](Self::try_resolve) did not find, where
-    /// more can be said than that it is unknown: a path that is not in the tree or index.
+    /// Returns the reason for which [`try_resolve`](Self::try_resolve) did not find `spec`, if it
+    /// is more specific than an unknown name: a path that is not in the tree or index.
     ///
     /// # Errors
     /// That explanation.

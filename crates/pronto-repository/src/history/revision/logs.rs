@@ -71,7 +71,8 @@ impl Repository {
         Ok(found)
     }
 
-    /// What the reference with the log `log_of` held at the moment that `selector` names.
+    /// Returns the value of the reference with the reflog `log_of` at the moment that `selector`
+    /// names.
     pub(super) fn resolve_logged(
         &self,
         base: &BStr,
@@ -122,8 +123,8 @@ impl Repository {
         Ok(Some(if old.is_null() { new } else { old }))
     }
 
-    /// What the reference with the log `log_of` held at the moment `time`. `line` is the newest line
-    /// that is not younger, `later` what the line after it says that the reference held before.
+    /// Returns the value of the reference with the reflog `log_of` at the moment `time`. `line` is
+    /// the newest entry that is not younger, `later` the old value in the entry after it.
     fn held(
         &self,
         log_of: &BStr,

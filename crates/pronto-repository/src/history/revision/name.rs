@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 /// The shortest abbreviation of an id.
 const SHORTEST_PREFIX: usize = 4;
 
-/// How many objects are listed for an ambiguous beginning.
+/// The largest number of objects that are listed for an ambiguous prefix.
 const LONGEST_LIST: usize = 10_000;
 
 /// The reference that a short name stands for.
@@ -23,7 +23,7 @@ pub struct FullName {
     pub name: BString,
     /// Its full name before symbolic references were followed.
     pub direct: BString,
-    /// What it holds.
+    /// The value of the reference.
     pub id: ObjectId,
     /// Whether the short name could stand for another one too.
     pub is_ambiguous: bool,

@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 /// The mode of a directory in a tree.
 pub(super) const TREE_MODE: u32 = 0o040_000;
 
-/// Where the path begins: the first colon that is not in braces.
+/// Returns the start of the path: the first colon that is not in braces.
 pub(super) fn colon(spec: &BStr) -> Option<usize> {
     let mut depth = 0;
     let mut at = 0;

@@ -10,7 +10,7 @@ use crate::links::tag_target;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// How many steps one name may have.
+/// The largest number of steps of one name.
 const MAX_STEPS: usize = 4096;
 
 /// The last step of a name.

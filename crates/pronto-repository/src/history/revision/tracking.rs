@@ -27,7 +27,7 @@ pub(super) fn mark(text: &[u8]) -> Option<(Mark, usize)> {
     })
 }
 
-/// How often a name may be replaced by another.
+/// The largest number of times that a name is replaced by another.
 const MAX_REPLACEMENTS: u32 = 8;
 
 impl Repository {
@@ -196,7 +196,7 @@ impl Repository {
     }
 }
 
-/// Where the refspec sends `name`, if it is about it.
+/// Returns the name to which the refspec maps `name`, if it matches.
 fn apply_refspec(spec: &BStr, name: &BStr) -> Option<BString> {
     let spec = spec.strip_prefix(b"+").unwrap_or(spec);
     let colon = spec.find_byte(b':');

@@ -10,11 +10,11 @@ use crate::config::Loader;
 use crate::environment::Environment;
 use crate::{ErrorKind, Result};
 
-/// Where the first contents of a repository come from.
+/// The source of the first contents of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Template {
-    /// What environment or configuration name; else what the installed git uses; else what is
-    /// built in.
+    /// The directory named by the environment or configuration, else that of the installed git,
+    /// else the built-in contents.
     #[default]
     Configured,
     /// Nowhere.
@@ -23,7 +23,7 @@ pub enum Template {
     Directory(PathBuf),
 }
 
-/// Where installations of git keep their templates.
+/// The template directories of installations of git.
 const INSTALLED: &[&str] = &[
     "/usr/share/git-core/templates",
     "/usr/local/share/git-core/templates",

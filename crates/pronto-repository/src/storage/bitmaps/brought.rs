@@ -20,7 +20,7 @@ use crate::{Error, ErrorKind, Result};
 /// The number of parents that a commit is compared with. More would save little.
 const COMPARED: usize = 2;
 
-/// What commits bring, by their numbers.
+/// The objects that commits add, by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Brought {
     parts: Vec<Part>,
@@ -28,7 +28,7 @@ pub(crate) struct Brought {
     places: Vec<(u32, std::ops::Range<usize>)>,
 }
 
-/// What one worker found.
+/// The results of one worker.
 #[derive(Debug, Default)]
 struct Part {
     commits: Vec<(Number, std::ops::Range<usize>)>,
@@ -286,7 +286,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// How many bytes both begin with.
+/// Returns the length of the common prefix in bytes.
 fn common_len(one: &[u8], other: &[u8]) -> usize {
     const STEP: usize = 64;
     let steps = one.chunks_exact(STEP).zip(other.chunks_exact(STEP));

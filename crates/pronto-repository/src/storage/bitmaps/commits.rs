@@ -65,7 +65,7 @@ pub(super) struct History {
 /// Part of a history, numbered so that parents come behind their children.
 #[derive(Debug, Default)]
 pub(super) struct Ordered {
-    /// By their numbers.
+    /// The commits by their numbers.
     pub(super) commits: Vec<Commit>,
     parents: Vec<Number>,
     /// The commits that are to have bitmaps, in the order in which those are stored.
@@ -83,7 +83,7 @@ impl Ordered {
 struct Gathering<'a> {
     work: &'a Work<'a>,
     objects: &'a Objects<'a>,
-    /// Where history is cut off, sorted.
+    /// The shallow boundary, sorted.
     cut: &'a [ObjectId],
     /// Whether commits may be missing.
     is_partial: bool,
@@ -306,7 +306,7 @@ impl History {
     }
 }
 
-/// How many commits are left out from the one at `at` to the next that is chosen.
+/// Returns the number of commits that are left out between the one at `at` and the next chosen one.
 fn distance(at: usize) -> usize {
     if at <= ALWAYS {
         0

@@ -105,7 +105,7 @@ impl<'a> Objects<'a> {
         self.kinds[kind].insert(bit);
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub(crate) fn len(&self) -> u32 {
         self.bits.len() as u32
     }

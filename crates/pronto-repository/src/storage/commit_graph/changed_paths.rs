@@ -239,7 +239,7 @@ fn compare(one: &RawEntry<'_>, two: &RawEntry<'_>) -> Ordering {
         .cmp(two.name.iter().chain(second))
 }
 
-/// What counts of a mode: the kind, and whether a file may be run.
+/// Returns the part of a mode that counts: the kind, and the executable bit.
 fn canonical(mode: &[u8]) -> u32 {
     let digits = mode.iter().take(8);
     let mode = digits.fold(0, |mode, digit| mode << 3 | u32::from(digit & 7));

@@ -26,7 +26,7 @@ pub(super) struct Chain {
     /// The ids of those that stay, the lowest first.
     pub(super) kept_ids: Vec<ObjectId>,
     kept_paths: Vec<PathBuf>,
-    /// How many commits are in those that stay.
+    /// The number of commits in the layers that are kept.
     pub(super) below: u32,
     /// The positions in those that become part of the new layer.
     pub(super) merged: Range<u32>,
@@ -34,7 +34,7 @@ pub(super) struct Chain {
     dropped_paths: Vec<PathBuf>,
     /// Whether the topmost layer that stays has generations: the new one must be like it.
     pub(super) keeps_generations: Option<bool>,
-    /// Where the topmost layer that stays is to be found, as a layer.
+    /// The directory of the topmost kept layer.
     kept_directory: usize,
 }
 
@@ -189,9 +189,10 @@ fn install_layer(
     Ok(())
 }
 
-/// Makes the file read-only.
+/// Makes the file read-only for those whom the umask lets read it.
 fn seal(work: &Work<'_>, path: &Path) -> Result<()> {
-    let mode = Permissions::from_mode(0o444);
+    let metadata = std::fs::metadata(path).context(ErrorKind::Io, "unable to adjust", path)?;
+    let mode = Permissions::from_mode(metadata.permissions().mode() & 0o444);
     std::fs::set_permissions(path, mode).context(ErrorKind::Io, "unable to adjust", path)?;
     shared::adjust(work.store.options().sharing, path)
 }

@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, Result};
 /// Commits as they are written.
 pub(super) struct Resolved {
     pub(super) entries: Vec<Entry>,
-    /// What the ranges in `entries` are of.
+    /// The commits that the ranges in `entries` belong to.
     pub(super) parents: Vec<u32>,
 }
 

@@ -26,7 +26,7 @@ pub struct Scope<'a> {
     pub links: bool,
     /// The commits at which history is cut off, whose parents need not be there.
     pub shallow: Option<&'a BTreeSet<ObjectId>>,
-    /// What is here besides the pack.
+    /// The objects besides the pack.
     pub store: Option<&'a Store>,
     /// Whether what is missing is promised by another repository.
     pub promised: bool,
@@ -65,7 +65,7 @@ impl<'a> Inspector<'a> {
         }
     }
 
-    /// What was found so far.
+    /// Returns the reports so far.
     pub fn take_reports(&self) -> Vec<Report> {
         std::mem::take(&mut self.state().reports)
     }
@@ -76,7 +76,7 @@ impl<'a> Inspector<'a> {
         self.state().missing_modules.clone()
     }
 
-    /// How many objects are linked to that are here, but not in the pack.
+    /// Returns the number of linked objects that exist, but not in the pack.
     pub fn foreign_links(&self) -> usize {
         self.state().foreign
     }

@@ -7,10 +7,10 @@ use pronto_hash::{Kind, ObjectId};
 use super::{Findings, Message};
 use crate::refs::name;
 
-/// Where times overflow.
+/// The time at which times overflow.
 const LATEST: u128 = i64::MAX as u128;
 
-/// What is left of the header of an object.
+/// The rest of the header of an object.
 struct Header<'a> {
     rest: &'a [u8],
 }
@@ -280,7 +280,7 @@ fn number(text: &[u8]) -> (u128, usize) {
     (value, start + len)
 }
 
-/// What Git's own parser says of a commit that it cannot use.
+/// Returns the error of Git's own parser for an unusable commit.
 pub(super) fn unusable_commit(content: &[u8], id: &ObjectId, hash: Kind) -> Option<String> {
     let digits = hash.len_in_hex();
     let id_at = |bytes: &[u8]| bytes.iter().take(digits).all(u8::is_ascii_hexdigit);

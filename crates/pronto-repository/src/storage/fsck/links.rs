@@ -4,14 +4,14 @@ use crate::links::{parse_commit, tag_target, tree_entries};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 
-/// How many links are held before repeated ones are removed.
+/// The number of links that are held before repeated ones are removed.
 const CROWDED: usize = 1 << 20;
 
 /// All links, each with what it must lead to.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     all: Vec<(ObjectId, ObjectKind)>,
-    /// How many were left when repeated ones were removed last.
+    /// The number of links after repeated ones were removed last.
     distinct: usize,
 }
 

@@ -7,9 +7,9 @@ pub enum Level {
     Fatal,
     /// The object is refused.
     Error,
-    /// It is reported; strict checks refuse the object.
+    /// The finding is reported; strict checks refuse the object.
     Warn,
-    /// It is reported like a warning, but never refused unless configured.
+    /// The finding is reported like a warning, but never refused unless configured.
     Info,
     /// Nothing.
     Ignore,
@@ -37,7 +37,7 @@ macro_rules! messages {
                 }
             }
 
-            /// How bad it is unless configured otherwise.
+            /// Returns the severity without configuration.
             pub fn level(self) -> Level {
                 match self {
                     $(Message::$variant => Level::$level,)*

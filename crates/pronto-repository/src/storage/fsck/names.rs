@@ -4,7 +4,7 @@
 pub(super) struct Special {
     /// Without the dot.
     name: &'static [u8],
-    /// What NTFS makes of it when the plain short names are taken.
+    /// The name that NTFS makes of it when the plain short names are taken.
     short: &'static [u8; 6],
 }
 

@@ -52,7 +52,7 @@ fn take<'a>(rest: &mut &'a [u8], id_len: usize) -> Result<Entry<'a>, &'static st
     })
 }
 
-/// What is found in the entries of one tree together.
+/// The findings in the entries of one tree together.
 #[derive(Default)]
 struct Flaws {
     null_id: bool,

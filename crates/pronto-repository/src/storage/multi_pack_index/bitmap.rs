@@ -13,7 +13,7 @@ use crate::bitmaps::{Member, Objects};
 use crate::history::from_graph;
 use crate::{Error, ErrorKind, Result};
 
-/// How to write the bitmaps of a multi-pack-index.
+/// Options for the bitmaps of a multi-pack-index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BitmapOptions {
     /// A file that says what references point to, if it is not to be as they say now.

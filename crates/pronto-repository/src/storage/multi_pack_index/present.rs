@@ -34,7 +34,7 @@ impl Present {
         self.layers.iter().flat_map(MultiIndex::pack_names)
     }
 
-    /// How many objects it lists.
+    /// Returns the number of objects.
     pub(super) fn len(&self) -> u64 {
         self.layers.iter().map(|layer| u64::from(layer.len())).sum()
     }
@@ -70,7 +70,7 @@ impl Present {
 /// The identity of a version of a file; `None` if it does not exist.
 type Version = Option<(u64, u64, i64, i64)>;
 
-/// How often writing is repeated while other processes keep changing the packs.
+/// The number of times that writing is repeated while other processes change the packs.
 const MAX_ATTEMPTS: usize = 8;
 
 impl Work<'_> {
@@ -105,7 +105,7 @@ impl Work<'_> {
         self.state() != *before
             || (sources.iter().filter(new)).any(|source| !self.pack_path(source).exists())
     }
-    /// Where the chain and its layers are.
+    /// Returns the directory of the chain and its layers.
     pub(super) fn chain_directory(&self) -> PathBuf {
         self.directory.join("multi-pack-index.d")
     }

@@ -32,7 +32,7 @@ pub(super) struct LinkedWalk<'a> {
     pack: &'a LinkedPack,
     outside: HashMap<ObjectId, u32>,
     outside_ids: Vec<ObjectId>,
-    /// What was met, a bit for each number.
+    /// The visited objects, a bit for each number.
     seen: Marks,
     /// Trees of which all entries were met.
     done: Marks,

@@ -191,7 +191,8 @@ impl Walk<'_> {
         self.selection.bases.push(Member { id, name_hash });
     }
 
-    /// What the receiver has in these trees, by name, and whether it is a tree.
+    /// Returns the entries of these trees that the receiver has, by name, and whether each is a
+    /// tree.
     fn known_entries(
         &mut self,
         trees: &[ObjectId],

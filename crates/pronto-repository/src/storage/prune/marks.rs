@@ -22,8 +22,8 @@ pub(crate) struct Marks<'a> {
     store: Store,
     tips: Tips<'a>,
     seen: HashSet<ObjectId>,
-    /// What is found while something is walked whose parts may be missing: others may still
-    /// lead there for whom they may not.
+    /// Objects found in a walk whose parts may be missing. Others may still lead there for which
+    /// they may not.
     partial: HashSet<ObjectId>,
     buffer: Vec<u8>,
 }
@@ -220,10 +220,10 @@ impl<'a> Marks<'a> {
     }
 }
 
-/// What an object names.
+/// The objects that an object names.
 pub(super) enum Named {
     Parent(ObjectId),
-    /// What a tree calls a file or a link.
+    /// A file or link that a tree names.
     Blob(ObjectId),
     Other(ObjectId),
 }

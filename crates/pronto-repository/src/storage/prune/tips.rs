@@ -35,14 +35,14 @@ const IN_PROGRESS: [&str; 10] = [
 /// The file that changes with each change of a stack of tables.
 const TABLES_LIST: &str = "reftable/tables.list";
 
-/// What was found at one look.
+/// The tips at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// What has to be there with all that it leads to.
+    /// Objects that must exist with everything that they reach.
     pub(super) strict: Vec<ObjectId>,
-    /// What may be missing, or parts of it.
+    /// Objects that may be missing in part or as a whole.
     pub(super) lenient: Vec<ObjectId>,
-    /// What is staged: it names nothing, and need not be there.
+    /// Staged objects: they reach nothing and need not exist.
     pub(super) blobs: Vec<ObjectId>,
 }
 

@@ -67,7 +67,8 @@ impl Work<'_> {
         Ok(written)
     }
 
-    /// What is in packs that may go or loose, and neither chosen nor in a pack that stays.
+    /// Selects the loose objects and those in packs that may be deleted, unless they are chosen or
+    /// in a kept pack.
     fn unreachable(&self, chosen: &HashSet<ObjectId>) -> Result<Aged> {
         let packs = self.repository.known_packs()?;
         let hash = self.repository.object_hash();

@@ -73,8 +73,7 @@ impl Work<'_> {
         self.options.keep_packs.contains(&pack.name())
     }
 
-    /// What is in the packs that are put together, and what is loose, without what is in others
-    /// or kept.
+    /// Selects the objects of the packs to combine, and loose ones, without those in other packs.
     ///
     /// # Errors
     /// An index or a directory cannot be read.

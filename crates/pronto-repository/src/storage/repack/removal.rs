@@ -15,8 +15,7 @@ use crate::prune::{self, Marks};
 use crate::{Result, path};
 
 impl<'a> Work<'a> {
-    /// What leads to objects as it is now, beside all that is `chosen`; the objects that have
-    /// come since.
+    /// Marks the present tips, besides all that is `chosen`, and the objects that arrived since.
     pub(super) fn marks(&self, chosen: HashSet<ObjectId>) -> Result<(Marks<'a>, Vec<ObjectId>)> {
         let mut marks = Marks::new(self.repository, self.watch.1)?;
         marks.assume(chosen);

@@ -1,4 +1,4 @@
-//! A description of the machine, for each result.
+//! Properties of the machine that a result comes from.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::data::{Repository, git};
 use crate::peer::Peer;
 
 /// Named properties of the machine, in the order of printing.
-pub(crate) type Facts = Vec<(String, String)>;
+pub(crate) type Properties = Vec<(String, String)>;
 
 /// Collects the properties of this machine, of the file system of `data`, and of the programs.
 pub(crate) fn collect(
@@ -15,34 +15,34 @@ pub(crate) fn collect(
     peers: &[Peer],
     repository: &Repository,
     arguments: &Arguments,
-) -> Facts {
-    let mut facts = bench::machine::facts(data);
-    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+) -> Properties {
+    let mut properties = bench::machine::properties(data);
+    let mut add = |name: &str, value: String| properties.push((name.to_owned(), value));
     if let Some(delay) = arguments.slow {
-        fact("added to each metadata call", format!("{delay:?}"));
+        add("added to each metadata call", format!("{delay:?}"));
     }
     if let Some(stroke) = arguments.seek {
-        fact("disk with one arm, from end to end", format!("{stroke:?}"));
+        add("disk with one arm, from end to end", format!("{stroke:?}"));
     }
     if let Some(place) = arguments.place {
         let kind = match place {
             crate::volume::Kind::Tmpfs => "in memory",
             _ => "an image, loop device",
         };
-        fact("made for the run", format!("{}: {kind}", place.name()));
+        add("made for the run", format!("{}: {kind}", place.name()));
     }
     if arguments.cold {
-        fact("page cache", "dropped before each run".to_owned());
+        add("page cache", "dropped before each run".to_owned());
     }
     if arguments.touch > 0 {
         let touched = format!(
             "{} GiB touched before each run that writes",
             arguments.touch
         );
-        fact("memory given back to the host", touched);
+        add("memory given back to the host", touched);
     }
-    fact("runs of each", arguments.runs.to_string());
-    fact("repository", repository.name.clone());
+    add("runs of each", arguments.runs.to_string());
+    add("repository", repository.name.clone());
     if let Ok(count) = git(&repository.path, &["count-objects", "-v"]) {
         let field = |name: &str| {
             count
@@ -51,11 +51,11 @@ pub(crate) fn collect(
                 .unwrap_or("?")
                 .to_owned()
         };
-        fact("objects in packs", field("in-pack: "));
-        fact("packs in KiB", field("size-pack: "));
+        add("objects in packs", field("in-pack: "));
+        add("packs in KiB", field("size-pack: "));
     }
     for peer in peers {
-        fact(&peer.name, peer.version.clone());
+        add(&peer.name, peer.version.clone());
     }
-    facts
+    properties
 }
