@@ -130,6 +130,10 @@ impl Work<'_> {
         };
         let names = present.iter().flat_map(Present::pack_names);
         let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
+        let is_gone = |source: &Source| !self.pack_path(source).exists();
+        if dropped.is_empty() && known.iter().any(is_gone) {
+            return Err(Error::new(ErrorKind::Refused, "could not load pack"));
+        }
         let mut sources = self.sources(known, options, None)?;
         let is_complete = |found: &&Present| {
             let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
