@@ -29,6 +29,7 @@ use crate::{Environment, Error, ErrorKind, Repository, Result};
 use pronto_config::safety;
 
 use hidden::Hidden;
+pub use send::CORRUPTION;
 
 /// The largest size of one request; a larger one is refused.
 const LARGEST_REQUEST_BYTES: usize = 256 << 20;

@@ -152,6 +152,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let cloned = clone::clone(source.into(), &directory, &options, &environment, &watch);
     let ending = "fetch-pack: invalid index-pack output";
     let outcome = cloned.map_err(|error| bad_pack::refused(error, ending, context))?;
+    context.trace_new_repository(outcome.repository.config());
     report(args, &outcome, context);
     if outcome.checkout_failed {
         context.warn(

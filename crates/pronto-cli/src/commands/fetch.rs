@@ -13,7 +13,7 @@ use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
 use pronto::{Repository, Watch};
 
-use crate::{CliError, Context, ExitCode, bad_pack, fallback};
+use crate::{CliError, Context, ExitCode, bad_pack, fallback, maintenance};
 
 /// Arguments of `fetch`.
 #[derive(clap::Args, Debug)]
@@ -179,7 +179,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     }
     if !args.no_auto_maintenance && !args.no_auto_gc {
-        crate::maintenance::maintain(&repository, args.quiet, context)?;
+        match args.refetch {
+            true => maintenance::maintain_refetched(&repository, args.quiet, context)?,
+            false => maintenance::maintain(&repository, args.quiet, context)?,
+        }
     }
     Ok(code)
 }

@@ -68,6 +68,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let is_background = Background::of(context) == Some(Background::Gc);
     let repository = context.repository()?;
+    if repository.has_promisor()? {
+        return Err(CliError::unsupported("gc in a partial clone"));
+    }
     let settings = args.settings(&repository, &context.arguments)?;
     let options = GcOptions {
         aggressive: args.aggressive,

@@ -348,6 +348,10 @@ impl<'a> Worker<'a> {
             let text = format!("'{path}' does not have a commit checked out");
             return Err(Failure::file(path, &text));
         };
+        if id.kind() != self.shared.hasher.repository.object_hash() {
+            let text = "cannot add a submodule of a different hash algorithm";
+            return Err(Failure::file(path, text));
+        }
         let result = hashed(Ok(id), metadata, Vec::new());
         self.sink.results.push((at, result));
         Ok(())

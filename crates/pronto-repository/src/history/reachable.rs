@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
             Some(ObjectKind::Tree) => {}
             None if self.lenient => content.clear(),
             _ => {
-                let message = format!("unable to read tree ({id})");
+                let message = format!("bad tree object {id}");
                 return Err(Error::new(ErrorKind::Object, message));
             }
         }

@@ -55,6 +55,13 @@ pub struct Tips {
     pub preferred: BTreeSet<ObjectId>,
 }
 
+/// Returns whether the ref `name` is below `directory`, with or without a slash at its end.
+fn is_below(name: &[u8], directory: &[u8]) -> bool {
+    let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+    let rest = name.strip_prefix(directory);
+    rest.is_some_and(|rest| rest.first() == Some(&b'/'))
+}
+
 /// The state that all stages of writing share.
 pub(crate) struct Work<'a> {
     pub(crate) repository: &'a Repository,
@@ -117,7 +124,7 @@ impl Repository {
         self.refs().for_each("refs/", |reference| {
             let id = reference.peeled.unwrap_or(reference.id);
             let name = reference.name;
-            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            if prefixes.iter().any(|prefix| is_below(name, prefix)) {
                 preferred.push(id);
             }
             tips.ids.push(id);

@@ -133,8 +133,7 @@ impl Work<'_> {
             // Its objects are not taken over, but it may be what is wanted.
             Some(_) => (None, found),
         };
-        let names = present.iter().flat_map(Present::pack_names);
-        let known = names.map(|name| Source::known(name)).collect();
+        let known = self.known(present.as_ref(), dropped)?;
         let mut sources = self.sources(known, options, None)?;
         let is_complete = |found: &&Present| {
             let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
@@ -189,6 +188,17 @@ impl Work<'_> {
         let _ = std::fs::remove_file(chain.join(CHAIN));
         self.clear(&chain, LAYER_ENDINGS, &[]);
         Ok(true)
+    }
+
+    /// Returns the packs of `present`. Refuses packs that are gone, unless packs are dropped.
+    fn known(&self, present: Option<&Present>, dropped: &BTreeSet<BString>) -> Result<Vec<Source>> {
+        let names = present.into_iter().flat_map(Present::pack_names);
+        let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
+        let is_gone = |source: &Source| !self.pack_path(source).exists();
+        match dropped.is_empty() && known.iter().any(is_gone) {
+            true => Err(Error::new(ErrorKind::Refused, "could not load pack")),
+            false => Ok(known),
+        }
     }
 
     /// Returns whether `present`, which covers the packs, has the bitmaps that are wanted. Removes

@@ -3,6 +3,8 @@
 use bstr::{BStr, BString};
 
 use super::Remote;
+use pronto_repository::Notice;
+
 use crate::config::{edit, value::parse_u64};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -42,6 +44,34 @@ pub fn filter_spec(spec: &BStr) -> Result<BString> {
     Ok(spec.to_owned())
 }
 
+/// Checks that no extension would come into force with the newer format that nobody knows.
+fn check_extensions(repository: &Repository) -> Result<()> {
+    const KNOWN: &[&str] = &[
+        "compatobjectformat",
+        "noop",
+        "noop-v1",
+        "objectformat",
+        "partialclone",
+        "preciousobjects",
+        "refstorage",
+        "relativeworktrees",
+        "submodulepathconfig",
+        "worktreeconfig",
+    ];
+    for entry in repository.config().iter() {
+        if let Some(name) = entry.key.strip_prefix(b"extensions.")
+            && !KNOWN.iter().any(|known| known.as_bytes() == name)
+        {
+            let message = "unable to upgrade repository format to support partial clone";
+            let name = BStr::new(name);
+            let notice = format!("cannot upgrade repository format: unknown extension {name}");
+            repository.notify(Notice::error(notice));
+            return Err(Error::new(ErrorKind::UnknownFormat, message));
+        }
+    }
+    Ok(())
+}
+
 /// Notes in the repository's configuration that `remote` holds what `filter` leaves out, and that
 /// `filter` is what to ask of it from now on, unless another one is.
 pub(crate) fn register(repository: &Repository, remote: &Remote, filter: &BStr) -> Result<()> {
@@ -53,6 +83,7 @@ pub(crate) fn register(repository: &Repository, remote: &Remote, filter: &BStr) 
     if !remote.promisor {
         let version = repository.config().i64("core.repositoryformatversion")?;
         if version.unwrap_or_default() < 1 {
+            check_extensions(repository)?;
             set("core.repositoryformatversion", "1".into())?;
         }
         set(&format!("remote.{}.promisor", remote.name), "true".into())?;

@@ -12,7 +12,10 @@ use pronto_odb::packing::Counts;
 
 use super::{Session, unwritable};
 use crate::pack_objects::Select;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
+
+/// The message to the other side if an object that it needs is damaged here.
+pub const CORRUPTION: &str = "aborting due to possible repository corruption on the remote side.";
 
 /// The interval of progress messages to the other side.
 const TICK: Duration = Duration::from_secs(1);
@@ -250,6 +253,8 @@ impl Bands<'_> {
     fn fail(&self, error: &Error) -> io::Result<()> {
         match self.band {
             Band::None => Ok(()),
+            // What is damaged here does not concern the other side.
+            _ if *error.kind() == ErrorKind::Object => self.put(3, CORRUPTION.as_bytes()),
             _ => self.put(3, format!("upload-pack: {}\n", error.message()).as_bytes()),
         }
     }
