@@ -99,9 +99,9 @@ impl ContentHasher<'_> {
             .map_err(from_worktree)
             .and_then(|content| finish(&content));
         for warning in converter.take_warnings() {
-            match warning.strip_prefix("warning: ") {
-                Some(text) => repository.warn(text),
-                None => repository.complain(warning.trim_start_matches("error: ")),
+            match warning.is_error() {
+                true => repository.complain(warning.to_string()),
+                false => repository.warn(warning.to_string()),
             }
         }
         result

@@ -62,9 +62,9 @@ impl Repository {
         };
         let (graph, remarks) = CommitGraph::open(&directories, &options);
         for remark in remarks {
-            match remark.is_error {
-                true => self.complain(remark.message),
-                false => self.warn(remark.message),
+            match remark.is_error() {
+                true => self.complain(remark.to_string()),
+                false => self.warn(remark.to_string()),
             }
         }
         Ok(graph)

@@ -55,9 +55,9 @@ impl Repository {
         };
         let opened = self.graph_of(&directory)?;
         for remark in opened.remarks {
-            match remark.is_error {
-                true => self.complain(remark.message),
-                false => self.warn(remark.message),
+            match remark.is_error() {
+                true => self.complain(remark.to_string()),
+                false => self.warn(remark.to_string()),
             }
         }
         let chain_bytes = match is_single {
