@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
     let (mut expected, mut whole) = (Vec::new(), Starts::default());
     let parsed = whole.whole(&content, 20, |entry| expected.push(entry.id.to_vec()));
     let (mut found, mut by_delta) = (Vec::new(), Starts::default());
-    let derived = by_delta.derived(&starts, (delta, &content), 20, |run| match run {
+    let derived = by_delta.derived(&starts, delta, &content, 20, |run| match run {
         Run::Copied { first, count } => {
             found.extend_from_slice(&entries[first as usize..][..count as usize]);
         }

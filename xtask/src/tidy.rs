@@ -1,5 +1,5 @@
-//! Checks that clippy cannot do: layers, groups, knots, sizes, documents, dependencies, messages
-//! and banned phrases.
+//! Checks that clippy cannot do: layers, groups, knots, sizes, signatures, documents, dependencies,
+//! messages and banned phrases.
 
 mod dependencies;
 mod exemptions;
@@ -9,6 +9,7 @@ mod messages;
 mod metadata;
 mod modules;
 mod rooms;
+mod signatures;
 mod source;
 mod text;
 mod words;
@@ -73,6 +74,7 @@ fn findings(
                 .chain(messages::findings(source))
         })
         .chain(rooms::findings(sources))
+        .chain(signatures::findings(sources))
         .chain(words.findings(root, sources))
         .collect()
 }

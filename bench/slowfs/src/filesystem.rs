@@ -77,7 +77,8 @@ impl Slow {
     fn make(
         &self,
         call: Call,
-        (parent, name): (INodeNo, &OsStr),
+        parent: INodeNo,
+        name: &OsStr,
         reply: ReplyEntry,
         make: impl FnOnce(&Path) -> Result<(), Errno>,
     ) {
@@ -202,7 +203,7 @@ impl Filesystem for Slow {
         umask: u32,
         reply: ReplyEntry,
     ) {
-        self.make(Call::Mkdir, (parent, name), reply, |path| {
+        self.make(Call::Mkdir, parent, name, reply, |path| {
             rustix::fs::mkdir(path, Mode::from_raw_mode(mode & !umask)).map_err(os)
         });
     }
@@ -233,7 +234,7 @@ impl Filesystem for Slow {
         target: &Path,
         reply: ReplyEntry,
     ) {
-        self.make(Call::Symlink, (parent, name), reply, |path| {
+        self.make(Call::Symlink, parent, name, reply, |path| {
             Ok(std::os::unix::fs::symlink(target, path)?)
         });
     }
@@ -252,7 +253,7 @@ impl Filesystem for Slow {
             let (from, to) = (self.child(parent, name)?, self.child(new_parent, new_name)?);
             let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
             let rename = || rustix::fs::renameat_with(CWD, &from, CWD, &to, flags).map_err(os);
-            self.nodes.rename((&from, &to), rename)
+            self.nodes.rename(&from, &to, rename)
         });
         reply::empty(done, reply);
     }
@@ -265,7 +266,7 @@ impl Filesystem for Slow {
         name: &OsStr,
         reply: ReplyEntry,
     ) {
-        self.make(Call::Link, (parent, name), reply, |path| {
+        self.make(Call::Link, parent, name, reply, |path| {
             Ok(std::fs::hard_link(self.nodes.path(inode)?, path)?)
         });
     }

@@ -94,7 +94,8 @@ impl Nodes {
     /// removed.
     pub(crate) fn rename(
         &self,
-        (from, to): (&Path, &Path),
+        from: &Path,
+        to: &Path,
         rename: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let mut table = self.change();

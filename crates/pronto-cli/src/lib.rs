@@ -18,6 +18,7 @@
 mod alias;
 pub mod arguments;
 mod bad_pack;
+mod checkout_failures;
 mod columns;
 pub mod commands;
 pub mod context;

@@ -30,7 +30,7 @@ impl Context {
         let settings = settings.with_duplicate(pronto_io::descriptor::duplicate);
         let (session, warnings) = Session::begin(&settings, program);
         for warning in warnings {
-            self.warn(&warning);
+            self.warn(&warning.to_string());
         }
         if let Some((alias, words)) = &self.alias {
             let words: Vec<String> = words.iter().map(lossy).collect();

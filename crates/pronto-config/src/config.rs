@@ -9,6 +9,7 @@ mod include;
 mod key;
 mod load;
 pub mod parse;
+mod place;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ use bstr::{BStr, BString, ByteSlice};
 pub use crate::url::{NormalUrl, UrlMatch};
 pub use crate::value;
 pub use key::{Key, canonical};
-pub use load::{BranchInTables, Loader, Place};
+pub use load::Loader;
+pub use place::{BranchInTables, Place};
 
 use crate::{Error, ErrorKind, Result, pattern};
 

@@ -48,6 +48,8 @@ pub enum ErrorKind {
     Refused,
     /// The index or the worktree cannot be read or written.
     Worktree,
+    /// An object of a received pack is malformed.
+    Rejected,
     /// A tree has a path that must never be written, such as `.git` in any spelling.
     Hostile,
 }

@@ -49,7 +49,8 @@ pub fn matches(pattern: &[u8], text: &[u8], how: How) -> bool {
 pub fn matches_path(
     pattern: &Pattern,
     path: &BStr,
-    (basename, is_directory): (Option<usize>, bool),
+    basename: Option<usize>,
+    is_directory: bool,
     fold_case: bool,
 ) -> bool {
     let has = |mode| pattern.mode.contains(mode);

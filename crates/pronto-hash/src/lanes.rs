@@ -21,6 +21,7 @@ mod avx512;
 mod disturbance;
 mod feed;
 mod sha1;
+mod sha1_step;
 mod sha256;
 mod suspects;
 #[cfg(test)]

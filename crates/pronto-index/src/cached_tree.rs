@@ -55,10 +55,10 @@ impl CachedTree {
         let mut nesting = Nesting::default();
         loop {
             let node = parse_node(&mut data, kind)?;
-            let here = (nodes.len(), u64::from(node.children));
+            let (at, children) = (nodes.len(), u64::from(node.children));
             nodes.push(node);
             let end = nodes.len();
-            if !nesting.push(here, DEEPEST, |at| nodes[at].end = end) {
+            if !nesting.push(at, children, DEEPEST, |at| nodes[at].end = end) {
                 return None;
             }
             if nesting.is_complete() {

@@ -1,12 +1,11 @@
 //! Determines which caches of an index stay valid for other entries.
 
-use crate::entry::{EntryRef, order};
+use crate::entry::EntryRef;
 use crate::extension;
 use crate::fsmonitor::Fsmonitor;
 use crate::index::Index;
 use crate::untracked::UntrackedCache;
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
 /// The untracked cache of `base`, encoded, without what the paths that come and go matter for.
 /// Linear.
@@ -51,8 +50,8 @@ pub(crate) fn fsmonitor<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option
     let mut dirty_before = told.dirty.iter().peekable();
     let mut dirty = Vec::new();
     for (position, entry) in (0u32..).zip(entries) {
-        let key = (entry.path.as_ref(), entry.stage());
-        while at < base.len() && order(base.key(at), key) == Ordering::Less {
+        let key = entry.key();
+        while at < base.len() && base.key(at) < key {
             at += 1;
         }
         while dirty_before.next_if(|&dirty| dirty < at).is_some() {}

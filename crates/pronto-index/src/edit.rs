@@ -2,7 +2,7 @@
 
 use crate::cached_tree::CachedTree;
 use crate::carry;
-use crate::entry::{Entry, EntryRef, Flags, order};
+use crate::entry::{Entry, EntryRef, Flags, Key};
 use crate::extension;
 use crate::fsmonitor::Fsmonitor;
 use crate::index::Index;
@@ -229,7 +229,8 @@ impl<'a> Edit<'a> {
             }
             let mut replaced = false;
             while let Some(((path, stage), _)) = changes.peek() {
-                let order = order((path, *stage), (entry.path, entry.stage()));
+                let stage = *stage;
+                let order = Key { path, stage }.cmp(&entry.key());
                 if order.is_gt() {
                     break;
                 }

@@ -3,7 +3,6 @@
 use crate::stat::Stat;
 use bstr::{BStr, BString};
 use pronto_hash::{ObjectId, oid};
-use std::cmp::Ordering;
 
 /// The modes an entry can have.
 pub mod mode {
@@ -151,7 +150,15 @@ impl Entry {
     }
 }
 
-impl EntryRef<'_> {
+impl<'a> EntryRef<'a> {
+    /// Returns the sort key of the entry.
+    pub(crate) fn key(&self) -> Key<'a> {
+        Key {
+            path: self.path,
+            stage: self.stage(),
+        }
+    }
+
     /// A copy that owns its path.
     pub fn to_owned(&self) -> Entry {
         Entry {
@@ -179,7 +186,9 @@ impl EntryRef<'_> {
     }
 }
 
-/// The order of entries: by the bytes of the path, then by stage.
-pub(crate) fn order(one: (&[u8], u8), two: (&[u8], u8)) -> Ordering {
-    one.0.cmp(two.0).then(one.1.cmp(&two.1))
+/// The sort key of an entry: the bytes of its path, then the stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key<'a> {
+    pub(crate) path: &'a [u8],
+    pub(crate) stage: u8,
 }

@@ -1,7 +1,7 @@
 //! The bytes of an index file.
 
 use crate::error::{Error, ErrorKind, corrupt};
-use crate::outline::Identity;
+use crate::identity::Identity;
 use pronto_io::error::IoContext;
 use pronto_io::view::{Access, Advice, View};
 use std::path::{Path, PathBuf};

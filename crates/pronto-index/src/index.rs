@@ -1,16 +1,15 @@
 //! An index as read from its file.
 
 use crate::cached_tree::CachedTree;
-use crate::entry::{EntryRef, order};
+use crate::entry::{EntryRef, Key};
 use crate::error::{Error, ErrorKind};
 use crate::extension::{self, Signature};
 use crate::fsmonitor::Fsmonitor;
+use crate::identity::Identity;
 use crate::layout::{self, LINE_BYTES, Unpacked};
-use crate::link::Link;
-use crate::outline::{Identity, Outline, Rows};
+use crate::outline::{Outline, Rows};
 use crate::plain::Plain;
 use crate::resolve_undo::ResolveUndo;
-use crate::split::SharedIndex;
 use crate::stat::Time;
 use crate::untracked::UntrackedCache;
 use bstr::{BStr, ByteSlice};
@@ -18,14 +17,7 @@ use pronto_hash::{Kind, ObjectId};
 use pronto_io::view::prefetch;
 use std::ffi::CStr;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-
-/// Options for opening an index.
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    /// The directory of the shared half of a split index, if it is not the index's own.
-    pub shared_directory: Option<PathBuf>,
-}
+use std::path::Path;
 
 /// The index as it was read: immutable, `Send + Sync`, entries in order.
 #[derive(Debug)]
@@ -57,31 +49,6 @@ impl Index {
         }
     }
 
-    /// Reads the index at `path`; an empty one if there is no file. Costs one pass over the
-    /// entries, which reads a few bytes of each; version 4 and split indexes are unpacked.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`], [`ErrorKind::Corrupt`], or [`ErrorKind::Unsupported`] for an unknown
-    /// version or an unknown required extension.
-    pub fn open(path: &Path, kind: Kind) -> Result<Index, Error> {
-        Self::open_with(path, kind, &OpenOptions::default())
-    }
-
-    /// [`open`](Index::open) with options.
-    ///
-    /// # Errors
-    /// As [`open`](Index::open).
-    pub fn open_with(path: &Path, kind: Kind, options: &OpenOptions) -> Result<Index, Error> {
-        let outline = Outline::open(path, kind)?;
-        let mut index = Self::parse(outline).map_err(|it| it.at_path(path))?;
-        if index.outline.is_split() {
-            let _region = pronto_io::region!("index", "do_read_index");
-            let beside = path.parent().unwrap_or(Path::new(""));
-            index.merge_shared(beside, options.shared_directory.as_deref())?;
-        }
-        index.complete()
-    }
-
     /// The index that `outline` is of, which is not [split](Outline::is_split). Costs the pass over
     /// the entries that opening the outline has saved.
     ///
@@ -91,7 +58,7 @@ impl Index {
         Self::whole(outline)?.complete()
     }
 
-    fn complete(self) -> Result<Index, Error> {
+    pub(crate) fn complete(self) -> Result<Index, Error> {
         self.intact()?;
         pronto_io::data!("index", "read/version", self.version());
         pronto_io::data!("index", "read/cache_nr", self.len());
@@ -157,25 +124,6 @@ impl Index {
         }
     }
 
-    /// Merges the shared file, which lies `beside` the index or in the directory `other`.
-    fn merge_shared(&mut self, beside: &Path, other: Option<&Path>) -> Result<(), Error> {
-        let data = self.extension(extension::LINK).unwrap_or_default();
-        let base = Link::base_of(data, self.hash_len())?;
-        if base.is_null() {
-            return Ok(());
-        }
-        let directory = match other {
-            Some(other) if !SharedIndex::path(beside, &base).exists() => other,
-            _ => beside,
-        };
-        let shared = SharedIndex::open(directory, base, self.kind())?;
-        let shared = shared.index();
-        let link = Link::parse(data, self.hash_len(), shared.len())?;
-        let Unpacked { bytes, starts } = link.merge(shared, self)?;
-        (self.unpacked, self.starts, self.split) = (Some(bytes), starts, true);
-        Ok(())
-    }
-
     /// The file and its extensions.
     pub fn outline(&self) -> &Outline {
         &self.outline
@@ -206,7 +154,7 @@ impl Index {
     /// If there are not as many.
     #[inline]
     pub fn path(&self, position: usize) -> &BStr {
-        self.key(position).0.as_bstr()
+        self.key(position).path.as_bstr()
     }
 
     /// The path of the entry at `position` from its byte `from` on, as calls of the system want
@@ -253,7 +201,7 @@ impl Index {
     pub fn find(&self, path: &BStr, stage: u8) -> Result<usize, usize> {
         let (rows, hash_len) = (self.rows(), self.hash_len());
         self.starts.binary_search_by(|&start| {
-            order(layout::key(rows, start as usize, hash_len), (path, stage))
+            layout::key(rows, start as usize, hash_len).cmp(&Key { path, stage })
         })
     }
 
@@ -280,7 +228,7 @@ impl Index {
     fn partition(&self, before: impl Fn(&[u8]) -> bool) -> usize {
         let (rows, hash_len) = (self.rows(), self.hash_len());
         self.starts
-            .partition_point(|&start| before(layout::key(rows, start as usize, hash_len).0))
+            .partition_point(|&start| before(layout::key(rows, start as usize, hash_len).path))
     }
 
     /// The cached trees (`TREE`), parsed now. `None` if there are none or they are damaged, as in
@@ -404,6 +352,12 @@ impl Index {
         self.outline.hash_len()
     }
 
+    /// Sets the entries of a split index, which those that were read differ from the shared ones to.
+    pub(crate) fn set_merged(&mut self, entries: Unpacked) {
+        (self.unpacked, self.starts) = (Some(entries.bytes), entries.starts);
+        self.split = true;
+    }
+
     /// Replaces the entries that were read.
     pub(crate) fn replace_entries(
         &mut self,
@@ -435,7 +389,7 @@ impl Index {
     }
 
     #[inline]
-    pub(crate) fn key(&self, position: usize) -> (&[u8], u8) {
+    pub(crate) fn key(&self, position: usize) -> Key<'_> {
         layout::key(self.rows(), self.starts[position] as usize, self.hash_len())
     }
 

@@ -2,7 +2,7 @@
 //! Entries of version 4 and of split indexes are converted to this form when they are read.
 
 use crate::bytes::{take_varint, u16_at};
-use crate::entry::{EntryRef, Flags};
+use crate::entry::{EntryRef, Flags, Key};
 use crate::error::{Error, corrupt};
 use crate::stat::Stat;
 use bstr::ByteSlice;
@@ -212,18 +212,24 @@ pub(crate) fn fixed_part(bytes: &[u8], start: usize, hash_len: usize) -> &[u8] {
     &bytes[start..start + len]
 }
 
-/// The path and the stage of the entry at `start`, which [`locate`] or [`unpack`] has checked.
+/// The key of the entry at `start`, which [`locate`] or [`unpack`] has checked.
 #[inline]
-pub(crate) fn key(bytes: &[u8], start: usize, hash_len: usize) -> (&[u8], u8) {
+pub(crate) fn key(bytes: &[u8], start: usize, hash_len: usize) -> Key<'_> {
     let Some(fixed) = fixed(bytes, start, hash_len) else {
-        return (&[], 0);
+        return Key {
+            path: &[],
+            stage: 0,
+        };
     };
     let name = &bytes[start + fixed.len..];
     let len = match fixed.flags & LONG_NAME {
         LONG_NAME => name.find_byte(0).unwrap_or(name.len()),
         len => usize::from(len),
     };
-    (&name[..len.min(name.len())], (fixed.flags >> 12 & 3) as u8)
+    Key {
+        path: &name[..len.min(name.len())],
+        stage: (fixed.flags >> 12 & 3) as u8,
+    }
 }
 
 /// The path of the entry at `start` from its byte `from` on, up to the NUL that ends it or one

@@ -21,8 +21,8 @@
 //! written. A pass over the entries themselves reads 100 n bytes of memory.
 
 use crate::file::Data;
+use crate::identity::Identity;
 use crate::layout::{self, Table};
-use crate::outline::Identity;
 use pronto_hash::Kind;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -121,7 +121,8 @@ fn parse(bytes: &[u8], head: &[u8], subject: &Subject<'_>, from: usize) -> Optio
 pub(crate) fn write(
     path: &Path,
     subject: &Subject<'_>,
-    (starts, end): (&[u32], usize),
+    starts: &[u32],
+    end: usize,
 ) -> std::io::Result<()> {
     if subject.count < WORTH_ENTRIES || starts.len() != subject.count {
         return Ok(());

@@ -1,7 +1,6 @@
 //! Split indexes: a small file with the differences from a shared one.
 
 use crate::bytes::take;
-use crate::entry::order;
 use crate::error::{Error, corrupt};
 use crate::ewah::Bitmap;
 use crate::index::Index;
@@ -60,13 +59,13 @@ impl Link {
                     "entry {position} is marked as both replaced and deleted"
                 )));
             }
-            while additions < split.len() && order(split.key(additions), key).is_lt() {
+            while additions < split.len() && split.key(additions) < key {
                 copy(&mut merged, split, additions)?;
                 additions += 1;
             }
-            let overridden = additions < split.len() && order(split.key(additions), key).is_eq();
+            let overridden = additions < split.len() && split.key(additions) == key;
             if replaced {
-                if !split.key(replacements).0.is_empty() {
+                if !split.key(replacements).path.is_empty() {
                     return Err(corrupt(format!(
                         "corrupt link extension, entry {position} should have zero length name"
                     )));
@@ -74,8 +73,8 @@ impl Link {
                 let (bytes, start) = split.raw(replacements);
                 replacements += 1;
                 if !overridden {
-                    merged.push(layout::fixed_part(bytes, start, hash_len), key.0)?;
-                    merged.fix_last_name_len(hash_len, key.0.len());
+                    merged.push(layout::fixed_part(bytes, start, hash_len), key.path)?;
+                    merged.fix_last_name_len(hash_len, key.path.len());
                 }
             } else if !deleted && !overridden {
                 copy(&mut merged, base, position)?;
@@ -90,7 +89,7 @@ impl Link {
 
 fn copy(merged: &mut Unpacked, from: &Index, position: usize) -> Result<(), Error> {
     let (bytes, start) = from.raw(position);
-    let path = from.key(position).0;
+    let path = from.key(position).path;
     if path.is_empty() {
         return Err(corrupt(format!(
             "corrupt link extension, entry {position} should have non-zero length name"

@@ -2,8 +2,8 @@
 //! one.
 
 use crate::error::{Error, ErrorKind};
+use crate::identity::Identity;
 use crate::index::Index;
-use crate::outline::Identity;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
 use pronto_io::lock_file::{self, LockFile, Marking, PATIENCE};

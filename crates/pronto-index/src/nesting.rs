@@ -27,7 +27,8 @@ impl Nesting {
     /// than `deepest`.
     pub(crate) fn push(
         &mut self,
-        (at, children): (usize, u64),
+        at: usize,
+        children: u64,
         deepest: usize,
         mut ended: impl FnMut(usize),
     ) -> bool {

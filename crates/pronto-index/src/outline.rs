@@ -7,10 +7,12 @@
 
 use crate::bytes::{take_u32, u32_at};
 use crate::cached_tree::CachedTree;
+use crate::digest::digest;
 use crate::error::{Error, ErrorKind, corrupt};
 use crate::extension::{self, Extensions, Signature};
 use crate::file::{Data, read_file};
 use crate::fsmonitor::Fsmonitor;
+use crate::identity::Identity;
 use crate::layout::{self, Table};
 use crate::lengths::{self, Subject};
 use crate::resolve_undo::ResolveUndo;
@@ -18,63 +20,9 @@ use crate::stat::Time;
 use crate::untracked::UntrackedCache;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext;
-use pronto_io::view::View;
 use std::path::{Path, PathBuf};
 
 const HEADER_BYTES: usize = 12;
-
-/// The identity of an index file, which distinguishes files at the same path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
-    device: u64,
-    inode: u64,
-    size_bytes: u64,
-    seconds: i64,
-    nanoseconds: i64,
-}
-
-impl Identity {
-    #[cfg(unix)]
-    pub(crate) fn of(metadata: &std::fs::Metadata) -> Identity {
-        use std::os::unix::fs::MetadataExt;
-        Identity {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size_bytes: metadata.size(),
-            seconds: metadata.mtime(),
-            nanoseconds: metadata.mtime_nsec(),
-        }
-    }
-
-    pub(crate) fn of_view(view: &View) -> Identity {
-        let identity = view.identity();
-        Identity {
-            device: identity.device,
-            inode: identity.inode,
-            size_bytes: view.len(),
-            seconds: identity.modified.0,
-            nanoseconds: identity.modified.1,
-        }
-    }
-
-    pub(crate) fn numbers(&self) -> [u64; 5] {
-        [
-            self.device,
-            self.inode,
-            self.size_bytes,
-            self.seconds as u64,
-            self.nanoseconds as u64,
-        ]
-    }
-
-    /// When the file was written.
-    pub fn time(&self) -> Time {
-        Time {
-            seconds: self.seconds as u32,
-            nanoseconds: self.nanoseconds as u32,
-        }
-    }
-}
 
 /// An index file whose entries have not been located, if it states where they end. Immutable, `Send
 /// + Sync`. [`Index::of`](crate::Index::of) makes an index of it.
@@ -188,7 +136,7 @@ impl Outline {
         }
         let extensions = Extensions::locate(&self.file, from, end).ok()?;
         let headers = extensions.headers(&self.file, at);
-        let digest = crate::writer::digest(self.kind, &headers).ok()?;
+        let digest = digest(self.kind, &headers).ok()?;
         (digest.as_slice() == told).then_some(extensions)
     }
 
@@ -276,7 +224,7 @@ impl Outline {
     /// Stores the positions of the entries of this file for the next reader.
     pub(crate) fn keep_lengths(&self, starts: &[u32], end: usize) -> std::io::Result<()> {
         match self.subject() {
-            Some((path, subject)) => lengths::write(path, &subject, (starts, end)),
+            Some((path, subject)) => lengths::write(path, &subject, starts, end),
             None => Ok(()),
         }
     }
@@ -398,7 +346,7 @@ impl Outline {
             return Ok(());
         };
         let content = &self.file[..self.file.len() - self.hash_len()];
-        if crate::writer::digest(self.kind, content)? == expected {
+        if digest(self.kind, content)? == expected {
             Ok(())
         } else {
             Err(Error::new(

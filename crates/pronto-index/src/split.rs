@@ -1,7 +1,7 @@
 //! Writes a split index: the differences from a shared file, and that file.
 
 use crate::bytes::take;
-use crate::entry::{EntryRef, order};
+use crate::entry::EntryRef;
 use crate::error::{Error, ErrorKind, corrupt};
 use crate::ewah::Bitmap;
 use crate::extension;
@@ -68,21 +68,6 @@ impl Index {
     pub fn shared_id(&self) -> Option<ObjectId> {
         self.outline().shared_id()
     }
-}
-
-/// Whether an index is written in one file or in two. Who encodes it decides by this between
-/// [`encode`](Writer::encode) and [`encode_split`](Writer::encode_split).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Splitting {
-    /// As it was.
-    #[default]
-    AsRead,
-    /// In two, of which the shared one is kept if it can be.
-    Split,
-    /// In two, of which the shared one is new.
-    Renew,
-    /// In one.
-    Join,
 }
 
 impl Writer {
@@ -165,11 +150,10 @@ impl<'a> Difference<'a> {
     fn of(content: &Content<'a>, shared: &Index) -> Difference<'a> {
         let mut difference = Difference::default();
         let mut at = 0;
-        let key = |entry: &EntryRef<'a>| (entry.path.as_ref() as &[u8], entry.stage());
         for entry in &content.entries {
             let mut found = Ordering::Greater;
             while at < shared.len() {
-                found = order(shared.key(at), key(entry));
+                found = shared.key(at).cmp(&entry.key());
                 if found != Ordering::Less {
                     break;
                 }

@@ -392,7 +392,7 @@ fn parse_directories<'a>(
             return None;
         }
         directories.push(directory);
-        if !nesting.push((at, children), DEEPEST, |ended| {
+        if !nesting.push(at, children, DEEPEST, |ended| {
             directories[ended].end = at as u32 + 1;
         }) {
             return None;

@@ -1,15 +1,15 @@
 //! Encodes an index as Git does.
 
 use crate::cached_tree::CachedTree;
+use crate::digest::digest;
 use crate::entry::EntryRef;
 use crate::error::{Error, corrupt};
 use crate::extension::{self, Signature};
 use crate::fsmonitor::Fsmonitor;
 use crate::index::Index;
-use crate::split::Splitting;
 use crate::stat::Time;
 use crate::{bytes, layout, mode};
-use pronto_hash::{Kind, ObjectId, TrailerDigester};
+use pronto_hash::Kind;
 use std::borrow::Cow;
 
 /// All that an index file holds.
@@ -135,6 +135,21 @@ impl OffsetTable {
     }
 }
 
+/// Whether an index is written in one file or in two. The caller chooses by this between
+/// [`encode`](Writer::encode) and [`encode_split`](Writer::encode_split).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Splitting {
+    /// As it was.
+    #[default]
+    AsRead,
+    /// In two, of which the shared one is kept if it can be.
+    Split,
+    /// In two, of which the shared one is new.
+    Renew,
+    /// In one.
+    Join,
+}
+
 /// Encodes indexes. The default is what Git does without configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
@@ -182,7 +197,7 @@ impl Writer {
         out.extend_from_slice(&count.to_be_bytes());
         let block_len = self.offset_table.block_len(rows.len());
         let blocks = push_entries(&mut out, rows, version, block_len);
-        self.push_extensions(&mut out, content, (&blocks, link))?;
+        self.push_extensions(&mut out, content, &blocks, link)?;
         if self.skip_hash {
             out.extend_from_slice(content.kind.null_ref().as_bytes());
         } else {
@@ -213,7 +228,8 @@ impl Writer {
         &self,
         out: &mut Vec<u8>,
         content: &Content<'_>,
-        (blocks, link): (&[Block], Option<&[u8]>),
+        blocks: &[Block],
+        link: Option<&[u8]>,
     ) -> Result<(), Error> {
         let end_of_entries = out.len();
         let mut headers = Vec::new();
@@ -361,10 +377,4 @@ fn check(content: &Content<'_>) -> Result<(), Error> {
             .unwrap_or_default();
         Err(corrupt(format!("unordered stage entries for '{path}'")))
     }
-}
-
-pub(crate) fn digest(kind: Kind, content: &[u8]) -> Result<ObjectId, Error> {
-    let mut digester = TrailerDigester::new(kind);
-    digester.update(content);
-    Ok(digester.finish())
 }

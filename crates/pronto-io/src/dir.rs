@@ -13,6 +13,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::file_system::FileSystem;
+use crate::retry::retry;
 
 mod copy_tree;
 mod file;
@@ -416,16 +417,6 @@ impl EntryKind {
             FileType::Symlink => EntryKind::Symlink,
             FileType::Unknown => EntryKind::Unknown,
             _ => EntryKind::Other,
-        }
-    }
-}
-
-/// Calls again what a signal interrupted.
-pub(crate) fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            done => return done,
         }
     }
 }

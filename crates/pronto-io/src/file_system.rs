@@ -6,6 +6,8 @@ use std::sync::{PoisonError, RwLock};
 
 use rustix::fs::{StatFs, fstatfs};
 
+use crate::retry::retry;
+
 /// Known devices, so that `statfs` is called once for each. There are few.
 static KNOWN: RwLock<Vec<(u64, FileSystem)>> = RwLock::new(Vec::new());
 
@@ -28,8 +30,12 @@ impl FileSystem {
     ///
     /// # Errors
     /// Those of `fstat(2)`.
+    #[allow(
+        clippy::unnecessary_cast,
+        reason = "the width of the field differs between platforms"
+    )]
     pub fn of(file: &impl AsFd) -> io::Result<FileSystem> {
-        let device = crate::dir::file_metadata(file)?.device;
+        let device = retry(|| rustix::fs::fstat(file))?.st_dev as u64;
         Ok(FileSystem::on_device(file, device))
     }
 

@@ -56,6 +56,8 @@ pub mod progress;
 pub mod queue;
 #[cfg(unix)]
 pub mod replacement;
+#[cfg(unix)]
+mod retry;
 pub mod shell;
 #[cfg(unix)]
 pub mod signals;

@@ -17,6 +17,7 @@ pub use groups::ends_of_groups;
 pub use tuner::{Clock, Tuner, waits};
 
 mod groups;
+mod measured;
 mod sizing;
 mod tuner;
 

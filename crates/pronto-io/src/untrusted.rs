@@ -10,7 +10,8 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::dir::{file_metadata, read_at_most, retry};
+use crate::dir::{file_metadata, read_at_most};
+use crate::retry::retry;
 
 /// The bound for text that people write (patterns, attributes, settings): Git's own for the first
 /// two.

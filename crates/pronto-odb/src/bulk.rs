@@ -113,13 +113,14 @@ impl Bulk {
     pub fn add(
         &self,
         id: &oid,
-        (kind, content): (ObjectKind, &[u8]),
+        kind: ObjectKind,
+        content: &[u8],
         encoder: &mut Encoder,
     ) -> Result<(), Error> {
         let Some(many) = &self.many else {
             return self.store.write_known(id, kind, content);
         };
-        let added = self.add_new(many, id, (kind, content), encoder);
+        let added = self.add_new(many, id, kind, content, encoder);
         many.lost.fetch_or(added.is_err(), Ordering::Relaxed);
         added
     }
@@ -128,7 +129,8 @@ impl Bulk {
         &self,
         many: &Many,
         id: &oid,
-        (kind, content): (ObjectKind, &[u8]),
+        kind: ObjectKind,
+        content: &[u8],
         encoder: &mut Encoder,
     ) -> Result<(), Error> {
         if !many.claim(id) || self.is_there(many, id)? {
@@ -225,8 +227,8 @@ impl Bulk {
         self.store.begin_writing()?;
         let (objects, options) = (self.store.path(), self.store.options());
         let from = &mut from.take(size_bytes);
-        let object = (kind, size_bytes);
-        let added = loose::write::write_stream(objects, options, object, from, &mut exists);
+        let added =
+            loose::write::write_stream(objects, options, kind, size_bytes, from, &mut exists);
         many.lost
             .fetch_or(added.is_err() && is_claimed, Ordering::Relaxed);
         added

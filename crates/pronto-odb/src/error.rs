@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Missing,
     /// An object looks made to collide with another.
     Collision,
+    /// An inspector refused an object.
+    Rejected,
     /// The operation was asked to stop.
     Interrupted,
 }
@@ -28,10 +30,11 @@ impl From<pronto_pack::ErrorKind> for ErrorKind {
         use pronto_pack::ErrorKind as Pack;
         match kind {
             Pack::Io => ErrorKind::Io,
-            Pack::Interrupted => ErrorKind::Interrupted,
-            Pack::Unsupported => ErrorKind::Unsupported,
-            Pack::Limit => ErrorKind::Limit,
-            Pack::Missing => ErrorKind::Missing,
+            Pack::Interrupted | Pack::Stopped => ErrorKind::Interrupted,
+            Pack::Unsupported | Pack::PackVersion { .. } => ErrorKind::Unsupported,
+            Pack::Limit | Pack::PackTooLarge => ErrorKind::Limit,
+            Pack::Missing | Pack::Unresolved | Pack::BrokenLink => ErrorKind::Missing,
+            Pack::Rejected | Pack::RejectedBlob { .. } => ErrorKind::Rejected,
             Pack::Collision => ErrorKind::Collision,
             _ => ErrorKind::Corrupt,
         }
@@ -48,6 +51,7 @@ impl From<ErrorKind> for pronto_pack::ErrorKind {
             ErrorKind::Limit => Pack::Limit,
             ErrorKind::Missing => Pack::Missing,
             ErrorKind::Collision => Pack::Collision,
+            ErrorKind::Rejected => Pack::Rejected,
             ErrorKind::Interrupted => Pack::Interrupted,
         }
     }

@@ -51,7 +51,7 @@ pub(crate) fn read(
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Result<Option<ObjectKind>, Error> {
-    match read_below(objects, id, (scratch, u64::MAX), out)? {
+    match read_below(objects, id, scratch, u64::MAX, out)? {
         Some(Content::Whole(kind)) => Ok(Some(kind)),
         Some(Content::Large) => {
             let error = Error::new(ErrorKind::Limit, "object is too large for memory");
@@ -77,7 +77,8 @@ pub(crate) enum Content {
 pub(crate) fn read_below(
     objects: &Path,
     id: &oid,
-    (scratch, below): (&mut Scratch, u64),
+    scratch: &mut Scratch,
+    below: u64,
     out: &mut Vec<u8>,
 ) -> Result<Option<Content>, Error> {
     let path = path(objects, id);

@@ -128,7 +128,7 @@ impl Snapshot {
             // Before the listing, so that a change during it shows.
             snapshot.stamps.push(stamp_of(&pack_directory));
             let listing = Listing::read(&pack_directory)?;
-            let multis = (listing.multi, listing.chain);
+            let multis = listing.multis;
             let packs = listing.packs.into_iter().map(|listed| {
                 match known.remove(listed.index_path.as_path()) {
                     Some(pack) if pack.listed.same_file(&listed) => pack.clone(),
@@ -158,12 +158,12 @@ impl Snapshot {
         &mut self,
         before: &Snapshot,
         directory: &Path,
-        (single, chain): (bool, bool),
+        multis: MultiPackIndexes,
         packs: &mut Vec<Arc<PackFile>>,
         options: &Options,
     ) {
         let path = directory.join("multi-pack-index");
-        if single && self.add_multi(before, &path, packs, options) || !chain {
+        if multis.single && self.add_multi(before, &path, packs, options) || !multis.chain {
             return;
         }
         let files = match pronto_pack::midx::chain::files(directory, options.kind) {
@@ -263,7 +263,13 @@ fn sort(packs: &mut [Arc<PackFile>]) {
 #[derive(Default)]
 struct Listing {
     packs: Vec<Listed>,
-    multi: bool,
+    multis: MultiPackIndexes,
+}
+
+/// The forms in which a directory has multi-pack-indexes.
+#[derive(Clone, Copy, Default)]
+struct MultiPackIndexes {
+    single: bool,
     chain: bool,
 }
 
@@ -309,8 +315,10 @@ impl Listing {
             newest_first.then_with(|| a.index_path.cmp(&b.index_path))
         });
         Ok(Listing {
-            multi: inodes.contains_key(&directory.join("multi-pack-index")),
-            chain: inodes.contains_key(&directory.join("multi-pack-index.d")),
+            multis: MultiPackIndexes {
+                single: inodes.contains_key(&directory.join("multi-pack-index")),
+                chain: inodes.contains_key(&directory.join("multi-pack-index.d")),
+            },
             packs,
         })
     }

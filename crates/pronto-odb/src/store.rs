@@ -12,6 +12,7 @@ pub mod packing;
 mod salvage;
 mod unpack;
 mod write;
+mod writing;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -379,8 +380,10 @@ impl Store {
     ) -> Result<Option<ObjectKind>, Error> {
         let opened = pack.pack()?;
         with_bases(&self.inner.bases, pack, |bases| {
-            let bases = (bases, below);
-            with_scratch(|scratch| scratch.decoder.decode_below(opened, offset, bases, out))
+            with_scratch(|scratch| {
+                let decoder = &mut scratch.decoder;
+                decoder.decode_below(opened, offset, bases, below, out)
+            })
         })
         .map_err(|error| pack.failed(error))
     }

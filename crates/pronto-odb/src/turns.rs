@@ -18,7 +18,6 @@ use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Error, ErrorKind};
-use crate::store::Store;
 
 /// The time that a writer waits at the gate. The gate provides only fairness, so the writer then
 /// proceeds.
@@ -87,7 +86,7 @@ impl Writing {
     /// # Errors
     /// `Io` when a pruner does not give it back.
     #[inline]
-    fn begin(&self) -> Result<u32, Error> {
+    pub(crate) fn begin(&self) -> Result<u32, Error> {
         match self.turn.load(Ordering::Acquire) {
             0 => self.take(),
             turn => Ok(turn),
@@ -129,10 +128,44 @@ impl Writing {
         self.turn.store(state.turns, Ordering::Release);
     }
 
-    fn finish(&self) {
+    pub(crate) fn finish(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.turn.store(0, Ordering::Release);
         state.held = None;
+    }
+
+    /// Counts one more [`Turn`].
+    pub(crate) fn count_turn(self: &Arc<Self>) -> Turn {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.counted += 1;
+        Turn {
+            writing: Arc::clone(self),
+        }
+    }
+
+    /// Takes the right to delete objects of the directory `objects`, after waiting for at most
+    /// `patience`; `None` if others write all the time.
+    pub(crate) fn begin_pruning(
+        self: &Arc<Self>,
+        objects: &Path,
+        patience: Duration,
+    ) -> Option<Pruning> {
+        self.finish();
+        let deadline = Instant::now() + patience;
+        let mut rest = FIRST_REST;
+        loop {
+            if let Some(held) = try_to_prune(objects) {
+                // What this store writes meanwhile needs no lock of its own.
+                self.pass();
+                let writing = Arc::clone(self);
+                return Some(Pruning { held, writing });
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            std::thread::sleep(varied(rest));
+            rest = (rest * 2).min(LONGEST_REST);
+        }
     }
 }
 
@@ -150,67 +183,6 @@ impl Drop for Pruning {
     fn drop(&mut self) {
         self.held = None;
         self.writing.finish();
-    }
-}
-
-impl Store {
-    /// Declares that this process writes objects or relies on objects that it has found. Other
-    /// processes of pronto prune none of them until [`finish_writing`](Self::finish_writing) or the
-    /// end of the store. Everything that writes through the store calls it. A caller that relies on
-    /// existing objects before it sets a ref must call it before looking them up. Costs five system
-    /// calls the first time, and waits for a pruner that is deleting. Packs that are gone by then
-    /// are forgotten, even if they are open: one `stat` for each directory if packs were listed.
-    ///
-    /// # Errors
-    /// `Io` when a pruner holds the lock for a minute, or a directory cannot be listed.
-    pub fn begin_writing(&self) -> Result<(), Error> {
-        let turn = self.writing().begin()?;
-        self.since_turn(turn)
-    }
-
-    /// Does the same as [`begin_writing`](Self::begin_writing) for a long-lived process. Pruners
-    /// may run when the last thread drops the returned value.
-    ///
-    /// # Errors
-    /// As [`begin_writing`](Self::begin_writing).
-    pub fn turn_of_writing(&self) -> Result<Turn, Error> {
-        let writing = Arc::clone(self.writing());
-        let state = writing.state.lock();
-        state.unwrap_or_else(PoisonError::into_inner).counted += 1;
-        let turn = Turn { writing };
-        self.begin_writing()?;
-        Ok(turn)
-    }
-
-    /// Lets pruners proceed. What was written must be reachable from references or an index by now,
-    /// or may be pruned. Call it before waiting for an editor, for another process that may prune,
-    /// or for the next request. No thread may be writing.
-    pub fn finish_writing(&self) {
-        self.writing().finish();
-    }
-
-    /// Waits up to `patience` until no process writes, and keeps writers out from then on; `None`
-    /// if others write all the time. Ends the writing of this store. While it waits, new writers
-    /// are kept out for at most 200 ms at a time.
-    ///
-    /// The decision what to delete must be repeated afterwards, because refs may have been set.
-    pub fn begin_pruning(&self, patience: Duration) -> Option<Pruning> {
-        self.finish_writing();
-        let deadline = Instant::now() + patience;
-        let mut rest = FIRST_REST;
-        loop {
-            if let Some(held) = try_to_prune(self.path()) {
-                // What this store writes meanwhile needs no lock of its own.
-                self.writing().pass();
-                let writing = Arc::clone(self.writing());
-                return Some(Pruning { held, writing });
-            }
-            if Instant::now() >= deadline {
-                return None;
-            }
-            std::thread::sleep(varied(rest));
-            rest = (rest * 2).min(LONGEST_REST);
-        }
     }
 }
 
@@ -290,7 +262,7 @@ fn directory(path: &Path) -> Option<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
+    use crate::{Options, Store};
     use gix_object::Kind;
 
     fn store(directory: &Path) -> Store {

@@ -8,7 +8,7 @@ use pronto_index::{Edit, Flags, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
-use pronto_worktree::checkout::{Failure, Item, Plan};
+use pronto_worktree::checkout::{Failure, Item, Plan, Warning};
 use pronto_worktree::status::Submodules;
 use pronto_worktree::unpack::Checker;
 
@@ -85,8 +85,8 @@ pub struct Report {
     pub failed: Vec<Failure>,
     /// Files that were written to temporary names.
     pub temporaries: Vec<Temporary>,
-    /// Other messages, as lines in Git's form.
-    pub warnings: Vec<String>,
+    /// Warnings about other problems.
+    pub warnings: Vec<Warning>,
     /// Why what comes after all this was not even tried: something above a file to be written is no
     /// directory and may not go.
     pub stopped: Option<Error>,

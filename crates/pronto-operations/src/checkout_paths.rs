@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bstr::{BString, ByteSlice};
 use pronto_index::{Entry, EntryRef, Flags, Index, Lock, Stat, mode};
 use pronto_io::watch::Watch;
-use pronto_worktree::checkout::{Failure, Item, Plan, Removal};
+use pronto_worktree::checkout::{Failure, Item, Plan, Removal, Warning};
 use pronto_worktree::pathspec::{Directory, Pathspec};
 use pronto_worktree::unpack::{self, Checker, Side};
 
@@ -78,8 +78,8 @@ pub struct Report {
     pub failed: Vec<Failure>,
     /// Paths in conflict that were left alone.
     pub unmerged: Vec<BString>,
-    /// Other messages, as lines in Git's form (`warning: …`, `error: …`).
-    pub warnings: Vec<String>,
+    /// Warnings about other problems.
+    pub warnings: Vec<Warning>,
     /// The exit code of the hook `post-checkout`, if it ran.
     pub hook: Option<i32>,
 }
@@ -177,7 +177,8 @@ impl<'a> Work<'a> {
         let mut found = Vec::new();
         unpack::files(
             source.tree,
-            (prepared.objects, protect),
+            prepared.objects,
+            protect,
             &mut enter,
             &mut |path, side| {
                 if pathspec.matches(path, false) {

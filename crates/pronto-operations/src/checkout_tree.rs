@@ -12,7 +12,7 @@ use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_worktree::attributes::{Attributes, FromIndex};
-use pronto_worktree::checkout::{self, Context, Failure, Obstructions, Plan};
+use pronto_worktree::checkout::{self, Context, Failure, Obstructions, Plan, Warning};
 use pronto_worktree::filter::ATTRIBUTES;
 use pronto_worktree::unpack;
 
@@ -37,8 +37,8 @@ pub struct Outcome {
     /// The paths that the file system takes for one another, sorted as it sorts them: see
     /// [`collision_warning`].
     pub collided: Vec<BString>,
-    /// Other messages, as lines in Git's form (`warning: …`, `error: …`).
-    pub warnings: Vec<String>,
+    /// Warnings about other problems.
+    pub warnings: Vec<Warning>,
 }
 
 /// From so many files on, their contents take what memory they are given.

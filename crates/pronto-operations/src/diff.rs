@@ -172,13 +172,7 @@ pub fn trees(
     watch: &Watch<'_>,
 ) -> Result<Found> {
     let store = repository.objects()?;
-    let found = engine::trees(
-        store,
-        (old, new),
-        depth,
-        &options.pathspec,
-        watch.interrupt(),
-    );
+    let found = engine::trees(store, old, new, depth, &options.pathspec, watch.interrupt());
     let found = found.map_err(from_worktree)?;
     finish::finish(repository, found, Vec::new(), options, watch)
 }
@@ -192,10 +186,16 @@ fn staged(
     let store = repository.objects()?;
     let cached = index.cached_tree();
     let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(store, id, content);
-    let how = (&options.pathspec, Announced::Empty);
-    tree_and_index(Some(&tree), (index, cached.as_ref()), how, &mut read)
-        .map(|found| found.differences)
-        .map_err(from_worktree)
+    tree_and_index(
+        Some(&tree),
+        index,
+        cached.as_ref(),
+        &options.pathspec,
+        Announced::Empty,
+        &mut read,
+    )
+    .map(|found| found.differences)
+    .map_err(from_worktree)
 }
 
 fn difference(path: BString, old: Option<Side>, new: Option<Side>, unmerged: bool) -> Difference {

@@ -100,10 +100,11 @@ impl ContentHasher<'_> {
             .map_err(from_worktree)
             .and_then(|content| finish(&content));
         for warning in converter.take_warnings() {
-            match warning.strip_prefix("warning: ") {
-                Some(text) => repository.notify(Notice::warning(text)),
-                None => repository.notify(Notice::error(warning.trim_start_matches("error: "))),
-            }
+            let text = warning.to_string();
+            repository.notify(match warning.is_error() {
+                true => Notice::error(text),
+                false => Notice::warning(text),
+            });
         }
         result
     }

@@ -59,8 +59,8 @@ pub(crate) fn differences(
     let cached = index.cached_tree();
     let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(objects, id, content);
     let all = Pathspec::default();
-    let how = (&all, Announced::Absent);
-    tree_and_index(Some(tree), (index, cached.as_ref()), how, &mut read)
+    let absent = Announced::Absent;
+    tree_and_index(Some(tree), index, cached.as_ref(), &all, absent, &mut read)
         .map(|found| found.differences)
         .map_err(from_worktree)
 }

@@ -127,15 +127,12 @@ fn follow_patterns(
     watch: &Watch<'_>,
 ) -> Result<()> {
     let applied = sparse_checkout::reapply(repository, watch)?;
-    let tell = |paths: Vec<BString>, what: &str| -> Vec<String> {
-        let line = |path| format!("error: Path '{path}' {what}");
-        paths.into_iter().map(line).collect()
-    };
     let left = applied.leftover;
-    let kept = "not uptodate; will not remove from working tree.";
-    let met = "already present; will not overwrite with sparse update.";
-    outcome.warnings.extend(tell(left.modified, kept));
-    outcome.warnings.extend(tell(left.obstructed, met));
+    let kept = left.modified.into_iter();
+    let met = left.obstructed.into_iter();
+    let kept = kept.map(|path| checkout::Warning::NotUpToDate { path });
+    let met = met.map(|path| checkout::Warning::AlreadyPresent { path });
+    outcome.warnings.extend(kept.chain(met));
     outcome.warnings.extend(applied.warnings);
     outcome.failed.extend(applied.failed);
     Ok(())
@@ -185,7 +182,7 @@ fn overlay(
     }
     let mut paths: BTreeMap<BString, Side> = BTreeMap::new();
     for tree in trees {
-        unpack::files(*tree, (store, protect), &mut |_| true, &mut |path, side| {
+        unpack::files(*tree, store, protect, &mut |_| true, &mut |path, side| {
             paths.insert(path.to_owned(), side);
         })
         .map_err(from_worktree)?;
@@ -259,12 +256,11 @@ pub(crate) fn decide(
     prepared.with_untracked(false, |may_go| {
         prepared.with_situation(watch, |situation| {
             let mut situation = *situation;
-            situation.facts_decide = true;
+            situation.stat_decides = true;
             situation.sparse = options.patterns(prepared);
             let decision = match &options.mode {
                 Mode::Prefix(prefix) => {
-                    let source = (trees[0], prefix.as_bstr());
-                    bind(source, &request, &situation, may_go)
+                    bind(trees[0], prefix.as_bstr(), &request, &situation, may_go)
                 }
                 _ => merge(&request, &situation, may_go),
             };

@@ -9,7 +9,7 @@ use gix_object::Kind;
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{Edit, Entry, Flags, Lock, mode};
 use pronto_io::watch::Watch;
-use pronto_worktree::checkout::Failure;
+use pronto_worktree::checkout::{Failure, Warning};
 use pronto_worktree::diff::{Announced, Difference, cached_trees, tree_and_index};
 use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::unpack::{self, Decision};
@@ -89,8 +89,8 @@ pub struct Report {
     /// Files that could not be written. If there are any, neither the index nor `HEAD` has changed,
     /// and the same call completes the reset.
     pub failed: Vec<Failure>,
-    /// Further messages, as lines in Git's form.
-    pub warnings: Vec<String>,
+    /// Warnings about other problems.
+    pub warnings: Vec<Warning>,
     /// The new commit of `HEAD`: abbreviated id and title.
     pub head: Option<(BString, BString)>,
 }
@@ -235,8 +235,9 @@ fn reset_index(
         let known = prepared.index.cached_tree();
         let mut read =
             |id: &oid, content: &mut Vec<u8>| read_tree_object(prepared.objects, id, content);
-        let index = (&prepared.index, known.as_ref());
-        let cached = cached_trees(&options.to.tree, index, &mut read).map_err(from_worktree)?;
+        let (tree, index) = (&options.to.tree, &prepared.index);
+        let cached = cached_trees(tree, index, known.as_ref(), &mut read);
+        let cached = cached.map_err(from_worktree)?;
         edit.set_cached_tree(Some(cached));
     }
     if is_news || !edit.is_empty() || prepared.index.identity().is_none() {
@@ -256,10 +257,15 @@ fn take_tree(
         let objects = prepared.objects;
         let mut read = |id: &oid, content: &mut Vec<u8>| read_tree_object(objects, id, content);
         let cached = prepared.index.cached_tree();
-        let index = (&prepared.index, cached.as_ref());
-        let how = (&options.pathspec, Announced::Empty);
-        let found =
-            tree_and_index(Some(&options.to.tree), index, how, &mut read).map_err(from_worktree)?;
+        let found = tree_and_index(
+            Some(&options.to.tree),
+            &prepared.index,
+            cached.as_ref(),
+            &options.pathspec,
+            Announced::Empty,
+            &mut read,
+        )
+        .map_err(from_worktree)?;
         if found.differences.is_empty() {
             return Ok(false);
         }

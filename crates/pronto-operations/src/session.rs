@@ -18,7 +18,7 @@ use pronto_worktree::checkout::{self, Context, Plan};
 use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf, Settings, ToGit};
 use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::sparse::Sparse;
-use pronto_worktree::unpack::{Checker, MayGo, Situation, Unpacked};
+use pronto_worktree::unpack::{Checker, MayGo, Unpacked, WorktreeView};
 
 use crate::checkout_tree::write_files;
 use crate::errors::from_worktree;
@@ -128,16 +128,16 @@ impl<'r> WorktreeSession<'r> {
     pub(crate) fn with_situation<T>(
         &self,
         watch: &Watch<'_>,
-        work: impl FnOnce(&Situation<'_>) -> Result<T>,
+        work: impl FnOnce(&WorktreeView<'_>) -> Result<T>,
     ) -> Result<T> {
         let to_git = || self.to_git();
-        work(&Situation {
+        work(&WorktreeView {
             index: &self.index,
             objects: self.objects,
             top: &self.top,
             protect: self.repository.protection()?,
             rules: self.rules,
-            facts_decide: false,
+            stat_decides: false,
             file_mode: self.repository.trusts_file_mode()?,
             symlinks: self.options.symlinks,
             to_git: &to_git,

@@ -9,10 +9,10 @@ use std::path::Path;
 use bstr::{BStr, ByteSlice};
 use pronto_index::{Cover, EntryRef, Index};
 use pronto_io::watch::Watch;
-use pronto_worktree::checkout::Failure;
+use pronto_worktree::checkout::{Failure, Warning};
 use pronto_worktree::pathspec::{Defaults, Pathspec};
-use pronto_worktree::sparse::{Definition, Sparse, outside};
-use pronto_worktree::unpack::{self, Leftover};
+use pronto_worktree::sparse::{Definition, Leftover, Sparse, outside};
+use pronto_worktree::unpack;
 
 use crate::config::edit::{self, Refusal};
 use crate::errors::{from_index, from_worktree};
@@ -37,8 +37,8 @@ pub struct Modes {
 pub struct Applied {
     /// Paths that do not follow the patterns.
     pub leftover: Leftover,
-    /// Other messages, as lines in Git's form.
-    pub warnings: Vec<String>,
+    /// Warnings about other problems.
+    pub warnings: Vec<Warning>,
     /// Files that could not be written. If there are any, index and patterns stay as they were.
     pub failed: Vec<Failure>,
 }
@@ -172,12 +172,12 @@ fn apply_sparsity(repository: &Repository, sparse: Sparse, watch: &Watch<'_>) ->
     prepared.sparse = Some(sparse);
     let mut unpacked = prepared.with_situation(watch, |situation| {
         let mut situation = *situation;
-        situation.facts_decide = true;
+        situation.stat_decides = true;
         unpack::sparsity(&situation).map_err(from_worktree)
     })?;
     let entries = unpacked.entries(&prepared.index);
-    let outcome = prepared.write_files(&unpacked.plan, entries, watch)?;
-    let mut warnings = outcome.warnings.clone();
+    let mut outcome = prepared.write_files(&unpacked.plan, entries, watch)?;
+    let mut warnings = std::mem::take(&mut outcome.warnings);
     if outcome.failed.is_empty() {
         unpacked.record(&outcome);
         let bytes = prepared.encode_changed(&unpacked, watch)?;
@@ -226,7 +226,7 @@ fn clean_outside(
     prepared: &WorktreeSession<'_>,
     entries: &[EntryRef<'_>],
     watch: &Watch<'_>,
-) -> Result<Vec<String>> {
+) -> Result<Vec<Warning>> {
     // Where files are expected outside of the patterns, tracked ones may be there unseen. Git
     // would remove them, whatever they hold.
     let key = "sparse.expectFilesOutsideOfPatterns";
@@ -265,14 +265,9 @@ fn clean_outside(
         };
         let untracked = status::untracked_files(repository, &prepared.index, &search, watch)?;
         if !untracked.is_empty() {
-            warnings.push(format!(
-                "warning: directory '{directory}/' contains untracked files, but is not in \
-                 the sparse-checkout cone"
-            ));
+            warnings.push(Warning::UntrackedOutside { directory });
         } else if remove_directory(prepared, directory.as_bstr()).is_err() {
-            warnings.push(format!(
-                "warning: failed to remove directory '{directory}/'"
-            ));
+            warnings.push(Warning::DirectoryStays { directory });
         }
     }
     Ok(warnings)

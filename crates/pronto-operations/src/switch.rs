@@ -12,7 +12,7 @@ mod state;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
-use pronto_worktree::checkout::Failure;
+use pronto_worktree::checkout::{Failure, Warning};
 use pronto_worktree::unpack::Refusals;
 
 use crate::merge::Style;
@@ -93,8 +93,8 @@ pub struct Report {
     pub cancelled: Vec<&'static str>,
     /// Files that could not be written.
     pub failed: Vec<Failure>,
-    /// Further messages, as lines in Git's form.
-    pub warnings: Vec<String>,
+    /// Warnings about other problems.
+    pub warnings: Vec<Warning>,
     /// The exit code of the hook `post-checkout`, if it ran.
     pub hook: Option<i32>,
 }

@@ -5,7 +5,7 @@ use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Edit, Index, Lock};
 use pronto_io::watch::Watch;
 use pronto_odb::PACKED_FROM;
-use pronto_worktree::trees;
+use pronto_worktree::trees::{self, Fault};
 
 use crate::errors::from_worktree;
 use crate::index;
@@ -18,8 +18,8 @@ use crate::{Repository, Result};
 pub enum WrittenTree {
     /// The tree.
     Tree(ObjectId),
-    /// The index makes no tree, for reasons in Git's words, one a line.
-    Faults(Vec<String>),
+    /// The index makes no tree, for these reasons.
+    Faults(Vec<Fault>),
     /// An entry's object is not there: Git's words.
     Missing(String),
     /// There is no such directory.

@@ -1,6 +1,7 @@
 //! The table of chunks behind the header of a commit-graph: the name and position of each chunk.
 //! Format: `gitformat-chunk(5)`.
 
+use std::fmt;
 use std::ops::Range;
 
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
@@ -66,6 +67,54 @@ pub(crate) fn digest(view: &View, len: u64, kind: Kind) -> std::io::Result<Objec
     Ok(digester.finish())
 }
 
+/// Why a table of chunks is malformed. [`Display`](fmt::Display) gives Git's message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TableFault {
+    /// The table cannot be read.
+    Unreadable {
+        /// The reason of the operating system.
+        reason: String,
+    },
+    /// The row that ends the table is not its last one.
+    EarlyEnd,
+    /// A chunk ends before it begins, or beyond the file.
+    Offsets {
+        /// The offset of its start.
+        from: u64,
+        /// The offset of its end.
+        to: u64,
+    },
+    /// Two chunks have one name.
+    Duplicate {
+        /// The name.
+        name: u32,
+    },
+    /// The last row names a chunk.
+    NoEnd {
+        /// The name.
+        name: u32,
+    },
+}
+
+impl fmt::Display for TableFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TableFault::Unreadable { reason } => {
+                write!(f, "cannot read the table of chunks: {reason}")
+            }
+            TableFault::EarlyEnd => {
+                f.write_str("terminating chunk id appears earlier than expected")
+            }
+            TableFault::Offsets { from, to } => {
+                write!(f, "improper chunk offset(s) {from:x} and {to:x}")
+            }
+            TableFault::Duplicate { name } => write!(f, "duplicate chunk ID {name:x} found"),
+            TableFault::NoEnd { name } => write!(f, "final chunk has non-zero id {name:x}"),
+        }
+    }
+}
+
 /// Names of chunks, and where in the file they lie. All lie before the trailer.
 #[derive(Debug)]
 pub(crate) struct Chunks(Vec<(u32, Range<u64>)>);
@@ -75,18 +124,20 @@ impl Chunks {
     /// anywhere before the trailer, but each ends where the next one begins.
     ///
     /// # Errors
-    /// The table is malformed. The message has Git's words.
+    /// The table is malformed.
     pub(crate) fn read(
         view: &View,
         start: u64,
         count: u8,
         trailer_len: usize,
-    ) -> Result<Chunks, String> {
+    ) -> Result<Chunks, TableFault> {
         let mut buffer = Vec::new();
         let count = usize::from(count);
         let table = view
             .read(start, (count + 1) * CHUNK_ROW_LEN, &mut buffer)
-            .map_err(|error| format!("cannot read the table of chunks: {error}"))?;
+            .map_err(|error| TableFault::Unreadable {
+                reason: error.to_string(),
+            })?;
         let end = view.len().saturating_sub(trailer_len as u64);
         let mut chunks: Vec<(u32, Range<u64>)> = Vec::with_capacity(count);
         for at in 0..count {
@@ -94,19 +145,19 @@ impl Chunks {
             let name = be_u32(row);
             let (from, to) = (be_u64(&row[4..]), be_u64(&row[CHUNK_ROW_LEN + 4..]));
             if name == 0 {
-                return Err("terminating chunk id appears earlier than expected".into());
+                return Err(TableFault::EarlyEnd);
             }
             if to < from || to > end {
-                return Err(format!("improper chunk offset(s) {from:x} and {to:x}"));
+                return Err(TableFault::Offsets { from, to });
             }
             if chunks.iter().any(|(other, _)| *other == name) {
-                return Err(format!("duplicate chunk ID {name:x} found"));
+                return Err(TableFault::Duplicate { name });
             }
             chunks.push((name, from..to));
         }
         match be_u32(&table[count * CHUNK_ROW_LEN..]) {
             0 => Ok(Chunks(chunks)),
-            name => Err(format!("final chunk has non-zero id {name:x}")),
+            name => Err(TableFault::NoEnd { name }),
         }
     }
 

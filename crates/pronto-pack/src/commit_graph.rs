@@ -8,6 +8,7 @@
 pub mod bloom;
 mod chain;
 mod layer;
+mod remark;
 pub mod write;
 
 use std::path::Path;
@@ -15,9 +16,11 @@ use std::path::Path;
 use pronto_hash::{Kind, ObjectId, oid};
 use pronto_io::view::{Access, View};
 
+pub use crate::chunks::TableFault;
 use crate::error::Error;
 pub use chain::{chain_path, layer_path, single_path};
 use layer::{LAST_EDGE, Layer, MORE_PARENTS, NO_PARENT, Row};
+pub use remark::Remark;
 
 /// The generation of commits that are in no graph: above all others.
 pub const GENERATION_INFINITY: u64 = i64::MAX as u64;
@@ -58,31 +61,6 @@ pub enum ChangedPaths {
     Version(u32),
 }
 
-/// Something that was wrong with a graph that can be done without, in Git's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
-    /// Whether Git calls it an error and not a warning.
-    pub is_error: bool,
-    /// The message.
-    pub message: String,
-}
-
-impl Remark {
-    fn error(message: String) -> Remark {
-        Remark {
-            is_error: true,
-            message,
-        }
-    }
-
-    fn warning(message: String) -> Remark {
-        Remark {
-            is_error: false,
-            message,
-        }
-    }
-}
-
 /// The place of a commit in a graph, counted from the lowest layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u32);
@@ -114,7 +92,7 @@ pub struct CommitGraph {
 pub struct Opened {
     /// The graph, as far as its files could be used.
     pub graph: Option<CommitGraph>,
-    /// What is wrong with the files.
+    /// The problems of the files.
     pub remarks: Vec<Remark>,
     /// Whether all files of a chain could be used.
     pub is_complete: bool,

@@ -76,7 +76,7 @@ pub(crate) fn make_room(out: &mut Vec<u8>, size: usize) {
 #[inline]
 pub fn checked_result_len(base_len: usize, delta: &[u8], sizes: &Sizes) -> Result<usize, Error> {
     if sizes.base_bytes != base_len as u64 {
-        return Err(corrupt("delta base is not of the size the delta expects"));
+        return Err(base_size());
     }
     let ordinary = 2 * (base_len as u64 + delta.len() as u64) + (1 << 20);
     if sizes.result_bytes > ordinary && sum_of(&delta[sizes.header_len..]) != sizes.result_bytes {
@@ -110,7 +110,7 @@ pub fn apply_into(base: &[u8], delta: &[u8], sizes: &Sizes, out: &mut [u8]) -> R
             from += len;
             to += len;
         } else {
-            return Err(corrupt("unexpected delta opcode 0"));
+            return Err(opcode());
         }
     }
     if to != out.len() {
@@ -126,7 +126,7 @@ pub fn apply_into(base: &[u8], delta: &[u8], sizes: &Sizes, out: &mut [u8]) -> R
 pub fn apply_to(base: &[u8], delta: &[u8], out: &mut dyn io::Write) -> Result<(), Error> {
     let sizes = sizes(delta)?;
     if sizes.base_bytes != base.len() as u64 {
-        return Err(corrupt("delta base is not of the size the delta expects"));
+        return Err(base_size());
     }
     let (mut from, mut left) = (sizes.header_len, sizes.result_bytes);
     while let Some(&instruction) = delta.get(from) {
@@ -140,7 +140,7 @@ pub fn apply_to(base: &[u8], delta: &[u8], out: &mut dyn io::Write) -> Result<()
             from = end;
             run
         } else {
-            return Err(corrupt("unexpected delta opcode 0"));
+            return Err(opcode());
         };
         let run = run.ok_or_else(out_of_bounds)?;
         left = left
@@ -258,6 +258,17 @@ fn cut_short() -> Error {
 #[cold]
 fn out_of_bounds() -> Error {
     corrupt("delta reaches outside of its base or its result")
+}
+
+#[cold]
+fn base_size() -> Error {
+    let message = "delta base is not of the size the delta expects";
+    Error::new(ErrorKind::BaseSize, message)
+}
+
+#[cold]
+fn opcode() -> Error {
+    Error::new(ErrorKind::DeltaOpcode, "unexpected delta opcode 0")
 }
 
 #[cold]
@@ -407,8 +418,13 @@ mod tests {
         for (name, delta, message) in cases {
             let mut out = Vec::new();
             let error = apply(base, &delta, &mut out).expect_err(name);
+            let kind = match name {
+                "wrong base" => ErrorKind::BaseSize,
+                "opcode 0" => ErrorKind::DeltaOpcode,
+                _ => ErrorKind::Corrupt,
+            };
             let found = (*error.kind(), error.message());
-            assert_eq!(found, (ErrorKind::Corrupt, message), "{name}");
+            assert_eq!(found, (kind, message), "{name}");
             assert!(out.capacity() < 4096, "{name}");
         }
     }

@@ -73,7 +73,10 @@ impl Entry {
                     base: ObjectId::from_bytes_or_panic(id),
                 }
             }
-            other => return Err(corrupt(format!("unknown object type {other}"))),
+            number => {
+                let message = format!("unknown object type {number}");
+                return Err(Error::new(ErrorKind::UnknownType { number }, message));
+            }
         };
         Ok(Entry {
             header,
@@ -150,7 +153,8 @@ fn parse_distance(bytes: &[u8], at: &mut usize) -> Result<u64, Error> {
         distance = ((distance + 1) << 7) | u64::from(byte & 0x7f);
     }
     if distance == 0 {
-        return Err(corrupt("delta base offset is out of bound"));
+        let message = "delta base offset is out of bound";
+        return Err(Error::new(ErrorKind::BaseOffset, message));
     }
     Ok(distance)
 }
@@ -239,7 +243,12 @@ mod tests {
             ],
         ] {
             let error = Entry::parse(bytes, Kind::Sha1).expect_err("not a header");
-            assert_eq!(*error.kind(), ErrorKind::Corrupt, "{bytes:x?}");
+            let kind = *error.kind();
+            let is_refused = matches!(
+                kind,
+                ErrorKind::Corrupt | ErrorKind::UnknownType { .. } | ErrorKind::BaseOffset
+            );
+            assert!(is_refused, "{bytes:x?}: {kind:?}");
         }
     }
 }

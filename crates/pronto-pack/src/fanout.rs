@@ -38,7 +38,7 @@ impl Fanout {
             *count = be_u32(bytes);
             if *count < last {
                 return Err(
-                    Error::new(ErrorKind::Corrupt, "non-monotonic fan-out table")
+                    Error::new(ErrorKind::FanoutOrder, "non-monotonic fan-out table")
                         .at_offset(at as u64 * 4),
                 );
             }
@@ -131,7 +131,8 @@ impl Table {
     #[inline]
     pub fn search_many<'a, I>(
         &self,
-        (view, fanout): (&View, &Fanout),
+        view: &View,
+        fanout: &Fanout,
         ids: I,
         hint: impl Fn(u32),
         mut found: impl FnMut(usize, u32) -> Result<(), Error>,
@@ -143,11 +144,11 @@ impl Table {
         let ids = ids.into_iter();
         let rises = ids.clone().is_sorted();
         match view.bytes() {
-            None if rises => self.search_windows((view, fanout), ids.enumerate(), found),
+            None if rises => self.search_windows(view, fanout, ids.enumerate(), found),
             None => {
                 let mut sorted: Vec<(usize, &oid)> = ids.enumerate().collect();
                 sorted.sort_unstable_by_key(|(_, id)| *id);
-                self.search_windows((view, fanout), sorted, found)
+                self.search_windows(view, fanout, sorted, found)
             }
             Some(bytes) if rises => {
                 let table = self.ids(bytes);
@@ -164,8 +165,7 @@ impl Table {
                 view.verify().map_err(unreadable)
             }
             Some(bytes) => {
-                let groups = (self.ids(bytes), fanout, view);
-                search_groups(groups, ids, hint, &mut found)?;
+                search_groups(self.ids(bytes), fanout, view, ids, hint, &mut found)?;
                 view.verify().map_err(unreadable)
             }
         }
@@ -174,7 +174,8 @@ impl Table {
     /// Searches rising ids, each with its place, in a file that is not mapped.
     fn search_windows<'a>(
         &self,
-        (view, fanout): (&View, &Fanout),
+        view: &View,
+        fanout: &Fanout,
         ids: impl IntoIterator<Item = (usize, &'a oid)>,
         mut found: impl FnMut(usize, u32) -> Result<(), Error>,
     ) -> Result<(), Error> {
@@ -251,7 +252,9 @@ impl Table {
 /// Searches ids in memory, as many at a time as are searched side by side.
 #[inline]
 fn search_groups<'a>(
-    (table, fanout, view): (Ids<'_>, &Fanout, &View),
+    table: Ids<'_>,
+    fanout: &Fanout,
+    view: &View,
     mut ids: impl Iterator<Item = &'a oid>,
     hint: impl Fn(u32),
     found: &mut impl FnMut(usize, u32) -> Result<(), Error>,
@@ -416,7 +419,8 @@ mod tests {
                 let mut many = vec![None; asked.len()];
                 let each = asked.iter().map(|id| &**id);
                 let searched = layout.search_many(
-                    (view, &fanout),
+                    view,
+                    &fanout,
                     each,
                     |_| (),
                     |place, row| {

@@ -105,10 +105,7 @@ impl Index {
             }
         };
         if view.len() < least || view.len() > most || !(view.len() - least).is_multiple_of(8) {
-            let kind = match view.len() < least {
-                true => ErrorKind::Truncated,
-                false => ErrorKind::Corrupt,
-            };
+            let kind = ErrorKind::IndexSize;
             return Err(Error::new(kind, "wrong index file size").at_offset(view.len()));
         }
         intact(&view)?;
@@ -214,7 +211,7 @@ impl Index {
             found(place, IndexPosition(row));
             Ok(())
         };
-        let searched = (self.ids).search_many((&self.view, &self.fanout), ids, |_| (), found);
+        let searched = (self.ids).search_many(&self.view, &self.fanout, ids, |_| (), found);
         searched.map_err(|error| error.at_path(&self.path))
     }
 
@@ -239,7 +236,7 @@ impl Index {
             found(place, position, self.offset_at(position)?);
             Ok(())
         };
-        let searched = (self.ids).search_many((&self.view, &self.fanout), ids, hint, found);
+        let searched = (self.ids).search_many(&self.view, &self.fanout, ids, hint, found);
         searched.map_err(|error| error.at_path(&self.path))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::idx::write::{self as idx, Rows};
-use crate::indexer::Options;
+use crate::index_options::Options;
 use crate::rev;
 use crate::temporary::Temporary;
 use pronto_hash::{Kind, ObjectId};
@@ -163,7 +163,8 @@ pub(crate) fn install(
     names: &Names,
     options: &Options,
     rows: &Rows<'_>,
-    (pack, checksum): (Temporary, &ObjectId),
+    pack: Temporary,
+    checksum: &ObjectId,
 ) -> Result<Option<PathBuf>, Error> {
     let _region = region!("index-pack", "install");
     let indexes = write_indexes(names, options, rows, checksum)?;

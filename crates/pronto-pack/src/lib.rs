@@ -28,6 +28,7 @@ pub mod entry;
 pub mod error;
 pub mod fanout;
 pub mod idx;
+mod index_options;
 pub mod indexer;
 pub mod inflate;
 mod install;

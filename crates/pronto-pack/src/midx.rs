@@ -240,7 +240,7 @@ impl MultiIndex {
             found(place, IndexPosition(row));
             Ok(())
         };
-        let searched = (self.ids).search_many((&self.view, &self.fanout), ids, |_| (), found);
+        let searched = (self.ids).search_many(&self.view, &self.fanout, ids, |_| (), found);
         searched.map_err(|error| error.at_path(&self.path))
     }
 
@@ -367,7 +367,7 @@ fn read_chunks(view: &View, kind: Kind) -> Result<(Chunks, u32), Error> {
     }
     let (count, pack_count) = (header[6], be_u32(&header[8..]));
     let chunks = Chunks::read(view, HEADER_LEN as u64, count, kind.len_in_bytes());
-    let chunks = chunks.map_err(|message| Error::new(ErrorKind::Truncated, message))?;
+    let chunks = chunks.map_err(|fault| Error::new(ErrorKind::Truncated, fault.to_string()))?;
     Ok((chunks, pack_count))
 }
 

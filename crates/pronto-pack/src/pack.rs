@@ -22,7 +22,7 @@ pub use cache::{BaseCache, CachedBase, PackKey};
 pub use decode::{Bases, Decoder};
 pub use kinds::kinds;
 pub use links::shape::{RawEntry, Run, Starts};
-pub use links::{Child, Found, Piece, Scan, Tree, TreeLinks};
+pub use links::{Child, Found, PackFiles, Piece, Scan, Tree, TreeLinks};
 pub use order::{PackOrder, PackPosition};
 pub use spool::Spooled;
 pub use stream::EntryReader;
@@ -167,7 +167,7 @@ impl Pack {
     /// by its distance.
     ///
     /// # Errors
-    /// `Corrupt` when it lies outside of the pack.
+    /// `BaseOffset` when it lies outside of the pack.
     pub fn base_offset(
         &self,
         offset: PackOffset,
@@ -178,7 +178,9 @@ impl Pack {
         };
         match offset.0.checked_sub(*distance) {
             Some(base) if base >= HEADER_LEN => Ok(Some(PackOffset(base))),
-            _ => Err(self.corrupt("delta base offset is out of bound", offset.0)),
+            _ => Err(self
+                .corrupt("delta base offset is out of bound", offset.0)
+                .map_kind(|_| ErrorKind::BaseOffset)),
         }
     }
 

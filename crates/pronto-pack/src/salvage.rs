@@ -6,6 +6,7 @@
 mod stream;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -42,14 +43,44 @@ pub trait Salvage {
     /// Whether it exists cannot be determined.
     fn base(&mut self, id: &oid) -> Result<Option<(ObjectKind, Vec<u8>)>, Error>;
 
-    /// Called with Git's messages about what could not be saved.
-    fn complain(&mut self, text: String);
+    /// Called for damage that keeps an object from being saved.
+    fn damaged(&mut self, damage: Damage);
 
     /// Called after each entry, whether it was saved or not.
     ///
     /// # Errors
     /// The caller wants to stop.
     fn advanced(&mut self) -> Result<(), Error>;
+}
+
+/// Damage of a pack that costs an object. [`Display`](fmt::Display) gives Git's message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Damage {
+    /// An entry has a type that does not exist.
+    UnknownType(u8),
+    /// The base of a delta was saved, but cannot be read.
+    MissingBase(ObjectId),
+    /// zlib rejects a stream. [`Inflate`](Self::Inflate) or an error follows.
+    Stream {
+        /// Git's name of the error.
+        error: &'static str,
+        /// zlib's message.
+        reason: &'static str,
+    },
+    /// Inflating ended with this return code of zlib.
+    Inflate(i32),
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Damage::UnknownType(kind) => write!(f, "bad object type {kind}"),
+            Damage::MissingBase(id) => write!(f, "failed to read delta-pack base object {id}"),
+            Damage::Stream { error, reason } => write!(f, "inflate: {error} ({reason})"),
+            Damage::Inflate(code) => write!(f, "inflate returned {code}"),
+        }
+    }
 }
 
 /// Options of salvaging a pack.
@@ -152,10 +183,10 @@ impl Unpacking<'_> {
             2 => ObjectKind::Tree,
             3 => ObjectKind::Blob,
             4 => ObjectKind::Tag,
-            6 => return self.offset_delta((number, offset), size),
-            7 => return self.id_delta((number, offset), size),
+            6 => return self.offset_delta(number, offset, size),
+            7 => return self.id_delta(number, offset, size),
             _ => {
-                self.into.complain(format!("bad object type {kind}"));
+                self.into.damaged(Damage::UnknownType(kind));
                 return Ok(());
             }
         };
@@ -169,7 +200,7 @@ impl Unpacking<'_> {
         }
     }
 
-    fn offset_delta(&mut self, (number, offset): (u32, u64), size: u64) -> Result<(), Error> {
+    fn offset_delta(&mut self, number: u32, offset: u64, size: u64) -> Result<(), Error> {
         let mut byte = self.reader.byte()?;
         let mut distance = u64::from(byte & 0x7f);
         while byte & 0x80 != 0 {
@@ -203,7 +234,7 @@ impl Unpacking<'_> {
         }
     }
 
-    fn id_delta(&mut self, (number, offset): (u32, u64), size: u64) -> Result<(), Error> {
+    fn id_delta(&mut self, number: u32, offset: u64, size: u64) -> Result<(), Error> {
         let len = self.options.kind.len_in_bytes();
         let base = ObjectId::from_bytes_or_panic(&self.reader.fill(len)?[..len]);
         self.reader.take(len)?;
@@ -233,8 +264,7 @@ impl Unpacking<'_> {
         match self.into.base(base)? {
             Some((kind, content)) => self.resolve(delta, kind, Arc::new(content)),
             None => {
-                self.into
-                    .complain(format!("failed to read delta-pack base object {base}"));
+                self.into.damaged(Damage::MissingBase(base.to_owned()));
                 Ok(())
             }
         }
@@ -312,10 +342,10 @@ impl Unpacking<'_> {
                 None => {}
             }
         };
-        if let Some(remark) = stream.remark() {
-            self.into.complain(remark);
+        if let Some(damage) = stream.damage() {
+            self.into.damaged(damage);
         }
-        self.into.complain(format!("inflate returned {code}"));
+        self.into.damaged(Damage::Inflate(code));
         Ok(None)
     }
 
@@ -336,8 +366,8 @@ impl Unpacking<'_> {
             return Err(failure);
         }
         if end.is_some_and(|code| code != STREAM_END) {
-            if let Some(remark) = stream.remark() {
-                self.into.complain(remark);
+            if let Some(damage) = stream.damage() {
+                self.into.damaged(damage);
             }
             let message = format!("inflate returned ({})", end.unwrap_or_default());
             return Err(Error::new(ErrorKind::Corrupt, message));

@@ -296,7 +296,7 @@ impl<'a> Window<'a> {
             if base.kind != target.candidate.kind {
                 break;
             }
-            let limit = match self.limit(target, place, (best.as_ref(), deepest)) {
+            let limit = match self.limit(target, place, best.as_ref(), deepest) {
                 0 => continue,
                 limit => limit,
             };
@@ -316,7 +316,7 @@ impl<'a> Window<'a> {
             let Some(blocks) = &source.blocks else {
                 continue;
             };
-            if !make((content, blocks), wanted, limit, &mut self.trial) {
+            if !make(content, blocks, wanted, limit, &mut self.trial) {
                 continue;
             }
             let depth = source.depth + 1;
@@ -338,7 +338,7 @@ impl<'a> Window<'a> {
 
     /// Returns the largest useful size of a delta of the object at `place`; 0 if it is not worth
     /// trying.
-    fn limit(&self, target: &Place, place: usize, (best, deepest): (Option<&Best>, u32)) -> usize {
+    fn limit(&self, target: &Place, place: usize, best: Option<&Best>, deepest: u32) -> usize {
         let (source, wanted) = (&self.places[place], &target.candidate);
         let base = &source.candidate;
         let was_compared = wanted.stored.is_some() && wanted.stored == base.stored;

@@ -402,7 +402,8 @@ impl PackWriter {
             &names,
             &self.options.files,
             &rows,
-            (self.temporary, &checksum),
+            self.temporary,
+            &checksum,
         )?;
         Ok(Written {
             pack: names.pack,

@@ -9,6 +9,7 @@ use std::io::Seek as _;
 use pronto_hash::{Digester, Kind, ObjectId};
 use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_netsync::message::{MARK_BYTES, Plan, Resume, SegmentKind};
 use pronto_netsync::repository::{Content, OutgoingSegment, Request};
 use pronto_odb::packing::{Contents, Member, Options};
@@ -265,7 +266,8 @@ impl Outgoing {
             receiver_has: Some(&|id| chosen.outside.contains(&id.to_owned())),
             whole: None,
         };
-        let packed = (self.store).pack_to(&contents, &self.options, &mut file, (&(), interrupt));
+        let packed =
+            (self.store).pack_to(&contents, &self.options, &mut file, &Watch::from(interrupt));
         let (streamed, _) = packed.map_err(from_odb)?;
         file.rewind().context(ErrorKind::Io, "cannot read", &path)?;
         Ok((file, streamed))

@@ -313,9 +313,10 @@ impl<'a> Commits<'a> {
 
 /// Returns the notice of a remark on the commit-graph.
 pub(crate) fn remark_notice(remark: Remark) -> Notice {
-    match remark.is_error {
-        true => Notice::error(remark.message),
-        false => Notice::warning(remark.message),
+    let text = remark.to_string();
+    match remark.is_error() {
+        true => Notice::error(text),
+        false => Notice::warning(text),
     }
 }
 

@@ -15,7 +15,7 @@ use pronto_index::Rules;
 use pronto_io::pool::Workers;
 use pronto_worktree::Protect;
 use pronto_worktree::attributes::Files;
-use pronto_worktree::checkout::{self, InPlace, Twins};
+use pronto_worktree::checkout::{self, InPlace, ReflinkSources};
 use pronto_worktree::filter::{AutoCrlf, Driver, Eol, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
 
@@ -171,7 +171,7 @@ impl Repository {
             workers: self.checkout_workers()?,
             symlinks: self.config().bool_or("core.symlinks", true)?,
             keep_directory: self.directory_to_keep(),
-            twins: self.twins()?,
+            reflink_sources: self.reflink_sources()?,
             in_place: self.in_place()?,
             ..checkout::Options::default()
         };
@@ -189,7 +189,7 @@ impl Repository {
     }
 
     /// Returns the other worktrees, if files may share blocks with theirs (`checkout.reflink`).
-    fn twins(&self) -> Result<Option<Arc<Twins>>> {
+    fn reflink_sources(&self) -> Result<Option<Arc<ReflinkSources>>> {
         let value = self.config().string("checkout.reflink")?;
         let always = match value.map(|value| value.as_bytes()) {
             None | Some(b"auto") => false,
@@ -205,8 +205,8 @@ impl Repository {
         };
         let (common, own) = (self.common_dir().to_owned(), self.git_dir().to_owned());
         let find = move || siblings::siblings(&common, &own);
-        let twins = Twins::new(self.object_hash(), always, find);
-        Ok(Some(Arc::new(twins)))
+        let sources = ReflinkSources::new(self.object_hash(), always, find);
+        Ok(Some(Arc::new(sources)))
     }
 
     /// Whether files that are replaced may get new content in place (`checkout.inPlace`).

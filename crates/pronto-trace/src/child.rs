@@ -1,11 +1,13 @@
 //! Events of child processes, as the lower crates send them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::field::{Field, Visit};
 
 use crate::record::Event;
-use crate::session::Inner;
+use crate::thread;
+use crate::traces::Traces;
 
 /// The fields of an event of target `pronto::child`: one with `argv` is a start, one with `pid`
 /// an end.
@@ -51,11 +53,11 @@ impl Visit for Fields {
 }
 
 impl Fields {
-    pub(crate) fn emit(&self, inner: &std::sync::Arc<Inner>, file: &str, line: u32) {
+    pub(crate) fn emit(&self, traces: &Arc<Traces>, file: &str, line: u32) {
         let arguments = self
             .arguments
             .as_ref()
-            .map(|arguments| inner.shown(arguments));
+            .map(|arguments| traces.shown(arguments));
         let event = match &arguments {
             Some(arguments) => Event::ChildStart {
                 id: self.id,
@@ -70,6 +72,6 @@ impl Fields {
                 lasted: Duration::from_micros(self.micros),
             },
         };
-        inner.emit(event, file, line);
+        thread::emit(traces, event, file, line);
     }
 }

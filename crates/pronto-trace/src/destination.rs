@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::settings::{Settings, Target};
+use crate::warning::Warning;
 
 /// The file that stops new traces in a directory that already has too many.
 const SENTINEL: &str = "git-trace2-discard";
@@ -37,9 +38,10 @@ impl Destination {
         target: &Target,
         settings: &Settings,
         own_sid: &str,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<Warning>,
     ) -> Self {
-        let is_trace2 = target.variable.starts_with("GIT_TRACE2");
+        let variable = target.variable;
+        let is_trace2 = variable.starts_with("GIT_TRACE2");
         let opened = match &target.value {
             None => Ok(None),
             Some(value) => open(value, settings, is_trace2.then_some(own_sid)),
@@ -55,27 +57,23 @@ impl Destination {
             Ok(sink) => sink,
             Err(Refusal::Malformed) if is_trace2 => {
                 let value = shown(&target.value);
-                warnings.push(format!(
-                    "trace2: unknown value for '{}': '{value}'",
-                    target.variable
-                ));
+                warnings.push(Warning::UnknownValue { variable, value });
                 None
             }
             Err(Refusal::Malformed) => {
                 let value = shown(&target.value);
-                warnings.push(format!(
-                    "unknown trace value for '{}': {value}",
-                    target.variable
-                ));
+                warnings.push(Warning::UnknownTraceValue { variable, value });
                 None
             }
             Err(Refusal::Failed(error)) => {
                 if settings.warns || !is_trace2 {
                     let value = shown(&target.value);
-                    warnings.push(format!(
-                        "trace2: could not open '{value}' for '{}' tracing: {error}",
-                        target.variable
-                    ));
+                    let reason = error.to_string();
+                    warnings.push(Warning::NotOpened {
+                        variable,
+                        value,
+                        reason,
+                    });
                 }
                 None
             }

@@ -38,7 +38,11 @@ mod settings;
 mod sid;
 mod subscriber;
 mod thread;
+mod traces;
+mod warning;
 
 pub use record::Parameter;
-pub use session::{Program, Session};
+pub use session::Session;
 pub use settings::{Duplicate, Settings};
+pub use traces::Program;
+pub use warning::Warning;

@@ -2,6 +2,15 @@
 
 use std::time::Duration;
 
+/// The position of a thread when it records an event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadPosition<'a> {
+    /// The name of the thread.
+    pub(crate) name: &'a str,
+    /// The number of open regions, the thread itself included.
+    pub(crate) nesting: usize,
+}
+
 /// An event.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {

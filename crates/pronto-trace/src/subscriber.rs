@@ -13,8 +13,8 @@ use tracing::{Metadata, Subscriber};
 
 use crate::child::Fields as ChildFields;
 use crate::record::{Event, Region};
-use crate::session::Inner;
 use crate::thread;
+use crate::traces::Traces;
 
 const REGION: &str = "pronto::region";
 const DATA: &str = "pronto::data";
@@ -23,7 +23,7 @@ const CHILD: &str = "pronto::child";
 /// A subscriber without layers. It accepts regions, data and child processes.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    inner: Arc<Inner>,
+    traces: Arc<Traces>,
     spans: Mutex<HashMap<u64, Span>>,
     issued: AtomicU64,
 }
@@ -36,9 +36,9 @@ struct Span {
 }
 
 impl Listener {
-    pub(crate) fn new(inner: Arc<Inner>) -> Self {
+    pub(crate) fn new(traces: Arc<Traces>) -> Self {
         Listener {
-            inner,
+            traces,
             spans: Mutex::default(),
             issued: AtomicU64::new(0),
         }
@@ -101,13 +101,13 @@ impl Subscriber for Listener {
         if metadata.target() == CHILD {
             let mut fields = ChildFields::default();
             event.record(&mut fields);
-            fields.emit(&self.inner, file, line);
+            fields.emit(&self.traces, file, line);
         } else {
             let mut fields = Fields::default();
             event.record(&mut fields);
             let (category, key, value) = (&*fields.category, &*fields.key, &*fields.value);
             let is_json = fields.is_json;
-            thread::with(&self.inner, |thread| {
+            thread::with(&self.traces, |thread| {
                 let event = Event::Data {
                     category,
                     key,
@@ -115,7 +115,7 @@ impl Subscriber for Listener {
                     is_json,
                     within: thread.within(),
                 };
-                self.inner.emit_as(event, file, line, thread);
+                self.traces.emit_as(event, file, line, thread.position());
             });
         }
     }
@@ -124,11 +124,11 @@ impl Subscriber for Listener {
         let Some(Span { region, file, line }) = self.span(id) else {
             return;
         };
-        thread::with(&self.inner, |thread| {
+        thread::with(&self.traces, |thread| {
             let event = Event::RegionEnter {
                 region: region.clone(),
             };
-            self.inner.emit_as(event, file, line, thread);
+            self.traces.emit_as(event, file, line, thread.position());
             thread.enter(id.into_u64(), region);
         });
     }
@@ -137,10 +137,14 @@ impl Subscriber for Listener {
         let Some(Span { file, line, .. }) = self.span(id) else {
             return;
         };
-        thread::with(&self.inner, |thread| {
+        thread::with(&self.traces, |thread| {
             if let Some((region, lasted)) = thread.leave(id.into_u64()) {
-                self.inner
-                    .emit_as(Event::RegionLeave { region, lasted }, file, line, thread);
+                self.traces.emit_as(
+                    Event::RegionLeave { region, lasted },
+                    file,
+                    line,
+                    thread.position(),
+                );
             }
         });
     }

@@ -1,11 +1,11 @@
 //! The open regions of each thread.
 
 use std::cell::RefCell;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::record::{Event, Region};
-use crate::session::Inner;
+use crate::record::{Event, Region, ThreadPosition};
+use crate::traces::Traces;
 
 /// Longer names are cut, as in Git.
 const NAME_LENGTH_LIMIT: usize = 24;
@@ -17,17 +17,20 @@ thread_local! {
 /// The state of one thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
-    pub(crate) name: String,
+    name: String,
     begun: Instant,
     open: Vec<(u64, Region, Instant)>,
     is_main: bool,
-    inner: Weak<Inner>,
+    traces: Weak<Traces>,
 }
 
 impl Thread {
-    /// Returns the number of open regions, the thread itself included.
-    pub(crate) fn nesting(&self) -> usize {
-        self.open.len() + 1
+    /// Returns where the thread is now, as records state it.
+    pub(crate) fn position(&self) -> ThreadPosition<'_> {
+        ThreadPosition {
+            name: &self.name,
+            nesting: self.open.len() + 1,
+        }
     }
 
     /// Returns the time since the innermost open region began.
@@ -53,17 +56,17 @@ impl Thread {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        if let (false, Some(inner)) = (self.is_main, self.inner.upgrade()) {
+        if let (false, Some(traces)) = (self.is_main, self.traces.upgrade()) {
             let event = Event::ThreadExit {
                 lasted: self.begun.elapsed(),
             };
-            inner.emit_as(event, file!(), line!(), self);
+            traces.emit_as(event, file!(), line!(), self.position());
         }
     }
 }
 
 /// Makes the calling thread the main one.
-pub(crate) fn set_main(inner: Weak<Inner>, begun: Instant) {
+pub(crate) fn set_main(traces: Weak<Traces>, begun: Instant) {
     THREAD.with_borrow_mut(|thread| {
         let name = "main".to_owned();
         *thread = Some(Thread {
@@ -71,19 +74,19 @@ pub(crate) fn set_main(inner: Weak<Inner>, begun: Instant) {
             begun,
             open: Vec::new(),
             is_main: true,
-            inner,
+            traces,
         });
     });
 }
 
 /// Calls `act` with the state of this thread. Records the start of the thread first if it is new.
-pub(crate) fn with<R>(inner: &std::sync::Arc<Inner>, act: impl FnOnce(&mut Thread) -> R) -> R {
+pub(crate) fn with<R>(traces: &Arc<Traces>, act: impl FnOnce(&mut Thread) -> R) -> R {
     THREAD.with_borrow_mut(|slot| {
         let known = slot
             .as_ref()
-            .is_some_and(|thread| thread.inner.as_ptr() == std::sync::Arc::as_ptr(inner));
+            .is_some_and(|thread| thread.traces.as_ptr() == Arc::as_ptr(traces));
         if !known {
-            let number = inner.next_thread();
+            let number = traces.next_thread();
             let mut name = format!("th{number:02}:");
             name.push_str(std::thread::current().name().unwrap_or_default());
             while name.len() > NAME_LENGTH_LIMIT {
@@ -94,9 +97,9 @@ pub(crate) fn with<R>(inner: &std::sync::Arc<Inner>, act: impl FnOnce(&mut Threa
                 begun: Instant::now(),
                 open: Vec::new(),
                 is_main: false,
-                inner: std::sync::Arc::downgrade(inner),
+                traces: Arc::downgrade(traces),
             };
-            inner.emit_as(Event::ThreadStart, file!(), line!(), &thread);
+            traces.emit_as(Event::ThreadStart, file!(), line!(), thread.position());
             *slot = Some(thread);
         }
         match slot {
@@ -104,4 +107,11 @@ pub(crate) fn with<R>(inner: &std::sync::Arc<Inner>, act: impl FnOnce(&mut Threa
             None => unreachable!("the state was just put there"),
         }
     })
+}
+
+/// Writes `event` for the calling thread.
+pub(crate) fn emit(traces: &Arc<Traces>, event: Event<'_>, file: &str, line: u32) {
+    with(traces, |thread| {
+        traces.emit_as(event, file, line, thread.position());
+    });
 }

@@ -221,7 +221,8 @@ impl Stack {
             .chain(shared.global.iter().rev());
         for list in strongest_first {
             list.apply(
-                (path, is_directory),
+                path,
+                is_directory,
                 base,
                 shared.ignore_case,
                 &shared.names,

@@ -24,13 +24,16 @@ mod directories;
 mod emptied;
 mod lane;
 mod order;
+mod reflink;
 mod remove;
+mod results;
 mod run;
-mod twins;
+mod warning;
 mod write;
 
+pub use reflink::{ReflinkSources, SourceWorktree};
 pub use run::run;
-pub use twins::{Place, Twins};
+pub use warning::Warning;
 
 /// What is to be done, both parts in the order of the index.
 #[derive(Clone, Debug, Default)]
@@ -133,7 +136,7 @@ pub struct Options {
     /// worktree.
     pub keep_directory: Option<BString>,
     /// Other worktrees, whose contents new files may share.
-    pub twins: Option<Arc<Twins>>,
+    pub reflink_sources: Option<Arc<ReflinkSources>>,
     /// Whether files that are replaced may get their new content in place.
     pub in_place: InPlace,
 }
@@ -159,7 +162,7 @@ impl Default for Options {
             symlinks: true,
             obstructions: Obstructions::Replace,
             keep_directory: None,
-            twins: None,
+            reflink_sources: None,
             in_place: InPlace::default(),
         }
     }
@@ -174,8 +177,8 @@ pub struct Outcome {
     pub failed: Vec<Failure>,
     /// The paths that the file system takes for one another, sorted.
     pub collided: Vec<BString>,
-    /// Further messages, as lines in Git's form (`warning: …`, `error: …`).
-    pub warnings: Vec<String>,
+    /// Warnings about other problems.
+    pub warnings: Vec<Warning>,
     /// The most workers that there were at one time.
     pub most_workers: usize,
     /// Whether it was broken off.

@@ -6,24 +6,14 @@ mod similarity;
 mod tree;
 mod trees;
 
+pub use crate::tree_list::{ReadTree, Side};
 pub use cached::cached_trees;
 pub use renames::{Content, Renames, detect};
 pub use similarity::Chunks;
-pub use tree::{Announced, Comparison, ReadTree, tree_and_index};
-pub(crate) use tree::{TreeEntry, read_tree};
+pub use tree::{Announced, Comparison, tree_and_index};
 pub use trees::{Depth, trees};
 
 use bstr::BString;
-use pronto_hash::ObjectId;
-
-/// The file on one side of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Side {
-    /// The mode; one of [`pronto_index::mode`]'s.
-    pub mode: u32,
-    /// The object; null for a file in the worktree that has none yet.
-    pub id: ObjectId,
-}
 
 /// A path that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]

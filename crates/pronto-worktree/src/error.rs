@@ -36,3 +36,10 @@ impl From<pronto_io::interrupt::Interrupted> for ErrorKind {
         ErrorKind::Interrupted
     }
 }
+
+/// Returns an error when it is time to stop.
+pub(crate) fn check(interrupt: &pronto_io::interrupt::Interrupt) -> Result<(), Error> {
+    interrupt
+        .check()
+        .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))
+}

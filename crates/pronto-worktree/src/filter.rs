@@ -19,12 +19,14 @@ mod ident;
 mod internal;
 mod programs;
 mod to_git;
+mod warning;
 
 pub use encoding::{Encoding, reencode};
 pub use gix_filter::eol::{AutoCrlf, Mode as Eol};
 pub use internal::Internal;
 pub use programs::{Asked, Delayed, FileToSmudge, Programs};
 pub use to_git::{InIndex, ToGit};
+pub use warning::{LineEnding, Warning};
 
 /// The attributes that decide on conversions: select them for [`Settings::conversion`].
 pub const ATTRIBUTES: [&str; 6] = [

@@ -264,7 +264,7 @@ fn last_match<'p>(
     let path = path.get(base..)?.as_bstr();
     let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
     let mut lines = list.lines.iter().rev();
-    lines.find(|(pattern, _)| matches_path(pattern, path, (basename, is_directory), ignore_case))
+    lines.find(|(pattern, _)| matches_path(pattern, path, basename, is_directory, ignore_case))
 }
 
 #[cfg(test)]

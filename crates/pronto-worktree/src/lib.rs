@@ -26,6 +26,8 @@ pub mod pathspec;
 mod recorded;
 pub mod sparse;
 pub mod status;
+mod tree_list;
+mod tree_walk;
 pub mod trees;
 pub mod unpack;
 

@@ -150,7 +150,7 @@ fn combine(ours: &[Change], theirs: &[Change], texts: &Texts<'_>) -> Vec<Hunk> {
             (None, None) => break,
             (Some(one), other) if other.is_none_or(|it| one.before.end < it.before.start) => {
                 let theirs = shifted(&one.before, their_shift);
-                hunks.add(Taken::Ours, one.before.clone(), (one.after.clone(), theirs));
+                hunks.add(Taken::Ours, one.before.clone(), one.after.clone(), theirs);
                 our_shift = shift_after(one);
                 our.next();
             }
@@ -159,7 +159,8 @@ fn combine(ours: &[Change], theirs: &[Change], texts: &Texts<'_>) -> Vec<Hunk> {
                 hunks.add(
                     Taken::Theirs,
                     other.before.clone(),
-                    (ours, other.after.clone()),
+                    ours,
+                    other.after.clone(),
                 );
                 their_shift = shift_after(other);
                 their.next();
@@ -190,12 +191,7 @@ struct Hunks(Vec<Hunk>);
 
 impl Hunks {
     /// Adds a hunk, or makes it part of the last one if they touch on a side.
-    fn add(
-        &mut self,
-        taken: Taken,
-        base: Range<usize>,
-        (ours, theirs): (Range<usize>, Range<usize>),
-    ) {
+    fn add(&mut self, taken: Taken, base: Range<usize>, ours: Range<usize>, theirs: Range<usize>) {
         if let Some(last) = self.0.last_mut()
             && (ours.start <= last.ours.end || theirs.start <= last.theirs.end)
         {
@@ -224,7 +220,7 @@ impl Hunks {
             let after = end - change.before.end;
             change.after.start.saturating_sub(before)..change.after.end + after
         };
-        self.add(Taken::Neither, start..end, (widened(one), widened(other)));
+        self.add(Taken::Neither, start..end, widened(one), widened(other));
     }
 }
 

@@ -35,6 +35,14 @@ impl<'a> Name<'a> {
         }
     }
 
+    /// Returns the sort key of the name.
+    pub(crate) fn key(&self) -> SortKey<'a> {
+        SortKey {
+            name: self.name,
+            is_directory: self.is_directory,
+        }
+    }
+
     /// Whether it is a directory for which one entry stands. `end` is the length of its path.
     pub(crate) fn is_sparse(&self, index: &Index, end: usize) -> bool {
         self.is_directory && is_sparse(index, &self.entries, end + 1)
@@ -62,17 +70,24 @@ pub(crate) fn is_sparse(index: &Index, entries: &Range<usize>, prefix_len: usize
         && index.entry(entries.start).is_sparse_directory()
 }
 
+/// The sort key of a name in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SortKey<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) is_directory: bool,
+}
+
 /// The order of trees and of the index: a directory has a slash at its end.
-pub(crate) fn compare(one: (&[u8], bool), two: (&[u8], bool)) -> Ordering {
-    let common = one.0.len().min(two.0.len());
-    let next = |(name, is_directory): (&[u8], bool)| match name.get(common) {
+pub(crate) fn compare(one: SortKey<'_>, two: SortKey<'_>) -> Ordering {
+    let common = one.name.len().min(two.name.len());
+    let next = |key: SortKey<'_>| match key.name.get(common) {
         Some(&byte) => u16::from(byte) + 1,
-        None if is_directory => u16::from(b'/') + 1,
+        None if key.is_directory => u16::from(b'/') + 1,
         None => 0,
     };
-    let after = |(name, is_directory): (&[u8], bool)| name.len() + usize::from(is_directory);
-    one.0[..common]
-        .cmp(&two.0[..common])
+    let after = |key: SortKey<'_>| key.name.len() + usize::from(key.is_directory);
+    one.name[..common]
+        .cmp(&two.name[..common])
         .then_with(|| next(one).cmp(&next(two)))
         .then_with(|| after(one).cmp(&after(two)))
 }

@@ -40,7 +40,8 @@ pub trait Objects: Send + Sync {
     /// As for [`object`](Self::object).
     fn object_or_reader(
         &self,
-        (position, id): (Option<Location>, &oid),
+        position: Option<Location>,
+        id: &oid,
         below: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<Found, Error> {
@@ -76,7 +77,8 @@ impl Objects for Store {
 
     fn object_or_reader(
         &self,
-        (position, id): (Option<Location>, &oid),
+        position: Option<Location>,
+        id: &oid,
         below: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<Found, Error> {
@@ -116,11 +118,12 @@ impl<T: Objects + ?Sized> Objects for &T {
 
     fn object_or_reader(
         &self,
-        wanted: (Option<Location>, &oid),
+        position: Option<Location>,
+        id: &oid,
         below: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<Found, Error> {
-        (**self).object_or_reader(wanted, below, buffer)
+        (**self).object_or_reader(position, id, below, buffer)
     }
 }
 
@@ -139,11 +142,12 @@ impl<T: Objects + ?Sized> Objects for std::sync::Arc<T> {
 
     fn object_or_reader(
         &self,
-        wanted: (Option<Location>, &oid),
+        position: Option<Location>,
+        id: &oid,
         below: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<Found, Error> {
-        (**self).object_or_reader(wanted, below, buffer)
+        (**self).object_or_reader(position, id, below, buffer)
     }
 }
 
@@ -182,11 +186,12 @@ const LARGEST_RESERVE: usize = 64 << 20;
 /// reader of it, if it takes at least `below` bytes.
 pub(crate) fn blob_or_reader(
     objects: &dyn Objects,
-    (position, id): (Option<Location>, &oid),
+    position: Option<Location>,
+    id: &oid,
     below: u64,
     buffer: &mut Vec<u8>,
 ) -> Result<Option<LargeBlob>, Error> {
-    match objects.object_or_reader((position, id), below, buffer)? {
+    match objects.object_or_reader(position, id, below, buffer)? {
         Found::Whole(found) => expect(found, Kind::Blob, id).map(|()| None),
         Found::Large(found, size_bytes, reader) => {
             expect(found, Kind::Blob, id)?;

@@ -66,7 +66,7 @@ impl Pathspec {
                 all,
                 place,
                 work_tree,
-                item::Magic::default(),
+                magic::Magic::default(),
             )?);
         }
         Ok(Pathspec { items })

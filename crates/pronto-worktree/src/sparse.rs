@@ -5,10 +5,12 @@ use std::collections::HashSet;
 
 mod definition;
 mod expand;
+mod leftover;
 mod outside;
 
 pub use definition::Definition;
 pub use expand::expand;
+pub use leftover::Leftover;
 pub use outside::outside;
 
 use crate::glob::matches_path;
@@ -126,7 +128,7 @@ impl Sparse {
         while let Some(path) = current {
             let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
             let last = patterns.iter().rev().find(|pattern| {
-                matches_path(pattern, path, (basename, is_directory), self.ignore_case)
+                matches_path(pattern, path, basename, is_directory, self.ignore_case)
             });
             if let Some(pattern) = last {
                 return !pattern.is_negative();

@@ -11,11 +11,14 @@ mod pace;
 mod recall;
 mod recorded;
 mod remember;
+mod remembered;
 mod scan;
 mod scheduler;
 mod small;
+mod task;
 mod tracked;
 mod untracked;
+mod votes;
 
 use crate::ignore::{Patterns, Reader};
 use crate::pathspec::Pathspec;
@@ -28,10 +31,11 @@ use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
 use std::path::Path;
 
-pub use content::{Conversion, Unconverted, digest_file};
+pub use content::{Conversion, FileToDigest, Unconverted, digest_file};
 pub use monitored::Monitored;
 pub use recorded::{recorded, tracked_names};
-pub use remember::{News, Remembered, blob_id, renew};
+pub use remember::{blob_id, renew};
+pub use remembered::{News, Remembered};
 pub use scheduler::default_threads;
 
 /// Which untracked files to name.
@@ -72,7 +76,7 @@ pub struct Options {
     /// How recorded stat data are compared.
     pub rules: Rules,
     /// Whether a file with other stat data counts as modified without comparing its content.
-    pub facts_decide: bool,
+    pub stat_decides: bool,
     /// `core.fileMode`: the executable bit of files means something.
     pub trust_executable: bool,
     /// `core.symlinks`: links are links, not files that hold their target.
@@ -98,7 +102,7 @@ impl Default for Options {
             ignored: Ignored::No,
             show_empty_directories: false,
             rules: Rules::default(),
-            facts_decide: false,
+            stat_decides: false,
             trust_executable: true,
             has_symlinks: true,
             ignore_case: false,
@@ -283,7 +287,7 @@ pub fn walk_telling(job: &Job<'_>, tell: Option<&Tell<'_>>) -> Result<Outcome, E
         "could not open directory",
         job.work_tree,
     )?;
-    let mut outcome = scheduler::run((job, tell), &root)?;
+    let mut outcome = scheduler::run(job, tell, &root)?;
     outcome
         .changed
         .sort_unstable_by_key(|changed| changed.position);

@@ -1,8 +1,9 @@
 //! Computes the trees of an index. Directories with a cached tree are not entered.
 
+use std::fmt;
 use std::ops::Range;
 
-use bstr::ByteSlice;
+use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Flags, Index, mode};
 
@@ -23,30 +24,68 @@ pub struct Workshop<'a> {
     pub missing_ok: bool,
 }
 
-/// Why `index` makes no trees, as lines in Git's words: entries in conflict, or else files where
-/// directories are. Empty if it does.
-pub fn faults(index: &Index) -> Vec<String> {
+/// Why an index makes no trees. [`Display`](fmt::Display) gives Git's message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// An entry in conflict.
+    Unmerged {
+        /// Its path.
+        path: BString,
+        /// Its object.
+        id: ObjectId,
+    },
+    /// A file where a directory is.
+    FileAndDirectory {
+        /// The path of the file.
+        file: BString,
+        /// A path in the directory.
+        path: BString,
+    },
+    /// There are more, which are not listed.
+    More,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Unmerged { path, id } => write!(f, "{path}: unmerged ({id})"),
+            Fault::FileAndDirectory { file, path } => write!(f, "You have both {file} and {path}"),
+            Fault::More => f.write_str("..."),
+        }
+    }
+}
+
+/// Why `index` makes no trees: entries in conflict, or else files where directories are. Empty if
+/// it does.
+pub fn faults(index: &Index) -> Vec<Fault> {
     let unmerged = index.iter().filter(|entry| entry.stage() != 0);
-    let mut lines: Vec<String> = unmerged
-        .map(|entry| format!("{}: unmerged ({})", entry.path, entry.id))
+    let mut faults: Vec<Fault> = unmerged
+        .map(|entry| Fault::Unmerged {
+            path: entry.path.to_owned(),
+            id: entry.id.to_owned(),
+        })
         .take(MOST_FAULTS + 1)
         .collect();
-    if lines.is_empty() {
+    if faults.is_empty() {
         let pairs = (1..index.len()).map(|at| (index.path(at - 1), index.path(at)));
-        let is_in = |(file, path): &(&bstr::BStr, &bstr::BStr)| {
+        let is_in = |(file, path): &(&BStr, &BStr)| {
             let rest = path.strip_prefix(file.as_bytes());
             rest.is_some_and(|rest| rest.starts_with(b"/"))
         };
         let both = pairs.filter(is_in);
-        lines = both
-            .map(|(file, path)| format!("You have both {file} and {path}"))
+        faults = both
+            .map(|(file, path)| Fault::FileAndDirectory {
+                file: file.to_owned(),
+                path: path.to_owned(),
+            })
             .take(MOST_FAULTS + 1)
             .collect();
     }
-    if let Some(last) = lines.get_mut(MOST_FAULTS) {
-        "...".clone_into(last);
+    if let Some(last) = faults.get_mut(MOST_FAULTS) {
+        *last = Fault::More;
     }
-    lines
+    faults
 }
 
 /// Returns whether every directory of `index` has a cached tree that exists.
@@ -92,7 +131,7 @@ pub fn make(
         builder: CachedTree::builder(index.kind().null()),
     };
     let cached = cached.map(CachedTree::root);
-    let (id, _) = maker.directory((0..index.len(), 0), cached, 0)?;
+    let (id, _) = maker.directory(0..index.len(), 0, cached, 0)?;
     Ok((id, maker.builder.finish()))
 }
 
@@ -107,7 +146,8 @@ impl Maker<'_, '_> {
     /// announced.
     fn directory(
         &mut self,
-        (entries, prefix_len): (Range<usize>, usize),
+        entries: Range<usize>,
+        prefix_len: usize,
         cached: Option<CachedDirectory<'_>>,
         depth: usize,
     ) -> Result<(ObjectId, bool), Error> {
@@ -134,7 +174,7 @@ impl Maker<'_, '_> {
             let name = Name::at(self.index, at, entries.end, prefix_len);
             at = name.entries.end;
             if name.is_directory {
-                announces |= self.below(&name, prefix_len, (cached, depth), &mut content)?;
+                announces |= self.below(&name, prefix_len, cached, depth, &mut content)?;
             } else {
                 announces |= self.file(&name, &mut content)?;
             }
@@ -148,14 +188,15 @@ impl Maker<'_, '_> {
         &mut self,
         name: &Name<'_>,
         prefix_len: usize,
-        (cached, depth): (Option<CachedDirectory<'_>>, usize),
+        cached: Option<CachedDirectory<'_>>,
+        depth: usize,
         content: &mut Vec<u8>,
     ) -> Result<bool, Error> {
         let below = cached.and_then(|cached| cached.child(name.name.as_bstr()));
         self.builder
             .enter(name.name.as_bstr(), self.index.kind().null());
-        let place = (name.entries.clone(), prefix_len + name.name.len() + 1);
-        let (id, announces) = self.directory(place, below, depth + 1)?;
+        let (entries, prefix_len) = (name.entries.clone(), prefix_len + name.name.len() + 1);
+        let (id, announces) = self.directory(entries, prefix_len, below, depth + 1)?;
         self.builder.leave();
         if !(announces && id.is_empty_tree()) {
             push(content, mode::TREE, name.name, &id);

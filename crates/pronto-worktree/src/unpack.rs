@@ -12,31 +12,29 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Entry, EntryRef, Flags, Index, Stat, mode};
-use pronto_io::interrupt::Interrupt;
 
 use crate::checkout::{Item, Outcome, Plan};
-use crate::{Error, ErrorKind};
+use crate::sparse::Leftover;
+use crate::tree_walk::TreeId;
+pub use crate::tree_walk::{Change, Side, diff};
 
 mod cached;
-mod entries;
 mod fresh;
 mod guard;
 pub mod merge;
 mod one_way;
 mod refusal;
-mod situation;
 mod sparsity;
-pub(crate) mod trees;
 mod two_way;
+mod worktree_view;
 
 pub use fresh::{all, files};
 pub use guard::MayGo;
 pub use one_way::one_way;
 pub use refusal::Refusals;
-pub use situation::{Checker, Situation};
-pub use sparsity::{Leftover, sparsity};
-pub use trees::{Change, Side, diff};
+pub use sparsity::sparsity;
 pub use two_way::two_way;
+pub use worktree_view::{Checker, WorktreeView};
 
 /// The result of planning.
 #[derive(Debug)]
@@ -82,7 +80,7 @@ impl Unpacked {
             let (Some(entry), Some(item)) = (&mut change.entry, change.item) else {
                 continue;
             };
-            record_facts(entry, item, outcome);
+            record_stat(entry, item, outcome);
         }
     }
 
@@ -119,7 +117,7 @@ impl Unpacked {
 }
 
 /// Copies the stat data of the file that `item` wrote, if it did, into its entry.
-fn record_facts(entry: &mut Entry, item: u32, outcome: &Outcome) {
+fn record_stat(entry: &mut Entry, item: u32, outcome: &Outcome) {
     if let Some(Some(stat)) = outcome.written.get(item as usize) {
         entry.stat = *stat;
         entry.flags = entry.flags.with(Flags::UP_TO_DATE);
@@ -144,16 +142,6 @@ fn new_entry(path: &BStr, side: Side) -> Entry {
         mode: side.mode,
         flags: Flags::default(),
         stat: Stat::default(),
-    }
-}
-
-/// The mode that the index records for the mode of a tree entry.
-fn index_mode(tree_mode: u16) -> u32 {
-    match u32::from(tree_mode) & mode::TYPE {
-        mode::SYMLINK => mode::SYMLINK,
-        mode::GITLINK => mode::GITLINK,
-        _ if tree_mode & 0o100 != 0 => mode::EXECUTABLE,
-        _ => mode::FILE,
     }
 }
 
@@ -182,13 +170,4 @@ fn directory_entry(path: BString, tree: ObjectId) -> Entry {
 /// Whether two sides are the same entry.
 fn is_entry(entry: &EntryRef<'_>, side: Side) -> bool {
     entry.id == &side.id as &pronto_hash::oid && entry.mode == side.mode
-}
-
-/// The id of a side, where it is a directory.
-type TreeId = Option<ObjectId>;
-
-pub(crate) fn check(interrupt: &Interrupt) -> Result<(), Error> {
-    interrupt
-        .check()
-        .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))
 }

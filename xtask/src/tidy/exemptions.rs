@@ -7,9 +7,10 @@ use std::path::Path;
 /// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// `file PATH`, `function PATH NAME`, `message TEXT`, `words UNIT`, `crate NAME` or `knot PATH`.
+    /// `file PATH`, `function PATH NAME`, `message TEXT`, `words UNIT`, `tuples UNIT`, `crate NAME` or
+    /// `knot PATH`.
     pub(crate) what: String,
-    /// The number of lines or phrases; thousands of lines for a crate; modules for a knot; 1 for a
+    /// The number of lines, phrases or parameters; thousands of lines for a crate; modules for a knot; 1 for a
     /// message.
     pub(crate) size: usize,
     pub(crate) rule: String,
@@ -94,7 +95,7 @@ impl Exemptions {
     /// Formats the list, with each exemption lowered to the current size, or dropped.
     pub(crate) fn lowered(&self, findings: &[Finding]) -> String {
         let mut page =
-            "# What breaks a rule of `cargo xtask tidy` and is allowed to: size and name. Messages are here because git uses the same words. `words` counts phrases of xtask/words.txt.\n\
+            "# What breaks a rule of `cargo xtask tidy` and is allowed to: size and name. Messages are here because git uses the same words. `words` counts phrases of xtask/words.txt, `tuples` tuple parameters.\n\
                         # The list only shrinks, except for messages: `cargo xtask tidy --ratchet` lowers it.\n"
                 .to_owned();
         for (what, allowed) in &self.0 {

@@ -99,6 +99,12 @@ impl Source {
     }
 }
 
+/// The crate of a source file, or its top directory.
+pub(crate) fn unit_of(path: &str) -> String {
+    let parts = if path.starts_with("crates/") { 2 } else { 1 };
+    path.split('/').take(parts).collect::<Vec<_>>().join("/")
+}
+
 /// The last line of the item that starts at `at`: the next one that closes at its indentation.
 fn end_of_item(lines: &[String], at: usize) -> usize {
     let indent = indentation(&lines[at]);
@@ -115,11 +121,13 @@ fn end_of_item(lines: &[String], at: usize) -> usize {
     lines.len().saturating_sub(1)
 }
 
-fn indentation(line: &str) -> usize {
+/// Counts the spaces at the start of a line.
+pub(crate) fn indentation(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-fn function_name(line: &str) -> Option<&str> {
+/// The name of the function whose head begins on the line.
+pub(crate) fn function_name(line: &str) -> Option<&str> {
     const BEFORE: &[&str] = &["pub", "const", "unsafe", "async", "default", "extern", "fn"];
     let text = line.trim_start();
     let at = text.find("fn ")?;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::exemptions::Finding;
-use super::source::Source;
+use super::source::{self, Source};
 use super::text::code_of;
 
 const LIST: &str = "xtask/words.txt";
@@ -75,7 +75,7 @@ impl Words {
     pub(crate) fn findings(&self, root: &Path, sources: &[Source]) -> Vec<Finding> {
         let mut places = Places::new();
         for source in sources {
-            let unit = unit_of(&source.path);
+            let unit = source::unit_of(&source.path);
             self.search_source(source, places.entry(unit).or_default());
         }
         for document in super::links::documents(root) {
@@ -100,7 +100,7 @@ impl Words {
     fn starts_of_comments(&self, sources: &[Source]) -> Vec<Finding> {
         let mut places = Places::new();
         for source in sources {
-            let unit = unit_of(&source.path);
+            let unit = source::unit_of(&source.path);
             self.search_starts(source, places.entry(unit).or_default());
         }
         places
@@ -248,12 +248,6 @@ fn comment_of(line: &str) -> Option<&str> {
 fn is_doc_comment(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("///") && !line.starts_with("////") || line.starts_with("//!")
-}
-
-/// The crate of a source file, or its top directory.
-fn unit_of(path: &str) -> String {
-    let parts = if path.starts_with("crates/") { 2 } else { 1 };
-    path.split('/').take(parts).collect::<Vec<_>>().join("/")
 }
 
 fn rule(places: &[String]) -> String {

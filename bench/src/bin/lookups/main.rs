@@ -73,7 +73,7 @@ fn main() -> ExitCode {
                 print_row(what, who, spread);
             }
             if let Some(directory) = &arguments.plots {
-                plot(directory, (number, wanted), what, &taken)?;
+                plot(directory, number, wanted, what, &taken)?;
             }
         }
         Ok(())
@@ -104,7 +104,8 @@ fn print_row(what: &str, who: &str, &(least, median, most): &Spread) {
 
 fn plot(
     directory: &Path,
-    (number, index): (usize, &str),
+    number: usize,
+    index: &str,
     what: &str,
     taken: &[(&str, Spread)],
 ) -> Result<(), String> {

@@ -56,7 +56,7 @@ pub(crate) fn all(workload: &Workload, peers: &[Peer], runs: usize) -> Result<Ve
         ("pull", pull),
     ];
     for (operation, run) in operations {
-        rows.extend(one(workload, peers, runs, (operation, run))?);
+        rows.extend(one(workload, peers, runs, operation, run)?);
     }
     Ok(rows)
 }
@@ -65,7 +65,8 @@ fn one(
     workload: &Workload,
     peers: &[Peer],
     runs: usize,
-    (operation, run): (&'static str, Run),
+    operation: &'static str,
+    run: Run,
 ) -> Result<Vec<Row>, String> {
     let row = |peer: &Peer, operation| Row {
         workload: workload.name,

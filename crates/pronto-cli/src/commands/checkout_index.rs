@@ -160,8 +160,8 @@ fn tell(
             context.remark(&format!("{prefix}{path} already exists, no checkout"));
         }
     }
-    for line in &report.warnings {
-        context.remark(line);
+    for warning in &report.warnings {
+        crate::checkout_failures::tell_warning(context, warning);
     }
     for failure in &report.failed {
         context.complain(&failure.error.to_string());

@@ -375,12 +375,7 @@ fn make_files(
         ..Contents::default()
     };
     let store = repository.objects()?;
-    Ok(store.pack_into(
-        &contents,
-        options,
-        (directory, files),
-        (watch.progress(), watch.interrupt()),
-    )?)
+    Ok(store.pack_into(&contents, options, directory, files, watch)?)
 }
 
 /// Runs git for a call whose input has been read already.

@@ -265,7 +265,11 @@ fn apply(
 }
 
 fn tell(applied: &Applied, context: &mut Context) -> Result<ExitCode, CliError> {
-    context.remark_all(&applied.leftover.lines())?;
+    context.report();
+    context.out.flush()?;
+    if !applied.leftover.is_empty() {
+        context.remark(&applied.leftover.to_string());
+    }
     Ok(
         match tell_failures(context, &applied.warnings, &applied.failed) {
             // Git's exit code is -2.

@@ -12,6 +12,7 @@ use pronto::switch::{
 };
 use pronto::{Repository, Watch};
 
+pub(crate) use crate::checkout_failures::tell_failures;
 use crate::{CliError, Context, ExitCode, fallback};
 use upstream::tracking_text;
 
@@ -394,26 +395,6 @@ fn tell(
     } else {
         ExitCode::SUCCESS
     })
-}
-
-/// Reports the files that could not be written. Returns whether there are any.
-pub(crate) fn tell_failures(
-    context: &mut Context,
-    warnings: &[String],
-    failed: &[pronto_worktree::checkout::Failure],
-) -> bool {
-    for line in warnings {
-        context.remark(line);
-    }
-    for failure in failed {
-        let message = failure.error.to_string();
-        match failure.error.kind() {
-            // A required filter that fails ends git.
-            pronto_worktree::ErrorKind::Filter => context.remark(&format!("fatal: {message}")),
-            _ => context.complain(&message),
-        }
-    }
-    !failed.is_empty()
 }
 
 /// Formats `path` as Git prints it.

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::ByteSlice;
 use pronto::fsck::{Inspector, Levels, Scope};
 use pronto::packs;
+use pronto_io::watch::Watch;
 use pronto_odb::{Quarantine, Salvaged, Store};
 use pronto_pack::indexer::{self, Options, Outcome, UNPACKING, scan_stream};
 use pronto_pack::salvage;
@@ -64,9 +65,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             large_bytes: options.big_file_threshold_bytes,
             dry_run: args.dry_run,
         };
-        let watch = (&*progress, &context.interrupt);
+        let watch = Watch::from(&context.interrupt).with_progress(&*progress);
         let store = repository.objects()?;
-        let salvaged = store.salvage(&mut input, &salvaging, watch);
+        let salvaged = store.salvage(&mut input, &salvaging, &watch);
         return tell(salvaged, context);
     }
     let mut levels = Levels::strict();
@@ -89,8 +90,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         ..indexer::Context::default()
     };
     let outcome = match (args.dry_run, &args.strict) {
-        (true, _) => scan_stream(&mut input, &options, &watched)
-            .map_err(|error| error.map_kind(pronto_odb::ErrorKind::from)),
+        (true, _) => scan_stream(&mut input, &options, &watched),
         (false, None) => store.unpack(&mut input, &options, &watched),
         (false, Some(_)) => {
             watched.inspect = Some(&inspector);
@@ -106,8 +106,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 
 /// Reports what could not be recovered from a damaged pack.
 fn tell(salvaged: Salvaged, context: &mut Context) -> Result<ExitCode, CliError> {
-    for complaint in &salvaged.complaints {
-        context.complain(complaint);
+    for damage in &salvaged.damage {
+        context.complain(&damage.to_string());
     }
     let leftover = salvaged.ended.map_err(|error| match error.kind() {
         pronto_odb::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
@@ -115,7 +115,7 @@ fn tell(salvaged: Salvaged, context: &mut Context) -> Result<ExitCode, CliError>
         _ => CliError::fatal(error.message()),
     })?;
     context.out.write_all(&leftover)?;
-    Ok(match salvaged.complaints.is_empty() {
+    Ok(match salvaged.damage.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
@@ -127,9 +127,10 @@ fn unpack_checked(
     input: &mut Input,
     options: &Options,
     watched: &indexer::Context<'_>,
-) -> Result<Outcome, pronto_odb::Error> {
-    let quarantine = Quarantine::begin(store)?;
+) -> Result<Outcome, pronto_pack::Error> {
+    let to_pack = |error: pronto_odb::Error| error.map_kind(pronto_pack::ErrorKind::from);
+    let quarantine = Quarantine::begin(store).map_err(to_pack)?;
     let outcome = quarantine.store().unpack(input, options, watched)?;
-    quarantine.publish()?;
+    quarantine.publish().map_err(to_pack)?;
     Ok(outcome)
 }

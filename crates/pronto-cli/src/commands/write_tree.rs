@@ -40,9 +40,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             writeln!(context.out, "{id}")?;
             Ok(ExitCode::SUCCESS)
         }
-        WrittenTree::Faults(lines) => {
-            for line in lines {
-                context.remark(&line);
+        WrittenTree::Faults(faults) => {
+            for fault in faults {
+                context.remark(&fault.to_string());
             }
             failure()
         }

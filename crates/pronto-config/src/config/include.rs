@@ -4,7 +4,8 @@ use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
 
-use super::{Origin, OriginKind, Place};
+use super::place::Place;
+use super::{Origin, OriginKind};
 use crate::environment::Environment;
 use crate::git_dir::HEAD_STUB;
 use crate::glob::{self, How};

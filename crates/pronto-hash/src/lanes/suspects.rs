@@ -7,7 +7,7 @@
 
 use super::Run;
 use super::disturbance::{DIFFERENCES, Survivors, VECTORS, is_late, vector_of_bit};
-use super::sha1::{step, step_back};
+use super::sha1_step::{step, step_back};
 use super::vector::Vector;
 
 /// The number of blocks of each lane between two searches for suspects. Each search costs one or

@@ -12,10 +12,11 @@ use rustix::fs::Mode;
 
 use content::{Original, copy_link, is_incapable, times};
 
-use super::{Directory, EntryKind, Listing, Metadata, file_metadata, is_missing, retry};
+use super::{Directory, EntryKind, Listing, Metadata, file_metadata, is_missing};
 use crate::interrupt::Interrupt;
 use crate::pool::{self, Gather, Workers, ends_of_groups};
 use crate::progress::Meter;
+use crate::retry::retry;
 
 /// The part of a mode that is copied: permissions, and the sticky bit of directories.
 const KEPT_MODE: u32 = 0o1777;

@@ -9,7 +9,8 @@ use std::path::Path;
 use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, Stat};
 
-use super::{EntryKind, retry};
+use super::EntryKind;
+use crate::retry::retry;
 
 /// The metadata of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::{Metadata, retry};
+use super::Metadata;
+use crate::retry::retry;
 
 /// A file that is written from its beginning: a new one, or one that no other process has open.
 /// Dropping it closes it and leaves it.

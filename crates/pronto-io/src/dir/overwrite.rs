@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{Directory, Metadata, NewFile, retry};
+use super::{Directory, Metadata, NewFile};
 use crate::file_system::FileSystem;
+use crate::retry::retry;
 
 /// Zeros for the rest of the last block of a file; larger blocks are left alone.
 const ZEROS: [u8; 4096] = [0; 4096];
@@ -74,7 +75,8 @@ impl Overwriter {
     /// The file is damaged: those of `writev(2)`, `ftruncate(2)`, `fstat(2)` and `close(2)`.
     pub fn overwrite(
         &self,
-        (directory, name): (&Directory, &[u8]),
+        directory: &Directory,
+        name: &[u8],
         executable: bool,
         content: &[u8],
     ) -> io::Result<Option<Metadata>> {
@@ -226,8 +228,9 @@ mod tests {
         }
 
         fn overwrite(&self, content: &[u8]) -> Option<Metadata> {
-            let file = (&self.directory, b"a".as_slice());
-            let done = self.overwriter.overwrite(file, false, content);
+            let done = self
+                .overwriter
+                .overwrite(&self.directory, b"a", false, content);
             done.expect("there is room")
         }
     }

@@ -21,7 +21,8 @@ impl Overwriter {
     /// None.
     pub fn overwrite(
         &self,
-        _: (&Directory, &[u8]),
+        _: &Directory,
+        _: &[u8],
         _: bool,
         _: &[u8],
     ) -> io::Result<Option<Metadata>> {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::tuner::Waits;
+use super::measured::Waits;
 
 /// Looking sooner than this would measure noise.
 const SHORTEST_WINDOW: Duration = Duration::from_millis(8);

@@ -1,9 +1,10 @@
 //! Measures workers, and proposes their number.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use super::measured::Waits;
 use super::sizing::Controller;
 
 /// Below this duration an item cannot have blocked, so the CPU clock is not read.
@@ -24,14 +25,6 @@ pub struct Tuner {
     waits: Waits,
     controller: Mutex<Controller>,
     target: AtomicUsize,
-}
-
-/// The measurements of the workers since the start.
-#[derive(Debug, Default)]
-pub(super) struct Waits {
-    pub(super) items: AtomicU64,
-    pub(super) wall_nanoseconds: AtomicU64,
-    pub(super) cpu_nanoseconds: AtomicU64,
 }
 
 impl Tuner {

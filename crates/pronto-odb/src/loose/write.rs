@@ -82,7 +82,8 @@ thread_local! {
 pub(crate) fn write_stream(
     objects: &Path,
     options: &Options,
-    (kind, size_bytes): (ObjectKind, u64),
+    kind: ObjectKind,
+    size_bytes: u64,
     from: &mut dyn Read,
     exists: &mut dyn FnMut(&oid) -> Result<bool, Error>,
 ) -> Result<ObjectId, Error> {

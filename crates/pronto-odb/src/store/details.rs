@@ -106,8 +106,8 @@ impl Store {
             |pack, offset| self.content(pack, offset, threshold_bytes, &mut out.borrow_mut()),
             |objects| {
                 let found = with_scratch(|scratch| {
-                    let scratch = (&mut scratch.loose, threshold_bytes);
-                    loose::read_below(objects, &id, scratch, &mut out.borrow_mut())
+                    let (scratch, out) = (&mut scratch.loose, &mut out.borrow_mut());
+                    loose::read_below(objects, &id, scratch, threshold_bytes, out)
                 })?;
                 Ok(match found {
                     Some(loose::Content::Whole(kind)) => Some(Content::Whole(kind)),
@@ -207,7 +207,7 @@ impl Store {
             let chain = root.0 as usize % self.inner.chains.len();
             let chain = &self.inner.chains[chain];
             let _alone = chain.lock().unwrap_or_else(PoisonError::into_inner);
-            with_scratch(|scratch| (scratch.decoder).share_below(opened, offset, (bases, below)))
+            with_scratch(|scratch| (scratch.decoder).share_below(opened, offset, bases, below))
         })
         .map_err(|error| pack.failed(error))
     }

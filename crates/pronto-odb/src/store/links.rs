@@ -8,7 +8,7 @@ use pronto_hash::{ObjectId, oid};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::pool;
 use pronto_pack::idx::{Index, IndexPosition};
-use pronto_pack::pack::{Scan, TreeLinks};
+use pronto_pack::pack::{PackFiles, Scan, TreeLinks};
 
 use super::Store;
 use crate::error::{Error, from_pack};
@@ -97,7 +97,7 @@ impl Store {
         if index.len() > SMALL && 2 * commits < self.guess_commits(pack, index) {
             return Ok(None);
         }
-        match self.links_of((pack, index), commits, interrupt) {
+        match self.links_of(pack, index, commits, interrupt) {
             Err(error) if *error.kind() == crate::ErrorKind::Interrupted => Err(error),
             // The walk will find another copy, or report the error.
             Err(_) => Ok(None),
@@ -107,12 +107,17 @@ impl Store {
 
     fn links_of(
         &self,
-        (pack, index): (&PackFile, &Arc<Index>),
+        pack: &PackFile,
+        index: &Arc<Index>,
         commits: usize,
         interrupt: &Interrupt,
     ) -> Result<Option<LinkedPack>, Error> {
         let (opened, order) = (pack.pack()?, pack.order()?);
-        let files = (&**opened, &**index, order);
+        let files = PackFiles {
+            pack: opened,
+            index,
+            order,
+        };
         let threads = match index.len() < FEW {
             true => 1,
             false => pool::cores(),

@@ -24,10 +24,11 @@ impl Store {
         }
         let failed = |kind| Error::new(kind, "unable to force loose object").on_object(id);
         let mut reader = self.reader(id)?.ok_or_else(|| failed(ErrorKind::Missing))?;
-        let about = (reader.kind(), reader.size_bytes());
+        let (kind, size_bytes) = (reader.kind(), reader.size_bytes());
         let (objects, options) = (self.path(), self.options());
         let never = &mut |_: &oid| Ok(false);
-        let written = loose::write::write_stream(objects, options, about, &mut reader, never)?;
+        let from = &mut reader;
+        let written = loose::write::write_stream(objects, options, kind, size_bytes, from, never)?;
         if *written != *id {
             return Err(failed(ErrorKind::Corrupt));
         }

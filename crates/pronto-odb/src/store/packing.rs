@@ -23,8 +23,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use pronto_hash::{ObjectId, oid};
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_pack::pack::Pack;
 use pronto_pack::search;
 use pronto_pack::writer::sink::{PackStream, Streamed};
@@ -110,9 +109,6 @@ pub struct Counts {
     pub reused_bytes: u64,
 }
 
-/// The receiver of progress, and the switch that stops the work.
-pub type Watch<'a> = (&'a dyn Progress, &'a Interrupt);
-
 impl Store {
     /// Sends a pack of `contents` down `out`, which need not be buffered: writes come in large
     /// pieces, or gathered. Nothing is sent before all objects have been found. What the store
@@ -127,7 +123,7 @@ impl Store {
         contents: &Contents<'_>,
         options: &Options,
         out: &mut dyn Write,
-        watch: Watch<'_>,
+        watch: &Watch<'_>,
     ) -> Result<(Streamed, Counts), Error> {
         let store = self.without_replacements();
         let mut plan = plan::Plan::new(&store, contents, options, watch)?;
@@ -152,8 +148,9 @@ impl Store {
         &self,
         contents: &Contents<'_>,
         options: &Options,
-        (directory, mut files): (&Path, writer::Options),
-        watch: Watch<'_>,
+        directory: &Path,
+        mut files: writer::Options,
+        watch: &Watch<'_>,
     ) -> Result<(Written, Counts), Error> {
         // Pruners take unfinished files of others for left behind.
         self.begin_writing()?;

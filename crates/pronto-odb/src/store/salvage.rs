@@ -4,19 +4,19 @@ use std::io::Read;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::Meter;
+use pronto_io::watch::Watch;
 use pronto_pack::indexer::UNPACKING;
-use pronto_pack::salvage::{self, Salvage};
+use pronto_pack::salvage::{self, Damage, Salvage};
 
 use super::Store;
 use crate::error::{Error, from_pack, to_pack};
 
-/// The objects that were recovered from a pack.
+/// The result of salvaging a pack.
 #[derive(Debug)]
 pub struct Salvaged {
-    /// The defects, in Git's words. If there is none, every object was recovered.
-    pub complaints: Vec<String>,
+    /// Damage that kept objects from being saved. If there is none, every object was saved.
+    pub damage: Vec<Damage>,
     /// The bytes behind the pack, or why reading failed. The objects before are saved.
     pub ended: Result<Vec<u8>, Error>,
 }
@@ -29,21 +29,21 @@ impl Store {
         &self,
         input: &mut dyn Read,
         options: &salvage::Options,
-        (progress, interrupt): (&dyn Progress, &Interrupt),
+        watch: &Watch<'_>,
     ) -> Salvaged {
         let store = self.without_replacements();
         let mut into = Into {
             store: &store,
-            complaints: Vec::new(),
+            damage: Vec::new(),
             meter: None,
-            watch: (progress, interrupt),
+            watch,
         };
         let ended = salvage::salvage(input, options, &mut into);
         if let Some(meter) = into.meter.filter(|_| ended.is_ok()) {
             meter.finish();
         }
         Salvaged {
-            complaints: into.complaints,
+            damage: into.damage,
             ended: ended.map_err(from_pack),
         }
     }
@@ -52,14 +52,14 @@ impl Store {
 /// Writes the objects that it receives.
 struct Into<'a> {
     store: &'a Store,
-    complaints: Vec<String>,
+    damage: Vec<Damage>,
     meter: Option<Meter>,
-    watch: (&'a dyn Progress, &'a Interrupt),
+    watch: &'a Watch<'a>,
 }
 
 impl Salvage for Into<'_> {
     fn begin(&mut self, count: u32) {
-        let meter = self.watch.0.begin(UNPACKING, Some(count.into()));
+        let meter = self.watch.progress().begin(UNPACKING, Some(count.into()));
         self.meter = Some(meter);
     }
 
@@ -84,15 +84,15 @@ impl Salvage for Into<'_> {
         Ok(found.map(|kind| (kind, content)))
     }
 
-    fn complain(&mut self, text: String) {
-        self.complaints.push(text);
+    fn damaged(&mut self, damage: Damage) {
+        self.damage.push(damage);
     }
 
     fn advanced(&mut self) -> Result<(), pronto_pack::Error> {
         if let Some(meter) = &self.meter {
             meter.add(1);
         }
-        self.watch.1.check().map_err(|reason| {
+        self.watch.interrupt().check().map_err(|reason| {
             pronto_pack::Error::new(pronto_pack::ErrorKind::Interrupted, reason.to_string())
         })
     }

@@ -29,7 +29,7 @@ impl Store {
         input: &mut dyn Read,
         options: &indexer::Options,
         context: &Context<'_>,
-    ) -> Result<indexer::Outcome, Error> {
+    ) -> Result<indexer::Outcome, pronto_pack::Error> {
         let mut options = options.clone();
         options.kind = self.kind();
         options.fix_thin = true;
@@ -47,10 +47,10 @@ impl Store {
             inspect: Some(&writer),
             ..*context
         };
-        let examined = examine_stream(input, self.path(), &options, &context).map_err(from_pack)?;
+        let examined = examine_stream(input, self.path(), &options, &context)?;
         let large = writer.large.into_inner();
         for id in large.unwrap_or_else(PoisonError::into_inner) {
-            self.write_large(&examined, &id)?;
+            self.write_large(&examined, &id).map_err(to_pack)?;
         }
         Ok(examined.into_outcome())
     }

@@ -54,7 +54,7 @@ impl Store {
         self.begin_writing()?;
         let exists = &mut |id: &oid| self.freshen(id);
         let (objects, options) = (self.path(), self.options());
-        loose::write::write_stream(objects, options, (kind, size_bytes), from, exists)
+        loose::write::write_stream(objects, options, kind, size_bytes, from, exists)
     }
 
     /// Marks `id` as used now, so that it is not pruned. Returns `false` if it is missing, or only

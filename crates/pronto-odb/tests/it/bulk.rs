@@ -27,7 +27,7 @@ fn add(bulk: &Bulk, numbers: std::ops::Range<usize>) -> Vec<ObjectId> {
     let mut add = |number| {
         let content = format!("content {number}").into_bytes();
         let id = id_of(&content);
-        let added = bulk.add(&id, (ObjectKind::Blob, &content), &mut encoder);
+        let added = bulk.add(&id, ObjectKind::Blob, &content, &mut encoder);
         added.expect("it can be written");
         id
     };
@@ -77,11 +77,11 @@ fn what_cannot_be_stored_is_not_relied_on() {
     std::fs::remove_dir(&packs).expect("it is empty");
     std::fs::write(&packs, b"in the way").expect("it can be written");
     let mut encoder = bulk.encoder();
-    let content = (ObjectKind::Blob, &b"one more"[..]);
-    let id = id_of(content.1);
-    bulk.add(&id, content, &mut encoder)
+    let content = &b"one more"[..];
+    let id = id_of(content);
+    bulk.add(&id, ObjectKind::Blob, content, &mut encoder)
         .expect_err("there is no place for a pack");
     // The same object is not stored again, whatever size is announced.
-    let _ = bulk.add(&id, content, &mut encoder);
+    let _ = bulk.add(&id, ObjectKind::Blob, content, &mut encoder);
     bulk.finish().expect_err("something is lost");
 }

@@ -208,8 +208,8 @@ impl Sink<'_> {
         let path = self.shared.targets[at].path;
         let id = id.map_err(|collision| Failure::fatal(collision.to_string()))?;
         if self.shared.hasher.writes {
-            let object = (ObjectKind::Blob, body);
-            let stored = self.shared.bulk.add(&id, object, &mut self.encoder);
+            let bulk = self.shared.bulk;
+            let stored = bulk.add(&id, ObjectKind::Blob, body, &mut self.encoder);
             stored.map_err(|error| unstored(path, &error))?;
             if body.len() as u64 > LARGE_BYTES {
                 // Its buffers are as large as what went through it.
@@ -416,7 +416,14 @@ impl<'a> Worker<'a> {
             let is_same = converted.as_ptr() == content.as_ptr();
             (!is_same).then(|| converted.into_owned())
         });
-        lines.append(&mut converter.take_warnings());
+        for warning in converter.take_warnings() {
+            let prefix = if warning.is_error() {
+                "error"
+            } else {
+                "warning"
+            };
+            lines.push(format!("{prefix}: {warning}"));
+        }
         converter.shrink(KEPT_BYTES);
         match converted {
             Ok(converted) => Ok(converted.unwrap_or(content)),

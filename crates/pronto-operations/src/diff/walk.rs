@@ -22,7 +22,7 @@ pub(super) fn changed(
     let submodules = inspector(repository, options, watch)?;
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = Untracked::No;
-    walk_options.facts_decide = true;
+    walk_options.stat_decides = true;
     walk(&Job {
         work_tree,
         git_dir: repository.git_dir(),

@@ -266,14 +266,21 @@ fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Resul
         });
     }
     let cached = index.cached_tree();
-    let tree = (index, cached.as_ref() as Option<&CachedTree>);
     let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(store, id, content);
-    let how = (&options.pathspec, Announced::Absent);
-    let found = tree_and_index(root.as_deref(), tree, how, &mut read).map_err(from_worktree)?;
+    let found = tree_and_index(
+        root.as_deref(),
+        index,
+        cached.as_ref(),
+        &options.pathspec,
+        Announced::Absent,
+        &mut read,
+    )
+    .map_err(from_worktree)?;
     let repairs = options.write_back && found.is_cache_stale;
     let trees = match root.filter(|_| repairs) {
         Some(root) => {
-            let trees = cached_trees(&root, tree, &mut read).map_err(from_worktree)?;
+            let trees = cached_trees(&root, index, cached.as_ref(), &mut read);
+            let trees = trees.map_err(from_worktree)?;
             let before = cached.as_ref().map_or(0, CachedTree::known_count);
             Some(trees).filter(|trees| trees.known_count() > before)
         }

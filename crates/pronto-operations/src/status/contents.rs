@@ -8,7 +8,8 @@ use pronto_io::dir::Directory;
 use pronto_io::untrusted;
 use pronto_odb::Store;
 use pronto_worktree::diff::Side;
-use pronto_worktree::status::{Conversion, digest_file};
+use pronto_worktree::status::Conversion as _;
+use pronto_worktree::status::{FileToDigest, digest_file};
 
 /// Contents of objects and files, for renames.
 pub(crate) struct Contents<'a> {
@@ -24,8 +25,14 @@ impl Contents<'_> {
         let digest = || {
             let directory = self.root.open_beneath(directory)?;
             let metadata = directory.metadata(name)?;
-            let how = (self.converter as &dyn Conversion, kind);
-            digest_file((&directory, name), &metadata, (path, &kind.null()), how)
+            let file = FileToDigest {
+                directory: &directory,
+                name,
+                metadata: &metadata,
+                path,
+                staged: &kind.null(),
+            };
+            digest_file(&file, self.converter, kind)
         };
         digest().unwrap_or(kind.null())
     }

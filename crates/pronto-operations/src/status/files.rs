@@ -13,8 +13,8 @@ use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
 use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::pathspec::{self, Pathspec};
-use pronto_worktree::status::{self as walk, Change, Conversion, Job, SubmoduleState, Submodules};
-use pronto_worktree::{Objects, unpack};
+use pronto_worktree::status::{self as walk, Change, Job, SubmoduleState, Submodules};
+use pronto_worktree::unpack;
 use std::collections::{HashMap, HashSet};
 
 /// The scope of a search for untracked files, and the ignored patterns.
@@ -107,10 +107,10 @@ pub fn entries_of_tree(
     tree: ObjectId,
     pathspec: &Pathspec,
 ) -> Result<Vec<Entry>> {
-    let source: (&dyn Objects, _) = (repository.objects()?, repository.protection()?);
+    let (objects, protect) = (repository.objects()?, repository.protection()?);
     let mut entries = Vec::new();
     let mut enter = |path: &BStr| pathspec.directory(path) != pathspec::Directory::Outside;
-    unpack::files(tree, source, &mut enter, &mut |path, side| {
+    unpack::files(tree, objects, protect, &mut enter, &mut |path, side| {
         if pathspec.matches(path, false) && index.find(path, 0).is_err() {
             entries.push(Entry {
                 path: path.to_owned(),
@@ -251,8 +251,14 @@ fn stage_state(root: &Directory, converter: &Converter<'_>, entry: &EntryRef<'_>
         mode::SYMLINK => metadata.is_symlink(),
         _ => metadata.is_file() && metadata.is_executable() == (entry.mode == mode::EXECUTABLE),
     };
-    let how = (converter as &dyn Conversion, entry.id.kind());
-    let id = walk::digest_file((&directory, name), &metadata, (entry.path, entry.id), how);
+    let file = walk::FileToDigest {
+        directory: &directory,
+        name,
+        metadata: &metadata,
+        path: entry.path,
+        staged: entry.id,
+    };
+    let id = walk::digest_file(&file, converter, entry.id.kind());
     let same = same_type && id.is_ok_and(|id| *id == *entry.id);
     FileState {
         deleted: false,

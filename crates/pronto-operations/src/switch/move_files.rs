@@ -82,8 +82,9 @@ pub(super) fn move_files(
     if let Some(merging) = merging {
         merging.record(&mut unpacked);
     }
-    let said = unpacked.leftover.lines().into_iter();
-    outcome.warnings.splice(..0, said);
+    let leftover = std::mem::take(&mut unpacked.leftover);
+    let leftover = (!leftover.is_empty()).then_some(checkout::Warning::Leftover(leftover));
+    outcome.warnings.splice(..0, leftover);
     let is_news = !unpacked.changes.is_empty()
         || prepared.index.cached_tree() != unpacked.cached_tree
         || prepared.index.identity().is_none();

@@ -42,7 +42,7 @@ impl<'a> NewTrees<'a> {
     ) -> std::result::Result<ObjectId, pronto_odb::Error> {
         let id = self.store.id_of(Kind::Tree, content)?;
         if let Some((bulk, encoder)) = &mut self.bulk {
-            bulk.add(&id, (Kind::Tree, content), encoder)?;
+            bulk.add(&id, Kind::Tree, content, encoder)?;
             return Ok(id);
         }
         self.waiting.push((id, content.to_vec()));
@@ -76,7 +76,7 @@ impl<'a> NewTrees<'a> {
             .pack_from(self.packed_from, self.options.clone())?;
         let mut encoder = bulk.encoder();
         for (id, content) in std::mem::take(&mut self.waiting) {
-            bulk.add(&id, (Kind::Tree, &content), &mut encoder)?;
+            bulk.add(&id, Kind::Tree, &content, &mut encoder)?;
         }
         self.bulk = Some((bulk, encoder));
         Ok(())

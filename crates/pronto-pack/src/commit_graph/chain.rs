@@ -70,8 +70,7 @@ pub(super) fn read_chain(
         return None;
     }
     if text.len() < options.kind.len_in_hex() {
-        let message = "commit-graph chain file too small";
-        remarks.push(Remark::warning(message.into()));
+        remarks.push(Remark::ChainTooSmall);
         return None;
     }
     Some(text)
@@ -95,18 +94,15 @@ pub(super) fn open_chain(
             .get(..hex_len)
             .and_then(|hex| ObjectId::from_hex(hex).ok())
         else {
-            let line = String::from_utf8_lossy(line);
-            remarks.push(Remark::warning(format!(
-                "invalid commit-graph chain: line '{line}' not a hash"
-            )));
+            let line = String::from_utf8_lossy(line).into_owned();
+            remarks.push(Remark::ChainLine { line });
             complete = false;
             break;
         };
         let found = find_layer(&id, directories, options, remarks);
         let added = found.is_some_and(|layer| add_layer(&mut layers, layer, remarks));
         if !added {
-            let message = "unable to find all commit-graph files";
-            remarks.push(Remark::warning(message.into()));
+            remarks.push(Remark::ChainFileMissing);
             complete = false;
             break;
         }
@@ -136,34 +132,33 @@ fn find_layer(
 
 /// Adds `layer` on top of `layers`, if it fits.
 fn add_layer(layers: &mut Vec<Layer>, mut layer: Layer, remarks: &mut Vec<Remark>) -> bool {
-    let mut refuse = |message: String| {
-        remarks.push(Remark::warning(message));
+    let mut refuse = |problem| {
+        remarks.push(problem);
         false
     };
     if !layers.is_empty() {
         let Some(count) = layer.base_count() else {
-            return refuse("commit-graph has no base graphs chunk".into());
+            return refuse(Remark::NoBaseGraphs);
         };
         if count < layers.len() as u64 {
-            return refuse("commit-graph base graphs chunk is too small".into());
+            return refuse(Remark::BaseGraphsTooSmall);
         }
     }
     for (number, below) in layers.iter().enumerate() {
         let named = layer.base(number).and_then(Result::ok);
         if named != Some(below.id) {
-            return refuse("commit-graph chain does not match".into());
+            return refuse(Remark::ChainMismatch);
         }
     }
     if let Some(top) = layers.last() {
         let Some(below) = top.below.checked_add(top.len()) else {
-            let message = format!("commit count in base graph too high: {}", top.below);
-            return refuse(message);
+            return refuse(Remark::TooManyCommits { below: top.below });
         };
         layer.below = below;
     }
     if layer.below.checked_add(layer.len()).is_none() {
-        let message = format!("commit count in base graph too high: {}", layer.below);
-        return refuse(message);
+        let below = layer.below;
+        return refuse(Remark::TooManyCommits { below });
     }
     layers.push(layer);
     true
@@ -183,10 +178,7 @@ fn agree(layers: &mut [Layer], remarks: &mut Vec<Remark>) {
         };
         if *settings.get_or_insert(bloom.settings) != bloom.settings {
             layer.bloom = None;
-            remarks.push(Remark::warning(format!(
-                "disabling Bloom filters for commit-graph layer '{}' due to incompatible settings",
-                layer.id
-            )));
+            remarks.push(Remark::FiltersIncompatible { layer: layer.id });
         }
     }
 }

@@ -84,8 +84,8 @@ impl Layer {
     ) -> Option<Layer> {
         match Self::check(view, path, options, remarks) {
             Ok(layer) => Some(layer),
-            Err(messages) => {
-                remarks.extend(messages.into_iter().map(Remark::error));
+            Err(problems) => {
+                remarks.extend(problems);
                 None
             }
         }
@@ -96,41 +96,36 @@ impl Layer {
         path: &Path,
         options: &Options,
         remarks: &mut Vec<Remark>,
-    ) -> Result<Layer, Vec<String>> {
+    ) -> Result<Layer, Vec<Remark>> {
         let kind = options.kind;
         let hash_len = kind.len_in_bytes();
-        let chunks = read_chunks(&view, kind).map_err(|message| vec![message])?;
+        let chunks = read_chunks(&view, kind).map_err(|problem| vec![problem])?;
         let fanout = read_fanout(&view, &chunks)?;
         let count = u64::from(fanout.len());
-        let table = |name: [u8; 4], row_len: usize, wrong: &str, missing: &str| {
-            let missing = missing.to_owned();
+        let table = |name: [u8; 4], row_len: usize, wrong: Remark, missing: Remark| {
             let Some(chunk) = chunks.find(name) else {
                 return Err(vec![missing]);
             };
             match (chunk.end - chunk.start) / row_len as u64 == count {
                 true => Ok(chunk.start),
-                false => Err(vec![wrong.to_owned(), missing]),
+                false => Err(vec![wrong, missing]),
             }
         };
-        let ids = table(
-            *b"OIDL",
-            hash_len,
-            "commit-graph OID lookup chunk is the wrong size",
-            "commit-graph required OID lookup chunk missing or corrupted",
-        )?;
+        let ids = table(*b"OIDL", hash_len, Remark::IdsSize, Remark::NoIds)?;
         let rows = table(
             *b"CDAT",
             hash_len + ROW_REST_LEN,
-            "commit-graph commit data chunk is wrong size",
-            "commit-graph required commit data chunk missing or corrupted",
+            Remark::CommitsSize,
+            Remark::NoCommits,
         )?;
         let generations = read_generations(&chunks, count, options, remarks);
         let bloom = read_bloom(&view, &chunks, count, options, remarks);
         let mut buffer = Vec::new();
         let trailer = view.len() - hash_len as u64;
-        let id = view
-            .read(trailer, hash_len, &mut buffer)
-            .map_err(|error| vec![format!("cannot read the checksum: {error}")])?;
+        let id = view.read(trailer, hash_len, &mut buffer).map_err(|error| {
+            let reason = error.to_string();
+            vec![Remark::Checksum { reason }]
+        })?;
         Ok(Layer {
             path: path.to_owned(),
             id: ObjectId::from_bytes_or_panic(id),
@@ -304,56 +299,52 @@ impl Layer {
     }
 }
 
-fn read_chunks(view: &View, kind: Kind) -> Result<Chunks, String> {
+fn read_chunks(view: &View, kind: Kind) -> Result<Chunks, Remark> {
     let hash_len = kind.len_in_bytes();
-    let small = || "commit-graph file is too small".to_owned();
     let least = HEADER_LEN + 4 * CHUNK_ROW_LEN + FANOUT_LEN + hash_len;
     if view.len() < least as u64 {
-        return Err(small());
+        return Err(Remark::TooSmall);
     }
     let mut buffer = Vec::new();
-    let header = view.read(0, HEADER_LEN, &mut buffer).map_err(|_| small())?;
-    let (signature, expected) = (be_u32(header), u32::from_be_bytes(SIGNATURE));
-    if signature != expected {
-        return Err(format!(
-            "commit-graph signature {signature:X} does not match signature {expected:X}"
-        ));
+    let header = view
+        .read(0, HEADER_LEN, &mut buffer)
+        .map_err(|_| Remark::TooSmall)?;
+    let (found, expected) = (be_u32(header), u32::from_be_bytes(SIGNATURE));
+    if found != expected {
+        return Err(Remark::Signature { found, expected });
     }
     if header[4] != VERSION {
-        return Err(format!(
-            "commit-graph version {:X} does not match version {VERSION:X}",
-            header[4]
-        ));
+        return Err(Remark::Version {
+            found: header[4],
+            expected: VERSION,
+        });
     }
     if header[5] != hash_version(kind) {
-        return Err(format!(
-            "commit-graph hash version {:X} does not match version {:X}",
-            header[5],
-            hash_version(kind)
-        ));
+        return Err(Remark::HashVersion {
+            found: header[5],
+            expected: hash_version(kind),
+        });
     }
     let count = header[6];
     let least = HEADER_LEN + (usize::from(count) + 1) * CHUNK_ROW_LEN + FANOUT_LEN + hash_len;
     if view.len() < least as u64 {
-        return Err(format!(
-            "commit-graph file is too small to hold {count} chunks"
-        ));
+        return Err(Remark::TooSmallForChunks { count });
     }
-    Chunks::read(view, HEADER_LEN as u64, count, hash_len)
+    Chunks::read(view, HEADER_LEN as u64, count, hash_len).map_err(Remark::Chunks)
 }
 
-fn read_fanout(view: &View, chunks: &Chunks) -> Result<Fanout, Vec<String>> {
-    let missing = || "commit-graph required OID fanout chunk missing or corrupted".to_owned();
-    let failed = |message: &str| vec![message.to_owned(), missing()];
-    let chunk = chunks.find(*b"OIDF").ok_or_else(|| vec![missing()])?;
+fn read_fanout(view: &View, chunks: &Chunks) -> Result<Fanout, Vec<Remark>> {
+    let missing = || vec![Remark::NoFanout];
+    let failed = |problem| vec![problem, Remark::NoFanout];
+    let chunk = chunks.find(*b"OIDF").ok_or_else(missing)?;
     if chunk.end - chunk.start != FANOUT_LEN as u64 {
-        return Err(failed("commit-graph oid fanout chunk is wrong size"));
+        return Err(failed(Remark::FanoutSize));
     }
     let mut buffer = Vec::new();
     let bytes = view
         .read(chunk.start, FANOUT_LEN, &mut buffer)
-        .map_err(|_| vec![missing()])?;
-    Fanout::parse(bytes).map_err(|_| failed("commit-graph fanout values out of order"))
+        .map_err(|_| missing())?;
+    Fanout::parse(bytes).map_err(|_| failed(Remark::FanoutOrder))
 }
 
 /// Returns the position of the generation data, if they are needed.
@@ -368,9 +359,7 @@ fn read_generations(
     }
     let chunk = chunks.find(*b"GDA2")?;
     if (chunk.end - chunk.start) / 4 != count {
-        remarks.push(Remark::error(
-            "commit-graph generations chunk is wrong size".into(),
-        ));
+        remarks.push(Remark::GenerationsSize);
         return None;
     }
     Some(chunk.start)
@@ -389,18 +378,15 @@ fn read_bloom(
     let indexes = chunks.find(*b"BIDX").filter(|chunk| {
         let fits = (chunk.end - chunk.start) / 4 == count;
         if !fits {
-            let message = "commit-graph changed-path index chunk is too small";
-            remarks.push(Remark::warning(message.into()));
+            remarks.push(Remark::FilterIndexSize);
         }
         fits
     });
     let data = chunks.find(*b"BDAT").filter(|chunk| {
         let len = chunk.end - chunk.start;
         if len < BLOOM_HEADER_LEN {
-            remarks.push(Remark::warning(format!(
-                "ignoring too-small changed-path chunk ({len} < {BLOOM_HEADER_LEN}) \
-                 in commit-graph file"
-            )));
+            let least = BLOOM_HEADER_LEN;
+            remarks.push(Remark::FilterDataSize { len, least });
         }
         len >= BLOOM_HEADER_LEN
     });

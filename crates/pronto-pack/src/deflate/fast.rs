@@ -95,7 +95,7 @@ impl Fast {
             codes.begin(is_last, &mut bits);
             let counted = end.min(from + COUNTED);
             let mut at;
-            (at, bits) = self.write::<true>((content, from, counted), codes, bits);
+            (at, bits) = self.write::<true>(content, from, counted, codes, bits);
             if own.is_none() && is_ill_suited(codes, &self.counts) {
                 own = Some(Codes::for_counts(&self.counts));
                 bits.go_back(start);
@@ -103,7 +103,7 @@ impl Fast {
                 continue;
             }
             if at < end {
-                (at, bits) = self.write::<false>((content, at, end), codes, bits);
+                (at, bits) = self.write::<false>(content, at, end, codes, bits);
             }
             bits.put(codes.end.bits, codes.end.count);
             bits.flush();
@@ -144,7 +144,9 @@ impl Fast {
     #[inline(never)]
     fn write<'o, const COUNTS: bool>(
         &mut self,
-        (content, from, end): (&[u8], usize, usize),
+        content: &[u8],
+        from: usize,
+        end: usize,
         codes: &Codes,
         bits: Bits<'o>,
     ) -> (usize, Bits<'o>) {

@@ -200,12 +200,7 @@ fn common(one: &[u8], other: &[u8]) -> usize {
 /// Makes a delta that turns `base`, whose blocks are `blocks`, into `target`, into `out`, whose
 /// former content is lost. Says whether it takes at most `limit` bytes; if not, `out` holds a part
 /// of it. Gives up as soon as that is known.
-pub fn make(
-    (base, blocks): (&[u8], &Blocks),
-    target: &[u8],
-    limit: usize,
-    out: &mut Vec<u8>,
-) -> bool {
+pub fn make(base: &[u8], blocks: &Blocks, target: &[u8], limit: usize, out: &mut Vec<u8>) -> bool {
     out.clear();
     put_size(base.len(), out);
     put_size(target.len(), out);
@@ -326,12 +321,12 @@ mod tests {
                 assert!(base.len() < BLOCK);
                 continue;
             };
-            assert!(make((&base, &blocks), &target, usize::MAX, &mut delta));
+            assert!(make(&base, &blocks, &target, usize::MAX, &mut delta));
             apply(&base, &delta, &mut out).expect("it is sound");
             assert!(out == target, "round {round}");
             let len = delta.len();
-            assert!(make((&base, &blocks), &target, len, &mut delta));
-            assert!(!make((&base, &blocks), &target, len - 1, &mut delta));
+            assert!(make(&base, &blocks, &target, len, &mut delta));
+            assert!(!make(&base, &blocks, &target, len - 1, &mut delta));
         }
     }
 
@@ -341,10 +336,10 @@ mod tests {
         let blocks = Blocks::new(&base).expect("it is long enough");
         assert_eq!(blocks.entries.len(), 1);
         let mut delta = Vec::new();
-        assert!(make((&base, &blocks), &vec![7u8; 1 << 19], 100, &mut delta));
+        assert!(make(&base, &blocks, &vec![7u8; 1 << 19], 100, &mut delta));
         let period: Vec<u8> = (0..1 << 20).map(|at: u32| (at % 48) as u8).collect();
         let blocks = Blocks::new(&period).expect("it is long enough");
         assert!(blocks.entries.len() <= 3 * MOST_ALIKE);
-        assert!(make((&period, &blocks), &period, 200, &mut delta));
+        assert!(make(&period, &blocks, &period, 200, &mut delta));
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Existing;
 use super::buffers::Pool;
+use super::indexed::Indexed;
 use super::limits::Limits;
-use super::pipeline::Indexed;
 use super::reader::Reader;
 use crate::error::{Error, ErrorKind};
 use pronto_hash::{Kind, ObjectId};
@@ -14,7 +14,8 @@ const ASKED_AT_ONCE: usize = 1 << 16;
 /// Compares received objects with existing ones. An object that does not exist costs only a place
 /// in a sorted list of ids.
 pub(super) fn check(
-    (kind, limits): (Kind, Limits<'_>),
+    kind: Kind,
+    limits: Limits<'_>,
     existing: &dyn Existing,
     indexed: &Indexed,
     order: &[u32],
@@ -43,17 +44,18 @@ pub(super) fn check(
         return Ok(());
     }
     suspects.sort_unstable_by_key(|(place, _)| *place);
-    compare((kind, limits), existing, indexed, &suspects)
+    compare(kind, limits, existing, indexed, &suspects)
 }
 
 fn compare(
-    (kind, limits): (Kind, Limits<'_>),
+    kind: Kind,
+    limits: Limits<'_>,
     existing: &dyn Existing,
     indexed: &Indexed,
     suspects: &[(u32, ObjectId)],
 ) -> Result<(), Error> {
     let view = indexed.store.view()?;
-    let mut reader = Reader::new(kind, &view, (&indexed.tables, limits));
+    let mut reader = Reader::new(kind, &view, &indexed.tables, limits);
     let mut pool = Pool::default();
     let mut old = Vec::new();
     for (place, id) in suspects {

@@ -1,8 +1,8 @@
 //! The objects of a pack that has arrived, by id, before its files have names.
 
 use super::buffers::Pool;
+use super::indexed::Indexed;
 use super::limits::Limits;
-use super::pipeline::Indexed;
 use super::reader::Reader;
 use super::spool::Viewed;
 use crate::error::Error;
@@ -36,7 +36,8 @@ pub(super) struct Complete<'a> {
 impl<'a> Complete<'a> {
     pub(super) fn new(
         indexed: &'a Indexed,
-        (order, limits): (&'a [u32], Limits<'a>),
+        order: &'a [u32],
+        limits: Limits<'a>,
         hash: Kind,
     ) -> Result<Complete<'a>, Error> {
         Ok(Complete {
@@ -76,7 +77,7 @@ impl Contents for Complete<'_> {
         let Some(place) = self.place(id) else {
             return Ok(None);
         };
-        let mut reader = Reader::new(self.hash, &self.view, (&self.indexed.tables, self.limits));
+        let mut reader = Reader::new(self.hash, &self.view, &self.indexed.tables, self.limits);
         let mut pool = self.pool.borrow_mut();
         let content = reader.content(place, &mut pool)?;
         out.clear();

@@ -38,7 +38,8 @@ impl<'a> Crew<'a> {
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         pool: &'scope Pool,
-        (ahead, scout): (&'a Ahead, Scout<'a>),
+        ahead: &'a Ahead,
+        scout: Scout<'a>,
         members: impl Iterator<Item = (Arrivals<'scope>, Scout<'scope>)>,
     ) -> (Crew<'a>, Vec<Handle<'scope>>) {
         let (tasks, handles) = members

@@ -45,8 +45,10 @@ impl Limits<'_> {
     /// `Corrupt` or `Truncated` if it does not; `Limit`; `Io`.
     pub(super) fn inflate(
         &self,
-        (stream, inflater): (&[u8], &mut Inflater),
-        (kind, size_bytes): (ObjectKind, u64),
+        stream: &[u8],
+        inflater: &mut Inflater,
+        kind: ObjectKind,
+        size_bytes: u64,
         pool: &mut Pool,
     ) -> Result<Content, Error> {
         check_claim(stream.len(), size_bytes)?;
@@ -83,7 +85,10 @@ impl Limits<'_> {
         pool: &mut Pool,
     ) -> Result<Content, Error> {
         self.apply(base, instructions, pool).map_err(|error| {
-            let kind = *error.kind();
+            let kind = match *error.kind() {
+                ErrorKind::BaseSize | ErrorKind::DeltaOpcode => ErrorKind::Corrupt,
+                kind => kind,
+            };
             Error::new(kind, "failed to apply delta").because(error)
         })
     }

@@ -6,6 +6,7 @@ use super::contents::Complete;
 use super::crew::{Alone, Crew};
 use super::digesting::Ids;
 use super::forest::Forest;
+use super::indexed::Indexed;
 use super::kept::{Arena, Budget};
 use super::limits::Limits;
 use super::receive::{Deliver, Received, Receiver};
@@ -34,21 +35,11 @@ pub(super) struct Run<'a> {
     pub(super) threads: usize,
 }
 
-/// All that came in.
-struct Arrival {
+/// The results of the first phase, by thread.
+struct ReceivedPack {
     received: Received,
     workers: Vec<Arrived>,
     spool: Spool,
-}
-
-/// The pack with an id for every entry.
-pub(super) struct Indexed {
-    pub(super) store: Store,
-    pub(super) checksum: ObjectId,
-    pub(super) tables: Tables,
-    /// The ids by number of the entry, without gaps.
-    pub(super) ids: Vec<u8>,
-    pub(super) added: u32,
 }
 
 /// The result of the first phase, before any file has its name.
@@ -72,7 +63,7 @@ impl Run<'_> {
             let _region = region!("index-pack", "receive");
             self.receive(input, store, &before)?
         };
-        let Arrival {
+        let ReceivedPack {
             mut received,
             workers,
             spool,
@@ -81,7 +72,7 @@ impl Run<'_> {
         let deltas = received.deltas;
         data!("index-pack", "objects", received.tables.len());
         data!("index-pack", "deltas", deltas);
-        let stored = spool.finish(&received.trailer)?;
+        let (store, checksum) = spool.finish(&received.trailer)?;
         if self.options.must_end && !leftover.is_empty() {
             let end = received.tables.end + received.trailer.len() as u64;
             let junk = Error::new(ErrorKind::Trailing, "pack has junk at the end");
@@ -94,7 +85,7 @@ impl Run<'_> {
         let after = self.surroundings(meter);
         let indexed = {
             let _region = region!("index-pack", "resolve");
-            self.resolve(&after, received, workers, stored)?
+            self.resolve(&after, received, workers, store, checksum)?
         };
         match indexed.added {
             0 => after.resolving.finish(),
@@ -110,8 +101,8 @@ impl Run<'_> {
         let order = install::sort_by_id(&indexed.ids, self.options.kind, self.threads);
         self.look_for_trouble(&indexed, &order)?;
         if let Some(inspect) = self.context.inspect {
-            let known = (&order[..], self.limits());
-            inspect.complete(&Complete::new(&indexed, known, self.options.kind)?)?;
+            let complete = Complete::new(&indexed, &order, self.limits(), self.options.kind)?;
+            inspect.complete(&complete)?;
         }
         let done = Done {
             checksum: indexed.checksum,
@@ -179,7 +170,7 @@ impl Run<'_> {
         input: &mut dyn Read,
         store: Store,
         surroundings: &Surroundings<'_>,
-    ) -> Result<Arrival, Error> {
+    ) -> Result<ReceivedPack, Error> {
         let spool = Spool::new(store, self.options.kind);
         let budget = Budget::new(self.options.kept_deltas_bytes);
         let workers = (self.threads - 1).clamp(1, MOST_ARRIVAL_WORKERS);
@@ -190,7 +181,7 @@ impl Run<'_> {
             let mut spool = Local::new(spool);
             let mut alone = Alone::new(worker(0), &pool);
             let received = self.take_in(input, surroundings, &mut spool, &mut alone, &pool)?;
-            return Ok(Arrival {
+            return Ok(ReceivedPack {
                 received,
                 workers: vec![alone.finish()?],
                 spool: spool.into_spool(),
@@ -205,7 +196,7 @@ impl Run<'_> {
             let (empty_sender, empty) = mpsc::channel();
             let writer = scope.spawn(move || spool.run(&segments, &empty_sender));
             let members = (0..workers).map(|number| (worker(number as u16), scout()));
-            let (mut crew, handles) = Crew::start(scope, &pool, (&ahead, scout()), members);
+            let (mut crew, handles) = Crew::start(scope, &pool, &ahead, scout(), members);
             let mut remote = Remote { full, empty };
             let received = self.take_in(input, surroundings, &mut remote, &mut crew, &pool);
             drop((remote, crew));
@@ -225,7 +216,7 @@ impl Run<'_> {
     ) -> Result<Received, Error> {
         let window = Window::new(input, sink, self.options.max_input_size_bytes);
         let ready = self.context.ready.filter(|_| self.threads > 1);
-        Receiver::new(surroundings, self.options, window, (deliver, pool), ready).run()
+        Receiver::new(surroundings, self.options, window, deliver, pool, ready).run()
     }
 
     /// The second phase: until every entry has an id. The pack goes to the disk meanwhile.
@@ -234,7 +225,8 @@ impl Run<'_> {
         surroundings: &Surroundings<'_>,
         received: Received,
         workers: Vec<Arrived>,
-        (store, checksum): (Store, ObjectId),
+        store: Store,
+        checksum: ObjectId,
     ) -> Result<Indexed, Error> {
         let mut tables = received.tables;
         let mut arenas: Vec<Arena> = Vec::new();
@@ -318,7 +310,7 @@ impl Run<'_> {
             .filter(|_| self.options.check_collisions)
         {
             Some(existing) => {
-                collide::check((self.options.kind, self.limits()), existing, indexed, order)
+                collide::check(self.options.kind, self.limits(), existing, indexed, order)
             }
             None => Ok(()),
         }
@@ -349,14 +341,14 @@ fn flatten(found: &[Ids], count: usize, id_len: usize) -> Vec<u8> {
 /// The error for an object that a pack holds twice.
 #[cold]
 pub(super) fn duplicate(id: &ObjectId) -> Error {
-    Error::new(ErrorKind::Rejected, "pack has duplicate objects").on_object(id)
+    Error::new(ErrorKind::Duplicate, "pack has duplicate objects").on_object(id)
 }
 
 #[cold]
 fn unresolved(count: usize) -> Error {
     let plural = if count == 1 { "" } else { "s" };
     Error::new(
-        ErrorKind::Missing,
+        ErrorKind::Unresolved,
         format!("pack has {count} unresolved delta{plural}"),
     )
 }
@@ -365,9 +357,9 @@ fn finish_arrival(
     received: Result<Received, Error>,
     workers: Vec<Result<Arrived, Error>>,
     spool: Result<Spool, Error>,
-) -> Result<Arrival, Error> {
+) -> Result<ReceivedPack, Error> {
     match (received, super::first_real_error(workers), spool) {
-        (Ok(received), Ok(workers), Ok(spool)) => Ok(Arrival {
+        (Ok(received), Ok(workers), Ok(spool)) => Ok(ReceivedPack {
             received,
             workers,
             spool,
@@ -375,7 +367,7 @@ fn finish_arrival(
         (received, workers, spool) => {
             let errors = [received.err(), workers.err(), spool.err()];
             let errors = errors.into_iter().flatten().map(Err).collect();
-            super::first_real_error::<Arrival>(errors)
+            super::first_real_error::<ReceivedPack>(errors)
                 .and_then(|mut none| none.pop().ok_or_else(super::stopped))
         }
     }

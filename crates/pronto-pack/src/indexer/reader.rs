@@ -25,11 +25,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(
-        kind: Kind,
-        view: &'a View,
-        (tables, limits): (&'a Tables, Limits<'a>),
-    ) -> Self {
+    pub(super) fn new(kind: Kind, view: &'a View, tables: &'a Tables, limits: Limits<'a>) -> Self {
         Reader {
             kind,
             tables,
@@ -49,10 +45,10 @@ impl<'a> Reader<'a> {
         let (offset, len) = self.tables.extent(index);
         let bytes = self.raw.read(offset, len)?;
         let entry = Entry::parse(bytes, self.kind).map_err(|error| error.at_offset(offset))?;
-        let stream = (&bytes[entry.header_len..], &mut self.inflater);
+        let stream = &bytes[entry.header_len..];
         let kind = self.tables.kind(index).unwrap_or(ObjectKind::Blob);
         (self.limits)
-            .inflate(stream, (kind, entry.size_bytes), pool)
+            .inflate(stream, &mut self.inflater, kind, entry.size_bytes, pool)
             .map_err(|error| error.at_offset(offset))
     }
 

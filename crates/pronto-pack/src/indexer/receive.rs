@@ -3,8 +3,8 @@
 
 use super::batch::{BATCH_BYTES, Batch, Filling, Item, Pool};
 use super::digesting::{self, Ids};
-use super::scout::{Found, Scouted};
-use super::segment::{Arrival, Segment};
+use super::scouted::{Found, Scouted};
+use super::segment::{Lookahead, Segment};
 use super::tables::{Base, Tables};
 use super::window::Window;
 use super::{Options, Surroundings};
@@ -81,7 +81,8 @@ impl<'a, 'w> Receiver<'a, 'w> {
         surroundings: &'a Surroundings<'a>,
         options: &'a Options,
         window: Window<'w>,
-        (deliver, pool): (&'a mut dyn Deliver, &'a Pool),
+        deliver: &'a mut dyn Deliver,
+        pool: &'a Pool,
         ready: Option<&'a (dyn Fn() -> bool + Sync)>,
     ) -> Self {
         let batches = (0..deliver.workers()).map(|_| Filling::default()).collect();
@@ -152,13 +153,14 @@ impl<'a, 'w> Receiver<'a, 'w> {
         let header: [u8; 12] = self.window.take()?;
         let (signature, rest) = header.split_at(4);
         if signature != b"PACK" {
-            return Err(Error::new(ErrorKind::Corrupt, "pack signature mismatch").at_offset(0));
+            return Err(Error::new(ErrorKind::NotAPack, "pack signature mismatch").at_offset(0));
         }
         let (version, count) = rest.split_at(4);
         let version = u32::from_be_bytes(version.try_into().expect("four bytes were split off"));
         if version != 2 && version != 3 {
             let message = format!("pack version {version} unsupported");
-            return Err(Error::new(ErrorKind::Unsupported, message).at_offset(4));
+            let kind = ErrorKind::PackVersion { version };
+            return Err(Error::new(kind, message).at_offset(4));
         }
         let count = u32::from_be_bytes(count.try_into().expect("four bytes are left"));
         if count > Base::MOST_ENTRIES {
@@ -272,11 +274,11 @@ impl<'a, 'w> Receiver<'a, 'w> {
         let (segment, ..) = self.window.here();
         self.scouted = loop {
             match segment.arrive() {
-                Arrival::Known(scouted) => break scouted,
-                Arrival::Unknown => break Scouted::default(),
+                Lookahead::Known(scouted) => break scouted,
+                Lookahead::Unknown => break Scouted::default(),
                 // Rather than wait, look at what comes after it.
-                Arrival::UnderWay if self.deliver.look_ahead() => {}
-                Arrival::UnderWay => segment.wait(),
+                Lookahead::UnderWay if self.deliver.look_ahead() => {}
+                Lookahead::UnderWay => segment.wait(),
             }
         };
     }
@@ -358,7 +360,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
 
 #[cold]
 fn base_out_of_bounds() -> Error {
-    Error::new(ErrorKind::Corrupt, "delta base offset is out of bound")
+    Error::new(ErrorKind::BaseOffset, "delta base offset is out of bound")
 }
 
 #[cold]

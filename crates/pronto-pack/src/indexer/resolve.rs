@@ -175,7 +175,7 @@ impl<'a> Walker<'a> {
         Walker {
             work,
             pool: Pool::default(),
-            reader: Reader::new(kind, work.view, (work.tables, work.surroundings.limits)),
+            reader: Reader::new(kind, work.view, work.tables, work.surroundings.limits),
             digests: Digests::new(kind),
             stack: Vec::new(),
             queue: Vec::new(),

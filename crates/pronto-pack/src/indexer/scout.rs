@@ -8,6 +8,7 @@
 //! time, but never gives a wrong result.
 
 use super::batch::{BATCH_BYTES, Block, Pool};
+use super::scouted::{Found, Scouted};
 use super::segment::Segment;
 use crate::entry::{Entry, Header};
 use pronto_hash::Kind;
@@ -21,24 +22,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const SEARCH_BYTES: usize = 128 << 10;
 /// The largest inflated size of one segment: 16 blocks, 8 MiB.
 const MOST_BLOCKS: usize = 16;
-
-/// An entry that a scout saw.
-pub(super) struct Found {
-    /// The range of the entry in the segment.
-    pub(super) extent: Range<usize>,
-    pub(super) header: Header,
-    pub(super) crc: u32,
-    /// The position of its content: the block, and the range in it.
-    pub(super) block: usize,
-    pub(super) range: Range<usize>,
-}
-
-/// The entries that a scout found in one segment, each beginning at the end of the one before.
-#[derive(Default)]
-pub(super) struct Scouted {
-    pub(super) entries: VecDeque<Found>,
-    pub(super) blocks: Vec<Arc<Block>>,
-}
 
 /// Segments without a scout, the nearest first; as many as are read ahead.
 #[derive(Default)]
@@ -225,7 +208,7 @@ impl<'a> Finds<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::indexer::segment::Arrival;
+    use crate::indexer::segment::Lookahead;
 
     #[test]
     fn segments_that_were_passed_are_let_go() {
@@ -233,7 +216,7 @@ mod tests {
         for _ in 0..100 {
             let segment = Arc::new(Segment::new(None));
             ahead.offer(Arc::clone(&segment));
-            assert!(matches!(segment.arrive(), Arrival::Unknown));
+            assert!(matches!(segment.arrive(), Lookahead::Unknown));
         }
         assert_eq!(ahead.open().len(), 1);
         assert!(!ahead.next().expect("one is left").is_open());

@@ -1,7 +1,7 @@
 //! A segment of the stream, shared by its users: the receiver that parses it, scouts that look
 //! ahead, and the writer.
 
-use super::scout::Scouted;
+use super::scouted::Scouted;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The largest number of bytes of the stream that are read, or written, at once.
@@ -29,8 +29,8 @@ enum Scouting {
     Over,
 }
 
-/// The state in which the receiver finds a segment.
-pub(super) enum Arrival {
+/// The state of looking ahead when the receiver reaches a segment.
+pub(super) enum Lookahead {
     /// No thread looked ahead, and none will.
     Unknown,
     /// A scout is not done yet.
@@ -90,15 +90,15 @@ impl Segment {
 
     /// Returns the results when the receiver reaches the segment. No thread may begin to look ahead
     /// afterwards.
-    pub(super) fn arrive(&self) -> Arrival {
+    pub(super) fn arrive(&self) -> Lookahead {
         let mut scouting = self.scouting();
         match std::mem::replace(&mut *scouting, Scouting::Over) {
-            Scouting::Done(scouted) => Arrival::Known(scouted),
+            Scouting::Done(scouted) => Lookahead::Known(scouted),
             Scouting::UnderWay => {
                 *scouting = Scouting::UnderWay;
-                Arrival::UnderWay
+                Lookahead::UnderWay
             }
-            Scouting::Open | Scouting::Over => Arrival::Unknown,
+            Scouting::Open | Scouting::Over => Lookahead::Unknown,
         }
     }
 

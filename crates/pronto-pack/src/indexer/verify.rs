@@ -64,7 +64,7 @@ impl Checked {
     /// Returns whether `index` belongs to the pack.
     ///
     /// # Errors
-    /// `Rejected` if the pack holds an object twice; those of reading.
+    /// `Duplicate` if the pack holds an object twice; those of reading.
     pub fn has_index(&self, index: &Index) -> Result<bool, Error> {
         let rows = rows(&self.done, self.kind);
         if let Some(pair) = rows

@@ -291,7 +291,7 @@ impl<'a> Window<'a> {
         self.offset += len as u64;
         match self.limit {
             Some(limit) if self.offset > limit => Err(Error::new(
-                ErrorKind::Limit,
+                ErrorKind::PackTooLarge,
                 format!("pack exceeds maximum allowed size ({limit})"),
             )),
             _ => Ok(()),
@@ -429,7 +429,7 @@ fn wrong_size(longer: bool) -> Error {
     // In the words of Git, which says what zlib returned.
     let returned = if longer { -5 } else { 1 };
     let size = "inflated object is not of the size its header claims";
-    Error::new(ErrorKind::Corrupt, format!("inflate returned {returned}")).with_hint(size)
+    Error::new(ErrorKind::Inflate, format!("inflate returned {returned}")).with_hint(size)
 }
 
 /// Returns the error about a stream, of which `start` holds the first bytes if it failed there.
@@ -449,5 +449,5 @@ fn broken(error: InflateError, start: Option<&[u8]>) -> Error {
         (_, Some(&[first, ..])) if first >> 4 > 7 => "data stream error (invalid window size)",
         _ => "data stream error (invalid compressed data)",
     };
-    Error::new(ErrorKind::Corrupt, "inflate returned -3").because(format!("inflate: {reason}"))
+    Error::new(ErrorKind::Inflate, "inflate returned -3").because(format!("inflate: {reason}"))
 }

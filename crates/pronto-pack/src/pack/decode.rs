@@ -93,7 +93,7 @@ impl Decoder {
         bases: Bases<'_>,
         out: &mut Vec<u8>,
     ) -> Result<ObjectKind, Error> {
-        match self.decode_below(pack, offset, (bases, u64::MAX), out)? {
+        match self.decode_below(pack, offset, bases, u64::MAX, out)? {
             Some(kind) => Ok(kind),
             None => Err(pack.corrupt("object is of no possible size", offset.0)),
         }
@@ -109,11 +109,12 @@ impl Decoder {
         &mut self,
         pack: &Pack,
         offset: PackOffset,
-        (bases, below): (Bases<'_>, u64),
+        bases: Bases<'_>,
+        below: u64,
         out: &mut Vec<u8>,
     ) -> Result<Option<ObjectKind>, Error> {
         self.begin();
-        let result = self.decode_chain(pack, offset, (bases, below), out);
+        let result = self.decode_chain(pack, offset, bases, below, out);
         pack.intact(offset.0)?;
         result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
     }
@@ -146,10 +147,11 @@ impl Decoder {
         &mut self,
         pack: &Pack,
         offset: PackOffset,
-        (bases, below): (Bases<'_>, u64),
+        bases: Bases<'_>,
+        below: u64,
         out: &mut Vec<u8>,
     ) -> Result<Option<ObjectKind>, Error> {
-        let Some(end) = self.follow_below(pack, offset, (bases, below))? else {
+        let Some(end) = self.follow_below(pack, offset, bases, below)? else {
             return Ok(None);
         };
         if let (true, End::Entry { kind, link }) = (self.chain.is_empty(), &end) {
@@ -157,7 +159,7 @@ impl Decoder {
             return Ok(Some(*kind));
         }
         // The object itself goes to `out` and is not kept.
-        let Some(base) = self.climb(pack, (end, 1), (bases, below))? else {
+        let Some(base) = self.climb(pack, end, 1, bases, below)? else {
             return Ok(None);
         };
         let Some(link) = self.chain.pop() else {
@@ -181,12 +183,13 @@ impl Decoder {
         &mut self,
         pack: &Pack,
         offset: PackOffset,
-        (bases, below): (Bases<'_>, u64),
+        bases: Bases<'_>,
+        below: u64,
     ) -> Result<Option<CachedBase>, Error> {
         self.begin();
-        let end = self.follow_below(pack, offset, (bases, below));
+        let end = self.follow_below(pack, offset, bases, below);
         let result = end.and_then(|end| match end {
-            Some(end) => self.climb(pack, (end, 0), (bases, below)),
+            Some(end) => self.climb(pack, end, 0, bases, below),
             None => Ok(None),
         });
         if self.delta.capacity() > LARGEST_SPARE {
@@ -202,7 +205,8 @@ impl Decoder {
         &mut self,
         pack: &Pack,
         offset: PackOffset,
-        (bases, below): (Bases<'_>, u64),
+        bases: Bases<'_>,
+        below: u64,
     ) -> Result<Option<End>, Error> {
         let end = self.follow(pack, offset, bases)?;
         let end_bytes = match &end {
@@ -218,12 +222,14 @@ impl Decoder {
     fn climb(
         &mut self,
         pack: &Pack,
-        (end, left): (End, usize),
-        (bases, below): (Bases<'_>, u64),
+        end: End,
+        left: usize,
+        bases: Bases<'_>,
+        below: u64,
     ) -> Result<Option<CachedBase>, Error> {
         let mut base = match end {
             End::Cached(base) => base,
-            End::Entry { kind, link } => self.inflate_base(pack, (kind, link), bases.cache)?,
+            End::Entry { kind, link } => self.inflate_base(pack, kind, link, bases.cache)?,
         };
         while self.chain.len() > left
             && let Some(link) = self.chain.pop()
@@ -231,7 +237,7 @@ impl Decoder {
             if self.inflate_delta(pack, link)? >= below {
                 return Ok(None);
             }
-            base = self.apply_delta(pack, (&base, link), bases.cache)?;
+            base = self.apply_delta(pack, &base, link, bases.cache)?;
         }
         Ok(Some(base))
     }
@@ -240,7 +246,8 @@ impl Decoder {
     fn inflate_base(
         &mut self,
         pack: &Pack,
-        (kind, link): (ObjectKind, Link),
+        kind: ObjectKind,
+        link: Link,
         cache: &BaseCache,
     ) -> Result<CachedBase, Error> {
         let mut bytes = Vec::new();
@@ -262,7 +269,8 @@ impl Decoder {
     fn apply_delta(
         &mut self,
         pack: &Pack,
-        (base, link): (&CachedBase, Link),
+        base: &CachedBase,
+        link: Link,
         cache: &BaseCache,
     ) -> Result<CachedBase, Error> {
         let mut bytes = Vec::new();

@@ -19,6 +19,9 @@ use std::ops::Range;
 
 use pronto_hash::ObjectId;
 
+use super::{Pack, PackOrder};
+use crate::idx::Index;
+
 pub use scan::Scan;
 
 /// No row.
@@ -104,6 +107,17 @@ struct Record {
     base: u32,
 }
 
+/// A pack with its index and its order.
+#[derive(Clone, Copy, Debug)]
+pub struct PackFiles<'a> {
+    /// The pack.
+    pub pack: &'a Pack,
+    /// Its index.
+    pub index: &'a Index,
+    /// Its entries by offset.
+    pub order: &'a PackOrder,
+}
+
 /// The links of the trees of a pack.
 #[derive(Debug)]
 pub struct TreeLinks {
@@ -140,7 +154,8 @@ impl TreeLinks {
     pub fn each_new<'a>(
         &'a self,
         row: u32,
-        (is_seen, is_done): (impl Fn(u32) -> bool, impl Fn(u32) -> bool),
+        is_seen: impl Fn(u32) -> bool,
+        is_done: impl Fn(u32) -> bool,
         mut visit: impl FnMut(Child, Found<'a>, &'a [u8]),
     ) -> bool {
         let Some(tree) = self.get(row) else {

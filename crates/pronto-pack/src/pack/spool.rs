@@ -113,7 +113,7 @@ impl Pack {
 
     /// The result of the delta `link` for the base in `base`.
     fn step(self: &Arc<Self>, base: File, link: &Link, directory: &Path) -> Result<File, Error> {
-        let mut stream = self.stream((link.data_offset, link.size_bytes), ObjectKind::Blob);
+        let mut stream = self.stream(link.data_offset, link.size_bytes, ObjectKind::Blob);
         let delta = unnamed(directory, |out| self.copy(&mut stream, out, link.offset))?;
         let (delta, base) = (mapped(delta, directory)?, mapped(base, directory)?);
         let bytes = View::bytes;

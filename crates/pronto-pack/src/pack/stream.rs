@@ -35,13 +35,14 @@ impl Pack {
             return Ok(None);
         };
         let data_offset = offset.0 + entry.header_len as u64;
-        Ok(Some(self.stream((data_offset, entry.size_bytes), kind)))
+        Ok(Some(self.stream(data_offset, entry.size_bytes, kind)))
     }
 
     /// A reader of what is deflated at `at`, of `size_bytes`.
     pub(super) fn stream(
         self: &Arc<Self>,
-        (at, size_bytes): (u64, u64),
+        at: u64,
+        size_bytes: u64,
         kind: ObjectKind,
     ) -> EntryReader {
         let deflated = Deflated {

@@ -5,6 +5,7 @@ use std::io::Read;
 use pronto_hash::{Kind, TrailerDigester};
 use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
 
+use super::Damage;
 use crate::error::{Error, ErrorKind};
 
 /// The number of bytes that are read at once, as by Git. The rest after the end of the pack is
@@ -145,15 +146,15 @@ impl<'a, 'b> Stream<'a, 'b> {
         Ok(Step { produced, code })
     }
 
-    /// Returns Git's remark before the message with the code of inflating.
-    pub(super) fn remark(&self) -> Option<String> {
-        let what = named(self.error?).0;
+    /// Why zlib rejected the stream, if it did.
+    pub(super) fn damage(&self) -> Option<Damage> {
+        let error = named(self.error?).0;
         let reason = match self.inflate.error_message() {
             // What the port says, other than zlib, when the window has been left.
             Some("repeated call with bad state") => "invalid distance too far back",
             reason => reason.unwrap_or("no message"),
         };
-        Some(format!("inflate: {what} ({reason})"))
+        Some(Damage::Stream { error, reason })
     }
 }
 

@@ -55,13 +55,13 @@ fn each_kind_of_damage_has_its_message() {
         (
             "not a pack",
             b"KCAP\0\0\0\x02\0\0\0\0".to_vec(),
-            ErrorKind::Corrupt,
+            ErrorKind::NotAPack,
             "pack signature mismatch at offset 0",
         ),
         (
             "version 4",
             b"PACK\0\0\0\x04\0\0\0\0".to_vec(),
-            ErrorKind::Unsupported,
+            ErrorKind::PackVersion { version: 4 },
             "pack version 4 unsupported at offset 4",
         ),
         (
@@ -94,37 +94,37 @@ fn each_kind_of_damage_has_its_message() {
         (
             "bad check",
             small(|maker| maker.raw(BLOB, 3, &flipped)),
-            ErrorKind::Corrupt,
+            ErrorKind::Inflate,
             "inflate returned -3 at offset 31",
         ),
         (
             "no zlib",
             small(|maker| maker.raw(BLOB, 3, b"this is not a stream")),
-            ErrorKind::Corrupt,
+            ErrorKind::Inflate,
             "inflate returned -3 at offset 31",
         ),
         (
             "size too small",
             small(|maker| maker.raw(BLOB, 2, &good)),
-            ErrorKind::Corrupt,
+            ErrorKind::Inflate,
             "inflate returned -5 at offset 31",
         ),
         (
             "size too large",
             small(|maker| maker.raw(BLOB, 4, &good)),
-            ErrorKind::Corrupt,
+            ErrorKind::Inflate,
             "inflate returned 1 at offset 31",
         ),
         (
             "size of 2 GB",
             small(|maker| maker.raw(BLOB, 2 << 30, &good)),
-            ErrorKind::Corrupt,
+            ErrorKind::Inflate,
             "inflate returned 1 at offset 31",
         ),
         (
             "size of 4 EB",
             small(|maker| maker.raw(BLOB, 1 << 62, &good)),
-            ErrorKind::Corrupt,
+            ErrorKind::Inflate,
             "inflate returned 1 at offset 31",
         ),
         (
@@ -136,13 +136,13 @@ fn each_kind_of_damage_has_its_message() {
         (
             "type 0",
             small(|maker| maker.bytes.extend_from_slice(b"\0\0\0")),
-            ErrorKind::Corrupt,
+            ErrorKind::UnknownType { number: 0 },
             "unknown object type 0 at offset 31",
         ),
         (
             "type 5",
             small(|maker| maker.bytes.push(0x50)),
-            ErrorKind::Corrupt,
+            ErrorKind::UnknownType { number: 5 },
             "unknown object type 5 at offset 31",
         ),
         (
@@ -154,13 +154,13 @@ fn each_kind_of_damage_has_its_message() {
         (
             "base before the pack",
             small(|maker| maker.raw(Header::OffsetDelta { distance: 32 }, 3, &good)),
-            ErrorKind::Corrupt,
+            ErrorKind::BaseOffset,
             "delta base offset is out of bound at offset 31",
         ),
         (
             "base within an entry",
             small(|maker| maker.raw(Header::OffsetDelta { distance: 5 }, 3, &good)),
-            ErrorKind::Corrupt,
+            ErrorKind::BaseOffset,
             "delta base offset is out of bound at offset 31",
         ),
         (
@@ -225,7 +225,7 @@ fn deltas_in_a_circle_are_never_resolved() {
     for threads in [1, 3] {
         let error = fails(&pack, threads);
         assert_eq!(error.to_string(), "pack has 2 unresolved deltas");
-        assert_eq!(*error.kind(), ErrorKind::Missing);
+        assert_eq!(*error.kind(), ErrorKind::Unresolved);
     }
     // A copy of one of them breaks the circle.
     let mut maker = Maker::new(3);

@@ -348,10 +348,10 @@ fn each_kind_of_damage_is_told() {
         let mut broken = bytes.clone();
         broken[place..place + change.len()].copy_from_slice(&change);
         let (remarks, error) = use_all(broken);
-        assert!(remarks.iter().all(|remark| remark.is_error), "{name}");
+        assert!(remarks.iter().all(Remark::is_error), "{name}");
         let messages = remarks
             .into_iter()
-            .map(|remark| remark.message)
+            .map(|remark| remark.to_string())
             .chain(error);
         let messages: Vec<_> = messages.collect();
         let pairs = messages.iter().zip(expected);
@@ -365,7 +365,7 @@ fn each_kind_of_damage_is_told() {
     }
     for len in [0, 7, 100, 1000] {
         let remarks = use_all(bytes[..len].to_vec()).0;
-        assert_eq!(remarks[0].message, "commit-graph file is too small");
+        assert_eq!(remarks[0], Remark::TooSmall);
     }
 }
 
@@ -411,7 +411,7 @@ fn chains_that_do_not_fit_end_early() {
         assert_eq!(graph.map_or(0, |graph| graph.layer_count()), layers);
         remarks
             .into_iter()
-            .map(|remark| remark.message)
+            .map(|remark| remark.to_string())
             .collect::<Vec<_>>()
     };
     let unfound = "unable to find all commit-graph files";

@@ -68,7 +68,7 @@ fn read_index(bytes: Vec<u8>) -> Result<(), Error> {
 
 #[test]
 fn broken_indexes_have_their_messages() {
-    use ErrorKind::{Corrupt, Truncated, Unsupported};
+    use ErrorKind::{Corrupt, FanoutOrder, IndexSize, Truncated, Unsupported};
     let repository = Repository::with_history(Kind::Sha1, 20);
     repository.git(&["repack", "-adq"], b"");
     let two = std::fs::read(file(&repository, "idx")).expect("it is there");
@@ -96,45 +96,45 @@ fn broken_indexes_have_their_messages() {
         case(
             "counts that fall",
             patched(&two, 8, b"\x7f"),
-            Corrupt,
+            FanoutOrder,
             order,
         ),
         case(
             "the same in version 1",
             patched(&one, 0, b"\x7f"),
-            Corrupt,
+            FanoutOrder,
             order,
         ),
         case(
             "more than there is",
             patched(&two, 8 + 255 * 4, b"\x7f"),
-            Truncated,
+            IndexSize,
             size,
         ),
         case(
             "a count of 4 thousand millions",
             patched(&one, 255 * 4, &[255; 4]),
-            Truncated,
+            IndexSize,
             size,
         ),
-        case("cut", two[..two.len() - 1].to_vec(), Truncated, size),
+        case("cut", two[..two.len() - 1].to_vec(), IndexSize, size),
         case(
             "cut in version 1",
             one[..one.len() - 1].to_vec(),
-            Truncated,
+            IndexSize,
             size,
         ),
-        case("longer in version 1", longer(&one, 8), Corrupt, size),
+        case("longer in version 1", longer(&one, 8), IndexSize, size),
         case(
             "longer by less than an offset",
             longer(&two, 3),
-            Corrupt,
+            IndexSize,
             size,
         ),
         case(
             "longer by more offsets than objects",
             longer(&two, count * 8),
-            Corrupt,
+            IndexSize,
             size,
         ),
         case(
@@ -194,7 +194,11 @@ fn broken_tables_of_multi_pack_indexes_have_their_messages() {
     let lookup = "multi-pack-index OID lookup chunk is the wrong size";
     let offsets = "multi-pack-index object offset chunk is the wrong size";
     let names = "multi-pack-index pack-name chunk is too short";
-    let falls = "non-monotonic fan-out table";
+    let first = word(&whole, start(b"OIDF")) & 0xff_ffff | 0x7f00_0000;
+    let falls = format!(
+        "oid fanout out of order: fanout[0] = {first:x} > {:x} = fanout[1]",
+        word(&whole, start(b"OIDF") + 4)
+    );
     let duplicate = format!(
         "duplicate chunk ID {:x} found",
         u32::from_be_bytes(*b"OIDL")

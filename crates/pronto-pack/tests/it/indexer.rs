@@ -281,7 +281,7 @@ fn duplicates_are_kept_unless_forbidden() {
     options.forbid_duplicates = true;
     let (directory, outcome) = index(&pack, &options);
     let error = outcome.expect_err("duplicates are forbidden");
-    assert_eq!(*error.kind(), ErrorKind::Rejected);
+    assert_eq!(*error.kind(), ErrorKind::Duplicate);
     assert_eq!(error.object(), Some(base.to_string().as_str()));
     assert!(paths(directory.path()).is_empty());
 }

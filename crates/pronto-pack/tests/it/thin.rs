@@ -108,7 +108,7 @@ fn a_thin_pack_is_refused_where_its_bases_are_not() {
     for (existing, fix) in [(Objects::default(), true), (existing, false)] {
         let (directory, outcome) = index(&pack, &existing, |options| options.fix_thin = fix);
         let error = outcome.expect_err("bases are missing");
-        assert_eq!(*error.kind(), ErrorKind::Missing);
+        assert_eq!(*error.kind(), ErrorKind::Unresolved);
         assert!(error.message().contains("unresolved delta"), "{error}");
         assert!(paths(directory.path()).is_empty());
     }

@@ -6,6 +6,7 @@ mod keys;
 mod logs;
 mod objects;
 mod refs;
+mod search;
 mod table;
 mod values;
 

@@ -8,6 +8,7 @@ pub fn from_odb(error: pronto_odb::Error) -> Error {
     error.map_kind(|kind| match kind {
         pronto_odb::ErrorKind::Interrupted => ErrorKind::Interrupted,
         pronto_odb::ErrorKind::Io => ErrorKind::Io,
+        pronto_odb::ErrorKind::Rejected => ErrorKind::Rejected,
         _ => ErrorKind::Object,
     })
 }

@@ -92,9 +92,11 @@ pub(crate) fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
 
 /// The error of the pack crate as one of this crate.
 pub fn from_pack(error: pronto_pack::Error) -> Error {
+    use pronto_pack::ErrorKind as Pack;
     error.map_kind(|kind| match kind {
-        pronto_pack::ErrorKind::Interrupted => ErrorKind::Interrupted,
-        pronto_pack::ErrorKind::Io => ErrorKind::Io,
+        Pack::Interrupted => ErrorKind::Interrupted,
+        Pack::Io => ErrorKind::Io,
+        Pack::Rejected | Pack::RejectedBlob { .. } => ErrorKind::Rejected,
         _ => ErrorKind::Object,
     })
 }

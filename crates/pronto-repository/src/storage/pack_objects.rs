@@ -214,12 +214,7 @@ impl Repository {
             receiver_has: None,
             whole: Some(&selection.whole),
         };
-        let sent = self.objects()?.pack_to(
-            &contents,
-            options,
-            out,
-            (watch.progress(), watch.interrupt()),
-        );
+        let sent = self.objects()?.pack_to(&contents, options, out, watch);
         sent.map_err(from_odb)
     }
 

@@ -270,8 +270,9 @@ impl Work<'_> {
         let made = store.pack_into(
             &contents,
             &options.packing,
-            (&self.directory, files),
-            (self.watch.progress(), self.watch.interrupt()),
+            &self.directory,
+            files,
+            self.watch,
         );
         let (written, counts) = made.map_err(from_odb)?;
         let stem = written.pack.file_stem().unwrap_or_default();

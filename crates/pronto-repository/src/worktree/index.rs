@@ -8,7 +8,6 @@ use bstr::{BStr, ByteSlice};
 use pronto_index::{Flags, Index, OpenOptions, SharedIndex};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
-use pronto_worktree::Objects;
 use pronto_worktree::sparse::expand;
 
 use crate::errors::{from_index, from_worktree};
@@ -119,8 +118,7 @@ impl Repository {
         index: Index,
         wanted: &mut dyn FnMut(&BStr) -> bool,
     ) -> Result<Index> {
-        let from: (&dyn Objects, _) = (self.objects()?, self.protection()?);
-        expand(index, from, wanted).map_err(from_worktree)
+        expand(index, self.objects()?, self.protection()?, wanted).map_err(from_worktree)
     }
 
     /// Whether one of the directories for which one entry of `index` stands is there in spite of

@@ -12,11 +12,11 @@ pub const DIRECTORY: &str = "worktrees";
 
 /// Returns the worktrees of the repository at `common` except that of `own`, the most recently used
 /// first.
-pub(crate) fn siblings(common: &Path, own: &Path) -> Vec<checkout::Place> {
+pub(crate) fn siblings(common: &Path, own: &Path) -> Vec<checkout::SourceWorktree> {
     let mut found = Vec::new();
     let mut add = |top: PathBuf, index: PathBuf| {
         if let Ok(used) = std::fs::metadata(&index).and_then(|index| index.modified()) {
-            found.push((used, checkout::Place { top, index }));
+            found.push((used, checkout::SourceWorktree { top, index }));
         }
     };
     let main = common.parent().filter(|_| common.ends_with(".git"));

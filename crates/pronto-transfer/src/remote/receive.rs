@@ -13,7 +13,6 @@ use pronto_pack::indexer::{Contents, Context, Existing, Inspect, Options, Outcom
 use pronto_wire::client::Pack;
 
 use super::connection::from_wire;
-use super::from_store;
 use crate::config::Config;
 use crate::fsck::{Inspector, Levels, Scope};
 use crate::packs::{self, from_pack};
@@ -158,7 +157,7 @@ fn take_in(
                 ..*context
             };
             let unpacked = unpack.store.unpack(pack, options, &context);
-            unpacked.map_err(from_store)
+            unpacked.map_err(from_pack)
         }
         None => index_stream(pack, receive.directory, options, context).map_err(from_pack),
     }

@@ -278,7 +278,8 @@ impl List {
     /// component.
     pub(super) fn apply(
         &self,
-        (path, is_directory): (&BStr, bool),
+        path: &BStr,
+        is_directory: bool,
         basename: usize,
         ignore_case: bool,
         names: &Names,
@@ -299,7 +300,7 @@ impl List {
                 .assignments
                 .iter()
                 .any(|(number, _)| states[*number].is_none());
-            if news && matches_path(&rule.pattern, path, (basename, is_directory), ignore_case) {
+            if news && matches_path(&rule.pattern, path, basename, is_directory, ignore_case) {
                 assign(&rule.assignments, names, states);
             }
         }
@@ -362,7 +363,7 @@ mod tests {
         assert_eq!(names.len(), count + 2);
         let mut states = vec![None; names.len()];
         let list = List::new(BString::default(), lines, &names);
-        list.apply(("f".into(), false), 0, false, &names, &mut states);
+        list.apply("f".into(), false, 0, false, &names, &mut states);
         assert_eq!(states[0], Some(State::Unset));
     }
 }

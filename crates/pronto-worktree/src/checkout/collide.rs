@@ -11,7 +11,7 @@ use pronto_io::progress::Meter;
 
 use super::directories::Directories;
 use super::order::Next;
-use super::run::Found;
+use super::results::Found;
 use super::write::Writer;
 use super::{Context, Obstructions, Options, Outcome, Plan, split};
 use crate::recorded::recorded;
@@ -28,7 +28,8 @@ pub(super) fn settle(
     plan: &Plan,
     context: &Context<'_>,
     options: &Options,
-    (found, meter): (&mut Found, &Meter),
+    found: &mut Found,
+    meter: &Meter,
     outcome: &mut Outcome,
 ) {
     let replacing = Options {
@@ -36,7 +37,7 @@ pub(super) fn settle(
         ..options.clone()
     };
     let directories = Directories::new(context.top, false, None);
-    let mut writer = Writer::new(context, &replacing, (&directories, meter));
+    let mut writer = Writer::new(context, &replacing, &directories, meter);
     let mut owners: HashMap<Identity, u32> = (0..)
         .zip(&outcome.written)
         .filter_map(|(at, stat)| stat.as_ref().map(|stat| (identity(stat), at)))
@@ -73,8 +74,8 @@ pub(super) fn settle(
             owners.insert(identity(stat), *at);
         }
     }
-    for (_, text) in writer.warnings {
-        outcome.warnings.push(text);
+    for (_, warning) in writer.warnings {
+        outcome.warnings.push(warning);
     }
     found.failed.append(&mut writer.failed);
     let mut collided: Vec<BString> = involved

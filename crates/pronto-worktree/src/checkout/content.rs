@@ -9,12 +9,18 @@ use pronto_io::interrupt::Interrupt;
 use rustix::io::Errno;
 
 use super::Item;
-use super::twins::Twin;
-use super::write::unreadable;
+use super::reflink::ReflinkSource;
 use crate::{Error, ErrorKind};
 
 /// How much of a large file is moved at once.
 const PIECE_LEN: usize = 256 * 1024;
+
+/// The place of a new file: its directory, and its name there.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) directory: &'a Directory,
+    pub(super) name: &'a BStr,
+}
 
 /// What is put in a place.
 pub(super) enum Content<'a> {
@@ -22,7 +28,7 @@ pub(super) enum Content<'a> {
     /// A file whose content has not been read yet.
     Stream(&'a mut dyn Read),
     /// A file of another worktree that may have the content, and a buffer for verifying it.
-    Twin(&'a Twin<'a>, &'a mut Vec<u8>),
+    Reflink(&'a ReflinkSource<'a>, &'a mut Vec<u8>),
     Symlink(&'a [u8]),
     Submodule,
 }
@@ -39,7 +45,7 @@ impl Content<'_> {
     pub(super) fn overwrite(
         &self,
         in_place: Option<&Overwriter>,
-        (directory, name): (&Directory, &BStr),
+        target: Target<'_>,
         item: &Item,
     ) -> Result<Option<Metadata>, Error> {
         let (Some(in_place), Content::File(bytes), true) = (in_place, self, item.is_regular())
@@ -47,10 +53,10 @@ impl Content<'_> {
             return Ok(None);
         };
         let is_executable = item.mode == mode::EXECUTABLE;
-        let overwritten = in_place.overwrite((directory, name), is_executable, bytes);
+        let overwritten = in_place.overwrite(target.directory, target.name, is_executable, bytes);
         overwritten.map_err(|error| {
             // A file that is not whole is worse than none.
-            let _ = directory.remove_file(name);
+            let _ = target.directory.remove_file(target.name);
             unwritable(&error, item)
         })
     }
@@ -58,22 +64,23 @@ impl Content<'_> {
     /// Creates the file, which must not exist. After [`Trouble::Exists`] it can be tried again.
     pub(super) fn create(
         &mut self,
-        (directory, name): (&Directory, &BStr),
+        target: Target<'_>,
         item: &Item,
         interrupt: &Interrupt,
     ) -> Result<Metadata, Trouble> {
+        let Target { directory, name } = target;
         match self {
-            Content::File(bytes) => create_file((directory, name), item, |file| {
+            Content::File(bytes) => create_file(target, item, |file| {
                 file.write_all(bytes)
                     .map_err(|error| unwritable(&error, item))
             }),
-            Content::Stream(reader) => create_file((directory, name), item, |file| {
-                copy(*reader, file, item, interrupt)
-            }),
-            Content::Twin(twin, piece) => {
+            Content::Stream(reader) => {
+                create_file(target, item, |file| copy(*reader, file, item, interrupt))
+            }
+            Content::Reflink(source, piece) => {
                 let made = directory.create_readable_file(name, item.mode == mode::EXECUTABLE);
-                fill_file(made, (directory, name), item, |file| {
-                    twin.fill(file, item, (piece, interrupt))
+                fill_file(made, target, item, |file| {
+                    source.fill(file, item, piece, interrupt)
                 })
             }
             Content::Symlink(target) => directory
@@ -99,20 +106,22 @@ impl Content<'_> {
 }
 
 fn create_file(
-    (directory, name): (&Directory, &BStr),
+    target: Target<'_>,
     item: &Item,
     fill: impl FnOnce(&mut NewFile) -> Result<(), Error>,
 ) -> Result<Metadata, Trouble> {
+    let Target { directory, name } = target;
     let made = directory.create_file(name, item.mode == mode::EXECUTABLE);
-    fill_file(made, (directory, name), item, fill)
+    fill_file(made, target, item, fill)
 }
 
 fn fill_file(
     made: io::Result<NewFile>,
-    (directory, name): (&Directory, &BStr),
+    target: Target<'_>,
     item: &Item,
     fill: impl FnOnce(&mut NewFile) -> Result<(), Error>,
 ) -> Result<Metadata, Trouble> {
+    let Target { directory, name } = target;
     let mut file = made.map_err(|error| {
         if may_have_made(&error) {
             remove_if_empty(directory, name);
@@ -189,26 +198,30 @@ fn copy(
 }
 
 fn unwritable(error: &io::Error, item: &Item) -> Error {
-    failure(error, ("unable to write file", None), item)
+    failure(error, "unable to write file", None, item)
 }
 
 fn trouble(error: &io::Error, verb: &str, item: &Item) -> Trouble {
     if error.kind() == io::ErrorKind::AlreadyExists {
         return Trouble::Exists;
     }
-    Trouble::Failed(failure(error, (verb, None), item))
+    Trouble::Failed(failure(error, verb, None, item))
 }
 
-/// What failed, and what that needed, with the reason of the operating system.
-pub(super) fn failure(
-    error: &io::Error,
-    (verb, for_it): (&str, Option<&str>),
-    item: &Item,
-) -> Error {
+/// Returns the error that `verb` failed, at a `step` of it, with the reason of the operating
+/// system.
+pub(super) fn failure(error: &io::Error, verb: &str, step: Option<&str>, item: &Item) -> Error {
     let reason = pronto_io::error::reason(error);
-    let step = for_it.map_or(String::new(), |step| format!("{step}: "));
+    let step = step.map_or(String::new(), |step| format!("{step}: "));
     Error::new(
         ErrorKind::Io,
         format!("{verb} {}: {step}{reason}", item.path),
     )
+}
+
+pub(super) fn unreadable(item: &Item) -> impl FnOnce(Error) -> Error + '_ {
+    |error| {
+        let message = format!("unable to read sha1 file of {} ({})", item.path, item.id);
+        Error::new(*error.kind(), message).because(error)
+    }
 }

@@ -36,7 +36,8 @@ impl<'a> Emptied<'a> {
     pub(super) fn new(
         removals: &'a [Removal],
         ends: &'a [usize],
-        (top, keep): (&'a Directory, Option<&'a BString>),
+        top: &'a Directory,
+        keep: Option<&'a BString>,
     ) -> Self {
         let (mut places, mut known) = (Vec::new(), HashMap::new());
         let mut begin = 0;

@@ -91,10 +91,9 @@ struct Lane<'a> {
 
 impl<'a> Lane<'a> {
     fn new(job: Job<'a>) -> Self {
-        let known = (job.directories, job.meter);
         Lane {
             job,
-            writer: Writer::new(job.context, job.options, known),
+            writer: Writer::new(job.context, job.options, job.directories, job.meter),
             owed: Owed::new(),
         }
     }
@@ -122,7 +121,7 @@ impl<'a> Lane<'a> {
         let item = &self.job.plan.write[at as usize];
         let asked = self.writer.conversion(item.path.as_bstr());
         let asked =
-            asked.and_then(|conversion| self.writer.write_file(item, None, (&conversion, true)));
+            asked.and_then(|conversion| self.writer.write_file(item, None, &conversion, true));
         let written = match asked {
             Ok(Smudged::Now(written)) => written,
             Ok(Smudged::Later(process)) => {

@@ -10,21 +10,22 @@ use pronto_io::pool::{self, Gather, Workers};
 
 use super::directories::is_obstructed;
 use super::emptied::Emptied;
-use super::{Context, Options, Outcome, Removal, split};
-use crate::ErrorKind;
+use super::{Context, Options, Outcome, Removal, Warning, split};
+use crate::{Error, ErrorKind};
 
 /// What one worker did.
 #[derive(Default)]
 struct Done {
     directory: Option<(BString, Option<Directory>)>,
-    warnings: Vec<(usize, String)>,
+    warnings: Vec<(usize, Error)>,
 }
 
 /// Removes what the plan says. Failing to remove is a warning in Git, and so here.
 pub(super) fn remove(
     removals: &[Removal],
     context: &Context<'_>,
-    (options, workers): (&Options, Workers),
+    options: &Options,
+    workers: Workers,
     outcome: &mut Outcome,
 ) {
     if removals.is_empty() {
@@ -32,7 +33,7 @@ pub(super) fn remove(
     }
     let keep = options.keep_directory.as_ref();
     let ends = ends_of_directories(removals);
-    let emptied = Emptied::new(removals, &ends, (context.top, keep));
+    let emptied = Emptied::new(removals, &ends, context.top, keep);
     let warnings = Gather::default();
     let summary = pool::run_groups(
         workers,
@@ -53,10 +54,12 @@ pub(super) fn remove(
     outcome.most_workers = outcome.most_workers.max(summary.most_workers);
     outcome.interrupted |= !summary.complete;
     let mut warnings = warnings.into_inner();
-    warnings.sort();
-    outcome
-        .warnings
-        .extend(warnings.into_iter().map(|(_, text)| text));
+    warnings.sort_by_key(|(at, _)| *at);
+    outcome.warnings.extend(
+        warnings
+            .into_iter()
+            .map(|(_, error)| Warning::Removal(error)),
+    );
 }
 
 /// Where among `removals` those of each directory end: the kernel takes one file at a time out of
@@ -110,7 +113,7 @@ impl Done {
             "unable to unlink"
         };
         if let Err(error) = result.context(ErrorKind::Io, verb, removal.path.to_string()) {
-            self.warnings.push((at, format!("warning: {error}")));
+            self.warnings.push((at, error));
         }
     }
 }

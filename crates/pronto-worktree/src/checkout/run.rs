@@ -10,9 +10,11 @@ use pronto_io::progress::Meter;
 
 use super::directories::Directories;
 use super::lane::{Beside, Job};
+use super::results::Found;
 use super::write::Writer;
 use super::{
-    Context, Failure, InPlace, Obstructions, Options, Outcome, Plan, collide, order, remove,
+    Context, Failure, InPlace, Obstructions, Options, Outcome, Plan, ReflinkSources, Warning,
+    collide, order, remove,
 };
 
 /// Carries out `plan`. What could not be done is in the outcome; nothing stops at the first
@@ -28,11 +30,11 @@ pub fn run(plan: &Plan, context: &Context<'_>, options: &Options) -> Outcome {
     let total = plan.remove.len() + plan.write.len();
     let meter = context.progress.begin("Updating files", Some(total as u64));
     let workers = workers_for(plan.remove.len(), options);
-    remove::remove(&plan.remove, context, (options, workers), &mut outcome);
+    remove::remove(&plan.remove, context, options, workers, &mut outcome);
     meter.add(plan.remove.len() as u64);
     if !outcome.interrupted {
         let found = write_all(plan, context, options, &meter, &mut outcome);
-        finish(plan, context, options, (&meter, found), &mut outcome);
+        finish(plan, context, options, &meter, found, &mut outcome);
     }
     if outcome.interrupted {
         // Dropping the meter unfinished says that it was given up.
@@ -64,20 +66,13 @@ fn workers_for(count: usize, options: &Options) -> Workers {
     }
 }
 
-/// The results of the workers, over all items.
-#[derive(Default)]
-pub(super) struct Found {
-    pub(super) collided: Vec<u32>,
-    pub(super) failed: Vec<(u32, Failure)>,
-}
-
 /// The place where workers store their results.
 #[derive(Default)]
 struct Gathered {
     done: Gather<(u32, Stat)>,
     collided: Gather<u32>,
     failed: Gather<(u32, Failure)>,
-    warnings: Gather<(u32, String)>,
+    warnings: Gather<(u32, Warning)>,
 }
 
 impl Gathered {
@@ -113,8 +108,8 @@ fn write_all(
 ) -> Found {
     let fresh = options.obstructions == Obstructions::Collide;
     let directories = Directories::new(context.top, fresh, overwriter(plan, context, options));
-    if let Some(twins) = &options.twins {
-        twins.prepare(context.top, plan.write.len());
+    if let Some(sources) = &options.reflink_sources {
+        sources.prepare(context.top, plan.write.len());
     }
     let (order, ends) = order::order(&plan.write, context.objects);
     let gathered = Gathered::default();
@@ -130,7 +125,7 @@ fn write_all(
         let summary = pool::run_groups(
             workers_for(plan.write.len(), options),
             &ends,
-            || Writer::new(context, options, (&directories, meter)),
+            || Writer::new(context, options, &directories, meter),
             |writer: &mut Writer<'_>, range: Range<usize>| {
                 let mut finished = 0;
                 for next in &order[range] {
@@ -163,10 +158,10 @@ fn write_all(
     }
     let mut warnings = gathered.warnings.into_inner();
     warnings.sort_by_key(|(at, _)| *at);
-    let warnings = warnings.into_iter().map(|(_, text)| text);
-    outcome.warnings.extend(warnings);
-    let about_sharing = options.twins.as_ref().and_then(|twins| twins.warning());
-    outcome.warnings.extend(about_sharing);
+    let warnings = warnings.into_iter().map(|(_, warning)| warning);
+    let sources = options.reflink_sources.as_deref();
+    let unshared = sources.and_then(ReflinkSources::warning);
+    outcome.warnings.extend(warnings.chain(unshared));
     let mut found = Found {
         collided: gathered.collided.into_inner(),
         failed: gathered.failed.into_inner(),
@@ -180,11 +175,12 @@ fn finish(
     plan: &Plan,
     context: &Context<'_>,
     options: &Options,
-    (meter, mut found): (&Meter, Found),
+    meter: &Meter,
+    mut found: Found,
     outcome: &mut Outcome,
 ) {
     if !outcome.interrupted && !found.collided.is_empty() {
-        collide::settle(plan, context, options, (&mut found, meter), outcome);
+        collide::settle(plan, context, options, &mut found, meter, outcome);
         meter.add(found.collided.len() as u64);
     }
     found.failed.sort_by_key(|(at, _)| *at);

@@ -12,10 +12,10 @@ use pronto_io::error::IoContext;
 use pronto_io::progress::Meter;
 use pronto_odb::Location;
 
-use super::content::{Content, Trouble, failure};
+use super::content::{Content, Target, Trouble, failure, unreadable};
 use super::directories::{Directories, Opened, is_obstructed};
 use super::order::Next;
-use super::{Context, Failure, Item, Obstructions, Options};
+use super::{Context, Failure, Item, Obstructions, Options, Warning};
 use crate::attributes::Stack;
 use crate::filter::{Asked, Conversion, Delayed, FileToSmudge, Internal, Programs};
 use crate::recorded::recorded;
@@ -63,15 +63,16 @@ pub(super) struct Writer<'a> {
     pub(super) collided: Vec<u32>,
     pub(super) need_program: Vec<u32>,
     pub(super) failed: Vec<(u32, Failure)>,
-    /// Further messages, by item.
-    pub(super) warnings: Vec<(u32, String)>,
+    /// Warnings, by item.
+    pub(super) warnings: Vec<(u32, Warning)>,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(
         context: &'a Context<'a>,
         options: &'a Options,
-        (directories, meter): (&'a Directories<'a>, &'a Meter),
+        directories: &'a Directories<'a>,
+        meter: &'a Meter,
     ) -> Self {
         Writer {
             context,
@@ -106,7 +107,7 @@ impl<'a> Writer<'a> {
         if let Ok(Written::NeedsProgram) = written {
             written = self
                 .conversion(item.path.as_bstr())
-                .and_then(|conversion| self.write_file(item, None, (&conversion, false)))
+                .and_then(|conversion| self.write_file(item, None, &conversion, false))
                 .map(|smudged| match smudged {
                     Smudged::Now(written) => written,
                     Smudged::Later(_) => Written::NeedsProgram,
@@ -117,9 +118,10 @@ impl<'a> Writer<'a> {
 
     pub(super) fn note(&mut self, at: u32, item: &Item, written: Written) {
         let programs = self.programs.as_mut().map(Programs::take_warnings);
-        let said = self.internal.take_warnings().into_iter();
-        let said = said.chain(programs.into_iter().flatten());
-        self.warnings.extend(said.map(|text| (at, text)));
+        let filters = self.internal.take_warnings().into_iter();
+        let filters = filters.chain(programs.into_iter().flatten());
+        self.warnings
+            .extend(filters.map(|warning| (at, Warning::Filter(warning))));
         match written {
             Written::Done(stat) => self.done.push((at, stat)),
             Written::Collided => self.collided.push(at),
@@ -152,7 +154,7 @@ impl<'a> Writer<'a> {
         if conversion.needs_process(self.context.settings) {
             return Ok(Written::NeedsProgram);
         }
-        match self.write_file(item, position, (&conversion, false))? {
+        match self.write_file(item, position, &conversion, false)? {
             Smudged::Now(written) => Ok(written),
             // Only a process answers later, and only if it may.
             Smudged::Later(_) => Ok(Written::NeedsProgram),
@@ -164,16 +166,16 @@ impl<'a> Writer<'a> {
         &mut self,
         item: &Item,
         position: Option<Location>,
-        (conversion, may_delay): (&Conversion, bool),
+        conversion: &Conversion,
+        may_delay: bool,
     ) -> Result<Smudged, Error> {
         if let Some(written) = self.share(item, conversion) {
             return Ok(Smudged::Now(written));
         }
-        let wanted = (position, &*item.id);
         let (objects, below) = (self.context.objects, STREAMED_FROM_BYTES);
-        let large = objects::blob_or_reader(objects, wanted, below, &mut self.blob);
+        let large = objects::blob_or_reader(objects, position, &item.id, below, &mut self.blob);
         let Some(mut large) = large.map_err(unreadable(item))? else {
-            return self.write_converted(item, (conversion, may_delay));
+            return self.write_converted(item, conversion, may_delay);
         };
         if conversion.keeps_towards_worktree(self.context.settings) {
             let content = Content::Stream(&mut *large.reader);
@@ -181,7 +183,7 @@ impl<'a> Writer<'a> {
         }
         let _alone = self.directories.one_large_at_a_time();
         let read = large.read_into(&mut self.blob).map_err(unreadable(item));
-        let written = read.and_then(|()| self.write_converted(item, (conversion, may_delay)));
+        let written = read.and_then(|()| self.write_converted(item, conversion, may_delay));
         // What a large file took is given back.
         self.blob = Vec::new();
         self.filtered = Vec::new();
@@ -191,15 +193,15 @@ impl<'a> Writer<'a> {
 
     /// Makes the file share its blocks with one of another worktree, if one has the content.
     fn share(&mut self, item: &Item, conversion: &Conversion) -> Option<Written> {
-        let twins = self.options.twins.as_deref()?;
+        let sources = self.options.reflink_sources.as_deref()?;
         if !conversion.keeps_towards_worktree(self.context.settings) {
             return None;
         }
         let mut piece = std::mem::take(&mut self.blob);
-        let mut twins = twins.of(item);
+        let mut sources = sources.of(item);
         // On any failure the file is written instead, which reports errors.
-        let shared = twins.find_map(|twin| {
-            let content = Content::Twin(&twin, &mut piece);
+        let shared = sources.find_map(|source| {
+            let content = Content::Reflink(&source, &mut piece);
             self.place(item, content).ok()
         });
         self.blob = piece;
@@ -219,7 +221,8 @@ impl<'a> Writer<'a> {
     fn write_converted(
         &mut self,
         item: &Item,
-        (conversion, may_delay): (&Conversion, bool),
+        conversion: &Conversion,
+        may_delay: bool,
     ) -> Result<Smudged, Error> {
         let (blob, mut internal) = (
             std::mem::take(&mut self.blob),
@@ -279,28 +282,27 @@ impl<'a> Writer<'a> {
             Err(error) if collides && is_obstructed(&error) => return Ok(Written::Collided),
             Err(error) => {
                 let verb = format!("cannot create directory at '{}'", item.directory());
-                return Err(failure(
-                    &error,
-                    ("unable to create file", Some(&verb)),
-                    item,
-                ));
+                return Err(failure(&error, "unable to create file", Some(&verb), item));
             }
         };
-        let name = item.name();
+        let target = Target {
+            directory,
+            name: item.name(),
+        };
         if item.replaces && !matches!(content, Content::Submodule) {
             let in_place = self.directories.in_place.as_ref();
-            if let Some(metadata) = content.overwrite(in_place, (directory, name), item)? {
+            if let Some(metadata) = content.overwrite(in_place, target, item)? {
                 self.meter.add_bytes(metadata.size_bytes);
                 return Ok(Written::Done(recorded(&metadata)));
             }
             // A failure is ignored: creating the file reports whether something is in the way.
-            let _ = directory.remove_file(name);
+            let _ = directory.remove_file(target.name);
         }
         for _ in 0..4 {
-            match content.create((directory, name), item, self.context.interrupt) {
+            match content.create(target, item, self.context.interrupt) {
                 Err(Trouble::Exists) if collides => return Ok(Written::Collided),
                 Err(Trouble::Exists) => directory
-                    .remove_all(name)
+                    .remove_all(target.name)
                     .or_else(|error| match error.kind() {
                         io::ErrorKind::NotFound => Ok(()),
                         _ => Err(error),
@@ -319,13 +321,6 @@ impl<'a> Writer<'a> {
         }
         let message = format!("unable to create file {}: File exists", item.path);
         Err(Error::new(ErrorKind::Io, message))
-    }
-}
-
-pub(super) fn unreadable(item: &Item) -> impl FnOnce(Error) -> Error + '_ {
-    |error| {
-        let message = format!("unable to read sha1 file of {} ({})", item.path, item.id);
-        Error::new(*error.kind(), message).because(error)
     }
 }
 

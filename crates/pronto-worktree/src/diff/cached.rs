@@ -1,9 +1,9 @@
 //! The possible cached trees of an index: its own, and those of a tree that it matches.
 
-use super::tree::{ReadTree, TreeEntry, read_tree};
 use crate::Error;
 use crate::names::{Name, compare};
 use crate::objects::check_depth;
+use crate::tree_list::{ReadTree, TreeEntry, read_tree};
 use bstr::ByteSlice;
 use pronto_hash::oid;
 use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Flags, Index};
@@ -17,7 +17,8 @@ use std::ops::Range;
 /// Those of `read`; [`CorruptObject`](crate::ErrorKind::CorruptObject) for a tree that is invalid.
 pub fn cached_trees(
     root: &oid,
-    (index, cached): (&Index, Option<&CachedTree>),
+    index: &Index,
+    cached: Option<&CachedTree>,
     read: &mut ReadTree<'_>,
 ) -> Result<CachedTree, Error> {
     let mut walk = Walk {
@@ -26,7 +27,7 @@ pub fn cached_trees(
         builder: CachedTree::builder(root.to_owned()),
     };
     let cached = cached.map(CachedTree::root);
-    walk.directory(root, (0..index.len(), 0), cached, 0)?;
+    walk.directory(root, 0..index.len(), 0, cached, 0)?;
     Ok(walk.builder.finish())
 }
 
@@ -41,7 +42,8 @@ impl Walk<'_, '_> {
     fn directory(
         &mut self,
         tree: &oid,
-        (entries, prefix_len): (Range<usize>, usize),
+        entries: Range<usize>,
+        prefix_len: usize,
         cached: Option<CachedDirectory<'_>>,
         depth: usize,
     ) -> Result<(), Error> {
@@ -54,10 +56,7 @@ impl Walk<'_, '_> {
             let order = match (&child, trees.peek()) {
                 (None, _) => Ordering::Greater,
                 (_, None) => Ordering::Less,
-                (Some(child), Some(tree)) => compare(
-                    (child.name, child.is_directory),
-                    (&tree.name, tree.is_directory()),
-                ),
+                (Some(child), Some(tree)) => compare(child.key(), tree.key()),
             };
             let tree = if order.is_ge() { trees.next() } else { None };
             let Some(child) = child.filter(|_| order.is_le()) else {
@@ -70,7 +69,7 @@ impl Walk<'_, '_> {
                 self.builder.spoil();
             }
             if child.is_directory {
-                self.below(tree, &child, prefix_len, (cached, depth))?;
+                self.below(tree, &child, prefix_len, cached, depth)?;
             } else {
                 self.file(tree.as_ref(), &child);
             }
@@ -83,7 +82,8 @@ impl Walk<'_, '_> {
         tree: Option<TreeEntry>,
         child: &Name<'_>,
         prefix_len: usize,
-        (cached, depth): (Option<CachedDirectory<'_>>, usize),
+        cached: Option<CachedDirectory<'_>>,
+        depth: usize,
     ) -> Result<(), Error> {
         let name = child.name.as_bstr();
         let cached = cached.and_then(|cached| cached.child(name));
@@ -106,8 +106,8 @@ impl Walk<'_, '_> {
         match (cached, tree) {
             (Some(cached), _) if known.is_some() => self.builder.copy(cached),
             (_, Some(tree)) => {
-                let place = (child.entries.clone(), prefix_len + child.name.len() + 1);
-                self.directory(&tree, place, cached, depth + 1)?;
+                let prefix_len = prefix_len + child.name.len() + 1;
+                self.directory(&tree, child.entries.clone(), prefix_len, cached, depth + 1)?;
             }
             (Some(cached), None) => {
                 self.builder.copy(cached);

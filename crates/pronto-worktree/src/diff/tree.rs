@@ -1,12 +1,12 @@
 //! Compares a tree with the index. Directories with an equal cached tree are not entered.
 
 use super::{Difference, Side};
+use crate::Error;
 use crate::names::{Name, compare};
 use crate::objects::check_depth;
 use crate::pathspec::{self, Pathspec};
-use crate::{Error, ErrorKind};
+use crate::tree_list::{ReadTree, TreeEntry, read_tree};
 use bstr::{BStr, BString, ByteSlice};
-use gix_object::TreeRefIter;
 use pronto_hash::oid;
 use pronto_index::{CachedDirectory, CachedTree, Flags, Index, mode};
 use std::cmp::Ordering;
@@ -16,9 +16,6 @@ use std::ops::Range;
 fn is_submodule(side: &Side) -> bool {
     side.mode & mode::TYPE == mode::GITLINK
 }
-
-/// Reads the tree `id` into the buffer.
-pub type ReadTree<'a> = dyn FnMut(&oid, &mut Vec<u8>) -> Result<(), Error> + 'a;
 
 /// How an index differs from a tree.
 #[derive(Debug, Default)]
@@ -44,11 +41,13 @@ pub enum Announced {
 /// differs or whose cached tree is not known.
 ///
 /// # Errors
-/// Those of `read`; [`ErrorKind::CorruptObject`] for a tree that is invalid.
+/// Those of `read`; [`ErrorKind::CorruptObject`](crate::ErrorKind::CorruptObject) for a tree that is invalid.
 pub fn tree_and_index(
     root: Option<&oid>,
-    (index, cached): (&Index, Option<&CachedTree>),
-    (pathspec, announced): (&Pathspec, Announced),
+    index: &Index,
+    cached: Option<&CachedTree>,
+    pathspec: &Pathspec,
+    announced: Announced,
     read: &mut ReadTree<'_>,
 ) -> Result<Comparison, Error> {
     let mut walk = Walk {
@@ -80,25 +79,6 @@ struct Walk<'a, 'r> {
     is_cache_stale: bool,
 }
 
-/// A name in a tree.
-#[derive(Clone)]
-pub(crate) struct TreeEntry {
-    pub(crate) name: BString,
-    pub(crate) side: Side,
-    /// The mode is spelled as Git spells it today.
-    pub(super) is_canonical: bool,
-}
-
-impl TreeEntry {
-    pub(crate) fn is_directory(&self) -> bool {
-        self.side.mode == mode::TREE
-    }
-
-    fn side(&self) -> Side {
-        self.side
-    }
-}
-
 impl Walk<'_, '_> {
     fn directory(
         &mut self,
@@ -128,10 +108,7 @@ impl Walk<'_, '_> {
             let order = match (&child, trees.peek()) {
                 (None, _) => Ordering::Greater,
                 (_, None) => Ordering::Less,
-                (Some(child), Some(tree)) => compare(
-                    (child.name, child.is_directory),
-                    (&tree.name, tree.is_directory()),
-                ),
+                (Some(child), Some(tree)) => compare(child.key(), tree.key()),
             };
             let child = child.filter(|_| order.is_le());
             let tree = if order.is_ge() { trees.next() } else { None };
@@ -223,10 +200,7 @@ impl Walk<'_, '_> {
                 (None, None) => return Ok(()),
                 (None, _) => Ordering::Greater,
                 (_, None) => Ordering::Less,
-                (Some(old), Some(new)) => compare(
-                    (&old.name, old.is_directory()),
-                    (&new.name, new.is_directory()),
-                ),
+                (Some(old), Some(new)) => compare(old.key(), new.key()),
             };
             let old = if order.is_le() { old.next() } else { None };
             let new = if order.is_ge() { new.next() } else { None };
@@ -283,39 +257,5 @@ impl Walk<'_, '_> {
                 unmerged,
             });
         }
-    }
-}
-
-pub(crate) fn read_tree(id: &oid, read: &mut ReadTree<'_>) -> Result<Vec<TreeEntry>, Error> {
-    let mut content = Vec::new();
-    read(id, &mut content)?;
-    let mut entries = Vec::new();
-    for entry in TreeRefIter::from_bytes(&content, id.kind()) {
-        let entry = entry.map_err(|error| {
-            Error::new(ErrorKind::CorruptObject, "corrupt tree")
-                .on_object(id)
-                .because(error)
-        })?;
-        let stored = u32::from(entry.mode.value());
-        let mode = canonical(stored);
-        let side = Side {
-            mode,
-            id: entry.oid.to_owned(),
-        };
-        entries.push(TreeEntry {
-            name: entry.filename.to_owned(),
-            side,
-            is_canonical: mode == stored,
-        });
-    }
-    Ok(entries)
-}
-
-/// The modes that Git knows, from those that old trees have.
-fn canonical(mode: u32) -> u32 {
-    match mode & mode::TYPE {
-        0o100_000 if mode & 0o100 != 0 => mode::EXECUTABLE,
-        0o100_000 => mode::FILE,
-        kind => kind,
     }
 }

@@ -6,9 +6,9 @@ use pronto_index::mode;
 use pronto_io::interrupt::Interrupt;
 
 use super::{Difference, Side};
+use crate::error::check;
 use crate::pathspec::{Directory, Pathspec};
-use crate::unpack::check;
-use crate::unpack::trees::{Go, Step, walk};
+use crate::tree_walk::{Go, Step, walk};
 use crate::{Error, Objects};
 
 /// How far a comparison of trees goes.
@@ -27,7 +27,8 @@ pub struct Depth {
 /// A tree is missing or malformed; it is interrupted, which is checked before each tree.
 pub fn trees(
     objects: &dyn Objects,
-    (old, new): (Option<ObjectId>, Option<ObjectId>),
+    old: Option<ObjectId>,
+    new: Option<ObjectId>,
     depth: Depth,
     pathspec: &Pathspec,
     interrupt: &Interrupt,
@@ -36,7 +37,7 @@ pub fn trees(
     if old == new {
         return Ok(found);
     }
-    walk(objects, None, (old, new), &mut |step| {
+    walk(objects, None, old, new, &mut |step| {
         let (path, old, new) = match step {
             Step::Enter(subtree) => (subtree.path, subtree.old, Some(subtree.new)),
             Step::Gone(path, old) => (path, Some(old), None),
@@ -44,8 +45,8 @@ pub fn trees(
                 let sides = change.old.iter().chain(&change.new);
                 let is_submodule = sides.into_iter().any(|side| side.mode == mode::GITLINK);
                 if pathspec.matches(change.path, is_submodule) {
-                    let sides = (change.old.map(side), change.new.map(side));
-                    found.push(difference(change.path, sides));
+                    let (old, new) = (change.old.map(side), change.new.map(side));
+                    found.push(difference(change.path, old, new));
                 }
                 return Ok(Go::On);
             }
@@ -54,7 +55,7 @@ pub fn trees(
         check(interrupt)?;
         let shows = depth.show_trees || !depth.recursive;
         if shows && pathspec.names_directory(path, depth.recursive) {
-            found.push(difference(path, (old.map(tree), new.map(tree))));
+            found.push(difference(path, old.map(tree), new.map(tree)));
         }
         let is_outside = pathspec.directory(path) == Directory::Outside;
         Ok(match depth.recursive && !is_outside {
@@ -77,7 +78,7 @@ fn tree(id: ObjectId) -> Side {
     Side { mode, id }
 }
 
-fn difference(path: &BStr, (old, new): (Option<Side>, Option<Side>)) -> Difference {
+fn difference(path: &BStr, old: Option<Side>, new: Option<Side>) -> Difference {
     Difference {
         path: path.to_owned(),
         old,
@@ -122,7 +123,7 @@ mod tests {
         };
         let (interrupt, everything) = (Interrupt::default(), Pathspec::default());
         interrupt.trigger();
-        let compared = trees(&Endless, (Some(one), two), depth, &everything, &interrupt);
+        let compared = trees(&Endless, Some(one), two, depth, &everything, &interrupt);
         let error = compared.expect_err("it never ends");
         assert_eq!(*error.kind(), ErrorKind::Interrupted);
     }

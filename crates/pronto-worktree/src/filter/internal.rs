@@ -3,7 +3,7 @@
 use bstr::BStr;
 
 use super::ident;
-use super::{Conversion, Encoding, Settings};
+use super::{Conversion, Encoding, Settings, Warning};
 use crate::{Error, ErrorKind};
 
 /// Converts blobs, one after another, with its own buffers. One per thread.
@@ -12,7 +12,7 @@ pub struct Internal {
     /// The result of the last step, and space for the next.
     current: Vec<u8>,
     next: Vec<u8>,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 impl Internal {
@@ -54,10 +54,10 @@ impl Internal {
                     std::mem::swap(&mut self.current, &mut self.next);
                     changed = true;
                 } else {
-                    self.warnings.push(format!(
-                        "error: failed to encode '{path}' from UTF-8 to {}",
-                        encoding.name()
-                    ));
+                    self.warnings.push(Warning::NotEncodable {
+                        path: path.to_owned(),
+                        encoding: encoding.name().into(),
+                    });
                 }
             }
         }
@@ -69,8 +69,8 @@ impl Internal {
         (self.current, self.next) = (Vec::new(), Vec::new());
     }
 
-    /// Takes the messages about the files so far.
-    pub fn take_warnings(&mut self) -> Vec<String> {
+    /// Takes the warnings about the files so far.
+    pub fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
     }
 }

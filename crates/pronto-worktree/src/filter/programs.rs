@@ -9,7 +9,7 @@ use gix_filter::driver::apply::{Context, Delay, MaybeDelayed};
 use gix_filter::driver::{Key, Operation, State, shutdown};
 use pronto_hash::ObjectId;
 
-use super::{Conversion, Direction, Driver, Settings};
+use super::{Conversion, Direction, Driver, Settings, Warning};
 use crate::{Error, ErrorKind};
 
 /// Runs programs for one operation, from one thread. Long-running processes end with it.
@@ -17,7 +17,7 @@ pub struct Programs {
     state: State,
     /// Goes to the top of the worktree.
     prelude: BString,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 /// The answer of a program.
@@ -88,7 +88,8 @@ impl Programs {
             driver,
             Direction::ToWorktree,
             file.content,
-            (delay, context),
+            delay,
+            context,
             out,
         )
     }
@@ -122,7 +123,8 @@ impl Programs {
             driver,
             Direction::ToGit,
             content,
-            (Delay::Forbid, context),
+            Delay::Forbid,
+            context,
             out,
         )
     }
@@ -132,7 +134,8 @@ impl Programs {
         driver: &Driver,
         direction: Direction,
         content: &[u8],
-        (delay, context): (Delay, Context<'_, '_>),
+        delay: Delay,
+        context: Context<'_, '_>,
         out: &mut Vec<u8>,
     ) -> Result<Asked, Error> {
         out.clear();
@@ -179,10 +182,12 @@ impl Programs {
                 Direction::ToGit => driver.clean.as_ref(),
             });
             let command = command.cloned().unwrap_or_default();
-            let code = code.map(|code| format!("error: external filter '{command}' failed {code}"));
-            self.warnings.extend(code);
             self.warnings
-                .push(format!("error: external filter '{command}' failed"));
+                .extend(code.map(|code| Warning::ProgramExited {
+                    command: command.clone(),
+                    code,
+                }));
+            self.warnings.push(Warning::ProgramFailed { command });
         }
         if driver.required {
             let message = match direction {
@@ -226,8 +231,8 @@ impl Programs {
         Ok(())
     }
 
-    /// Takes the messages about the files so far.
-    pub fn take_warnings(&mut self) -> Vec<String> {
+    /// Takes the warnings about the files so far.
+    pub fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
     }
 }

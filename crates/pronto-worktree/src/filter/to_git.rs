@@ -7,7 +7,8 @@ use bstr::{BStr, ByteSlice};
 use gix_filter::eol::{convert_to_git, convert_to_git::Options};
 
 use super::encoding::Undecodable;
-use super::{Asked, Conversion, Encoding, Programs, SafeCrlf, Settings, ident};
+use super::warning::LineEnding;
+use super::{Asked, Conversion, Encoding, Programs, SafeCrlf, Settings, Warning, ident};
 use crate::attributes::Stack;
 use crate::{Error, ErrorKind};
 
@@ -19,7 +20,7 @@ pub struct ToGit {
     programs: Option<Programs>,
     current: Vec<u8>,
     next: Vec<u8>,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 /// Reads the blob of the path in the index into a buffer; `false` if it has none.
@@ -94,7 +95,8 @@ impl ToGit {
             source,
             conversion,
             &settings,
-            (&mut self.next, &mut self.warnings),
+            &mut self.next,
+            &mut self.warnings,
             path,
             in_index,
         )? {
@@ -185,8 +187,8 @@ impl ToGit {
         }
     }
 
-    /// Takes the messages about the files so far.
-    pub fn take_warnings(&mut self) -> Vec<String> {
+    /// Takes the warnings about the files so far.
+    pub fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
     }
 }
@@ -201,7 +203,8 @@ fn to_lf(
     source: &[u8],
     conversion: &Conversion,
     settings: &Settings,
-    (out, warnings): (&mut Vec<u8>, &mut Vec<String>),
+    out: &mut Vec<u8>,
+    warnings: &mut Vec<Warning>,
     path: &BStr,
     in_index: &mut InIndex<'_>,
 ) -> Result<bool, Error> {
@@ -242,7 +245,7 @@ fn warn_of_line_endings(
     converted: bool,
     conversion: &Conversion,
     settings: &Settings,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
     path: &BStr,
 ) -> Result<(), Error> {
     let config = settings.eol_configuration();
@@ -260,9 +263,9 @@ fn warn_of_line_endings(
         after.lone_lf = 0;
     }
     let (lost, kept) = if now.crlf > 0 && after.crlf == 0 {
-        ("CRLF", "LF")
+        (LineEnding::Crlf, LineEnding::Lf)
     } else if now.lone_lf > 0 && after.lone_lf == 0 {
-        ("LF", "CRLF")
+        (LineEnding::Lf, LineEnding::Crlf)
     } else {
         return Ok(());
     };
@@ -270,9 +273,7 @@ fn warn_of_line_endings(
         let message = format!("{lost} would be replaced by {kept} in {path}");
         return Err(Error::new(ErrorKind::Filter, message));
     }
-    warnings.push(format!(
-        "warning: in the working copy of '{path}', {lost} will be replaced by {kept} the next \
-         time Git touches it"
-    ));
+    let path = path.to_owned();
+    warnings.push(Warning::LineEndings { path, lost, kept });
     Ok(())
 }

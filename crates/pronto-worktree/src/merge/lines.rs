@@ -84,7 +84,7 @@ fn mark(before: &mut Side, after: &mut Side) {
     let (one_end, other_end) = (one.len() - end, other.len() - end);
     let kept_before = keep(before, &after.counts, start..one_end);
     let kept_after = keep(after, &before.counts, start..other_end);
-    divide::mark((&kept_before, before), (&kept_after, after));
+    divide::mark(&kept_before, before, &kept_after, after);
 }
 
 /// How often a line may be on the other side before it says little.

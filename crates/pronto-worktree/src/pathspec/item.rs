@@ -3,7 +3,7 @@
 use crate::glob::{self, How};
 use bstr::{BStr, BString, ByteSlice};
 
-use super::magic::parse_magic;
+use super::magic::{Magic, parse_magic};
 use super::{Defaults, split_from_top, wrong};
 use crate::Error;
 
@@ -43,16 +43,6 @@ pub(super) enum Reach {
     Some,
     /// Whatever is beside it, too.
     All,
-}
-
-#[derive(Clone, Copy, Default)]
-pub(super) struct Magic {
-    pub(super) top: bool,
-    pub(super) literal: bool,
-    pub(super) glob: bool,
-    pub(super) noglob: bool,
-    pub(super) icase: bool,
-    pub(super) exclude: bool,
 }
 
 impl Item {

@@ -1,9 +1,19 @@
 //! The magic in front of a pathspec.
 
-use super::item::Magic;
 use super::wrong;
 use crate::{Error, ErrorKind};
 use bstr::{BStr, ByteSlice};
+
+/// The magic of a pathspec.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Magic {
+    pub(super) top: bool,
+    pub(super) literal: bool,
+    pub(super) glob: bool,
+    pub(super) noglob: bool,
+    pub(super) icase: bool,
+    pub(super) exclude: bool,
+}
 
 /// Takes the magic off the front of `spec`.
 pub(super) fn parse_magic<'a>(spec: &'a BStr, magic: &mut Magic) -> Result<&'a BStr, Error> {

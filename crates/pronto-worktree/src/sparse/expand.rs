@@ -5,7 +5,7 @@ use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Filler, Index};
 
 use crate::hostile::Protect;
-use crate::unpack::trees::{Go, Step, walk};
+use crate::tree_walk::{Go, Step, walk};
 use crate::{Error, ErrorKind, Objects};
 
 /// Returns `index` with an entry for each file of those collapsed directories for which `wanted`
@@ -16,14 +16,15 @@ use crate::{Error, ErrorKind, Objects};
 /// A tree is missing, corrupt or has a name that must never be written.
 pub fn expand(
     index: Index,
-    (objects, protect): (&dyn Objects, Protect),
+    objects: &dyn Objects,
+    protect: Protect,
     wanted: &mut dyn FnMut(&BStr) -> bool,
 ) -> Result<Index, Error> {
     let _region = pronto_io::region!("index", "ensure_full_index");
     let expanded = index.expand(|entry, filler| {
         let prefix = entry.path;
         wanted(prefix)
-            .then(|| fill(prefix, entry.id.to_owned(), (objects, protect), filler))
+            .then(|| fill(prefix, entry.id.to_owned(), objects, protect, filler))
             .transpose()
             .map_err(Failed)
     });
@@ -41,13 +42,13 @@ impl From<pronto_index::Error> for Failed {
 fn fill(
     prefix: &BStr,
     tree: ObjectId,
-    (objects, protect): (&dyn Objects, Protect),
+    objects: &dyn Objects,
+    protect: Protect,
     filler: &mut Filler<'_>,
 ) -> Result<CachedTree, Error> {
     let mut cached = CachedTree::builder(tree);
     let mut path = prefix.to_owned();
-    let from = (None, Some(tree));
-    walk(objects, Some(protect), from, &mut |step| {
+    walk(objects, Some(protect), None, Some(tree), &mut |step| {
         match step {
             Step::Enter(subtree) => cached.enter(subtree.name(), subtree.new),
             Step::Leave => cached.leave(),

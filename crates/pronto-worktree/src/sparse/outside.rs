@@ -13,14 +13,15 @@ use super::Sparse;
 pub fn outside(entries: &[EntryRef<'_>], sparse: &Sparse) -> Vec<BString> {
     let mut found = Vec::new();
     if sparse.is_cone() && entries.iter().all(|entry| entry.stage() == 0) {
-        below(entries, (0..entries.len(), 0), sparse, &mut found);
+        below(entries, 0..entries.len(), 0, sparse, &mut found);
     }
     found
 }
 
 fn below(
     entries: &[EntryRef<'_>],
-    (range, prefix_len): (Range<usize>, usize),
+    range: Range<usize>,
+    prefix_len: usize,
     sparse: &Sparse,
     found: &mut Vec<BString>,
 ) {
@@ -41,7 +42,7 @@ fn below(
             Cover::Nothing if rest[..count].iter().all(is_absent) => {
                 found.push(directory.to_owned());
             }
-            _ => below(entries, (at..at + count, end + 1), sparse, found),
+            _ => below(entries, at..at + count, end + 1, sparse, found),
         }
         at += count.max(1);
     }

@@ -5,8 +5,6 @@
 //! in some directories and continued as long as it helps, and only if threads wait for the file
 //! system at all.
 
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
-
 use pronto_io::dir::{Directory, Listing, is_missing};
 use pronto_io::pool;
 
@@ -17,35 +15,6 @@ use std::ops::Range;
 
 /// Files from which it can pay: opening a directory to list it and reading it takes three calls.
 const LEAST_FILES: usize = 4;
-/// Where it is not tried any more.
-const LOST: i32 = -2;
-/// What one directory more cannot add to.
-const MOST: i32 = 8;
-
-/// The results of the threads.
-#[derive(Debug, Default)]
-pub(super) struct Ahead {
-    votes: AtomicI32,
-}
-
-impl Ahead {
-    fn is_tried(&self) -> bool {
-        self.votes.load(Relaxed) > LOST
-    }
-
-    fn pays(&self) -> bool {
-        self.votes.load(Relaxed) > 0
-    }
-
-    /// Whether in one more directory it was `worth` it.
-    fn vote(&self, worth: bool) {
-        let count = |votes: i32| match worth {
-            true => Some((votes + 1).min(MOST)),
-            false => Some((votes - 1).max(LOST)),
-        };
-        let _ = self.votes.fetch_update(Relaxed, Relaxed, count);
-    }
-}
 
 /// The names of a directory that were read before its files are examined.
 pub(super) struct Listed {
@@ -71,7 +40,8 @@ impl Scanner<'_> {
     pub(super) fn open_tracked(
         &mut self,
         path: &BStr,
-        (lists, ahead): (bool, bool),
+        lists: bool,
+        ahead: bool,
     ) -> io::Result<(Directory, bool)> {
         let opened = match lists || ahead {
             true => self.open_to_list(path),
@@ -96,7 +66,7 @@ impl Scanner<'_> {
         let mut below = Vec::new();
         let (mut at, mut files) = (entries.start, 0);
         while at < entries.end && files < LEAST_FILES {
-            let next = self.next_file(&mut at, (entries.end, prefix_len), &mut below);
+            let next = self.next_file(&mut at, entries.end, prefix_len, &mut below);
             files += usize::from(next.is_some());
         }
         files == LEAST_FILES
@@ -131,26 +101,5 @@ impl Scanner<'_> {
         }
         (listed.files, listed.waits) = (files, waits);
         listed.is_known && self.ahead.pays()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_does_not_pay_is_given_up() {
-        let ahead = Ahead::default();
-        assert!(ahead.is_tried() && !ahead.pays());
-        ahead.vote(false);
-        assert!(ahead.is_tried());
-        ahead.vote(false);
-        assert!(!ahead.is_tried());
-        let ahead = Ahead::default();
-        for _ in 0..20 {
-            ahead.vote(true);
-        }
-        ahead.vote(false);
-        assert!(ahead.is_tried() && ahead.pays());
     }
 }

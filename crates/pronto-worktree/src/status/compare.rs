@@ -1,6 +1,6 @@
 //! Compares a file with its entry: by stat data, and by content where stat data do not decide.
 
-use super::content::digest_file;
+use super::content::{FileToDigest, digest_file};
 use super::scan::Scanner;
 use super::{Change, SubmoduleState};
 use crate::{Error, recorded};
@@ -8,6 +8,18 @@ use bstr::ByteSlice;
 use pronto_index::{EntryRef, Flags, Stat, mode};
 use pronto_io::dir::{Directory, Metadata};
 use std::io;
+
+/// A file whose stat data were compared with its entry.
+struct Examined<'a> {
+    position: usize,
+    entry: &'a EntryRef<'a>,
+    /// The mode it would be staged with.
+    mode: u32,
+    metadata: &'a Metadata,
+    stat: Stat,
+    /// Whether the stat data match.
+    matches: bool,
+}
 
 impl Scanner<'_> {
     /// Reports the file of `entry` if it is not as the entry says.
@@ -52,30 +64,41 @@ impl Scanner<'_> {
             self.verify(position);
             return Ok(());
         }
-        let differs = self.job.options.facts_decide && self.facts_differ(entry, stat);
+        let differs = self.job.options.stat_decides && self.stat_differs(entry, stat);
         if differs || self.is_settled(entry, metadata) {
             self.report(position, Some(Change::Modified), now, clean);
             return Ok(());
         }
-        self.compare_content(directory, position, (entry, now), (metadata, stat, matches));
+        let file = Examined {
+            position,
+            entry,
+            mode: now,
+            metadata,
+            stat,
+            matches,
+        };
+        self.compare_content(directory, &file);
         Ok(())
     }
 
     /// Compares the content if stat data do not decide, or only seem to.
-    fn compare_content(
-        &mut self,
-        directory: &Directory,
-        position: usize,
-        (entry, now): (&EntryRef<'_>, u32),
-        (metadata, stat, matches): (&Metadata, Stat, bool),
-    ) {
+    fn compare_content(&mut self, directory: &Directory, file: &Examined<'_>) {
+        let Examined {
+            position,
+            entry,
+            stat,
+            matches,
+            ..
+        } = *file;
         let name = entry.path.rfind_byte(b'/').map_or(0, |slash| slash + 1);
-        let digest = digest_file(
-            (directory, &entry.path[name..]),
-            metadata,
-            (entry.path, entry.id),
-            (self.job.conversion, self.job.index.kind()),
-        );
+        let to_digest = FileToDigest {
+            directory,
+            name: &entry.path[name..],
+            metadata: file.metadata,
+            path: entry.path,
+            staged: entry.id,
+        };
+        let digest = digest_file(&to_digest, self.job.conversion, self.job.index.kind());
         match digest {
             Ok(id) if *id == *entry.id => {
                 if !matches {
@@ -98,11 +121,11 @@ impl Scanner<'_> {
             Ok(_) | Err(_) => {}
         }
         let clean = SubmoduleState::default();
-        self.report(position, Some(Change::Modified), now, clean);
+        self.report(position, Some(Change::Modified), file.mode, clean);
     }
 
     /// Returns whether stat data other than nanoseconds, which Git ignores here, differ.
-    fn facts_differ(&self, entry: &EntryRef<'_>, now: Stat) -> bool {
+    fn stat_differs(&self, entry: &EntryRef<'_>, now: Stat) -> bool {
         let rules = self.job.options.rules;
         !entry.stat.matches(&now.without_nanoseconds(), rules)
             || (entry.stat.size_bytes == 0 && !self.is_empty_blob(entry))

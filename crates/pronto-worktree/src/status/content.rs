@@ -35,17 +35,37 @@ impl Conversion for Unconverted {
 /// Bytes of a file that are read and digested at a time.
 const CHUNK_BYTES: usize = 128 * 1024;
 
-/// The id of the blob that the file `name` in `directory`, at `path` from the top with
-/// `staged` in the index, would be stored as. Links are stored as their target.
+/// A file that is to be digested.
+#[derive(Clone, Copy, Debug)]
+pub struct FileToDigest<'a> {
+    /// Its directory.
+    pub directory: &'a Directory,
+    /// Its name there.
+    pub name: &'a [u8],
+    /// Its metadata.
+    pub metadata: &'a Metadata,
+    /// Its path from the top of the worktree.
+    pub path: &'a BStr,
+    /// The object in the index, null if there is none.
+    pub staged: &'a oid,
+}
+
+/// The id of the blob that `file` would be stored as. Links are stored as their target.
 ///
 /// # Errors
 /// Those of reading and converting; `InvalidData` if the file changed meanwhile.
 pub fn digest_file(
-    (directory, name): (&Directory, &[u8]),
-    metadata: &Metadata,
-    (path, staged): (&BStr, &oid),
-    (conversion, kind): (&dyn Conversion, Kind),
+    file: &FileToDigest<'_>,
+    conversion: &dyn Conversion,
+    kind: Kind,
 ) -> io::Result<ObjectId> {
+    let FileToDigest {
+        directory,
+        name,
+        metadata,
+        path,
+        staged,
+    } = *file;
     if metadata.is_symlink() {
         return digest_blob(&directory.read_link(name)?, kind);
     }

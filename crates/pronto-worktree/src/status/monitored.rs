@@ -3,7 +3,7 @@
 
 use super::Untracked;
 use super::recorded::each_recorded;
-use super::remember::{Place, Remembered};
+use super::remembered::{Place, Remembered, Vouched};
 use super::scan::Scanner;
 use bstr::BStr;
 use pronto_index::UntrackedDirectory;
@@ -26,14 +26,6 @@ impl Monitored {
                 .is_some_and(|&at| (at as usize) < entries.end)
         })
     }
-}
-
-/// How many directories of a cache up to each position are not to be taken as they are.
-#[derive(Debug)]
-pub(super) struct Vouched {
-    invalid: Vec<u32>,
-    /// Or have untracked directories in them.
-    with_directories: Vec<u32>,
 }
 
 impl<'a> Remembered<'a> {
@@ -90,11 +82,7 @@ impl Scanner<'_> {
     }
 
     /// Passes over the directory of `entries` if the monitor vouches for all of it.
-    pub(super) fn pass_over(
-        &mut self,
-        entries: &Range<usize>,
-        (path, lists): (&BStr, bool),
-    ) -> bool {
+    pub(super) fn pass_over(&mut self, entries: &Range<usize>, path: &BStr, lists: bool) -> bool {
         if self.must_look(entries) {
             return false;
         }

@@ -1,11 +1,11 @@
 //! Uses the untracked cache for unchanged directories.
 
 use super::Untracked;
-use super::remember::{Place, Seen};
+use super::remembered::{Place, Seen};
 use super::scan::Scanner;
-use super::scheduler::Task;
+use super::task::Task;
 use super::untracked::{Look, State};
-use crate::names::{Name, compare};
+use crate::names::{Name, SortKey, compare};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::dir::Directory;
 use std::io;
@@ -24,7 +24,7 @@ impl Scanner<'_> {
     pub(super) fn see(&mut self, directory: &Directory, path: &BStr, lists: bool) -> Option<Seen> {
         let place = self.here.filter(|_| lists)?;
         let own = || directory.own_metadata();
-        let seen = self.examine(place, (path, false), own).ok()?;
+        let seen = self.examine(place, path, false, own).ok()?;
         self.here = Some(seen.place);
         if seen.valid.is_none() {
             self.start_news(path, &seen, false);
@@ -36,7 +36,7 @@ impl Scanner<'_> {
     pub(super) fn see_untracked(&mut self, place: Place, path: &BStr) -> io::Result<Seen> {
         let root = self.root;
         let bare = path.strip_suffix(b"/").unwrap_or(path);
-        let seen = self.examine(place, (path, true), || root.metadata(bare));
+        let seen = self.examine(place, path, true, || root.metadata(bare));
         self.pace.step();
         seen
     }
@@ -63,7 +63,8 @@ impl Scanner<'_> {
     pub(super) fn recall(
         &mut self,
         directory: &Directory,
-        (path, tracked): (&BStr, &[Name<'_>]),
+        path: &BStr,
+        tracked: &[Name<'_>],
         node: usize,
         tasks: &mut Vec<Task>,
     ) {
@@ -74,7 +75,7 @@ impl Scanner<'_> {
         let is_tracked = |name: &BStr| has_directory(tracked, name);
         let join = |name: &BStr| BString::from([path.as_bytes(), name].concat());
         if self.job.options.untracked == Untracked::All {
-            return self.recall_all(directory, (path, tracked), node, tasks);
+            return self.recall_all(directory, path, tracked, node, tasks);
         }
         let below = self.look_below(path, node, &is_tracked, 0);
         for name in &below.untracked {
@@ -85,7 +86,7 @@ impl Scanner<'_> {
         for name in files.clone() {
             self.add_untracked(join(name));
         }
-        let unknown = self.unknown_directories((path, tracked), node);
+        let unknown = self.unknown_directories(path, tracked, node);
         if below.differs || !unknown.is_empty() {
             self.start_copy(path, node);
             for name in files {
@@ -103,7 +104,8 @@ impl Scanner<'_> {
     fn recall_all(
         &mut self,
         directory: &Directory,
-        (path, tracked): (&BStr, &[Name<'_>]),
+        path: &BStr,
+        tracked: &[Name<'_>],
         node: usize,
         tasks: &mut Vec<Task>,
     ) {
@@ -144,7 +146,7 @@ impl Scanner<'_> {
         if !self.caches_all() {
             return;
         }
-        let unknown = self.unknown_directories((path, tracked), node);
+        let unknown = self.unknown_directories(path, tracked, node);
         let is_same = repositories.eq(found.iter().copied());
         if converted || !is_same || !unknown.is_empty() {
             self.start_copy(path, node);
@@ -167,7 +169,8 @@ impl Scanner<'_> {
     /// ones.
     fn unknown_directories<'n>(
         &mut self,
-        (path, tracked): (&BStr, &[Name<'n>]),
+        path: &BStr,
+        tracked: &[Name<'n>],
         node: usize,
     ) -> Vec<&'n [u8]> {
         let Some(remembered) = self.job.remembered else {
@@ -198,7 +201,8 @@ impl Scanner<'_> {
         &mut self,
         full: &BString,
         node: usize,
-        (look, seen): (Look, Option<Seen>),
+        look: Look,
+        seen: Option<Seen>,
     ) -> State {
         let Some(remembered) = self.job.remembered else {
             return State::Nothing;
@@ -217,7 +221,7 @@ impl Scanner<'_> {
         if !has_files && below.untracked.is_empty() && !known.is_empty() {
             // It was read up to the first non-empty directory, which is empty now. Its other
             // content is unknown.
-            return self.read_state(full, (look, seen));
+            return self.read_state(full, look, seen);
         }
         if below.differs {
             self.start_copy(full.as_bstr(), node);
@@ -289,7 +293,7 @@ impl Scanner<'_> {
         };
         let look = self.look(Some(place), depth + 1);
         if let Some(node) = seen.valid {
-            return self.recall_state(full, node, (look, Some(seen)));
+            return self.recall_state(full, node, look, Some(seen));
         }
         // It may have become a repository.
         let git = [bare.as_bytes(), b"/.git"].concat();
@@ -304,6 +308,8 @@ impl Scanner<'_> {
 
 /// Returns whether `name` is a directory of `tracked`.
 fn has_directory(tracked: &[Name<'_>], name: &BStr) -> bool {
-    let find = |child: &Name<'_>| compare((child.name, child.is_directory), (name, true));
+    let is_directory = true;
+    let wanted = SortKey { name, is_directory };
+    let find = |child: &Name<'_>| compare(child.key(), wanted);
     tracked.binary_search_by(find).is_ok()
 }

@@ -1,7 +1,7 @@
 //! The untracked names that a cache holds, without a walk.
 
 use super::Untracked;
-use crate::names::{Name, compare};
+use crate::names::{Name, SortKey, compare};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, TrailerDigester};
 use pronto_index::{Index, NamesDigest, UntrackedCache, UntrackedDirectory, mode};
@@ -51,12 +51,7 @@ pub(super) fn each_recorded(
     let names = cache.directory(node).untracked.iter().map(Recorded::of);
     let names = names.filter(|it| !it.is_directory || cache.child(node, it.name).is_none());
     let mut all: Vec<Recorded<'_>> = children.chain(names).collect();
-    all.sort_unstable_by(|one, other| {
-        compare(
-            (one.name, one.is_directory),
-            (other.name, other.is_directory),
-        )
-    });
+    all.sort_unstable_by(|one, other| compare(one.sort_key(), other.sort_key()));
     for recorded in all {
         path.extend_from_slice(recorded.name);
         if recorded.is_directory {
@@ -88,6 +83,13 @@ struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
+    fn sort_key(&self) -> SortKey<'a> {
+        SortKey {
+            name: self.name,
+            is_directory: self.is_directory,
+        }
+    }
+
     /// An untracked name, which ends with a slash if it is a directory.
     fn of(name: &'a BStr) -> Self {
         let bare = name.strip_suffix(b"/");

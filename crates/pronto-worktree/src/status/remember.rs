@@ -1,6 +1,6 @@
-//! The untracked cache in the form that the walk uses: earlier and new results.
+//! Compares directories with the untracked cache, and records new results for it.
 
-use super::monitored::Vouched;
+use super::remembered::{News, Place, Seen};
 use super::scan::Scanner;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
@@ -13,64 +13,6 @@ use std::time::{Duration, SystemTime};
 
 /// A directory that changed so recently may change again without a difference in its stat data.
 const TICK: Duration = Duration::from_millis(20);
-
-/// An untracked cache to be used.
-#[derive(Debug)]
-pub struct Remembered<'a> {
-    /// The cache, which holds for this place and these exclude files.
-    pub cache: UntrackedCache<'a>,
-    /// Whether new results are recorded in [`Outcome::news`](super::Outcome::news). This requires
-    /// that the walk looks for the untracked files that the cache is for.
-    pub records: bool,
-    pub(super) vouched: Option<Vouched>,
-}
-
-impl<'a> Remembered<'a> {
-    /// Uses `cache`; `records` says whether new results are recorded.
-    pub fn new(cache: UntrackedCache<'a>, records: bool) -> Remembered<'a> {
-        Remembered {
-            cache,
-            records,
-            vouched: None,
-        }
-    }
-}
-
-/// What was found in a directory that the cache did not know, or no longer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct News {
-    /// Its path; empty for the top.
-    pub path: BString,
-    /// It is not there any more: nothing else counts.
-    is_gone: bool,
-    /// Its stat data before it was read.
-    stat: Stat,
-    is_valid: bool,
-    check_only: bool,
-    untracked: Vec<BString>,
-    /// The directories below that were examined.
-    below: Vec<BString>,
-    exclude_id: ObjectId,
-}
-
-/// Where the walk is in the cache.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    /// The position in the cache, if the directory is known there.
-    pub(super) node: Option<usize>,
-    /// The ignore files above are what they were.
-    pub(super) is_trusted: bool,
-}
-
-/// How a directory compares with what the cache says.
-pub(super) struct Seen {
-    /// The position in the cache of what still holds.
-    pub(super) valid: Option<usize>,
-    /// For those below.
-    pub(super) place: Place,
-    stat: Stat,
-    exclude_id: ObjectId,
-}
 
 impl Scanner<'_> {
     /// The top of the cache, if there is one.
@@ -108,7 +50,8 @@ impl Scanner<'_> {
     pub(super) fn examine(
         &mut self,
         place: Place,
-        (path, check_only): (&BStr, bool),
+        path: &BStr,
+        check_only: bool,
         metadata: impl FnOnce() -> io::Result<Metadata>,
     ) -> io::Result<Seen> {
         let known = place.node.map(|node| self.known(node));

@@ -1,9 +1,9 @@
 //! The part of the walk that one thread does.
 
-use super::ahead::Ahead;
 use super::pace::Pace;
-use super::remember::{News, Place};
-use super::scheduler::Task;
+use super::remembered::{News, Place};
+use super::task::Task;
+use super::votes::Ahead;
 use super::{Change, Changed, Found, Ignored, Job, Outcome, SubmoduleState, Tell, Untracked};
 use crate::Error;
 use crate::ignore::{Reader, Stack};
@@ -36,9 +36,12 @@ pub(super) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(
-        (job, read): (&'a Job<'a>, Option<&'a Reader<'a>>),
-        (root, own_top): (&'a Directory, Option<Rc<Directory>>),
-        (pace, ahead): (Pace<'a>, &'a Ahead),
+        job: &'a Job<'a>,
+        read: Option<&'a Reader<'a>>,
+        root: &'a Directory,
+        own_top: Option<Rc<Directory>>,
+        pace: Pace<'a>,
+        ahead: &'a Ahead,
     ) -> Scanner<'a> {
         Scanner {
             job,
@@ -88,13 +91,13 @@ impl<'a> Scanner<'a> {
                 place,
             } => {
                 self.here = place.filter(|_| !ignored);
-                self.scan_tracked(entries, (prefix_len, ignored), tasks)
+                self.scan_tracked(entries, prefix_len, ignored, tasks)
             }
             Task::Files {
                 directory,
                 entries,
                 prefix_len,
-            } => self.scan_files(&directory, (entries, prefix_len)),
+            } => self.scan_files(&directory, entries, prefix_len),
             Task::Untracked { path, place } => {
                 self.here = place;
                 self.scan_untracked(&path, tasks);

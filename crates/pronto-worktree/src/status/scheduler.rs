@@ -4,23 +4,22 @@
 //! At first there is one thread for each processor. If threads mostly wait (a network file system,
 //! a cold disk), more are added, as long as throughput rises.
 
-use super::ahead::Ahead;
 use super::ignore_files::IgnoreFiles;
 use super::pace::Pace;
-use super::remember::Place;
 use super::scan::Scanner;
+use super::task::Task;
+use super::votes::Ahead;
 use super::{Job, Outcome, Tell, Untracked};
 use crate::ignore::Reader;
 use crate::{Error, ErrorKind};
-use bstr::{BStr, BString};
+use bstr::BStr;
 use pronto_io::dir::Directory;
 use pronto_io::file_system::FileSystem;
 use pronto_io::interrupt::Interrupted;
 use pronto_io::pool::{self, Tuner};
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::Scope;
 
 /// Entries of an index that are worth a thread.
@@ -28,38 +27,6 @@ const ENTRIES_PER_THREAD: usize = 2000;
 
 /// Threads that wait for a slow file system, at most.
 const MOST_THREADS: usize = 64;
-
-/// A directory to look at.
-#[derive(Debug)]
-pub(super) enum Task {
-    /// One with tracked files: their positions, and the length of its path with the slash.
-    Tracked {
-        /// The entries below.
-        entries: Range<usize>,
-        /// How much of their paths is the directory's.
-        prefix_len: usize,
-        /// It is ignored, so nothing untracked in it counts unless ignored files do.
-        ignored: bool,
-        /// Where it is in the untracked cache, if there is one.
-        place: Option<Place>,
-    },
-    /// More files of a directory, among them entries further below that do not count.
-    Files {
-        /// The directory, open.
-        directory: Arc<Directory>,
-        /// The entries.
-        entries: Range<usize>,
-        /// How much of their paths is the directory's.
-        prefix_len: usize,
-    },
-    /// One without tracked files, whose files are named one by one.
-    Untracked {
-        /// Its path with a slash at its end.
-        path: BString,
-        /// Where it is in a cache of all files, if there is one.
-        place: Option<Place>,
-    },
-}
 
 /// How many threads pay for an index of `entries` entries, or for an unknown number of untracked
 /// files if it is small.
@@ -104,7 +71,8 @@ struct Given {
 }
 
 pub(super) fn run(
-    (job, tell): (&Job<'_>, Option<&Tell<'_>>),
+    job: &Job<'_>,
+    tell: Option<&Tell<'_>>,
     root: &Directory,
 ) -> Result<Outcome, Error> {
     let entries = job.index.len();
@@ -168,11 +136,13 @@ impl<'a> Walk<'a> {
 
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let _stop = StopOnPanic(&self.shared);
-        let root = (self.root, self.own_top());
         let mut scanner = Scanner::new(
-            (self.job, self.ignore_files),
-            root,
-            (self.pace(), &self.ahead),
+            self.job,
+            self.ignore_files,
+            self.root,
+            self.own_top(),
+            self.pace(),
+            &self.ahead,
         );
         let ended = match self.scan_all(&mut scanner, scope) {
             Ok(()) => Ok(scanner.into_outcome()),

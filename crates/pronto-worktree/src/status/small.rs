@@ -10,7 +10,7 @@
 
 use super::Untracked;
 use super::scan::Scanner;
-use super::scheduler::Task;
+use super::task::Task;
 use super::tracked::Met;
 use crate::Error;
 use bstr::BStr;
@@ -43,11 +43,13 @@ impl<'a> Scanner<'a> {
         &mut self,
         top: &Directory,
         entries: Range<usize>,
-        (path, prefix_len, ignored): (&BStr, usize, bool),
+        path: &BStr,
+        prefix_len: usize,
+        ignored: bool,
         tasks: &mut Vec<Task>,
     ) -> Result<(), Error> {
-        if let Some(met) = self.scan_from(top, (path, entries, prefix_len))? {
-            self.go_below(&met, (prefix_len, ignored, false), None, tasks);
+        if let Some(met) = self.scan_from(top, path, entries, prefix_len)? {
+            self.go_below(&met, prefix_len, ignored, false, None, tasks);
         }
         Ok(())
     }
@@ -57,12 +59,14 @@ impl<'a> Scanner<'a> {
     fn scan_from(
         &mut self,
         top: &Directory,
-        (path, entries, prefix_len): (&BStr, Range<usize>, usize),
+        path: &BStr,
+        entries: Range<usize>,
+        prefix_len: usize,
     ) -> Result<Option<Met<'a>>, Error> {
         let looked = top.expect_directory(path.strip_suffix(b"/").unwrap_or(path));
         self.pace.step();
         if let Err(error) = looked {
-            return self.all_missing(entries, (path, &error)).map(|()| None);
+            return self.all_missing(entries, path, &error).map(|()| None);
         }
         let mut met = Met::default();
         let mut directory = None;
@@ -78,16 +82,16 @@ impl<'a> Scanner<'a> {
                 }
             }
             let below = &mut met.directories;
-            let next = self.next_file(&mut at, (entries.end, prefix_len), below);
+            let next = self.next_file(&mut at, entries.end, prefix_len, below);
             let Some((entry, stages)) = next else {
                 continue;
             };
             let opened = directory.get_or_insert_with(|| self.open(path));
             match opened {
                 Ok(directory) => {
-                    self.check(directory, stages, (&entry, prefix_len))?;
+                    self.check(directory, stages, &entry, prefix_len)?;
                 }
-                Err(error) => self.all_missing(stages, (path, error))?,
+                Err(error) => self.all_missing(stages, path, error)?,
             }
         }
         Ok(Some(met))

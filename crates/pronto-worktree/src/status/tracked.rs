@@ -6,9 +6,9 @@
 //! files is shown by counting, see [`Scanner::has_only`].
 
 use super::scan::Scanner;
-use super::scheduler::Task;
+use super::task::Task;
 use super::{Change, SubmoduleState};
-use crate::names::{Name, compare, gallop};
+use crate::names::{Name, SortKey, compare, gallop};
 use crate::{Error, pathspec, recorded};
 use bstr::{BStr, ByteSlice};
 use pronto_index::{EntryRef, Flags, Plain, mode};
@@ -54,7 +54,8 @@ impl<'a> Scanner<'a> {
     pub(super) fn scan_tracked(
         &mut self,
         entries: Range<usize>,
-        (prefix_len, ignored): (usize, bool),
+        prefix_len: usize,
+        ignored: bool,
         tasks: &mut Vec<Task>,
     ) -> Result<(), Error> {
         let job = self.job;
@@ -63,16 +64,16 @@ impl<'a> Scanner<'a> {
             true => BStr::new(b""),
             false => job.index.path(entries.start)[..prefix_len].as_bstr(),
         };
-        if self.pass_over(&entries, (path, lists)) {
+        if self.pass_over(&entries, path, lists) {
             return Ok(());
         }
         if !lists && let Some(top) = self.top_if_small(&entries, prefix_len) {
-            return self.scan_small(&top, entries, (path, prefix_len, ignored), tasks);
+            return self.scan_small(&top, entries, path, prefix_len, ignored, tasks);
         }
         let ahead = self.lists_ahead(&entries, prefix_len);
-        let (directory, can_list) = match self.open_tracked(path, (lists, ahead)) {
+        let (directory, can_list) = match self.open_tracked(path, lists, ahead) {
             Ok(opened) => opened,
-            Err(error) => return self.all_missing(entries, (path, &error)),
+            Err(error) => return self.all_missing(entries, path, &error),
         };
         let (lists, ignored) = (lists && can_list, ignored || (lists && !can_list));
         let seen = self.see(&directory, path, lists);
@@ -82,13 +83,13 @@ impl<'a> Scanner<'a> {
         let mut at = entries.start;
         while at < entries.end {
             if let Some(plain) = self.plain(at, prefix_len) {
-                let is_there = self.check_plain(&directory, (&plain, at))?;
+                let is_there = self.check_plain(&directory, &plain, at)?;
                 met.present += usize::from(is_there);
                 (at, files) = (at + 1, files + 1);
                 continue;
             }
             let below = &mut met.directories;
-            let next = self.next_file(&mut at, (entries.end, prefix_len), below);
+            let next = self.next_file(&mut at, entries.end, prefix_len, below);
             let Some((entry, stages)) = next else {
                 continue;
             };
@@ -101,20 +102,20 @@ impl<'a> Scanner<'a> {
                 Some(part) if leaves && !begins => part.end = stages.end,
                 _ if leaves => met.left.push(stages),
                 _ => {
-                    let is_there = self.check(&directory, stages, (&entry, prefix_len))?;
+                    let is_there = self.check(&directory, stages, &entry, prefix_len)?;
                     met.present += usize::from(is_there);
                 }
             }
         }
         self.goes_on_alone(listed.as_mut(), files);
-        self.hand_out(&directory, (&met, prefix_len), tasks)?;
-        self.go_below(&met, (prefix_len, ignored, lists), seen.as_ref(), tasks);
+        self.hand_out(&directory, &met, prefix_len, tasks)?;
+        self.go_below(&met, prefix_len, ignored, lists, seen.as_ref(), tasks);
         if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
             let children = Name::all(job.index, entries, prefix_len);
-            self.recall(&directory, (path, &children), node, tasks);
+            self.recall(&directory, path, &children, node, tasks);
         } else if lists {
             let listed = listed.map_or_else(|| self.list(&directory), |listed| listed.names);
-            self.meet_all(listed, &directory, (path, entries, &met), tasks);
+            self.meet_all(listed, &directory, path, entries, &met, tasks);
         } else if let Some(Ok(listing)) = listed.map(|listed| listed.names) {
             self.put_back(listing);
         }
@@ -125,14 +126,15 @@ impl<'a> Scanner<'a> {
     pub(super) fn scan_files(
         &mut self,
         directory: &Directory,
-        (entries, prefix_len): (Range<usize>, usize),
+        entries: Range<usize>,
+        prefix_len: usize,
     ) -> Result<(), Error> {
         let mut below = Vec::new();
         let mut at = entries.start;
         while at < entries.end {
-            let next = self.next_file(&mut at, (entries.end, prefix_len), &mut below);
+            let next = self.next_file(&mut at, entries.end, prefix_len, &mut below);
             if let Some((entry, stages)) = next {
-                self.check(directory, stages, (&entry, prefix_len))?;
+                self.check(directory, stages, &entry, prefix_len)?;
             }
         }
         Ok(())
@@ -143,7 +145,8 @@ impl<'a> Scanner<'a> {
     pub(super) fn next_file(
         &self,
         at: &mut usize,
-        (end, prefix_len): (usize, usize),
+        end: usize,
+        prefix_len: usize,
         below: &mut Vec<Name<'a>>,
     ) -> Option<(EntryRef<'a>, Range<usize>)> {
         let job = self.job;
@@ -182,7 +185,8 @@ impl<'a> Scanner<'a> {
     fn hand_out(
         &mut self,
         directory: &Directory,
-        (met, prefix_len): (&Met<'_>, usize),
+        met: &Met<'_>,
+        prefix_len: usize,
         tasks: &mut Vec<Task>,
     ) -> Result<(), Error> {
         if met.left.is_empty() {
@@ -196,7 +200,7 @@ impl<'a> Scanner<'a> {
                     entries,
                     prefix_len,
                 }),
-                Err(_) => self.scan_files(directory, (entries, prefix_len))?,
+                Err(_) => self.scan_files(directory, entries, prefix_len)?,
             }
         }
         Ok(())
@@ -206,8 +210,10 @@ impl<'a> Scanner<'a> {
     pub(super) fn go_below(
         &mut self,
         met: &Met<'_>,
-        (prefix_len, ignored, lists): (usize, bool, bool),
-        seen: Option<&super::remember::Seen>,
+        prefix_len: usize,
+        ignored: bool,
+        lists: bool,
+        seen: Option<&super::remembered::Seen>,
         tasks: &mut Vec<Task>,
     ) {
         let job = self.job;
@@ -241,7 +247,9 @@ impl<'a> Scanner<'a> {
         &mut self,
         listed: io::Result<Listing>,
         directory: &Directory,
-        (path, entries, met): (&BStr, Range<usize>, &Met<'_>),
+        path: &BStr,
+        entries: Range<usize>,
+        met: &Met<'_>,
         tasks: &mut Vec<Task>,
     ) {
         match listed {
@@ -249,7 +257,7 @@ impl<'a> Scanner<'a> {
                 if !self.has_only(&listing, met) {
                     let children = Name::all(self.job.index, entries, path.len());
                     for (name, kind) in listing.iter() {
-                        self.meet(directory, (path, &children), (name, kind), tasks);
+                        self.meet(directory, path, &children, name, kind, tasks);
                     }
                 }
                 self.put_back(listing);
@@ -273,7 +281,9 @@ impl<'a> Scanner<'a> {
         for (name, kind) in listing.iter() {
             match kind {
                 EntryKind::Directory => {
-                    let find = |known: &Name<'_>| compare((known.name, true), (name, true));
+                    let is_directory = true;
+                    let wanted = SortKey { name, is_directory };
+                    let find = |known: &Name<'_>| compare(known.key(), wanted);
                     // Nothing of that name counts, wherever it is.
                     if name != b".git" && met.directories.binary_search_by(find).is_err() {
                         return false;
@@ -290,14 +300,16 @@ impl<'a> Scanner<'a> {
     fn meet(
         &mut self,
         directory: &Directory,
-        (path, children): (&BStr, &[Name<'_>]),
-        (name, kind): (&[u8], EntryKind),
+        path: &BStr,
+        children: &[Name<'_>],
+        name: &[u8],
+        kind: EntryKind,
         tasks: &mut Vec<Task>,
     ) {
         let find = |is_directory| {
-            let wanted = (name, is_directory);
+            let wanted = SortKey { name, is_directory };
             children
-                .binary_search_by(|child| compare((child.name, child.is_directory), wanted))
+                .binary_search_by(|child| compare(child.key(), wanted))
                 .ok()
         };
         let kind = self.kind(directory, name, kind);
@@ -325,7 +337,7 @@ impl<'a> Scanner<'a> {
                 return;
             }
         }
-        self.meet_untracked(directory, path, (name, kind), tasks);
+        self.meet_untracked(directory, path, name, kind, tasks);
     }
 
     /// Whether nothing untracked in the directory `path` can count, because it is ignored: then it
@@ -344,7 +356,8 @@ impl<'a> Scanner<'a> {
     pub(super) fn all_missing(
         &mut self,
         entries: Range<usize>,
-        (path, error): (&BStr, &io::Error),
+        path: &BStr,
+        error: &io::Error,
     ) -> Result<(), Error> {
         self.note_gone(path);
         if !self.job.options.tracked {
@@ -380,7 +393,8 @@ impl<'a> Scanner<'a> {
         &mut self,
         directory: &Directory,
         entries: Range<usize>,
-        (entry, prefix_len): (&EntryRef<'_>, usize),
+        entry: &EntryRef<'_>,
+        prefix_len: usize,
     ) -> Result<bool, Error> {
         let job = self.job;
         let position = entries.start;
@@ -392,7 +406,7 @@ impl<'a> Scanner<'a> {
             None => directory.metadata(&entry.path[prefix_len..]),
         };
         self.step();
-        self.settle(looked, (directory, entries), entry)
+        self.settle(looked, directory, entries, entry)
     }
 
     /// Records that a file has been examined.
@@ -418,7 +432,8 @@ impl<'a> Scanner<'a> {
     fn check_plain(
         &mut self,
         directory: &Directory,
-        (plain, at): (&Plain<'_>, usize),
+        plain: &Plain<'_>,
+        at: usize,
     ) -> Result<bool, Error> {
         let looked = directory.metadata_of(plain.name());
         self.step();
@@ -426,7 +441,7 @@ impl<'a> Scanner<'a> {
             return Ok(true);
         }
         let entry = self.job.index.entry(at);
-        self.settle(looked, (directory, at..at + 1), &entry)
+        self.settle(looked, directory, at..at + 1, &entry)
     }
 
     /// Whether a file that was `looked` at with this result is certainly what its entry says.
@@ -443,7 +458,8 @@ impl<'a> Scanner<'a> {
     fn settle(
         &mut self,
         looked: io::Result<Metadata>,
-        (directory, entries): (&Directory, Range<usize>),
+        directory: &Directory,
+        entries: Range<usize>,
         entry: &EntryRef<'_>,
     ) -> Result<bool, Error> {
         let (job, position) = (self.job, entries.start);

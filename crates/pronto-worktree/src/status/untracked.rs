@@ -1,8 +1,8 @@
 //! Untracked and ignored files and directories.
 
-use super::remember::{Place, Seen};
+use super::remembered::{Place, Seen};
 use super::scan::Scanner;
-use super::scheduler::Task;
+use super::task::Task;
 use super::{Ignored, Untracked};
 use crate::pathspec;
 use bstr::{BStr, BString, ByteSlice};
@@ -42,7 +42,8 @@ impl Scanner<'_> {
         &mut self,
         directory: &Directory,
         path: &BStr,
-        (name, kind): (&[u8], EntryKind),
+        name: &[u8],
+        kind: EntryKind,
         tasks: &mut Vec<Task>,
     ) {
         let look = Look {
@@ -51,7 +52,7 @@ impl Scanner<'_> {
             depth: 0,
             place: self.here,
         };
-        self.judge(directory, path, (name, kind), look, Some(tasks));
+        self.judge(directory, path, name, kind, look, Some(tasks));
     }
 
     /// Names every file in an untracked directory. Its place in a cache of all files, if there is
@@ -63,11 +64,11 @@ impl Scanner<'_> {
         }
         let directory = match self.open_to_list(path) {
             Ok(directory) => directory,
-            Err(error) => return self.complain(path, error),
+            Err(error) => return self.report_unreadable(path, error),
         };
         let seen = self.see(&directory, path, true);
         if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
-            return self.recall(&directory, (path, &[]), node, tasks);
+            return self.recall(&directory, path, &[], node, tasks);
         }
         let listed = self.list(&directory);
         let is_read = listed.is_ok();
@@ -75,11 +76,11 @@ impl Scanner<'_> {
             Ok(listing) => {
                 for (name, kind) in listing.iter() {
                     let kind = self.kind(&directory, name, kind);
-                    self.meet_untracked(&directory, path, (name, kind), tasks);
+                    self.meet_untracked(&directory, path, name, kind, tasks);
                 }
                 self.put_back(listing);
             }
-            Err(error) => self.complain(path, error),
+            Err(error) => self.report_unreadable(path, error),
         }
         if seen.is_some() {
             self.end_news(is_read);
@@ -93,7 +94,8 @@ impl Scanner<'_> {
         &mut self,
         directory: &Directory,
         path: &BStr,
-        (name, kind): (&[u8], EntryKind),
+        name: &[u8],
+        kind: EntryKind,
         look: Look,
         tasks: Option<&mut Vec<Task>>,
     ) -> State {
@@ -243,18 +245,14 @@ impl Scanner<'_> {
         match seen {
             Some(Seen {
                 valid: Some(node), ..
-            }) => self.recall_state(full, node, (look, seen)),
-            _ => self.read_state(full, (look, seen)),
+            }) => self.recall_state(full, node, look, seen),
+            _ => self.read_state(full, look, seen),
         }
     }
 
     /// What is in the directory at `full`, of which the names are read up to the first untracked
     /// file, if only its state is wanted.
-    pub(super) fn read_state(
-        &mut self,
-        full: &BString,
-        (look, seen): (Look, Option<Seen>),
-    ) -> State {
+    pub(super) fn read_state(&mut self, full: &BString, look: Look, seen: Option<Seen>) -> State {
         let path = full.as_bstr();
         let listed = self.open_to_list(path).and_then(|directory| {
             let listing = self.list(&directory)?;
@@ -263,7 +261,7 @@ impl Scanner<'_> {
         let (directory, listing) = match listed {
             Ok(listed) => listed,
             Err(error) => {
-                self.complain(path, error);
+                self.report_unreadable(path, error);
                 return State::Nothing;
             }
         };
@@ -275,7 +273,7 @@ impl Scanner<'_> {
         let mut state = State::Nothing;
         for (name, kind) in listing.iter() {
             let kind = self.kind(&directory, name, kind);
-            state = state.max(self.judge(&directory, path, (name, kind), look, None));
+            state = state.max(self.judge(&directory, path, name, kind, look, None));
             if look.check_only {
                 if look.stop_at_first && state >= State::Ignored {
                     state = State::Ignored;
@@ -293,7 +291,7 @@ impl Scanner<'_> {
         state
     }
 
-    fn complain(&mut self, path: &BStr, error: std::io::Error) {
+    fn report_unreadable(&mut self, path: &BStr, error: std::io::Error) {
         if error.kind() != std::io::ErrorKind::NotFound {
             self.problem(path, error);
         }

@@ -5,7 +5,7 @@ use pronto_hash::ObjectId;
 use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Index};
 
 use super::TreeId;
-use super::trees::{Step, Subtree};
+use crate::tree_walk::{Step, Subtree};
 
 /// Follows a walk. A directory of the new index makes the tree that the new tree has there if the
 /// old index made the old tree there: then nothing local is kept in it.

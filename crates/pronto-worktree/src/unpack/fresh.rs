@@ -4,10 +4,10 @@ use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Flags};
 
-use super::trees::{Go, Step, walk};
 use super::{Side, Unpacked, new_entry};
 use crate::hostile::Protect;
 use crate::sparse::Sparse;
+use crate::tree_walk::{Go, Step, walk};
 use crate::{Error, Objects};
 
 /// A plan that writes everything in `tree`, but for what `sparse` leaves out: that has an entry
@@ -24,7 +24,7 @@ pub fn all(
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
     let mut unpacked = Unpacked::default();
     let mut cached = CachedTree::builder(tree);
-    walk(objects, Some(protect), (None, Some(tree)), &mut |step| {
+    walk(objects, Some(protect), None, Some(tree), &mut |step| {
         match step {
             Step::Enter(subtree) => cached.enter(subtree.name(), subtree.new),
             Step::Leave => cached.leave(),
@@ -57,11 +57,12 @@ pub fn all(
 /// A tree is missing or corrupt, or has a name that must never be written.
 pub fn files(
     tree: ObjectId,
-    (objects, protect): (&dyn Objects, Protect),
+    objects: &dyn Objects,
+    protect: Protect,
     enter: &mut dyn FnMut(&BStr) -> bool,
     visit: &mut dyn FnMut(&BStr, Side),
 ) -> Result<(), Error> {
-    walk(objects, Some(protect), (None, Some(tree)), &mut |step| {
+    walk(objects, Some(protect), None, Some(tree), &mut |step| {
         match step {
             Step::Enter(subtree) if !enter(subtree.path) => return Ok(Go::Past),
             Step::Change(change) => {

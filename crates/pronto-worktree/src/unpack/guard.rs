@@ -11,7 +11,7 @@ use pronto_io::error::IoContext;
 use pronto_io::pool::{self, Gather};
 
 use super::refusal::Refusals;
-use super::situation::{Comparison, Look, Looker, Situation, is_absence};
+use super::worktree_view::{Comparison, Look, Looker, WorktreeView, is_absence};
 use crate::{Error, ErrorKind};
 
 /// The entries of the index whose files are unchanged, with their current stat data; those without
@@ -26,20 +26,20 @@ pub(super) struct Compared {
 }
 
 /// Compares the files of the entries at `positions` (in order) with them.
-pub(super) fn compare(situation: &Situation<'_>, positions: &[usize]) -> Result<Compared, Error> {
+pub(super) fn compare(view: &WorktreeView<'_>, positions: &[usize]) -> Result<Compared, Error> {
     let _region = pronto_io::region!("checkout", "verify");
     let gathered = std::array::from_fn(|_| Gather::default());
     let failed: Mutex<Option<Error>> = Mutex::new(None);
     pool::run(
-        situation.workers,
+        view.workers,
         positions.len(),
-        || (Looker::new(situation), [const { Vec::new() }; 4]),
+        || (Looker::new(view), [const { Vec::new() }; 4]),
         |(looker, found), range: Range<usize>| {
-            if situation.interrupt.is_triggered() {
+            if view.interrupt.is_triggered() {
                 return ControlFlow::Break(());
             }
             for &position in &positions[range] {
-                match looker.compare(&situation.index.entry(position)) {
+                match looker.compare(&view.index.entry(position)) {
                     Ok(Comparison::Same(stat)) => found[0].push((position, stat)),
                     Ok(Comparison::Missing) => found[1].push((position, Stat::default())),
                     Ok(Comparison::Obstructed) => found[3].push((position, Stat::default())),
@@ -64,7 +64,7 @@ pub(super) fn compare(situation: &Situation<'_>, positions: &[usize]) -> Result<
     if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
-    super::check(situation.interrupt)?;
+    crate::error::check(view.interrupt)?;
     let [same, missing, modified, obstructed]: [Vec<(usize, Stat)>; 4] =
         gathered.map(Gather::into_inner);
     let sorted = |found: Vec<(usize, Stat)>| {
@@ -89,18 +89,16 @@ pub(super) fn is_unseen(entry: &EntryRef<'_>) -> bool {
 /// Refuses files of the entries at `positions` (in order) that are not as the entries say.
 /// Submodules may be at any commit.
 pub(super) fn refuse_modified(
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     positions: &[usize],
     refusals: &mut Refusals,
 ) -> Result<(), Error> {
-    let index = situation.index;
-    let compared = compare(situation, positions)?;
+    let index = view.index;
+    let compared = compare(view, positions)?;
     let lost = compared.modified.into_iter().chain(compared.obstructed);
     let files = lost.map(|at| index.entry(at));
     let is_given_up = |path: &BStr| {
-        let found = situation
-            .given_up
-            .binary_search_by(|it| it.as_bstr().cmp(path));
+        let found = view.given_up.binary_search_by(|it| it.as_bstr().cmp(path));
         found.is_ok()
     };
     let files = files.filter(|entry| entry.mode != mode::GITLINK && !is_given_up(entry.path));
@@ -113,16 +111,16 @@ pub(super) fn refuse_modified(
 /// Files that are to go, and in whose places directories are: what counts then is, as in Git,
 /// whether anything in them would be lost. `goes` says which of the modified files are to go.
 pub(super) fn tell_directories(
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     goes: &dyn Fn(&BStr) -> bool,
     may_go: &mut MayGo<'_>,
     refusals: &mut Refusals,
 ) -> Result<(), Error> {
-    let mut looker = Looker::new(situation);
+    let mut looker = Looker::new(view);
     for path in std::mem::take(&mut refusals.modified) {
         let is_directory = goes(path.as_bstr())
             && matches!(looker.look(path.as_bstr())?, Look::There(it) if it.is_directory());
-        let kept = !is_directory || all_may_go(situation, path.as_bstr(), &HashSet::new(), may_go)?;
+        let kept = !is_directory || all_may_go(view, path.as_bstr(), &HashSet::new(), may_go)?;
         if kept {
             refusals.modified.push(path);
         } else {
@@ -134,26 +132,26 @@ pub(super) fn tell_directories(
 
 /// Refuses to put a file at `path`, or to take it away, if the user is in a directory there.
 pub(super) fn refuse_current_directory(
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     path: &BStr,
     refusals: &mut Refusals,
 ) {
-    if situation.keep_directory.is_some_and(|here| here == path) {
+    if view.keep_directory.is_some_and(|here| here == path) {
         refusals.current_directory.push(path.to_owned());
     }
 }
 
 /// Those of the entries at `positions` at whose paths something is.
 pub(super) fn occupied_entries(
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     positions: &[usize],
 ) -> Result<Vec<(usize, Look)>, Error> {
     let free = |position: &usize| Free {
-        path: situation.index.path(*position),
+        path: view.index.path(*position),
         mode: None,
     };
     let free: Vec<Free<'_>> = positions.iter().map(free).collect();
-    let found = occupied(situation, &free)?.into_iter();
+    let found = occupied(view, &free)?.into_iter();
     Ok(found.map(|(at, look)| (positions[at], look)).collect())
 }
 
@@ -170,20 +168,20 @@ pub type MayGo<'a> = dyn FnMut(&BStr, bool) -> Result<bool, Error> + 'a;
 /// Refuses what is untracked in the places of `free` (in order). `leaving` are the tracked paths
 /// that the plan removes.
 pub(super) fn refuse_untracked(
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     free: &[Free<'_>],
     leaving: &HashSet<&BStr>,
     may_go: &mut MayGo<'_>,
     refusals: &mut Refusals,
 ) -> Result<(), Error> {
-    let mut looker = Looker::new(situation);
-    for (at, look) in occupied(situation, free)? {
+    let mut looker = Looker::new(view);
+    for (at, look) in occupied(view, free)? {
         let free = &free[at];
         let refused = match look {
             Look::Nothing => None,
             Look::Obstructed => obstacle(&mut looker, free.path, leaving, may_go)?,
             Look::There(metadata) if metadata.is_directory() => {
-                refuse_directory(situation, free, leaving, may_go, refusals)?;
+                refuse_directory(view, free, leaving, may_go, refusals)?;
                 None
             }
             Look::There(_) if leaving.contains(free.path) => None,
@@ -205,15 +203,15 @@ pub(super) fn refuse_untracked(
 }
 
 /// Returns those of `free` whose paths exist, examined by many threads.
-fn occupied(situation: &Situation<'_>, free: &[Free<'_>]) -> Result<Vec<(usize, Look)>, Error> {
+fn occupied(view: &WorktreeView<'_>, free: &[Free<'_>]) -> Result<Vec<(usize, Look)>, Error> {
     let found = Gather::default();
     let failed: Mutex<Option<Error>> = Mutex::new(None);
     pool::run(
-        situation.workers,
+        view.workers,
         free.len(),
-        || (Looker::new(situation), Vec::new()),
+        || (Looker::new(view), Vec::new()),
         |(looker, found), range: Range<usize>| {
-            if situation.interrupt.is_triggered() {
+            if view.interrupt.is_triggered() {
                 return ControlFlow::Break(());
             }
             for at in range {
@@ -236,7 +234,7 @@ fn occupied(situation: &Situation<'_>, free: &[Free<'_>]) -> Result<Vec<(usize, 
     if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
-    super::check(situation.interrupt)?;
+    crate::error::check(view.interrupt)?;
     let mut found = found.into_inner();
     found.sort_unstable_by_key(|(at, _)| *at);
     Ok(found)
@@ -263,7 +261,7 @@ fn obstacle(
 
 /// A directory in place of a file: everything in it must be tracked and leave, or be ignored.
 fn refuse_directory(
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     free: &Free<'_>,
     leaving: &HashSet<&BStr>,
     may_go: &mut MayGo<'_>,
@@ -274,28 +272,28 @@ fn refuse_directory(
         return Ok(());
     }
     let known = refusals.current_directory.len();
-    refuse_current_directory(situation, free.path, refusals);
+    refuse_current_directory(view, free.path, refusals);
     if refusals.current_directory.len() > known {
         return Ok(());
     }
     if refusals.keep_one_below(free.path) {
         return Ok(());
     }
-    if !all_may_go(situation, free.path, leaving, may_go)? {
+    if !all_may_go(view, free.path, leaving, may_go)? {
         refusals.directories.push(free.path.to_owned());
     }
     Ok(())
 }
 
 fn all_may_go(
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     top: &BStr,
     leaving: &HashSet<&BStr>,
     may_go: &mut MayGo<'_>,
 ) -> Result<bool, Error> {
     let mut todo = vec![top.to_owned()];
     while let Some(path) = todo.pop() {
-        let directory = match situation.top.open_beneath(&path) {
+        let directory = match view.top.open_beneath(&path) {
             Ok(directory) => directory,
             Err(error) if is_absence(&error) => continue,
             failed => failed.context(ErrorKind::Io, "cannot open directory", path.to_string())?,

@@ -13,14 +13,15 @@ use pronto_index::{
     CachedDirectory, CachedTree, CachedTreeBuilder, Entry, EntryRef, Flags, Index, mode,
 };
 
-use super::entries::put_in_order;
 use super::guard::{self, MayGo};
 use super::refusal::Refusals;
-use super::situation::Situation;
-use super::{Side, TreeId, add_item, is_entry, new_entry, record_facts};
+use super::worktree_view::WorktreeView;
+use super::{Side, TreeId, add_item, is_entry, new_entry, record_stat};
 use crate::checkout::{Outcome, Plan, Removal};
-use crate::diff::{TreeEntry, read_tree};
+use crate::error::check;
 use crate::names::{Name, compare};
+use crate::tree_list::{TreeEntry, read_tree};
+use crate::tree_walk::put_in_order;
 use crate::{Error, objects};
 use lists::{files, slots, take};
 use rules::{Slot, Verdict};
@@ -84,7 +85,7 @@ impl Merged {
             let Part::New(entry, Some(item)) = part else {
                 continue;
             };
-            record_facts(entry, *item, outcome);
+            record_stat(entry, *item, outcome);
         }
     }
 
@@ -109,25 +110,25 @@ impl Merged {
 /// index.
 pub fn merge(
     request: &Request<'_>,
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     may_go: &mut MayGo<'_>,
 ) -> Result<MergeDecision, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
-    let index = situation.index;
+    let index = view.index;
     let cached = index.cached_tree();
-    let mut walk = Walk::new(request, situation);
+    let mut walk = Walk::new(request, view);
     if let [tree] = request.trees {
         walk.builder = Some(CachedTree::builder(*tree));
     }
     let trees: Vec<TreeId> = request.trees.iter().map(|tree| Some(*tree)).collect();
     let top = cached.as_ref().map(CachedTree::root);
-    walk.directory(&trees, (0..index.len(), &mut BString::default()), top, 0)?;
+    walk.directory(&trees, 0..index.len(), &mut BString::default(), top, 0)?;
     walk.finish(may_go)
 }
 
 struct Walk<'a, 's> {
     request: &'a Request<'a>,
-    situation: &'a Situation<'s>,
+    view: &'a WorktreeView<'s>,
     /// The cached trees, if there is one tree that the index becomes.
     builder: Option<CachedTreeBuilder>,
     merged: Merged,
@@ -146,10 +147,10 @@ struct Walk<'a, 's> {
 }
 
 impl<'a, 's> Walk<'a, 's> {
-    fn new(request: &'a Request<'a>, situation: &'a Situation<'s>) -> Walk<'a, 's> {
+    fn new(request: &'a Request<'a>, view: &'a WorktreeView<'s>) -> Walk<'a, 's> {
         Walk {
             request,
-            situation,
+            view,
             builder: None,
             merged: Merged::default(),
             refusals: Refusals::default(),
@@ -165,7 +166,8 @@ impl<'a, 's> Walk<'a, 's> {
     fn directory(
         &mut self,
         trees: &[TreeId],
-        (entries, prefix): (Range<usize>, &mut BString),
+        entries: Range<usize>,
+        prefix: &mut BString,
         cached: Option<CachedDirectory<'_>>,
         depth: usize,
     ) -> Result<(), Error> {
@@ -185,26 +187,24 @@ impl<'a, 's> Walk<'a, 's> {
             return Ok(());
         }
         objects::check_depth(depth)?;
-        super::check(self.situation.interrupt)?;
+        check(self.view.interrupt)?;
         let lists = self.read(trees, prefix.as_bstr())?;
         let mut cursors = vec![0; lists.len()];
         let mut at = entries.start;
         loop {
             let child = (at < entries.end)
-                .then(|| Name::at(self.situation.index, at, entries.end, prefix.len()));
+                .then(|| Name::at(self.view.index, at, entries.end, prefix.len()));
             let next = lists.iter().zip(&cursors).map(|(list, at)| list.get(*at));
-            let names = next
-                .flatten()
-                .map(|entry| (&**entry.name, entry.is_directory()));
-            let own = child.as_ref().map(|child| (child.name, child.is_directory));
+            let names = next.flatten().map(TreeEntry::key);
+            let own = child.as_ref().map(Name::key);
             let Some(least) = names.chain(own).min_by(|one, two| compare(*one, *two)) else {
                 return Ok(());
             };
-            let (name, is_directory) = (least.0.to_vec(), least.1);
-            let child = child.filter(|_| own == Some((name.as_slice(), is_directory)));
+            let child = child.filter(|_| own == Some(least));
+            let (name, is_directory) = (least.name.to_vec(), least.is_directory);
             at = child.as_ref().map_or(at, |child| child.entries.end);
             let stages = child.map(|child| child.entries);
-            let found = take(&lists, &mut cursors, (&name, is_directory));
+            let found = take(&lists, &mut cursors, &name, is_directory);
             let len = prefix.len();
             prefix.extend_from_slice(&name);
             if is_directory {
@@ -215,7 +215,7 @@ impl<'a, 's> Walk<'a, 's> {
                 {
                     *blocked |= is_file;
                 }
-                self.below(&found, (stages, prefix), below, depth)?;
+                self.below(&found, stages, prefix, below, depth)?;
                 self.blocked = outer;
             } else {
                 let mut slots = slots(&lists, &cursors, &found, &name);
@@ -233,7 +233,8 @@ impl<'a, 's> Walk<'a, 's> {
     fn below(
         &mut self,
         found: &[Option<&TreeEntry>],
-        (entries, prefix): (Option<Range<usize>>, &mut BString),
+        entries: Option<Range<usize>>,
+        prefix: &mut BString,
         cached: Option<CachedDirectory<'_>>,
         depth: usize,
     ) -> Result<(), Error> {
@@ -252,7 +253,8 @@ impl<'a, 's> Walk<'a, 's> {
         prefix.push(b'/');
         self.directory(
             &trees,
-            (entries.unwrap_or_default(), prefix),
+            entries.unwrap_or_default(),
+            prefix,
             cached,
             depth + 1,
         )?;
@@ -263,7 +265,7 @@ impl<'a, 's> Walk<'a, 's> {
     }
 
     fn read(&self, trees: &[TreeId], prefix: &BStr) -> Result<Vec<Vec<TreeEntry>>, Error> {
-        let source = self.situation.objects;
+        let source = self.view.objects;
         let mut read = |id: &oid, content: &mut Vec<u8>| objects::tree(source, id, content);
         let mut lists: Vec<Vec<TreeEntry>> = Vec::with_capacity(trees.len());
         for (at, tree) in trees.iter().enumerate() {
@@ -297,7 +299,7 @@ impl<'a, 's> Walk<'a, 's> {
         stages: Option<Range<usize>>,
         path: &BStr,
     ) -> Result<(), Error> {
-        let index = self.situation.index;
+        let index = self.view.index;
         let position = stages.as_ref().map(|stages| stages.start);
         let current = position.map(|position| index.entry(position));
         if let (Some(builder), Some(Slot::File(_))) = (&mut self.builder, slots.first()) {
@@ -311,7 +313,7 @@ impl<'a, 's> Walk<'a, 's> {
         );
         let clean = current.filter(|current| current.stage() == 0);
         if self.takes_directory(verdict, clean.is_some()) {
-            guard::refuse_current_directory(self.situation, path, &mut self.refusals);
+            guard::refuse_current_directory(self.view, path, &mut self.refusals);
         }
         match verdict {
             Verdict::Become(side) if clean.is_some_and(|clean| is_entry(&clean, side)) => {
@@ -372,9 +374,9 @@ impl<'a, 's> Walk<'a, 's> {
         current: Option<EntryRef<'_>>,
     ) -> Result<(), Error> {
         let is_link = side.mode == mode::SYMLINK;
-        self.situation.protect.check_path(path, is_link)?;
+        self.view.protect.check_path(path, is_link)?;
         let skipped = current.is_some_and(|it| it.flags.contains(Flags::SKIP_WORKTREE));
-        let sparse = self.situation.sparse.filter(|_| self.request.update);
+        let sparse = self.view.sparse.filter(|_| self.request.update);
         let stays_out = sparse.is_some_and(|sparse| !sparse.includes(path));
         if (current.is_none() && !stays_out) || (sparse.is_some() && skipped && !stays_out) {
             self.free.push((path.to_owned(), Some(side.mode)));
@@ -407,7 +409,7 @@ impl<'a, 's> Walk<'a, 's> {
         for (stage, side) in (1..).zip(sides) {
             let Some(side) = side else { continue };
             let is_link = side.mode == mode::SYMLINK;
-            self.situation.protect.check_path(path, is_link)?;
+            self.view.protect.check_path(path, is_link)?;
             let mut entry = new_entry(path, side);
             entry.flags = entry.flags.with_stage(stage);
             self.merged.parts.push(Part::New(Box::new(entry), None));

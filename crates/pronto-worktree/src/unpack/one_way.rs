@@ -6,11 +6,11 @@ use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, EntryRef, Fla
 
 use super::guard::{self, Free, MayGo};
 use super::refusal::Refusals;
-use super::situation::Situation;
-use super::trees::{Change, Go, Step, Subtree, walk};
+use super::worktree_view::WorktreeView;
 use super::{Decision, IndexChange, Unpacked, directory_entry, is_entry, new_entry, standing_for};
 use crate::Error;
 use crate::checkout::Removal;
+use crate::tree_walk::{Change, Go, Step, Subtree, walk};
 
 /// Computes a plan that makes index and worktree equal to `tree`. A plan is refused because of the
 /// current directory of the user, files that were changed although their entries are marked
@@ -27,16 +27,16 @@ use crate::checkout::Removal;
 /// interrupted.
 pub fn one_way(
     tree: ObjectId,
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     may_go: Option<&mut MayGo<'_>>,
 ) -> Result<Decision, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
-    let situation = &Situation {
-        facts_decide: true,
-        ..*situation
+    let view = &WorktreeView {
+        stat_decides: true,
+        ..*view
     };
     let mut reset = Reset {
-        situation,
+        view,
         next: 0,
         same: Vec::new(),
         unseen: Vec::new(),
@@ -46,12 +46,12 @@ pub fn one_way(
     };
     let cached = reset.tree(tree)?;
     reset.drop_before(None);
-    guard::refuse_modified(situation, &reset.unseen, &mut reset.refusals)?;
+    guard::refuse_modified(view, &reset.unseen, &mut reset.refusals)?;
     let mut refusals = std::mem::take(&mut reset.refusals);
     let mut unpacked = reset.finish()?;
     unpacked.cached_tree = Some(cached);
     if let Some(may_go) = may_go {
-        refuse_untracked(&unpacked, situation, may_go, &mut refusals)?;
+        refuse_untracked(&unpacked, view, may_go, &mut refusals)?;
     }
     if refusals.is_empty() {
         return Ok(Decision::Plan(unpacked));
@@ -62,11 +62,11 @@ pub fn one_way(
 
 fn refuse_untracked(
     unpacked: &Unpacked,
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     may_go: &mut MayGo<'_>,
     refusals: &mut Refusals,
 ) -> Result<(), Error> {
-    let index = situation.index;
+    let index = view.index;
     let items = unpacked.plan.write.iter();
     let free: Vec<Free<'_>> = items
         .filter(|item| index.stages(item.path.as_bstr()).is_empty())
@@ -76,11 +76,11 @@ fn refuse_untracked(
         })
         .collect();
     let leaving = index.iter().map(|entry| entry.path).collect();
-    guard::refuse_untracked(situation, &free, &leaving, may_go, refusals)
+    guard::refuse_untracked(view, &free, &leaving, may_go, refusals)
 }
 
 struct Reset<'a, 's> {
-    situation: &'a Situation<'s>,
+    view: &'a WorktreeView<'s>,
     /// The next entry of the index.
     next: usize,
     /// The entries that are as the tree says; their files may not be.
@@ -96,8 +96,8 @@ struct Reset<'a, 's> {
 impl Reset<'_, '_> {
     /// Walks the tree, and returns the cached trees of an index that equals it.
     fn tree(&mut self, tree: ObjectId) -> Result<CachedTree, Error> {
-        let situation = self.situation;
-        let known = situation.index.cached_tree();
+        let view = self.view;
+        let known = view.index.cached_tree();
         let top = known.as_ref().map(CachedTree::root);
         let mut builder = CachedTree::builder(tree);
         if self.stays(top, BStr::new(""), tree, &mut builder) {
@@ -133,11 +133,11 @@ impl Reset<'_, '_> {
             }
             Ok(Go::On)
         };
-        let trees = (None, Some(tree));
         walk(
-            situation.objects,
-            Some(situation.protect),
-            trees,
+            view.objects,
+            Some(view.protect),
+            None,
+            Some(tree),
             &mut visit,
         )?;
         Ok(builder.finish())
@@ -147,7 +147,7 @@ impl Reset<'_, '_> {
         let Some(side) = change.new else {
             return;
         };
-        let index = self.situation.index;
+        let index = self.view.index;
         self.drop_before(Some(change.path));
         let stages = index.stages(change.path);
         let entry = (!stages.is_empty()).then(|| index.entry(stages.start));
@@ -166,9 +166,9 @@ impl Reset<'_, '_> {
         if clean.is_some() {
             self.verify(stages.start);
         } else if self.takes_directories {
-            guard::refuse_current_directory(self.situation, change.path, &mut self.refusals);
+            guard::refuse_current_directory(self.view, change.path, &mut self.refusals);
         }
-        let stays_marked = skipped && self.situation.sparse.is_none();
+        let stays_marked = skipped && self.view.sparse.is_none();
         let is_there = entry.is_some() && (!skipped || stays_marked);
         self.unpacked.write(change.path, side, is_there);
         if stays_marked
@@ -189,7 +189,7 @@ impl Reset<'_, '_> {
         match (self.is_wanted(entry.path), skipped) {
             (true, false) => self.same.push(position),
             // Without patterns of a sparse checkout the mark is the user's own.
-            (true, true) if self.situation.sparse.is_none() => {}
+            (true, true) if self.view.sparse.is_none() => {}
             (true, true) => self.unpacked.write(entry.path, side(), false),
             (false, _) => self.leave_out(entry.path, side(), !skipped),
         }
@@ -208,7 +208,7 @@ impl Reset<'_, '_> {
         let Some(known) = known.filter(makes) else {
             return false;
         };
-        let index = self.situation.index;
+        let index = self.view.index;
         let entries = index.below(path);
         let is_plain = |entry: EntryRef<'_>| {
             entry.stage() == 0
@@ -232,7 +232,7 @@ impl Reset<'_, '_> {
 
     /// Whether one entry stands for the whole directory, which becomes what the tree has there.
     fn directory(&mut self, subtree: &Subtree<'_>) -> bool {
-        let index = self.situation.index;
+        let index = self.view.index;
         let Some(position) = standing_for(index, subtree.path) else {
             return false;
         };
@@ -251,18 +251,18 @@ impl Reset<'_, '_> {
     }
 
     fn is_wanted(&self, path: &BStr) -> bool {
-        let sparse = self.situation.sparse;
+        let sparse = self.view.sparse;
         sparse.is_none_or(|sparse| sparse.includes(path))
     }
 
     fn is_skipped(&self, position: usize) -> bool {
-        let flags = self.situation.index.entry(position).flags;
+        let flags = self.view.index.entry(position).flags;
         flags.contains(Flags::SKIP_WORKTREE)
     }
 
     /// The file of a removed entry must match the entry, if it was not examined before.
     fn verify(&mut self, position: usize) {
-        if guard::is_unseen(&self.situation.index.entry(position)) {
+        if guard::is_unseen(&self.view.index.entry(position)) {
             self.unseen.push(position);
         }
     }
@@ -282,8 +282,8 @@ impl Reset<'_, '_> {
 
     /// Entries that sort before `path` are not in the tree.
     fn drop_before(&mut self, path: Option<&BStr>) {
-        let situation = self.situation;
-        let index = situation.index;
+        let view = self.view;
+        let index = view.index;
         while self.next < index.len() {
             let entry = index.entry(self.next);
             if path.is_some_and(|path| entry.path >= path) {
@@ -298,8 +298,8 @@ impl Reset<'_, '_> {
             if wanted && entry.stage() == 0 {
                 self.verify(self.next - 1);
             }
-            guard::refuse_current_directory(situation, entry.path, &mut self.refusals);
-            if situation.sparse.is_none() || !self.is_skipped(self.next - 1) {
+            guard::refuse_current_directory(view, entry.path, &mut self.refusals);
+            if view.sparse.is_none() || !self.is_skipped(self.next - 1) {
                 self.unpacked.plan.remove.push(Removal {
                     path: entry.path.to_owned(),
                     gitlink: entry.mode == mode::GITLINK,
@@ -311,15 +311,15 @@ impl Reset<'_, '_> {
 
     /// Adds the files that differ from their entries, and newer stat data of those that do not.
     fn finish(self) -> Result<Unpacked, Error> {
-        let (situation, mut unpacked) = (self.situation, self.unpacked);
-        let index = situation.index;
-        let compared = guard::compare(situation, &self.same)?;
+        let (view, mut unpacked) = (self.view, self.unpacked);
+        let index = view.index;
+        let compared = guard::compare(view, &self.same)?;
         let check = |path: &BStr, mode: u32| {
             let is_symlink = mode & mode::TYPE == mode::SYMLINK;
-            situation.protect.check_path(path, is_symlink)
+            view.protect.check_path(path, is_symlink)
         };
         // What was written out of the index alone came from no tree whose names were checked.
-        if situation.sparse.is_some() {
+        if view.sparse.is_some() {
             for item in &unpacked.plan.write {
                 check(item.path.as_bstr(), item.mode)?;
             }

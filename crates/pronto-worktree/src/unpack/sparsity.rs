@@ -8,74 +8,35 @@ use bstr::{BStr, BString};
 use pronto_index::{EntryRef, Flags, mode};
 
 use super::guard;
-use super::situation::{Looker, Situation};
+use super::worktree_view::{Looker, WorktreeView};
 use super::{Side, Unpacked};
 use crate::Error;
 use crate::checkout::Removal;
 
-/// Paths that do not follow the patterns, in order.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Leftover {
-    /// Files that would be lost.
-    pub modified: Vec<BString>,
-    /// Entries in conflict.
-    pub unmerged: Vec<BString>,
-    /// What is where files would come, or where directories above them would.
-    pub obstructed: Vec<BString>,
-}
-
-impl Leftover {
-    /// Git's words about it, as lines for the user; none if there is nothing.
-    pub fn lines(&self) -> Vec<String> {
-        let groups = [
-            (&self.modified, "are not up to date and were left"),
-            (&self.unmerged, "are unmerged and were left"),
-            (
-                &self.obstructed,
-                "were already present and thus not updated",
-            ),
-        ];
-        let mut lines = Vec::new();
-        for (paths, what) in groups.iter().filter(|(paths, _)| !paths.is_empty()) {
-            lines.push(format!(
-                "warning: The following paths {what} despite sparse patterns:"
-            ));
-            lines.extend(paths.iter().map(|path| format!("\t{path}")));
-            lines.push(String::new());
-        }
-        if !lines.is_empty() {
-            let advice = "After fixing the above paths, you may want to run `git \
-                          sparse-checkout reapply`.";
-            lines.push(advice.to_owned());
-        }
-        lines
-    }
-}
-
-/// Computes a plan that makes entries and files follow the patterns of the situation, which must
+/// Computes a plan that makes entries and files follow the patterns of the view, which must
 /// have some. No object changes.
 ///
 /// # Errors
 /// A file cannot be examined, or it is interrupted.
-pub fn sparsity(situation: &Situation<'_>) -> Result<Unpacked, Error> {
+pub fn sparsity(view: &WorktreeView<'_>) -> Result<Unpacked, Error> {
     let _region = pronto_io::region!("unpack_trees", "update_sparsity");
     let mut unpacked = Unpacked {
-        cached_tree: situation.index.cached_tree(),
+        cached_tree: view.index.cached_tree(),
         ..Unpacked::default()
     };
-    follow(&mut unpacked, situation)?;
+    follow(&mut unpacked, view)?;
     Ok(unpacked)
 }
 
 /// Entries that no change of `unpacked` touches follow the patterns, too.
-pub(super) fn follow(unpacked: &mut Unpacked, situation: &Situation<'_>) -> Result<(), Error> {
-    if situation.sparse.is_none() {
+pub(super) fn follow(unpacked: &mut Unpacked, view: &WorktreeView<'_>) -> Result<(), Error> {
+    if view.sparse.is_none() {
         return Ok(());
     }
-    let moves = find(unpacked, situation);
+    let moves = find(unpacked, view);
     let before = unpacked.changes.len();
-    come(unpacked, situation, &moves.coming)?;
-    go(unpacked, situation, &moves.going)?;
+    come(unpacked, view, &moves.coming)?;
+    go(unpacked, view, &moves.going)?;
     unpacked.leftover.unmerged = moves.unmerged;
     if unpacked.changes.len() > before {
         unpacked.changes.sort_by(|one, two| one.path.cmp(&two.path));
@@ -94,8 +55,8 @@ struct Moves {
     unmerged: Vec<BString>,
 }
 
-fn find(unpacked: &Unpacked, situation: &Situation<'_>) -> Moves {
-    let Some(sparse) = situation.sparse else {
+fn find(unpacked: &Unpacked, view: &WorktreeView<'_>) -> Moves {
+    let Some(sparse) = view.sparse else {
         return Moves::default();
     };
     let mut matcher = sparse.matcher();
@@ -105,7 +66,7 @@ fn find(unpacked: &Unpacked, situation: &Situation<'_>) -> Moves {
         .iter()
         .map(|change| &change.path)
         .peekable();
-    for (position, entry) in situation.index.iter().enumerate() {
+    for (position, entry) in view.index.iter().enumerate() {
         if entry.is_sparse_directory() {
             continue;
         }
@@ -129,19 +90,17 @@ fn find(unpacked: &Unpacked, situation: &Situation<'_>) -> Moves {
     moves
 }
 
-fn come(unpacked: &mut Unpacked, situation: &Situation<'_>, coming: &[usize]) -> Result<(), Error> {
-    let index = situation.index;
-    let mut occupied = guard::occupied_entries(situation, coming)?
+fn come(unpacked: &mut Unpacked, view: &WorktreeView<'_>, coming: &[usize]) -> Result<(), Error> {
+    let index = view.index;
+    let mut occupied = guard::occupied_entries(view, coming)?
         .into_iter()
         .peekable();
-    let mut looker = Looker::new(situation);
+    let mut looker = Looker::new(view);
     for &position in coming {
         let entry = index.entry(position);
         if occupied.next_if(|(at, _)| *at == position).is_none() {
             let (id, mode) = (entry.id.to_owned(), entry.mode);
-            situation
-                .protect
-                .check_path(entry.path, mode == mode::SYMLINK)?;
+            view.protect.check_path(entry.path, mode == mode::SYMLINK)?;
             unpacked.write(entry.path, Side { id, mode }, false);
             continue;
         }
@@ -153,9 +112,9 @@ fn come(unpacked: &mut Unpacked, situation: &Situation<'_>, coming: &[usize]) ->
     Ok(())
 }
 
-fn go(unpacked: &mut Unpacked, situation: &Situation<'_>, going: &[usize]) -> Result<(), Error> {
-    let index = situation.index;
-    let compared = guard::compare(situation, going)?;
+fn go(unpacked: &mut Unpacked, view: &WorktreeView<'_>, going: &[usize]) -> Result<(), Error> {
+    let index = view.index;
+    let compared = guard::compare(view, going)?;
     let same = compared.same.into_iter().map(|(at, _)| (at, true));
     for (position, is_there) in same.chain(compared.missing.into_iter().map(|at| (at, false))) {
         let entry = index.entry(position);

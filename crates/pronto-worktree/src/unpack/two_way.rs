@@ -12,11 +12,11 @@ use pronto_index::{Flags, mode};
 use super::cached::Trees;
 use super::guard::{self, Free, MayGo};
 use super::refusal::Refusals;
-use super::situation::Situation;
-use super::trees::{Change, Go, Side, Step, walk};
+use super::worktree_view::WorktreeView;
 use super::{Decision, TreeId, Unpacked, directory_entry, is_entry, new_entry, standing_for};
 use crate::Error;
 use crate::checkout::Removal;
+use crate::tree_walk::{Change, Go, Side, Step, walk};
 
 /// What happens to a path.
 struct Verdict {
@@ -53,7 +53,7 @@ enum Standing {
 pub fn two_way(
     old: Option<ObjectId>,
     new: ObjectId,
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     may_go: &mut MayGo<'_>,
 ) -> Result<Decision, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
@@ -61,32 +61,33 @@ pub fn two_way(
     let mut verdicts = Vec::new();
     // Whether a sparse index has all that has to be known.
     let mut is_told = true;
-    let cached = situation.index.cached_tree();
-    let mut trees = Trees::new(new, old, cached.as_ref(), situation.index);
+    let cached = view.index.cached_tree();
+    let mut trees = Trees::new(new, old, cached.as_ref(), view.index);
     if old == Some(new) {
         trees.same_top();
     } else {
         walk(
-            situation.objects,
-            Some(situation.protect),
-            (old, Some(new)),
+            view.objects,
+            Some(view.protect),
+            old,
+            Some(new),
             &mut |step| {
                 match &step {
                     Step::Change(change) => {
-                        is_told &= standing_for(situation.index, change.path).is_none();
-                        decide(change, situation, &mut verdicts, &mut refusals);
+                        is_told &= standing_for(view.index, change.path).is_none();
+                        decide(change, view, &mut verdicts, &mut refusals);
                     }
                     Step::Enter(subtree) => {
-                        let how = (subtree.path, subtree.old, Some(subtree.new));
-                        if let Some(known) = directory(how, situation, &mut verdicts) {
+                        let (path, old, new) = (subtree.path, subtree.old, Some(subtree.new));
+                        if let Some(known) = directory(path, old, new, view, &mut verdicts) {
                             is_told &= known;
                             trees.stands(subtree);
                             return Ok(Go::Past);
                         }
                     }
                     Step::Gone(path, old) => {
-                        let how = (*path, Some(*old), None);
-                        if let Some(known) = directory(how, situation, &mut verdicts) {
+                        let known = directory(path, Some(*old), None, view, &mut verdicts);
+                        if let Some(known) = known {
                             is_told &= known;
                             return Ok(Go::Past);
                         }
@@ -101,8 +102,8 @@ pub fn two_way(
     if !is_told {
         return Ok(Decision::Expand);
     }
-    give_way(situation, &mut verdicts);
-    guard(situation, &verdicts, may_go, &mut refusals)?;
+    give_way(view, &mut verdicts);
+    guard(view, &verdicts, may_go, &mut refusals)?;
     if !refusals.is_empty() {
         refusals.sort();
         return Ok(Decision::Refused(refusals));
@@ -110,21 +111,23 @@ pub fn two_way(
     let mut unpacked = Unpacked::default();
     let stands = |verdict: &Verdict| matches!(verdict.standing, Standing::Alone | Standing::Above);
     for verdict in verdicts.iter().filter(|verdict| stands(verdict)) {
-        carry_out(verdict, situation, &mut unpacked);
+        carry_out(verdict, view, &mut unpacked);
     }
     unpacked.cached_tree = Some(trees.finish());
-    super::sparsity::follow(&mut unpacked, situation)?;
+    super::sparsity::follow(&mut unpacked, view)?;
     Ok(Decision::Plan(unpacked))
 }
 
 /// A directory on which the trees differ; nothing unless one entry stands for it. That becomes what
 /// the new tree has, if it is what either has: then it is true.
 fn directory(
-    (path, old, new): (&BStr, TreeId, TreeId),
-    situation: &Situation<'_>,
+    path: &BStr,
+    old: TreeId,
+    new: TreeId,
+    view: &WorktreeView<'_>,
     verdicts: &mut Vec<Verdict>,
 ) -> Option<bool> {
-    let index = situation.index;
+    let index = view.index;
     let position = standing_for(index, path)?;
     let entry = index.entry(position);
     let is = |tree: TreeId| tree.is_some_and(|tree| *entry.id == *tree);
@@ -146,11 +149,11 @@ fn directory(
 /// One path on which the trees differ.
 fn decide(
     change: &Change<'_>,
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     verdicts: &mut Vec<Verdict>,
     refusals: &mut Refusals,
 ) {
-    let index = situation.index;
+    let index = view.index;
     let mut refuse = || refusals.staged.push(change.path.to_owned());
     let position = match index.find(change.path, 0) {
         Ok(position) => Some(position),
@@ -187,8 +190,8 @@ fn decide(
 
 /// New paths take the place of entries that stand where their directories, or what is in them,
 /// are: those go, if nothing is lost by it.
-fn give_way(situation: &Situation<'_>, verdicts: &mut Vec<Verdict>) {
-    let index = situation.index;
+fn give_way(view: &WorktreeView<'_>, verdicts: &mut Vec<Verdict>) {
+    let index = view.index;
     let known: BTreeSet<BString> = verdicts
         .iter()
         .map(|verdict| verdict.path.clone())
@@ -211,7 +214,7 @@ fn give_way(situation: &Situation<'_>, verdicts: &mut Vec<Verdict>) {
                 verdict.standing = Standing::Yields;
             }
         }
-        let directory = super::situation::split(verdict.path.as_bstr()).0;
+        let directory = super::worktree_view::split(verdict.path.as_bstr()).0;
         if directory == last {
             continue;
         }
@@ -248,12 +251,12 @@ fn had_directory(changed: &BTreeSet<BString>, path: &BStr) -> bool {
 
 /// Looks whether anything would be lost.
 fn guard(
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     verdicts: &[Verdict],
     may_go: &mut MayGo<'_>,
     refusals: &mut Refusals,
 ) -> Result<(), Error> {
-    let index = situation.index;
+    let index = view.index;
     let mut tracked: Vec<usize> = verdicts
         .iter()
         .filter(|verdict| verdict.standing != Standing::Above)
@@ -264,12 +267,12 @@ fn guard(
         })
         .collect();
     tracked.sort_unstable();
-    guard::refuse_modified(situation, &tracked, refusals)?;
+    guard::refuse_modified(view, &tracked, refusals)?;
     let goes = |path: &BStr| {
         let found = verdicts.binary_search_by(|verdict| verdict.path.as_bstr().cmp(path));
         found.is_ok_and(|at| verdicts[at].new.is_none())
     };
-    guard::tell_directories(situation, &goes, may_go, refusals)?;
+    guard::tell_directories(view, &goes, may_go, refusals)?;
     let leaving: HashSet<&BStr> = verdicts
         .iter()
         .filter(|verdict| verdict.position.is_some() && verdict.standing != Standing::Above)
@@ -278,24 +281,22 @@ fn guard(
     let free: Vec<Free<'_>> = verdicts
         .iter()
         .filter(|verdict| verdict.position.is_none())
-        .filter(|verdict| is_wanted(verdict.path.as_bstr(), situation))
+        .filter(|verdict| is_wanted(verdict.path.as_bstr(), view))
         .map(|verdict| Free {
             path: verdict.path.as_bstr(),
             mode: verdict.new.map(|side| side.mode),
         })
         .collect();
-    guard::refuse_untracked(situation, &free, &leaving, may_go, refusals)
+    guard::refuse_untracked(view, &free, &leaving, may_go, refusals)
 }
 
-fn is_wanted(path: &BStr, situation: &Situation<'_>) -> bool {
-    situation.sparse.is_none_or(|sparse| sparse.includes(path))
+fn is_wanted(path: &BStr, view: &WorktreeView<'_>) -> bool {
+    view.sparse.is_none_or(|sparse| sparse.includes(path))
 }
 
-fn carry_out(verdict: &Verdict, situation: &Situation<'_>, unpacked: &mut Unpacked) {
+fn carry_out(verdict: &Verdict, view: &WorktreeView<'_>, unpacked: &mut Unpacked) {
     let path = verdict.path.as_bstr();
-    let before = verdict
-        .position
-        .map(|position| situation.index.entry(position));
+    let before = verdict.position.map(|position| view.index.entry(position));
     let skipped = before.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
     let Some(side) = verdict.new else {
         let Some(entry) = before else {
@@ -313,7 +314,7 @@ fn carry_out(verdict: &Verdict, situation: &Situation<'_>, unpacked: &mut Unpack
         let entry = directory_entry(verdict.path.clone(), side.id);
         return unpacked.change(path, Some(entry), None);
     }
-    let wanted = match situation.sparse {
+    let wanted = match view.sparse {
         Some(sparse) => sparse.includes(path),
         None => !skipped,
     };

@@ -311,6 +311,7 @@ fn a_required_program_that_fails_fails_its_files_only() {
     // Each failing program is reported with its code, and again without it, as in git.
     let warnings = &ours.outcome.warnings;
     assert_eq!(warnings.len(), 4, "{warnings:?}");
+    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     assert!(warnings[0].ends_with("failed 3") && warnings[1].ends_with("failed"));
 }
 

@@ -50,7 +50,14 @@ pub(super) fn check_out(
         }
         done => done?,
     };
-    outcome.complaints.extend(done.warnings);
+    for warning in &done.warnings {
+        let prefix = if warning.is_error() {
+            "error"
+        } else {
+            "warning"
+        };
+        outcome.complaints.push(format!("{prefix}: {warning}"));
+    }
     for failure in &done.failed {
         outcome.complaints.push(format!("error: {}", failure.error));
     }

@@ -241,14 +241,18 @@ fn what_the_trees_of_a_pack_lead_to_is_what_they_say() {
             trees += 1;
         }
         let mut found = Vec::new();
-        let nothing = (|_| false, |_| false);
-        let is_known = pack.links().each_new(row, nothing, |_, to, name| {
-            let id = match to {
-                Found::Row(row) => pack.id(row).expect("a row"),
-                Found::Outside(id) => *id,
-            };
-            found.push((name.to_vec(), id.as_slice().to_vec()));
-        });
+        let is_known = pack.links().each_new(
+            row,
+            |_| false,
+            |_| false,
+            |_, to, name| {
+                let id = match to {
+                    Found::Row(row) => pack.id(row).expect("a row"),
+                    Found::Outside(id) => *id,
+                };
+                found.push((name.to_vec(), id.as_slice().to_vec()));
+            },
+        );
         assert_eq!(is_known, kind == Some(gix_object::Kind::Tree));
         assert_eq!(found, expected);
         let base = pack.links().get(row).and_then(|tree| tree.base());
@@ -258,7 +262,7 @@ fn what_the_trees_of_a_pack_lead_to_is_what_they_say() {
             let mut left = 0;
             let is_done = |row| row == base;
             pack.links()
-                .each_new(row, (|_| false, is_done), |_, _, _| left += 1);
+                .each_new(row, |_| false, is_done, |_, _, _| left += 1);
             assert!(left <= found.len());
         }
     }

@@ -67,11 +67,14 @@ fn open(index: &Path, options: &Options, context: &mut Context) -> Result<Index,
         )));
     }
     Index::open(index, options.kind, Access::Auto).map_err(|error| {
-        let remark = match error.message() {
-            "non-monotonic fan-out table" => Some(format!("non-monotonic index {shown}")),
-            "wrong index file size" => Some(format!("wrong index v2 file size in {shown}")),
-            _ if *error.kind() == ErrorKind::Io => None,
-            message => Some(message.replacen("index file", &format!("index file {shown}"), 1)),
+        let remark = match error.kind() {
+            ErrorKind::FanoutOrder => Some(format!("non-monotonic index {shown}")),
+            ErrorKind::IndexSize => Some(format!("wrong index v2 file size in {shown}")),
+            ErrorKind::Io => None,
+            _ => {
+                let subject = format!("index file {shown}");
+                Some(error.message().replacen("index file", &subject, 1))
+            }
         };
         if let Some(remark) = remark {
             context.complain(&remark);

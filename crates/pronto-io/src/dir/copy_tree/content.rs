@@ -7,7 +7,8 @@ use rustix::fs::{AtFlags, Mode, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
 use super::{KEPT_MODE, Sharing, Walk};
-use crate::dir::{Directory, Metadata, NewFile, Time, file_metadata, read_at, retry};
+use crate::dir::{Directory, Metadata, NewFile, Time, file_metadata, read_at};
+use crate::retry::retry;
 
 /// A file that cannot share its blocks is copied in pieces of this many bytes.
 const PIECE_LEN: usize = 256 * 1024;

@@ -64,7 +64,7 @@ impl Ahead {
             || (Encoder::new(plan.options.level), Vec::new()),
             |(encoder, content), items| {
                 for number in &numbers[items] {
-                    if plan.watch.1.check().is_err() {
+                    if plan.watch.interrupt().check().is_err() {
                         return ControlFlow::Break(());
                     }
                     let id = &plan.rows[*number as usize].id;

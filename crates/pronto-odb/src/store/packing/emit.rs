@@ -79,8 +79,10 @@ impl Sink for Gathered<'_> {
 /// # Errors
 /// One cannot be read or written; or it was interrupted.
 pub(super) fn emit(plan: &mut Plan<'_>, sink: &mut dyn Sink) -> Result<Counts, Error> {
-    let (progress, interrupt) = plan.watch;
-    let meter = progress.begin("Writing objects", Some(plan.count()?.into()));
+    let watch = plan.watch;
+    let meter = watch
+        .progress()
+        .begin("Writing objects", Some(plan.count()?.into()));
     let mut emitter = Emitter {
         starts: vec![0; plan.rows.len()],
         at: 12,
@@ -97,7 +99,8 @@ pub(super) fn emit(plan: &mut Plan<'_>, sink: &mut dyn Sink) -> Result<Counts, E
     };
     let mut chain = Vec::new();
     for number in 0..emitter.starts.len() as u32 {
-        interrupt
+        watch
+            .interrupt()
             .check()
             .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
         if emitter.plan.rows[number as usize].is_base_only {
@@ -361,8 +364,8 @@ impl Emitter<'_, '_> {
                 let base = &self.plan.rows[found.base as usize];
                 content(self.plan.store, base, &mut self.base)?;
                 let blocks = Blocks::new(&self.base).ok_or_else(unmakeable)?;
-                let base = (&self.base[..], &blocks);
-                if !make(base, &self.target, usize::MAX, &mut self.delta) {
+                let delta = &mut self.delta;
+                if !make(&self.base, &blocks, &self.target, usize::MAX, delta) {
                     return Err(unmakeable());
                 }
                 self.encoder.encode(header, &self.delta)

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
+use pronto_io::watch::Watch;
 use pronto_pack::idx::Index;
 use pronto_pack::pack::PackOffset;
 use pronto_pack::search::{self, Candidate, Found};
@@ -14,7 +15,7 @@ use pronto_pack::writer::sink::Streamed;
 
 use super::super::lookup::in_packs;
 use super::super::{Location, Store};
-use super::{Contents, Counts, Member, Options, Watch, each_piece};
+use super::{Contents, Counts, Member, Options, each_piece};
 use crate::error::{Error, ErrorKind, from_pack, to_pack};
 use crate::packs::PackFile;
 use crate::snapshot::{Multi, Snapshot};
@@ -60,7 +61,7 @@ pub(super) enum How {
 pub(super) struct Plan<'a> {
     pub(super) store: &'a Store,
     pub(super) options: &'a Options,
-    pub(super) watch: Watch<'a>,
+    pub(super) watch: &'a Watch<'a>,
     pub(super) snapshot: Arc<Snapshot>,
     /// Sorted by pack and offset; loose ones last, in the order given.
     pub(super) rows: Vec<Row>,
@@ -85,7 +86,7 @@ impl<'a> Plan<'a> {
         store: &'a Store,
         contents: &Contents<'_>,
         options: &'a Options,
-        watch: Watch<'a>,
+        watch: &'a Watch<'a>,
     ) -> Result<Plan<'a>, Error> {
         store.refresh()?;
         let snapshot = Arc::clone(&*store.snapshot()?);
@@ -193,8 +194,10 @@ impl<'a> Plan<'a> {
         if targets == 0 || were_compared {
             return Ok(());
         }
-        let (progress, interrupt) = self.watch;
-        let meter = progress.begin("Compressing objects", Some(targets as u64));
+        let (watch, interrupt) = (self.watch, self.watch.interrupt());
+        let meter = watch
+            .progress()
+            .begin("Compressing objects", Some(targets as u64));
         let contents = Reader(self);
         let found = search::search(&mut candidates, &options, &contents, &meter, interrupt);
         let found = found.map_err(from_pack)?;
@@ -379,13 +382,15 @@ impl Whole {
     pub(super) fn send(
         self,
         out: &mut dyn Write,
-        (progress, interrupt): Watch<'_>,
+        watch: &Watch<'_>,
     ) -> Result<(Streamed, Counts), Error> {
         let pack = self.pack.pack()?;
         let (len, count) = (pack.view().len(), pack.len());
-        let meter = progress.begin("Writing objects", Some(count.into()));
+        let meter = watch
+            .progress()
+            .begin("Writing objects", Some(count.into()));
         each_piece(pack, 0..len, &mut |bytes| {
-            interrupt.check().map_err(|reason| {
+            watch.interrupt().check().map_err(|reason| {
                 pronto_pack::Error::new(pronto_pack::ErrorKind::Interrupted, reason.to_string())
             })?;
             meter.add_bytes(bytes.len() as u64);

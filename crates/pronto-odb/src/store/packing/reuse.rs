@@ -1,5 +1,6 @@
 //! Decides which stored entries are reused unchanged.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use pronto_hash::ObjectId;
@@ -10,6 +11,14 @@ use super::Contents;
 use super::plan::{How, NO_PACK, Plan, Row};
 use crate::error::{Error, from_pack};
 use crate::packs::PackFile;
+
+/// A pack that entries are reused of.
+#[derive(Clone, Copy)]
+struct Opened<'a> {
+    file: &'a PackFile,
+    pack: &'a Pack,
+    order: &'a PackOrder,
+}
 
 /// The base of a stored delta.
 enum Base {
@@ -35,7 +44,7 @@ impl Plan<'_> {
                 _ => self.snapshot.pack(number).cloned(),
             };
             match pack.filter(|_| self.options.reuse_objects) {
-                Some(pack) => self.look_at_pack((start, end), &pack, contents)?,
+                Some(pack) => self.look_at_pack(start..end, &pack, contents)?,
                 None => (start..end).try_for_each(|row| self.make_fresh(row as u32))?,
             }
             start = end;
@@ -45,13 +54,15 @@ impl Plan<'_> {
 
     fn look_at_pack(
         &mut self,
-        (start, end): (usize, usize),
+        rows: Range<usize>,
         file: &Arc<PackFile>,
         contents: &Contents<'_>,
     ) -> Result<(), Error> {
         let (pack, order) = (file.pack()?, file.order()?);
+        let opened = Opened { file, pack, order };
+        let start = rows.start;
         let mut position = 0;
-        for at in start..end {
+        for at in rows {
             let offset = PackOffset(self.rows[at].offset);
             let Some(next) = seek(order, position, offset) else {
                 // The multi-pack-index says otherwise than the index of the pack.
@@ -76,17 +87,18 @@ impl Plan<'_> {
                 }
                 _ if row.is_base_only || !self.options.reuse_deltas => Base::None,
                 _ if entry.size_bytes > self.options.most_delta_bytes => Base::None,
-                header => self.base((start, at), (file, pack, order), offset, &header)?,
+                header => self.base(start..at, opened, offset, &header)?,
             };
             self.take_delta(at as u32, &base, contents)?;
         }
         Ok(())
     }
 
+    /// Finds the base of the delta at `offset`, which is in its pack behind those of `rows`.
     fn base(
         &self,
-        (start, at): (usize, usize),
-        (file, pack, order): (&PackFile, &Pack, &PackOrder),
+        rows: Range<usize>,
+        Opened { file, pack, order }: Opened<'_>,
         offset: PackOffset,
         header: &Header,
     ) -> Result<Base, Error> {
@@ -96,7 +108,8 @@ impl Plan<'_> {
         let Ok(Some(base)) = pack.base_offset(offset, header) else {
             return Ok(Base::None);
         };
-        if let Some(row) = before(&self.rows[start..at], base.0) {
+        let start = rows.start;
+        if let Some(row) = before(&self.rows[rows], base.0) {
             return Ok(Base::Row((start + row) as u32));
         }
         // It could be among the rows only if another pack has it, too.

@@ -38,8 +38,10 @@ impl Apply<'_> {
         let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(objects, id, content);
         let found = tree_and_index(
             tree.as_deref(),
-            (index, cached.as_ref()),
-            (pathspec, Announced::Empty),
+            index,
+            cached.as_ref(),
+            pathspec,
+            Announced::Empty,
             &mut read,
         );
         let differences = found.map_err(from_worktree)?.differences;

@@ -9,10 +9,10 @@ use gix_object::Kind as ObjectKind;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::pool::{self, Workers};
 
-use super::super::{Pack, PackOffset, PackOrder, PackPosition, Window};
+use super::super::{PackOffset, PackPosition, Window};
+use super::PackFiles;
 use crate::entry::Header;
 use crate::error::{Error, ErrorKind};
-use crate::idx::Index;
 
 /// No position of a pack: the entry is a whole tree.
 pub(super) const TREE: u32 = u32::MAX;
@@ -37,17 +37,18 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Reads the header of each entry of `pack` once, in `threads` threads; inflates nothing.
+    /// Reads the header of each entry of a pack once, in `threads` threads; inflates nothing.
     /// `None` if the pack has too many entries. An invalid entry is unknown, with all entries based
     /// on it.
     ///
     /// # Errors
     /// `Interrupted`; `Truncated` when the pack was cut short under its map.
     pub fn new(
-        (pack, index, order): (&Pack, &Index, &PackOrder),
+        files: PackFiles<'_>,
         threads: usize,
         interrupt: &Interrupt,
     ) -> Result<Option<Scan>, Error> {
+        let PackFiles { pack, order, .. } = files;
         if order.len() > MOST_ENTRIES {
             return Ok(None);
         }
@@ -66,7 +67,7 @@ impl Scan {
                 let start = rows.start as u32 * ROW_LEN;
                 let end = (rows.end as u32).saturating_mul(ROW_LEN).min(order.len());
                 for position in start..end {
-                    let base = base_of((pack, index, order), window, position);
+                    let base = base_of(files, window, position);
                     bases[position as usize].store(base.unwrap_or(BROKEN), Relaxed);
                 }
                 ControlFlow::Continue(())
@@ -98,7 +99,7 @@ impl Scan {
 }
 
 fn base_of(
-    (pack, index, order): (&Pack, &Index, &PackOrder),
+    PackFiles { pack, index, order }: PackFiles<'_>,
     window: &mut Window,
     position: u32,
 ) -> Option<u32> {

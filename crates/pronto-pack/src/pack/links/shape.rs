@@ -70,7 +70,8 @@ impl Starts {
     pub fn derived(
         &mut self,
         base: &Starts,
-        (delta, content): (&[u8], &[u8]),
+        delta: &[u8],
+        content: &[u8],
         hash_len: usize,
         mut visit: impl FnMut(Run<'_>),
     ) -> Option<()> {
@@ -96,7 +97,7 @@ impl Starts {
                 let copied = start.and_then(|start| base.within(start + (at - to)..start + len));
                 if let Some((first, count)) = copied {
                     visit(Run::Copied { first, count });
-                    at = self.copy(base, (first, count), at);
+                    at = self.copy(base, first, count, at);
                     continue;
                 }
                 self.0.push(at as u32);
@@ -122,7 +123,7 @@ impl Starts {
     }
 
     /// Takes over starts of `base`, the first of which is `at` here; where the last entry ends.
-    fn copy(&mut self, base: &Starts, (first, count): (u32, u32), at: usize) -> usize {
+    fn copy(&mut self, base: &Starts, first: u32, count: u32, at: usize) -> usize {
         let starts = &base.0[first as usize..][..=count as usize];
         let moved = (at as u32).wrapping_sub(starts[0]);
         let (last, starts) = starts.split_last().unwrap_or((&0, &[]));
@@ -191,7 +192,7 @@ mod tests {
         content: &[u8],
     ) -> Option<(Entries, Starts, u32)> {
         let (mut entries, mut found, mut copied) = (Entries::new(), Starts::default(), 0);
-        found.derived(starts, (delta, content), 20, |run| match run {
+        found.derived(starts, delta, content, 20, |run| match run {
             Run::Copied { first, count } => {
                 copied += count;
                 entries.extend_from_slice(&base[first as usize..][..count as usize]);
@@ -239,7 +240,7 @@ mod tests {
                     break;
                 };
                 let mut delta = Vec::new();
-                if !make((&base, &blocks), &content, usize::MAX, &mut delta) {
+                if !make(&base, &blocks, &content, usize::MAX, &mut delta) {
                     break;
                 }
                 let mut applied = Vec::new();

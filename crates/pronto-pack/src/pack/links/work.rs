@@ -12,7 +12,7 @@ use super::super::decode::{Link, with_data};
 use super::super::{Pack, PackOrder, PackPosition, Window};
 use super::scan::{Scan, TREE};
 use super::shape::{RawEntry, Run, Starts};
-use super::{Arena, NONE, Record, Stored, Tag, TreeLinks};
+use super::{Arena, NONE, PackFiles, Record, Stored, Tag, TreeLinks};
 use crate::delta;
 use crate::entry::Header;
 use crate::error::{Error, ErrorKind};
@@ -34,17 +34,18 @@ fn most_pieces(objects: u32) -> usize {
 }
 
 impl TreeLinks {
-    /// Decodes all trees of `pack`, by `threads` threads. `scan` is of the same pack. Trees that
+    /// Decodes all trees of a pack, by `threads` threads. `scan` is of the same pack. Trees that
     /// cannot be read, or would take too much memory, are unknown.
     ///
     /// # Errors
     /// `Interrupted`; `Truncated` when a file was cut short under its map.
     pub fn new(
-        (pack, index, order): (&Pack, &Index, &PackOrder),
+        files: PackFiles<'_>,
         scan: &Scan,
         threads: usize,
         interrupt: &Interrupt,
     ) -> Result<TreeLinks, Error> {
+        let PackFiles { pack, index, order } = files;
         let family = Family::new(scan);
         let shared = Shared {
             pack,
@@ -283,7 +284,7 @@ impl<'a> Worker<'a> {
             parsed?;
         } else {
             let base = self.held.pop()?;
-            let made = self.derive(&base, tree, (hash_len, room));
+            let made = self.derive(&base, tree, hash_len, room);
             self.held.push(base);
             made?;
         }
@@ -293,12 +294,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Makes a tree by the delta that was just inflated.
-    fn derive(
-        &mut self,
-        base: &Held,
-        tree: &mut Held,
-        (hash_len, room): (usize, usize),
-    ) -> Option<()> {
+    fn derive(&mut self, base: &Held, tree: &mut Held, hash_len: usize, room: usize) -> Option<()> {
         let sizes = delta::sizes(&self.delta).ok()?;
         if sizes.result_bytes > room as u64 {
             return None;
@@ -309,11 +305,12 @@ impl<'a> Worker<'a> {
         let made =
             tree.starts.derived(
                 &base.starts,
-                (&delta, &tree.content),
+                &delta,
+                &tree.content,
                 hash_len,
                 |run| match run {
                     Run::Entry(entry) => self.add(entry),
-                    Run::Copied { first: from, count } => self.copied(first, (from, count)),
+                    Run::Copied { first: from, count } => self.copied(first, from, count),
                 },
             );
         self.delta = delta;
@@ -321,7 +318,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Notes a run of copied entries of the tree whose pieces begin at `start`.
-    fn copied(&mut self, start: usize, (first, count): (u32, u32)) {
+    fn copied(&mut self, start: usize, first: u32, count: u32) {
         if let Some(Stored {
             tag: Tag::Copied,
             target,

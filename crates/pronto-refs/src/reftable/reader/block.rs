@@ -1,14 +1,12 @@
-//! A block: the positions of its records, and searching them.
+//! A block: the positions of its records.
 
 use crate::reftable::error::Fault;
-use crate::reftable::format::{BLOCK_HEADER_LEN, BlockKind, be16, be24};
+use crate::reftable::format::{BLOCK_HEADER_LEN, BlockKind, be16};
 use crate::reftable::varint;
-
-use super::values;
 
 /// The length of the count of restarts, and of one restart.
 const COUNT_LEN: usize = 2;
-const RESTART_LEN: usize = 3;
+pub(super) const RESTART_LEN: usize = 3;
 
 /// The offsets of the parts of a block, from its start.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +18,7 @@ pub(super) struct Shape {
     pub(super) head: usize,
     /// The end of the records, where the restarts begin.
     pub(super) tail: usize,
-    restarts: usize,
+    pub(super) restarts: usize,
     /// The position of the block behind this one, if there is one.
     pub(super) next: u64,
     /// The length of an object id.
@@ -125,75 +123,10 @@ impl<'b> Records<'b> {
     pub(super) fn suffix(&self, head: &RecordHead) -> &'b [u8] {
         &self.bytes[head.suffix.0..head.suffix.1]
     }
-
-    /// Finds the first record whose key is not less than `target`. A binary search over the
-    /// restarts, then a scan up to the next one; allocates nothing, and compares each byte of
-    /// `target` at most once in the scan.
-    pub(super) fn seek(&self, target: &[u8]) -> Result<Place, Fault> {
-        let mut at = self.restart_before(target)?;
-        let mut matched = 0;
-        let mut key_len = 0;
-        while at < self.shape.tail {
-            let head = self.head(at)?;
-            if head.prefix > key_len {
-                return Err(Fault::new("key takes more than the one before has", at));
-            }
-            if head.prefix < matched {
-                // The record before agrees with the target there, and this one is greater.
-                return Ok(Place::before(at, matched));
-            }
-            if head.prefix == matched {
-                let (suffix, rest) = (self.suffix(&head), &target[matched..]);
-                let common = common_prefix(suffix, rest);
-                if common == rest.len() {
-                    let exact = (common == suffix.len()).then_some(head);
-                    return Ok(Place { at, matched, exact });
-                }
-                if suffix.get(common) > rest.get(common) {
-                    return Ok(Place::before(at, matched));
-                }
-                matched += common;
-            }
-            key_len = head.prefix + (head.suffix.1 - head.suffix.0);
-            at = values::end(self, &head)?;
-        }
-        Ok(Place::before(self.shape.tail, matched))
-    }
-
-    /// The last restart whose key is not greater than `target`, or the first record.
-    fn restart_before(&self, target: &[u8]) -> Result<usize, Fault> {
-        let (mut low, mut high) = (0, self.shape.restarts);
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            let at = self.restart(middle)?;
-            let head = self.head(at)?;
-            if head.prefix != 0 {
-                return Err(Fault::new("key of a restart is not whole", at));
-            }
-            if self.suffix(&head) <= target {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        match low.checked_sub(1) {
-            Some(restart) => self.restart(restart),
-            None => Ok(self.shape.head),
-        }
-    }
-
-    /// Returns the position of the record of a restart.
-    fn restart(&self, restart: usize) -> Result<usize, Fault> {
-        let place = self.shape.tail + RESTART_LEN * restart;
-        be24(self.bytes, place)
-            .map(|at| at as usize)
-            .filter(|at| (self.shape.head..self.shape.tail).contains(at))
-            .ok_or_else(|| Fault::new("restart lies outside of the records", place))
-    }
 }
 
 impl Place {
-    fn before(at: usize, matched: usize) -> Place {
+    pub(super) fn before(at: usize, matched: usize) -> Place {
         Place {
             at,
             matched,

@@ -16,6 +16,14 @@ pub(super) struct Target<'a> {
 }
 
 impl Table {
+    pub(super) fn target<'a>(&self, kind: BlockKind, key: &'a [u8]) -> Target<'a> {
+        Target {
+            kind,
+            section: self.section(kind),
+            key,
+        }
+    }
+
     /// The block in which the first key is that is not less than the one of `target`; without
     /// an index, the first one. `None` if all are less. Touches one block a level.
     pub(super) fn leaf(&self, target: &Target<'_>) -> Result<Option<u64>> {

@@ -43,6 +43,14 @@ impl fmt::Debug for LogCursor<'_> {
     }
 }
 
+impl Table {
+    /// A cursor in front of the first entry of a reflog. Allocates when it is first used: the
+    /// state to inflate with, and the block it is in.
+    pub fn logs(&self) -> LogCursor<'_> {
+        LogCursor::new(self)
+    }
+}
+
 impl<'t> LogCursor<'t> {
     pub(super) fn new(table: &'t Table) -> LogCursor<'t> {
         LogCursor {

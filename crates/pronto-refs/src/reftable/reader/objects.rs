@@ -1,5 +1,7 @@
 //! Finds refs by the object that they point at.
 
+use std::ops::ControlFlow;
+
 use pronto_hash::{ObjectId, oid};
 
 use super::refs::RefCursor;
@@ -16,6 +18,38 @@ pub struct ObjectCursor<'t> {
     refs: RefCursor<'t>,
     /// The blocks of references still to look at, the next one last.
     blocks: Vec<u64>,
+}
+
+impl Table {
+    /// Calls `visit` for all refs whose object, or whose peeled object, is `id`, in the order of
+    /// their names, until it returns to stop.
+    ///
+    /// With object blocks, reads one block for each level of their index, one of objects, and those
+    /// of refs that have `id`; allocates a list of these. Otherwise examines all refs.
+    ///
+    /// # Errors
+    /// The table is malformed.
+    pub fn find_object(
+        &self,
+        id: &oid,
+        mut visit: impl FnMut(RefRecord<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut cursor = ObjectCursor::new(self, id)?;
+        while cursor.advance()? {
+            if visit(cursor.record()).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Like [`find_object`](Self::find_object), as a cursor.
+    ///
+    /// # Errors
+    /// As [`find_object`](Self::find_object).
+    pub fn refs_to<'t>(&'t self, id: &'t oid) -> Result<ObjectCursor<'t>> {
+        ObjectCursor::new(self, id)
+    }
 }
 
 /// The blocks that may hold references to an object.

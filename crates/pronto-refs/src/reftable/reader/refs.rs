@@ -23,6 +23,13 @@ pub struct RefCursor<'t> {
     entry: RefEntry<'t>,
 }
 
+impl Table {
+    /// A cursor in front of the first reference. Costs nothing yet.
+    pub fn refs(&self) -> RefCursor<'_> {
+        RefCursor::new(self)
+    }
+}
+
 impl<'t> RefCursor<'t> {
     pub(super) fn new(table: &'t Table) -> RefCursor<'t> {
         RefCursor {

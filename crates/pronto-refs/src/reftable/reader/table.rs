@@ -1,23 +1,18 @@
 //! A table: its footer, its blocks, and lookups.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use pronto_hash::{Kind, oid};
+use pronto_hash::Kind;
 use pronto_io::error::IoContext;
 use pronto_io::view::{Access, View};
 
 use super::block::{Outline, Records};
-use super::index::Target;
-use super::logs::LogCursor;
-use super::objects::ObjectCursor;
-use super::refs::RefCursor;
 use super::values;
 use crate::reftable::error::{Error, ErrorKind, Fault, Result};
 use crate::reftable::format::{
     BLOCK_HEADER_LEN, BlockKind, Footer, Header, LARGEST_BLOCK, Limits, Section, be24,
 };
-use crate::reftable::record::{RefEntry, RefRecord};
+use crate::reftable::record::RefEntry;
 
 /// An upper bound for the inflated size of one deflated byte.
 const MOST_INFLATED: u64 = 1100;
@@ -112,17 +107,6 @@ impl Table {
         self.view.len().saturating_sub(overhead as u64)
     }
 
-    /// A cursor in front of the first reference. Costs nothing yet.
-    pub fn refs(&self) -> RefCursor<'_> {
-        RefCursor::new(self)
-    }
-
-    /// A cursor in front of the first entry of a reflog. Allocates when it is first used: the
-    /// state to inflate with, and the block it is in.
-    pub fn logs(&self) -> LogCursor<'_> {
-        LogCursor::new(self)
-    }
-
     /// Returns the record of the ref `name`, including a deletion.
     ///
     /// Reads one block for each level of the index (one for two million refs) and one of refs, of
@@ -149,36 +133,6 @@ impl Table {
         }
         self.verify_view()?;
         Ok(None)
-    }
-
-    /// Calls `visit` for all refs whose object, or whose peeled object, is `id`, in the order of
-    /// their names, until it returns to stop.
-    ///
-    /// With object blocks, reads one block for each level of their index, one of objects, and those
-    /// of refs that have `id`; allocates a list of these. Otherwise examines all refs.
-    ///
-    /// # Errors
-    /// The table is malformed.
-    pub fn find_object(
-        &self,
-        id: &oid,
-        mut visit: impl FnMut(RefRecord<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let mut cursor = ObjectCursor::new(self, id)?;
-        while cursor.advance()? {
-            if visit(cursor.record()).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Like [`find_object`](Self::find_object), as a cursor.
-    ///
-    /// # Errors
-    /// As [`find_object`](Self::find_object).
-    pub fn refs_to<'t>(&'t self, id: &'t oid) -> Result<ObjectCursor<'t>> {
-        ObjectCursor::new(self, id)
     }
 
     /// The blocks of one kind.
@@ -213,14 +167,6 @@ impl Table {
     /// Returns the number of bytes of an object id in the key of an object record.
     pub(super) fn id_len(&self) -> usize {
         self.footer.id_len
-    }
-
-    pub(super) fn target<'a>(&self, kind: BlockKind, key: &'a [u8]) -> Target<'a> {
-        Target {
-            kind,
-            section: self.section(kind),
-            key,
-        }
     }
 
     /// The blocks, without the footer.

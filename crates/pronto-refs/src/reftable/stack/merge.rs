@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use super::snapshot::Snapshot;
 use crate::reftable::error::Result;
 use crate::reftable::record::{LogRecord, RefRecord, set_log_key};
 use crate::reftable::{LogCursor, RefCursor, Table};
@@ -143,9 +142,13 @@ pub struct Refs<'s> {
 }
 
 impl<'s> Refs<'s> {
-    pub(super) fn new(snapshot: &'s Snapshot, start: &[u8], prefix: &[u8]) -> Result<Refs<'s>> {
-        let mut sources = Vec::with_capacity(snapshot.tables().len());
-        for table in snapshot.tables() {
+    pub(super) fn new(
+        tables: impl ExactSizeIterator<Item = &'s Table>,
+        start: &[u8],
+        prefix: &[u8],
+    ) -> Result<Refs<'s>> {
+        let mut sources = Vec::with_capacity(tables.len());
+        for table in tables {
             let mut cursor = table.refs();
             if !start.is_empty() {
                 cursor.seek(start)?;
@@ -186,19 +189,23 @@ pub struct Logs<'s> {
 }
 
 impl<'s> Logs<'s> {
-    pub(super) fn all(snapshot: &'s Snapshot) -> Result<Logs<'s>> {
-        let sources = snapshot.tables().map(Table::logs).collect();
+    pub(super) fn all(tables: impl Iterator<Item = &'s Table>) -> Result<Logs<'s>> {
+        let sources = tables.map(Table::logs).collect();
         Ok(Logs {
             merge: Merge::new(sources)?,
             prefix: Vec::new(),
         })
     }
 
-    pub(super) fn of(snapshot: &'s Snapshot, name: &[u8], newest: u64) -> Result<Logs<'s>> {
+    pub(super) fn of(
+        tables: impl ExactSizeIterator<Item = &'s Table>,
+        name: &[u8],
+        newest: u64,
+    ) -> Result<Logs<'s>> {
         let mut key = Vec::new();
         set_log_key(&mut key, name, newest);
-        let mut sources = Vec::with_capacity(snapshot.tables().len());
-        for table in snapshot.tables() {
+        let mut sources = Vec::with_capacity(tables.len());
+        for table in tables {
             let mut cursor = table.logs();
             cursor.seek_key(&key)?;
             sources.push(cursor);

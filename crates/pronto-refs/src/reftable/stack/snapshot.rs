@@ -91,7 +91,7 @@ impl Snapshot {
     /// # Errors
     /// A table is malformed.
     pub fn refs_from(&self, start: impl AsRef<[u8]>) -> Result<Refs<'_>> {
-        Refs::new(self, start.as_ref(), b"")
+        Refs::new(self.tables(), start.as_ref(), b"")
     }
 
     /// Returns the refs whose names begin with `prefix`. Costs a search in each table.
@@ -100,7 +100,7 @@ impl Snapshot {
     /// A table is malformed.
     pub fn refs_with_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Refs<'_>> {
         let prefix = prefix.as_ref();
-        Refs::new(self, prefix, prefix)
+        Refs::new(self.tables(), prefix, prefix)
     }
 
     /// Calls `visit` for each ref whose object, or whose peeled object, is `id`, until it returns
@@ -143,7 +143,7 @@ impl Snapshot {
     /// # Errors
     /// A table is malformed.
     pub fn logs(&self) -> Result<Logs<'_>> {
-        Logs::all(self)
+        Logs::all(self.tables())
     }
 
     /// Returns the reflog of `name`, newer entries first. Inflates one or two blocks in each table
@@ -152,7 +152,7 @@ impl Snapshot {
     /// # Errors
     /// A table is malformed.
     pub fn log_of(&self, name: impl AsRef<[u8]>) -> Result<Logs<'_>> {
-        Logs::of(self, name.as_ref(), u64::MAX)
+        Logs::of(self.tables(), name.as_ref(), u64::MAX)
     }
 
     /// Like [`log_of`](Self::log_of), without entries whose update index is greater than `newest`.
@@ -160,7 +160,7 @@ impl Snapshot {
     /// # Errors
     /// A table is malformed.
     pub fn log_until(&self, name: impl AsRef<[u8]>, newest: u64) -> Result<Logs<'_>> {
-        Logs::of(self, name.as_ref(), newest)
+        Logs::of(self.tables(), name.as_ref(), newest)
     }
 
     /// The update index that the next transaction has.

@@ -12,11 +12,6 @@ use pronto_pack::{Error, ErrorKind};
 use super::links::Links;
 use super::{Findings, Levels, Message, Report, lines, special};
 
-/// The refusal of a pack for a blob in it that trees give a meaning.
-const IN_PACK: &str = "fsck error in packed blob";
-/// The same for a blob that was here already, or is nowhere.
-const ELSEWHERE: &str = "fsck error in pack objects";
-
 /// The objects that are inspected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scope<'a> {
@@ -86,7 +81,7 @@ impl<'a> Inspector<'a> {
     }
 
     /// Keeps what was found; an error if the object is to be refused.
-    fn keep(&self, findings: Findings<'_>, refusal: &str) -> Result<(), Error> {
+    fn keep(&self, findings: Findings<'_>, refusal: ErrorKind) -> Result<(), Error> {
         let errors = findings.reports.iter().filter(|report| report.is_error);
         let errors: Vec<&str> = errors.map(|report| report.text.as_str()).collect();
         let error = (!errors.is_empty()).then(|| refused(refusal, &errors.join("\n")));
@@ -107,7 +102,7 @@ impl<'a> Inspector<'a> {
         let Some(reason) = unusable else {
             return Ok(());
         };
-        let invalid = Error::new(ErrorKind::Rejected, format!("invalid {kind}"));
+        let invalid = Error::new(ErrorKind::Unparsable, format!("invalid {kind}"));
         if reason.is_empty() {
             return Err(invalid.on_object(id));
         }
@@ -194,13 +189,8 @@ impl<'a> Inspector<'a> {
                 findings.report(wrong, format!("non-blob found at {name}"));
             }
         }
-        self.keep(
-            findings,
-            match contents.kind(id) {
-                Some(_) => IN_PACK,
-                None => ELSEWHERE,
-            },
-        )
+        let in_pack = contents.kind(id).is_some();
+        self.keep(findings, ErrorKind::RejectedBlob { in_pack })
     }
 
     /// Sees that what is linked to is there, and of the right kind.
@@ -222,7 +212,7 @@ impl<'a> Inspector<'a> {
                 Some(kind) => format!("object {id}: expected type {expected}, found {kind}"),
                 None => format!("did not receive expected object {id}"),
             };
-            return Err(Error::new(ErrorKind::Missing, message));
+            return Err(Error::new(ErrorKind::BrokenLink, message));
         }
         self.state().foreign = foreign;
         Ok(())
@@ -239,7 +229,7 @@ impl Inspect for Inspector<'_> {
             let mut findings = Findings::new(self.levels, id);
             findings.check(kind, content, self.hash);
             if !findings.is_empty() {
-                self.keep(findings, "fsck error in packed object")?;
+                self.keep(findings, ErrorKind::Rejected)?;
             }
         }
         if self.scope.links {
@@ -263,6 +253,11 @@ impl Inspect for Inspector<'_> {
 }
 
 #[cold]
-fn refused(message: &str, reason: &str) -> Error {
-    Error::new(ErrorKind::Rejected, message).because(reason.to_owned())
+fn refused(kind: ErrorKind, reason: &str) -> Error {
+    let message = match kind {
+        ErrorKind::RejectedBlob { in_pack: true } => "fsck error in packed blob",
+        ErrorKind::RejectedBlob { in_pack: false } => "fsck error in pack objects",
+        _ => "fsck error in packed object",
+    };
+    Error::new(kind, message).because(reason.to_owned())
 }

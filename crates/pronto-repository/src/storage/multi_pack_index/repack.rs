@@ -56,12 +56,9 @@ impl Repository {
             members: &members,
             ..Contents::default()
         };
-        let (directory, watch) = (
-            work.directory.as_path(),
-            (watch.progress(), watch.interrupt()),
-        );
+        let directory = work.directory.as_path();
         let store = self.objects()?;
-        let made = store.pack_into(&contents, &options, (directory, files), watch);
+        let made = store.pack_into(&contents, &options, directory, files, watch);
         let (_, counts) = made.map_err(from_odb)?;
         drop(present);
         work.write(&WriteOptions::default(), &Default::default())?;

@@ -178,7 +178,8 @@ impl<'a> LinkedWalk<'a> {
         let (seen, items) = (&self.seen, &mut self.items);
         let is_known = pack.links().each_new(
             number,
-            (|row| seen.contains(row), |base| done.contains(base)),
+            |row| seen.contains(row),
+            |base| done.contains(base),
             |child, to, name| {
                 let number = match to {
                     Found::Row(row) => row,

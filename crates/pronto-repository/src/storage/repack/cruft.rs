@@ -192,12 +192,7 @@ impl Work<'_> {
         files.files.name_prefix = prefix;
         let store = repository.objects()?;
         let packing = &self.options.packing;
-        let made = store.pack_into(
-            &contents,
-            packing,
-            (directory, files),
-            (self.watch.progress(), self.watch.interrupt()),
-        );
+        let made = store.pack_into(&contents, packing, directory, files, self.watch);
         let (written, _) = made.map_err(from_odb)?;
         let kind = repository.object_hash();
         let access = pronto_io::view::Access::Auto;

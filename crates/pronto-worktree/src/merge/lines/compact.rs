@@ -73,7 +73,7 @@ pub(super) fn compact(side: &mut Side, other: &Side) {
     let (mut group, mut across) = (Group::first(side), Group::first(other));
     loop {
         if !group.is_empty() {
-            settle((side, &mut group), (other, &mut across));
+            settle(side, &mut group, other, &mut across);
         }
         let (Some(next), Some(next_across)) = (group.next(side), across.next(other)) else {
             return;
@@ -82,7 +82,7 @@ pub(super) fn compact(side: &mut Side, other: &Side) {
     }
 }
 
-fn settle((side, group): (&mut Side, &mut Group), (other, across): (&Side, &mut Group)) {
+fn settle(side: &mut Side, group: &mut Group, other: &Side, across: &mut Group) {
     let back = |across: &mut Group| {
         if let Some(previous) = across.previous(other) {
             *across = previous;

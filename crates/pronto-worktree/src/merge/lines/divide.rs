@@ -15,7 +15,7 @@ const LEAST_LIMIT: usize = 256;
 const PROGRESS: isize = 4;
 
 /// Marks the lines of both sides that are not on a common way.
-pub(super) fn mark((one, before): (&Kept, &mut Side), (other, after): (&Kept, &mut Side)) {
+pub(super) fn mark(one: &Kept, before: &mut Side, other: &Kept, after: &mut Side) {
     let (rows, columns) = (one.lines.len(), other.lines.len());
     let diagonals = rows + columns + 3;
     let mut search = Search {
@@ -149,15 +149,14 @@ impl Search<'_> {
         *self.backward(back.middle) = part.bottom;
         for cost in 1.. {
             let mut has_snake = false;
-            self.widen(&mut ahead, part, (true, -1));
-            if let Some(point) =
-                self.advance(&ahead, part, (is_odd.then_some(&back), &mut has_snake))
+            self.widen(&mut ahead, part, true, -1);
+            if let Some(point) = self.advance(&ahead, part, is_odd.then_some(&back), &mut has_snake)
             {
                 return split(point, true, true);
             }
-            self.widen(&mut back, part, (false, isize::MAX));
+            self.widen(&mut back, part, false, isize::MAX);
             if let Some(point) =
-                self.retreat(&back, part, ((!is_odd).then_some(&ahead), &mut has_snake))
+                self.retreat(&back, part, (!is_odd).then_some(&ahead), &mut has_snake)
             {
                 return split(point, true, true);
             }
@@ -182,7 +181,7 @@ impl Search<'_> {
 
     /// Takes in the diagonals beside the front, as far as there are any; `nowhere` stands for a
     /// way that is not there.
-    fn widen(&mut self, front: &mut Front, part: Part, (is_forward, nowhere): (bool, isize)) {
+    fn widen(&mut self, front: &mut Front, part: Part, is_forward: bool, nowhere: isize) {
         let (lowest, highest) = (part.top - part.right, part.bottom - part.left);
         let mut set = |diagonal| {
             let ways = match is_forward {
@@ -210,7 +209,8 @@ impl Search<'_> {
         &mut self,
         front: &Front,
         part: Part,
-        (against, has_snake): (Option<&Front>, &mut bool),
+        against: Option<&Front>,
+        has_snake: &mut bool,
     ) -> Option<(isize, isize)> {
         for diagonal in front.diagonals() {
             let (below, above) = (*self.forward(diagonal - 1), *self.forward(diagonal + 1));
@@ -236,7 +236,8 @@ impl Search<'_> {
         &mut self,
         front: &Front,
         part: Part,
-        (against, has_snake): (Option<&Front>, &mut bool),
+        against: Option<&Front>,
+        has_snake: &mut bool,
     ) -> Option<(isize, isize)> {
         for diagonal in front.diagonals() {
             let (below, above) = (*self.backward(diagonal - 1), *self.backward(diagonal + 1));

@@ -6,7 +6,7 @@ use pronto_hash::ObjectId;
 use super::super::Side;
 use super::super::fresh::files;
 use super::super::guard::MayGo;
-use super::super::situation::Situation;
+use super::super::worktree_view::WorktreeView;
 use super::{MergeDecision, Request, Walk};
 use crate::Error;
 
@@ -16,19 +16,20 @@ use crate::Error;
 /// # Errors
 /// As for [`merge`](super::merge).
 pub fn bind(
-    (tree, prefix): (ObjectId, &BStr),
+    tree: ObjectId,
+    prefix: &BStr,
     request: &Request<'_>,
-    situation: &Situation<'_>,
+    view: &WorktreeView<'_>,
     may_go: &mut MayGo<'_>,
 ) -> Result<MergeDecision, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
     let mut found: Vec<(BString, Side)> = Vec::new();
-    let source = (situation.objects, situation.protect);
-    files(tree, source, &mut |_| true, &mut |path, side| {
+    let (objects, protect) = (view.objects, view.protect);
+    files(tree, objects, protect, &mut |_| true, &mut |path, side| {
         found.push(([prefix.as_bytes(), path.as_bytes()].concat().into(), side));
     })?;
-    let index = situation.index;
-    let mut walk = Walk::new(request, situation);
+    let index = view.index;
+    let mut walk = Walk::new(request, view);
     let mut next = 0;
     for (path, side) in found {
         let path: &BStr = path.as_bstr();

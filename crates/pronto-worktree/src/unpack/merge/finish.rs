@@ -21,7 +21,7 @@ impl Walk<'_, '_> {
         let (mut merged, builder) = (self.merged, self.builder);
         merged.cached_tree = match builder {
             Some(builder) => Some(builder.finish()),
-            None => self.situation.index.cached_tree().map(|mut cached| {
+            None => self.view.index.cached_tree().map(|mut cached| {
                 for path in &self.changed {
                     cached.invalidate(path.as_bstr());
                 }
@@ -33,7 +33,7 @@ impl Walk<'_, '_> {
 
     /// New files where entries stay below, or below entries that stay, are left to others.
     fn refuse_swaps(&self) -> Result<(), Error> {
-        let index = self.situation.index;
+        let index = self.view.index;
         let stays = |at: usize| !self.gone.contains(&at) && index.entry(at).stage() == 0;
         for part in &self.merged.parts {
             let Part::New(entry, _) = part else { continue };
@@ -54,18 +54,18 @@ impl Walk<'_, '_> {
         if !self.request.look {
             return Ok(());
         }
-        let index = self.situation.index;
+        let index = self.view.index;
         if self.request.reset {
             self.present
                 .retain(|at| guard::is_unseen(&index.entry(*at)));
         }
-        guard::refuse_modified(self.situation, &self.present, &mut self.refusals)?;
+        guard::refuse_modified(self.view, &self.present, &mut self.refusals)?;
         if self.request.reset || !self.request.update {
             return Ok(());
         }
         let removals = &self.merged.plan.remove;
         let goes = |path: &BStr| removals.iter().any(|removal| removal.path == path);
-        guard::tell_directories(self.situation, &goes, may_go, &mut self.refusals)?;
+        guard::tell_directories(self.view, &goes, may_go, &mut self.refusals)?;
         let free: Vec<Free<'_>> = self
             .free
             .iter()
@@ -81,7 +81,7 @@ impl Walk<'_, '_> {
             .iter()
             .map(|removal| removal.path.as_bstr());
         let leaving = leaving.collect();
-        guard::refuse_untracked(self.situation, &free, &leaving, may_go, &mut self.refusals)
+        guard::refuse_untracked(self.view, &free, &leaving, may_go, &mut self.refusals)
     }
 
     /// With a reset, files that are not as their entries say are written again.
@@ -89,7 +89,7 @@ impl Walk<'_, '_> {
         if !(self.request.reset && self.request.update && self.request.rule == Rule::One) {
             return Ok(());
         }
-        let index = self.situation.index;
+        let index = self.view.index;
         let is_skipped = |at: &usize| index.entry(*at).flags.contains(Flags::SKIP_WORKTREE);
         let same: Vec<usize> = self
             .same
@@ -97,7 +97,7 @@ impl Walk<'_, '_> {
             .copied()
             .filter(|at| !is_skipped(at))
             .collect();
-        let compared = guard::compare(self.situation, &same)?;
+        let compared = guard::compare(self.view, &same)?;
         let missing = compared.missing.into_iter().chain(compared.obstructed);
         let missing = missing.map(|at| (at, false));
         let modified = compared.modified.into_iter().map(|at| (at, true));

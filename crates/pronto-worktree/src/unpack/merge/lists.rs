@@ -2,13 +2,14 @@
 
 use super::super::Side;
 use super::rules::Slot;
-use crate::diff::TreeEntry;
+use crate::tree_list::TreeEntry;
 
 /// Takes the entry of this name from each list that has it next.
 pub(super) fn take<'l>(
     lists: &'l [Vec<TreeEntry>],
     cursors: &mut [usize],
-    (name, is_directory): (&[u8], bool),
+    name: &[u8],
+    is_directory: bool,
 ) -> Vec<Option<&'l TreeEntry>> {
     let lists = lists.iter().zip(cursors);
     lists

@@ -73,10 +73,10 @@ pub(super) fn decide(
             (None, None) => Verdict::Nothing,
         },
         Rule::Two { initial } => {
-            let sides = (slot(0).side(), slot(1).side());
+            let (old, new) = (slot(0).side(), slot(1).side());
             match current {
-                Some(current) => two_with_entry(current, reset, sides),
-                None => two_without_entry(initial, sides),
+                Some(current) => two_with_entry(current, reset, old, new),
+                None => two_without_entry(initial, old, new),
             }
         }
         Rule::Three { aggressive } => three(current, aggressive, [slot(0), slot(1), slot(2)]),
@@ -94,7 +94,8 @@ fn become_or_go(side: Option<Side>) -> Verdict {
 fn two_with_entry(
     current: &EntryRef<'_>,
     reset: bool,
-    (old, new): (Option<Side>, Option<Side>),
+    old: Option<Side>,
+    new: Option<Side>,
 ) -> Verdict {
     if current.stage() != 0 {
         return match old == new || reset {
@@ -111,7 +112,7 @@ fn two_with_entry(
     }
 }
 
-fn two_without_entry(initial: bool, (old, new): (Option<Side>, Option<Side>)) -> Verdict {
+fn two_without_entry(initial: bool, old: Option<Side>, new: Option<Side>) -> Verdict {
     match (old, new) {
         (None, None) => Verdict::Nothing,
         (Some(_), None) => Verdict::Free,

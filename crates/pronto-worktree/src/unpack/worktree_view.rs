@@ -15,12 +15,12 @@ use crate::filter::ToGit;
 use crate::hostile::Protect;
 use crate::recorded::recorded;
 use crate::sparse::Sparse;
-use crate::status::{Conversion, Unconverted, digest_file};
+use crate::status::{FileToDigest, Unconverted, digest_file};
 use crate::{Error, ErrorKind, Objects};
 
 /// The index and the worktree, with the rules for comparing them.
 #[derive(Clone, Copy)]
-pub struct Situation<'a> {
+pub struct WorktreeView<'a> {
     /// The index.
     pub index: &'a Index,
     /// Where trees come from.
@@ -32,7 +32,7 @@ pub struct Situation<'a> {
     /// How stat data are compared.
     pub rules: Rules,
     /// Whether a file with other stat data counts as changed without comparing its content.
-    pub facts_decide: bool,
+    pub stat_decides: bool,
     /// `core.fileMode`.
     pub file_mode: bool,
     /// `core.symlinks`.
@@ -66,7 +66,7 @@ pub(super) enum Comparison {
 /// Examines files, one after another; cheapest if those of a directory are consecutive. One per
 /// thread.
 pub(super) struct Looker<'a> {
-    situation: Situation<'a>,
+    view: WorktreeView<'a>,
     /// The last directory.
     open: Option<(BString, Opened)>,
     /// A missing directory: nothing below it need be examined. Paths come in order, so one is
@@ -100,9 +100,9 @@ pub(super) enum Look {
 }
 
 impl<'a> Looker<'a> {
-    pub(super) fn new(situation: &Situation<'a>) -> Self {
+    pub(super) fn new(view: &WorktreeView<'a>) -> Self {
         Looker {
-            situation: *situation,
+            view: *view,
             open: None,
             missing: None,
             present: BString::default(),
@@ -141,14 +141,14 @@ impl<'a> Looker<'a> {
     /// The directory at `path`, or what that says of everything in it.
     fn directory(&mut self, path: &BStr) -> Result<Result<&Directory, Look>, Error> {
         if path.is_empty() {
-            return Ok(Ok(self.situation.top));
+            return Ok(Ok(self.view.top));
         }
         let missing = self.missing.as_ref();
         if missing.is_some_and(|missing| is_at_or_below(path, missing.as_bstr())) {
             return Ok(Err(Look::Nothing));
         }
         if self.open.as_ref().is_none_or(|(open, _)| open != path) {
-            let opened = match self.situation.top.open_beneath(path) {
+            let opened = match self.view.top.open_beneath(path) {
                 Ok(directory) => Opened::Yes(directory),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.missing = Some(self.uppermost_missing(path).to_owned());
@@ -181,7 +181,7 @@ impl<'a> Looker<'a> {
             if above.is_empty() || self.present == above {
                 return missing;
             }
-            match self.situation.top.open_beneath(above) {
+            match self.view.top.open_beneath(above) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => missing = above,
                 _ => {
                     self.present = above.to_owned();
@@ -217,13 +217,12 @@ impl<'a> Looker<'a> {
             return Ok(Comparison::Modified);
         }
         let recorded = &entry.stat;
-        if recorded.matches(&now, self.situation.rules)
-            && !recorded.is_racy(self.situation.index.timestamp())
+        if recorded.matches(&now, self.view.rules) && !recorded.is_racy(self.view.index.timestamp())
         {
             return Ok(Comparison::Same(now));
         }
-        let differs = || !recorded.matches(&now.without_nanoseconds(), self.situation.rules);
-        if self.situation.facts_decide && differs() {
+        let differs = || !recorded.matches(&now.without_nanoseconds(), self.view.rules);
+        if self.view.stat_decides && differs() {
             return Ok(Comparison::Modified);
         }
         let id = self.digest(entry, &metadata)?;
@@ -236,13 +235,11 @@ impl<'a> Looker<'a> {
 
     fn has_kind(&self, entry_mode: u32, metadata: &Metadata) -> bool {
         match entry_mode {
-            mode::SYMLINK => {
-                metadata.is_symlink() || (!self.situation.symlinks && metadata.is_file())
-            }
+            mode::SYMLINK => metadata.is_symlink() || (!self.view.symlinks && metadata.is_file()),
             mode::FILE | mode::EXECUTABLE => {
                 let executable = entry_mode == mode::EXECUTABLE;
                 metadata.is_file()
-                    && (!self.situation.file_mode || metadata.is_executable() == executable)
+                    && (!self.view.file_mode || metadata.is_executable() == executable)
             }
             _ => false,
         }
@@ -253,7 +250,7 @@ impl<'a> Looker<'a> {
         let kind = entry.id.kind();
         let (directory, name) = split(path);
         let unreadable = || path.to_string();
-        let to_git = self.to_git.get_or_insert_with(self.situation.to_git);
+        let to_git = self.to_git.get_or_insert_with(self.view.to_git);
         let keeps = to_git.keeps(path)?;
         self.content.clear();
         let mut content = std::mem::take(&mut self.content);
@@ -268,8 +265,14 @@ impl<'a> Looker<'a> {
             return blob_id(kind, &target);
         }
         if keeps {
-            let conversion: (&dyn Conversion, _) = (&Unconverted, kind);
-            let digested = digest_file((directory, name), metadata, (path, entry.id), conversion);
+            let file = FileToDigest {
+                directory,
+                name,
+                metadata,
+                path,
+                staged: entry.id,
+            };
+            let digested = digest_file(&file, &Unconverted, kind);
             self.content = content;
             return match digested {
                 // It changed after it was examined, so it does not match the entry.
@@ -281,8 +284,8 @@ impl<'a> Looker<'a> {
             .open_file(name)
             .and_then(|mut file| io::Read::read_to_end(&mut file, &mut content));
         read.context(ErrorKind::Io, "cannot read", unreadable())?;
-        let to_git = self.to_git.get_or_insert_with(self.situation.to_git);
-        let objects = self.situation.objects;
+        let to_git = self.to_git.get_or_insert_with(self.view.to_git);
+        let objects = self.view.objects;
         let blob = to_git.convert(path, &content, &mut |buffer| {
             crate::objects::blob(objects, entry.id, buffer).map(|()| true)
         })?;
@@ -298,8 +301,8 @@ pub struct Checker<'a>(Looker<'a>);
 
 impl<'a> Checker<'a> {
     /// Creates a checker. Examines nothing yet.
-    pub fn new(situation: &Situation<'a>) -> Self {
-        Checker(Looker::new(situation))
+    pub fn new(view: &WorktreeView<'a>) -> Self {
+        Checker(Looker::new(view))
     }
 
     /// Returns whether the stat data of the file match while its content differs from `entry`.
@@ -314,7 +317,7 @@ impl<'a> Checker<'a> {
         let is_same = entry
             .stat
             .without_nanoseconds()
-            .matches(&recorded(&metadata), self.0.situation.rules)
+            .matches(&recorded(&metadata), self.0.view.rules)
             && self.0.has_kind(entry.mode, &metadata);
         Ok(is_same && self.0.digest(entry, &metadata)?.as_ref() != entry.id)
     }
@@ -339,13 +342,13 @@ impl<'a> Checker<'a> {
         if entry.mode == mode::GITLINK {
             return Ok(metadata.is_directory());
         }
-        let situation = self.0.situation;
-        if !entry.stat.matches(&recorded(&metadata), situation.rules)
+        let view = self.0.view;
+        if !entry.stat.matches(&recorded(&metadata), view.rules)
             || !self.0.has_kind(entry.mode, &metadata)
         {
             return Ok(false);
         }
-        let is_racy = entry.stat.is_racy(situation.index.timestamp());
+        let is_racy = entry.stat.is_racy(view.index.timestamp());
         Ok(!is_racy || self.0.digest(entry, &metadata)?.as_ref() == entry.id)
     }
 

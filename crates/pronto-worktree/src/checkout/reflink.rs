@@ -23,7 +23,7 @@ use pronto_io::dir::{Directory, Metadata, NewFile, Time, file_metadata, read_at}
 use pronto_io::file_system::FileSystem;
 use pronto_io::interrupt::Interrupt;
 
-use super::Item;
+use super::{Item, Warning};
 use crate::recorded::recorded;
 use crate::{Error, ErrorKind};
 
@@ -38,7 +38,7 @@ const SETTLED_AFTER_SECONDS: i64 = 2;
 
 /// Another worktree of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceWorktree {
     /// Its top.
     pub top: PathBuf,
     /// The file that holds its index.
@@ -46,10 +46,10 @@ pub struct Place {
 }
 
 /// The other worktrees, opened on first use.
-pub struct Twins {
+pub struct ReflinkSources {
     kind: Kind,
     always: bool,
-    find: Box<dyn Fn() -> Vec<Place> + Send + Sync>,
+    find: Box<dyn Fn() -> Vec<SourceWorktree> + Send + Sync>,
     siblings: OnceLock<Vec<Sibling>>,
     /// Why nothing could be shared, once.
     refusal: OnceLock<String>,
@@ -64,24 +64,24 @@ struct Sibling {
 }
 
 /// An open file of another worktree that may have the wanted content.
-pub(super) struct Twin<'a> {
-    twins: &'a Twins,
+pub(super) struct ReflinkSource<'a> {
+    sources: &'a ReflinkSources,
     sibling: &'a Sibling,
     file: File,
     /// What the file was before anything was taken from it.
     metadata: Metadata,
 }
 
-impl Twins {
+impl ReflinkSources {
     /// Creates the list of worktrees that `find` returns, the most promising first. With `always`,
-    /// any number of files is shared on any file system that permits it, and a message is printed
-    /// if none does.
+    /// any number of files is shared on any file system that permits it, and a warning tells if
+    /// none does.
     pub fn new(
         kind: Kind,
         always: bool,
-        find: impl Fn() -> Vec<Place> + Send + Sync + 'static,
+        find: impl Fn() -> Vec<SourceWorktree> + Send + Sync + 'static,
     ) -> Self {
-        Twins {
+        ReflinkSources {
             kind,
             always,
             find: Box::new(find),
@@ -115,20 +115,20 @@ impl Twins {
     }
 
     /// Files that may hold the blob of `item`.
-    pub(super) fn of<'a>(&'a self, item: &'a Item) -> impl Iterator<Item = Twin<'a>> {
+    pub(super) fn of<'a>(&'a self, item: &'a Item) -> impl Iterator<Item = ReflinkSource<'a>> {
         let siblings = self.siblings.get().map_or(&[][..], Vec::as_slice);
         siblings.iter().filter_map(|sibling| {
             if sibling.is_unfit.load(Ordering::Relaxed) {
                 return None;
             }
-            let facts = facts(sibling, item)?;
+            let stat = recorded_stat(sibling, item)?;
             let file = sibling.top.open_file_beneath(&item.path).ok()?;
             let metadata = file_metadata(&file).ok()?;
             let is_same = metadata.is_file()
                 && metadata.size_bytes > 0
-                && facts.matches(&recorded(&metadata), Rules::default());
-            is_same.then_some(Twin {
-                twins: self,
+                && stat.matches(&recorded(&metadata), Rules::default());
+            is_same.then_some(ReflinkSource {
+                sources: self,
                 sibling,
                 file,
                 metadata,
@@ -136,32 +136,31 @@ impl Twins {
         })
     }
 
-    /// Returns the final message.
-    pub(super) fn warning(&self) -> Option<String> {
+    /// Why nothing was shared although it should have been.
+    pub(super) fn warning(&self) -> Option<Warning> {
         let reason = self.refusal.get().filter(|_| self.always)?;
-        Some(format!(
-            "warning: checkout.reflink=always: could not share contents of files: {reason}"
-        ))
+        let reason = reason.clone();
+        Some(Warning::NothingShared { reason })
     }
 }
 
-/// What the index of `sibling` says of the file, if that has the same blob.
-fn facts(sibling: &Sibling, item: &Item) -> Option<Stat> {
+/// Returns the stat data that the index of `sibling` has for the file, if it has the same blob.
+fn recorded_stat(sibling: &Sibling, item: &Item) -> Option<Stat> {
     let at = sibling.index.find(item.path.as_ref(), 0).ok()?;
     let entry = sibling.index.entry(at);
     let is_file = entry.mode & mode::TYPE == mode::FILE & mode::TYPE;
     (*entry.id == *item.id && is_file && entry.stat.size_bytes > 0).then_some(entry.stat)
 }
 
-impl fmt::Debug for Twins {
+impl fmt::Debug for ReflinkSources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Twins")
+        f.debug_struct("ReflinkSources")
             .field("always", &self.always)
             .finish_non_exhaustive()
     }
 }
 
-impl Twin<'_> {
+impl ReflinkSource<'_> {
     /// Fills `new`, which is empty, and makes sure that it holds the blob of `item`. `piece` is
     /// space to read into.
     ///
@@ -171,19 +170,20 @@ impl Twin<'_> {
         &self,
         new: &NewFile,
         item: &Item,
-        (piece, interrupt): (&mut Vec<u8>, &Interrupt),
+        piece: &mut Vec<u8>,
+        interrupt: &Interrupt,
     ) -> Result<(), Error> {
         new.share(&self.file)
             .map_err(|error| self.refused(&error))?;
         let failed = |error: io::Error| Error::new(ErrorKind::Io, error.to_string());
         if self.is_settled() {
-            let found = self.digest(&self.file, (piece, interrupt))?;
+            let found = self.digest(&self.file, piece, interrupt)?;
             // Unchanged since before the clone: what was digested is what was cloned.
             if file_metadata(&self.file).map_err(failed)? == self.metadata {
                 return self.expect(found, item);
             }
         }
-        let found = self.digest(new, (piece, interrupt))?;
+        let found = self.digest(new, piece, interrupt)?;
         self.expect(found, item)
     }
 
@@ -206,11 +206,12 @@ impl Twin<'_> {
     fn digest(
         &self,
         file: &impl AsFd,
-        (piece, interrupt): (&mut Vec<u8>, &Interrupt),
+        piece: &mut Vec<u8>,
+        interrupt: &Interrupt,
     ) -> Result<Option<ObjectId>, Error> {
         let failed = |error: io::Error| Error::new(ErrorKind::Io, error.to_string());
         let size = self.metadata.size_bytes;
-        let mut digester = Digester::new(self.twins.kind);
+        let mut digester = Digester::new(self.sources.kind);
         digester.update(format!("blob {size}\0").as_bytes());
         let len = usize::try_from(size)
             .unwrap_or(PIECE_LEN)
@@ -246,7 +247,7 @@ impl Twin<'_> {
         ) {
             self.sibling.is_unfit.store(true, Ordering::Relaxed);
         }
-        self.twins.refusal.get_or_init(|| reason.clone());
+        self.sources.refusal.get_or_init(|| reason.clone());
         Error::new(ErrorKind::Io, reason)
     }
 }

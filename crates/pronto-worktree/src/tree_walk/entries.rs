@@ -8,7 +8,7 @@ use gix_object::tree::{EntryRef, name_order};
 use pronto_hash::ObjectId;
 
 use super::TreeId;
-use crate::diff::TreeEntry;
+use crate::tree_list::TreeEntry;
 use crate::{Error, ErrorKind};
 
 /// The entries of one tree, with a look at the next.
@@ -97,7 +97,7 @@ impl<'a> Entries<'a> {
 ///
 /// # Errors
 /// Two entries have the same name, or a name is not a single component.
-pub(super) fn put_in_order(
+pub(crate) fn put_in_order(
     entries: &mut [TreeEntry],
     tree: ObjectId,
     prefix: &BStr,

@@ -5,11 +5,19 @@ use std::cmp::Ordering;
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::tree::EntryRef;
 use pronto_hash::ObjectId;
+use pronto_index::mode;
 
-use super::entries::{self, Entries};
-use super::{TreeId, index_mode};
+use entries::Entries;
+
 use crate::hostile::Protect;
 use crate::{Error, Objects, objects};
+
+mod entries;
+
+pub(crate) use entries::put_in_order;
+
+/// The id of a side, where it is a directory.
+pub(crate) type TreeId = Option<ObjectId>;
 
 /// A file, a link or a submodule in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +99,7 @@ pub fn diff(
     if old == new {
         return Ok(());
     }
-    walk(objects, None, (old, new), &mut |step| {
+    walk(objects, None, old, new, &mut |step| {
         if let Step::Change(change) = step {
             visit(change)?;
         }
@@ -103,7 +111,8 @@ pub fn diff(
 pub(crate) fn walk(
     objects: &dyn Objects,
     protect: Option<Protect>,
-    (old, new): (TreeId, TreeId),
+    old: TreeId,
+    new: TreeId,
     visit: &mut Visitor<'_>,
 ) -> Result<(), Error> {
     let mut walk = Walk {
@@ -142,7 +151,7 @@ impl Walk<'_> {
     fn directory(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
         objects::check_depth(self.depth).map_err(|error| error.at_path(self.path.to_string()))?;
         let (old_bytes, new_bytes) = (self.read(old)?, self.read(new)?);
-        let mut sides = Box::new(self.sides((&old_bytes, old), (&new_bytes, new))?);
+        let mut sides = Box::new(self.sides(&old_bytes, old, &new_bytes, new)?);
         while let Some((one, two)) = next_name(&mut sides)? {
             self.entry(one, two)?;
         }
@@ -154,8 +163,10 @@ impl Walk<'_> {
 
     fn sides<'b>(
         &self,
-        (old_bytes, old): (&'b [u8], TreeId),
-        (new_bytes, new): (&'b [u8], TreeId),
+        old_bytes: &'b [u8],
+        old: TreeId,
+        new_bytes: &'b [u8],
+        new: TreeId,
     ) -> Result<[Entries<'b>; 2], Error> {
         if self.protect.is_none() {
             let old = Entries::as_stored(old_bytes, old);
@@ -276,5 +287,15 @@ fn side(entry: EntryRef<'_>) -> Side {
     Side {
         id: entry.oid.to_owned(),
         mode: index_mode(entry.mode.value()),
+    }
+}
+
+/// The mode that the index records for the mode of a tree entry.
+pub(crate) fn index_mode(tree_mode: u16) -> u32 {
+    match u32::from(tree_mode) & mode::TYPE {
+        mode::SYMLINK => mode::SYMLINK,
+        mode::GITLINK => mode::GITLINK,
+        _ if tree_mode & 0o100 != 0 => mode::EXECUTABLE,
+        _ => mode::FILE,
     }
 }

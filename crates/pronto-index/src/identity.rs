@@ -1,0 +1,57 @@
+//! The identity of an index file.
+
+use crate::stat::Time;
+use pronto_io::view::View;
+
+/// The identity of an index file, which distinguishes files at the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+    size_bytes: u64,
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+impl Identity {
+    #[cfg(unix)]
+    pub(crate) fn of(metadata: &std::fs::Metadata) -> Identity {
+        use std::os::unix::fs::MetadataExt;
+        Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size_bytes: metadata.size(),
+            seconds: metadata.mtime(),
+            nanoseconds: metadata.mtime_nsec(),
+        }
+    }
+
+    pub(crate) fn of_view(view: &View) -> Identity {
+        let identity = view.identity();
+        Identity {
+            device: identity.device,
+            inode: identity.inode,
+            size_bytes: view.len(),
+            seconds: identity.modified.0,
+            nanoseconds: identity.modified.1,
+        }
+    }
+
+    pub(crate) fn numbers(&self) -> [u64; 5] {
+        [
+            self.device,
+            self.inode,
+            self.size_bytes,
+            self.seconds as u64,
+            self.nanoseconds as u64,
+        ]
+    }
+
+    /// When the file was written.
+    pub fn time(&self) -> Time {
+        Time {
+            seconds: self.seconds as u32,
+            nanoseconds: self.nanoseconds as u32,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Opens indexes, also those that are split into two files.
+
+use crate::error::Error;
+use crate::extension;
+use crate::index::Index;
+use crate::link::Link;
+use crate::outline::Outline;
+use crate::split::SharedIndex;
+use pronto_hash::Kind;
+use std::path::{Path, PathBuf};
+
+/// Options for opening an index.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// The directory of the shared half of a split index, if it is not the index's own.
+    pub shared_directory: Option<PathBuf>,
+}
+
+impl Index {
+    /// Reads the index at `path`; an empty one if there is no file. Costs one pass over the
+    /// entries, which reads a few bytes of each; version 4 and split indexes are unpacked.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`], [`ErrorKind::Corrupt`], or [`ErrorKind::Unsupported`] for an unknown
+    /// version or an unknown required extension.
+    pub fn open(path: &Path, kind: Kind) -> Result<Index, Error> {
+        Self::open_with(path, kind, &OpenOptions::default())
+    }
+
+    /// [`open`](Index::open) with options.
+    ///
+    /// # Errors
+    /// As [`open`](Index::open).
+    pub fn open_with(path: &Path, kind: Kind, options: &OpenOptions) -> Result<Index, Error> {
+        let outline = Outline::open(path, kind)?;
+        let mut index = Self::parse(outline).map_err(|it| it.at_path(path))?;
+        if index.outline().is_split() {
+            let _region = pronto_io::region!("index", "do_read_index");
+            let beside = path.parent().unwrap_or(Path::new(""));
+            let other = options.shared_directory.as_deref();
+            merge_shared(&mut index, beside, other)?;
+        }
+        index.complete()
+    }
+}
+
+/// Merges the shared file, which lies `beside` the index or in the directory `other`.
+fn merge_shared(index: &mut Index, beside: &Path, other: Option<&Path>) -> Result<(), Error> {
+    let data = index.extension(extension::LINK).unwrap_or_default();
+    let base = Link::base_of(data, index.hash_len())?;
+    if base.is_null() {
+        return Ok(());
+    }
+    let directory = match other {
+        Some(other) if !SharedIndex::path(beside, &base).exists() => other,
+        _ => beside,
+    };
+    let shared = SharedIndex::open(directory, base, index.kind())?;
+    let shared = shared.index();
+    let link = Link::parse(data, index.hash_len(), shared.len())?;
+    let merged = link.merge(shared, index)?;
+    index.set_merged(merged);
+    Ok(())
+}

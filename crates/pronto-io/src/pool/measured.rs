@@ -1,0 +1,11 @@
+//! The measurements of workers.
+
+use std::sync::atomic::AtomicU64;
+
+/// The measurements of the workers since the start.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    pub(super) items: AtomicU64,
+    pub(super) wall_nanoseconds: AtomicU64,
+    pub(super) cpu_nanoseconds: AtomicU64,
+}

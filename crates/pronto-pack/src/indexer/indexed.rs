@@ -1,0 +1,15 @@
+//! A pack whose objects are all known.
+
+use super::spool::Store;
+use super::tables::Tables;
+use pronto_hash::ObjectId;
+
+/// The pack with an id for every entry.
+pub(super) struct Indexed {
+    pub(super) store: Store,
+    pub(super) checksum: ObjectId,
+    pub(super) tables: Tables,
+    /// The ids by number of the entry, without gaps.
+    pub(super) ids: Vec<u8>,
+    pub(super) added: u32,
+}

@@ -1,0 +1,89 @@
+//! Warnings of a checkout.
+
+use std::fmt;
+
+use bstr::BString;
+
+use crate::Error;
+use crate::filter;
+use crate::sparse::Leftover;
+
+/// A problem that does not keep a file from being written.
+/// [`Display`](fmt::Display) gives Git's message.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A path could not be removed.
+    Removal(Error),
+    /// A filter or a conversion failed, and the content was written without it.
+    Filter(filter::Warning),
+    /// Paths that do not follow the patterns of a sparse checkout.
+    Leftover(Leftover),
+    /// A file outside of the patterns is modified and stays.
+    NotUpToDate {
+        /// Its path from the top of the worktree.
+        path: BString,
+    },
+    /// Something is already where the patterns want a file.
+    AlreadyPresent {
+        /// Its path from the top of the worktree.
+        path: BString,
+    },
+    /// A directory outside of the patterns has untracked files and stays.
+    UntrackedOutside {
+        /// Its path from the top of the worktree.
+        directory: BString,
+    },
+    /// A directory outside of the patterns cannot be removed.
+    DirectoryStays {
+        /// Its path from the top of the worktree.
+        directory: BString,
+    },
+    /// No file could share its blocks with another worktree, which `checkout.reflink=always` asks
+    /// for.
+    NothingShared {
+        /// The reason of the operating system.
+        reason: String,
+    },
+}
+
+impl Warning {
+    /// Whether Git reports it as an error.
+    pub fn is_error(&self) -> bool {
+        match self {
+            Warning::Filter(warning) => warning.is_error(),
+            Warning::NotUpToDate { .. } | Warning::AlreadyPresent { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::Removal(error) => error.fmt(f),
+            Warning::Filter(warning) => warning.fmt(f),
+            Warning::Leftover(leftover) => leftover.fmt(f),
+            Warning::NotUpToDate { path } => write!(
+                f,
+                "Path '{path}' not uptodate; will not remove from working tree."
+            ),
+            Warning::AlreadyPresent { path } => write!(
+                f,
+                "Path '{path}' already present; will not overwrite with sparse update."
+            ),
+            Warning::UntrackedOutside { directory } => write!(
+                f,
+                "directory '{directory}/' contains untracked files, but is not in the \
+                 sparse-checkout cone"
+            ),
+            Warning::DirectoryStays { directory } => {
+                write!(f, "failed to remove directory '{directory}/'")
+            }
+            Warning::NothingShared { reason } => write!(
+                f,
+                "checkout.reflink=always: could not share contents of files: {reason}"
+            ),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Whether listing a directory before its files are examined pays.
+
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+/// Where it is not tried any more.
+const LOST: i32 = -2;
+/// What one directory more cannot add to.
+const MOST: i32 = 8;
+
+/// The results of the threads.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    votes: AtomicI32,
+}
+
+impl Ahead {
+    pub(super) fn is_tried(&self) -> bool {
+        self.votes.load(Relaxed) > LOST
+    }
+
+    pub(super) fn pays(&self) -> bool {
+        self.votes.load(Relaxed) > 0
+    }
+
+    /// Whether in one more directory it was `worth` it.
+    pub(super) fn vote(&self, worth: bool) {
+        let count = |votes: i32| match worth {
+            true => Some((votes + 1).min(MOST)),
+            false => Some((votes - 1).max(LOST)),
+        };
+        let _ = self.votes.fetch_update(Relaxed, Relaxed, count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_pay_is_given_up() {
+        let ahead = Ahead::default();
+        assert!(ahead.is_tried() && !ahead.pays());
+        ahead.vote(false);
+        assert!(ahead.is_tried());
+        ahead.vote(false);
+        assert!(!ahead.is_tried());
+        let ahead = Ahead::default();
+        for _ in 0..20 {
+            ahead.vote(true);
+        }
+        ahead.vote(false);
+        assert!(ahead.is_tried() && ahead.pays());
+    }
+}

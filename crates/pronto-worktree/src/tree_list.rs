@@ -1,0 +1,86 @@
+//! The entries of a tree object, read as a whole.
+
+use bstr::BString;
+use gix_object::TreeRefIter;
+use pronto_hash::{ObjectId, oid};
+use pronto_index::mode;
+
+use crate::names::SortKey;
+use crate::{Error, ErrorKind};
+
+/// Reads the tree `id` into the buffer.
+pub type ReadTree<'a> = dyn FnMut(&oid, &mut Vec<u8>) -> Result<(), Error> + 'a;
+
+/// The file on one side of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// The mode; one of [`pronto_index::mode`]'s.
+    pub mode: u32,
+    /// The object; null for a file in the worktree that has none yet.
+    pub id: ObjectId,
+}
+
+/// A name in a tree.
+#[derive(Clone)]
+pub(crate) struct TreeEntry {
+    pub(crate) name: BString,
+    pub(crate) side: Side,
+    /// The mode is spelled as Git spells it today.
+    pub(crate) is_canonical: bool,
+}
+
+impl TreeEntry {
+    pub(crate) fn is_directory(&self) -> bool {
+        self.side.mode == mode::TREE
+    }
+
+    /// Returns the sort key of the entry.
+    pub(crate) fn key(&self) -> SortKey<'_> {
+        SortKey {
+            name: &self.name,
+            is_directory: self.is_directory(),
+        }
+    }
+
+    pub(crate) fn side(&self) -> Side {
+        self.side
+    }
+}
+
+/// Reads the entries of the tree `id`.
+///
+/// # Errors
+/// Those of `read`; [`ErrorKind::CorruptObject`] for a tree that is invalid.
+pub(crate) fn read_tree(id: &oid, read: &mut ReadTree<'_>) -> Result<Vec<TreeEntry>, Error> {
+    let mut content = Vec::new();
+    read(id, &mut content)?;
+    let mut entries = Vec::new();
+    for entry in TreeRefIter::from_bytes(&content, id.kind()) {
+        let entry = entry.map_err(|error| {
+            Error::new(ErrorKind::CorruptObject, "corrupt tree")
+                .on_object(id)
+                .because(error)
+        })?;
+        let stored = u32::from(entry.mode.value());
+        let mode = canonical(stored);
+        let side = Side {
+            mode,
+            id: entry.oid.to_owned(),
+        };
+        entries.push(TreeEntry {
+            name: entry.filename.to_owned(),
+            side,
+            is_canonical: mode == stored,
+        });
+    }
+    Ok(entries)
+}
+
+/// The modes that Git knows, from those that old trees have.
+fn canonical(mode: u32) -> u32 {
+    match mode & mode::TYPE {
+        0o100_000 if mode & 0o100 != 0 => mode::EXECUTABLE,
+        0o100_000 => mode::FILE,
+        kind => kind,
+    }
+}
