@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::refresh::Options as Refresh;
 use pronto::update_index::{Action, Allowed, Mark, Options, Said, Version};
 use pronto_hash::ObjectId;
@@ -52,7 +53,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         Some(_) if how.verbose => repository.index()?.version(),
         _ => 0,
     };
-    let said = pronto::update_index::update_index(&repository, &options, &context.interrupt);
+    let watch = Watch::from(&context.interrupt);
+    let said = pronto::update_index::update_index(&repository, &options, &watch);
     let said = said.map_err(|error| match error.kind() {
         pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
         _ => CliError::of(error),

@@ -6,9 +6,9 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use pronto::ErrorKind;
 use pronto::upload_pack::relay::{Server, go_on};
 use pronto::upload_pack::{CORRUPTION, Ended, can_serve, find, requested_version, serve};
+use pronto::{ErrorKind, Watch};
 
 use crate::{CliError, Context, ExitCode, fallback};
 
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         &repository,
         (&mut input, &mut output),
         version,
-        &context.interrupt,
+        &Watch::from(&context.interrupt),
     );
     let ended = ended.map_err(|error| match error.kind() {
         ErrorKind::Object => {
