@@ -13,6 +13,7 @@ use super::place::Place;
 use crate::config::edit::Document;
 use crate::init::{self, Template};
 use crate::{Error, ErrorKind, Result, config, repository};
+use pronto_repository::shared::Sharing;
 
 /// Variables that name another repository than the new one.
 pub(super) const REPOSITORY_VARIABLES: [&str; 9] = [
