@@ -132,28 +132,17 @@ impl Work<'_> {
         let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
         let is_gone = |source: &Source| !self.pack_path(source).exists();
         if dropped.is_empty() && known.iter().any(is_gone) {
-            return Err(Error::new(ErrorKind::Refused, "could not load pack"));
+            return match last {
+                true => Err(Error::new(ErrorKind::Refused, "could not load pack")),
+                false => Ok(false),
+            };
         }
         let mut sources = self.sources(known, options, None)?;
-        let is_complete = |found: &&Present| {
-            let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
-            dropped.is_empty()
-                && names.len() == sources.len()
-                && sources
-                    .iter()
-                    .all(|source| names.contains(source.name.as_slice()))
-        };
-        if let Some(present) = present.as_ref().or(other.as_ref()).filter(is_complete) {
-            if options.bitmap.is_none() {
-                self.clear(&self.directory, &[".bitmap"], &[]);
-                return Ok(true);
-            }
-            if let [index] = present.layers.as_slice()
-                && !present.is_chain
-                && self.has_bitmaps(index)?
-            {
-                return Ok(true);
-            }
+        if let Some(found) = present.as_ref().or(other.as_ref())
+            && dropped.is_empty()
+            && self.is_up_to_date(found, &sources, options)?
+        {
+            return Ok(true);
         }
         let preferred = match (&options.preferred_pack, &options.bitmap) {
             (None, Some(_)) => self.oldest(&sources)?,
@@ -196,6 +185,29 @@ impl Work<'_> {
         let _ = std::fs::remove_file(chain.join(CHAIN));
         self.clear(&chain, LAYER_ENDINGS, &[]);
         Ok(true)
+    }
+
+    /// Returns whether `found` covers `sources`, no more and no less, and has the requested bitmaps.
+    /// Those that are not requested are removed.
+    fn is_up_to_date(
+        &self,
+        found: &Present,
+        sources: &[Source],
+        options: &WriteOptions,
+    ) -> Result<bool> {
+        let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
+        let covers = |source: &Source| names.contains(source.name.as_slice());
+        if names.len() != sources.len() || !sources.iter().all(covers) {
+            return Ok(false);
+        }
+        if options.bitmap.is_none() {
+            self.clear(&self.directory, &[".bitmap"], &[]);
+            return Ok(true);
+        }
+        match found.layers.as_slice() {
+            [index] if !found.is_chain => self.has_bitmaps(index),
+            _ => Ok(false),
+        }
     }
 
     /// Fills a file without readers. Returns its checksum.
