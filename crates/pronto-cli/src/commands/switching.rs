@@ -307,18 +307,17 @@ pub(crate) fn switch(
     options: &Options,
 ) -> Result<ExitCode, CliError> {
     let progress = context.progress(common.progress, common.quiet);
-    let interrupt = context.interrupt.clone();
     // git puts local changes that are in the way into a stash.
     let stashes = options.merge.is_some() && fallback::is_possible();
-    let plain = Options {
-        merge: options.merge.filter(|_| !stashes),
+    let merge = options.merge.filter(|_| !stashes);
+    let options = &Options {
+        merge,
         ..options.clone()
     };
-    let options = &plain;
     let outcome = pronto::switch::switch(
         repository,
         options,
-        &Watch::from(&interrupt).with_progress(&*progress),
+        &Watch::from(&context.interrupt).with_progress(&*progress),
     )
     .map_err(|error| match error.kind() {
         pronto::ErrorKind::Hostile if !options.discard => {

@@ -88,15 +88,11 @@ impl Repository {
         let format = existing_format(&git_dir, environment)?;
         let object_hash = choose_hash(&format, options, environment)?;
         make_directory(&git_dir)?;
-        // What the repository that is there says counts for the template, too.
-        let before = load_config(&git_dir, environment)?;
-        let sharing = |config: &Config| match options.shared {
-            Some(sharing) => Ok(sharing),
-            None => shared::configured(config),
-        };
-        template::copy(&options.template, &git_dir, environment, sharing(&before)?)?;
+        // The configuration that is there counts for the template, too.
+        let sharing = options.sharing(&load_config(&git_dir, environment)?)?;
+        template::copy(&options.template, &git_dir, environment, sharing)?;
         let config = load_config(&git_dir, environment)?;
-        let sharing = sharing(&config)?;
+        let sharing = options.sharing(&config)?;
         let plan = Plan {
             git_dir: &git_dir,
             original: &original,
@@ -147,6 +143,16 @@ impl Repository {
             is_shared,
             unchosen_branch: unchosen.map(|first| first.name),
         })
+    }
+}
+
+impl Options {
+    /// Returns the requested permissions, or else the configured ones.
+    fn sharing(&self, config: &Config) -> Result<Sharing> {
+        match self.shared {
+            Some(sharing) => Ok(sharing),
+            None => shared::configured(config),
+        }
     }
 }
 

@@ -133,18 +133,19 @@ impl Work<'_> {
             // Its objects are not taken over, but it may be what is wanted.
             Some(_) => (None, found),
         };
-        let known = self.known(present.as_ref(), dropped)?;
+        let names = present.iter().flat_map(Present::pack_names);
+        let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
+        let is_gone = |source: &Source| !self.pack_path(source).exists();
+        if dropped.is_empty() && known.iter().any(is_gone) {
+            return match last {
+                true => Err(Error::new(ErrorKind::Refused, "could not load pack")),
+                false => Ok(false),
+            };
+        }
         let mut sources = self.sources(known, options, None)?;
-        let is_complete = |found: &&Present| {
-            let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
-            dropped.is_empty()
-                && names.len() == sources.len()
-                && sources
-                    .iter()
-                    .all(|source| names.contains(source.name.as_slice()))
-        };
-        if let Some(present) = present.as_ref().or(other.as_ref()).filter(is_complete)
-            && self.is_current(present, options)?
+        if let Some(found) = present.as_ref().or(other.as_ref())
+            && dropped.is_empty()
+            && self.is_up_to_date(found, &sources, options)?
         {
             return Ok(true);
         }
@@ -190,26 +191,25 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Returns the packs of `present`. Refuses packs that are gone, unless packs are dropped.
-    fn known(&self, present: Option<&Present>, dropped: &BTreeSet<BString>) -> Result<Vec<Source>> {
-        let names = present.into_iter().flat_map(Present::pack_names);
-        let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
-        let is_gone = |source: &Source| !self.pack_path(source).exists();
-        match dropped.is_empty() && known.iter().any(is_gone) {
-            true => Err(Error::new(ErrorKind::Refused, "could not load pack")),
-            false => Ok(known),
+    /// Returns whether `found` covers `sources`, no more and no less, and has the requested bitmaps.
+    /// Those that are not requested are removed.
+    fn is_up_to_date(
+        &self,
+        found: &Present,
+        sources: &[Source],
+        options: &WriteOptions,
+    ) -> Result<bool> {
+        let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
+        let covers = |source: &Source| names.contains(source.name.as_slice());
+        if names.len() != sources.len() || !sources.iter().all(covers) {
+            return Ok(false);
         }
-    }
-
-    /// Returns whether `present`, which covers the packs, has the bitmaps that are wanted. Removes
-    /// bitmaps that are not.
-    fn is_current(&self, present: &Present, options: &WriteOptions) -> Result<bool> {
         if options.bitmap.is_none() {
             self.clear(&self.directory, &[".bitmap"], &[]);
             return Ok(true);
         }
-        match present.layers.as_slice() {
-            [index] if !present.is_chain => self.has_bitmaps(index),
+        match found.layers.as_slice() {
+            [index] if !found.is_chain => self.has_bitmaps(index),
             _ => Ok(false),
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
     };
     let mut transaction = repository.transaction();
     if is_there {
-        // As in Git the hook hears of the attempt to create what is there.
+        // As in Git the hook is notified of the attempt to create what is there.
         transaction.push(Edit {
             name: head.into(),
             change: Change::Set(Target::Symbolic(target)),

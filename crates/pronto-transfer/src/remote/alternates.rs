@@ -10,7 +10,7 @@ use crate::remote::from_store;
 use crate::{Repository, Result};
 
 /// Returns what the refs of the repositories behind the alternates of `repository` hold, as far as
-/// those objects exist. A repository that cannot be read is passed over.
+/// those objects exist. A repository that cannot be read is skipped.
 ///
 /// Costs a look at every ref there.
 ///

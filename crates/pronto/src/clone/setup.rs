@@ -11,9 +11,9 @@ use super::Work;
 use super::heads::Heads;
 use super::place::Place;
 use crate::config::edit::Document;
-use crate::init::shared::Sharing;
 use crate::init::{self, Template};
 use crate::{Error, ErrorKind, Result, config, repository};
+use pronto_repository::shared::Sharing;
 
 /// Variables that name another repository than the new one.
 pub(super) const REPOSITORY_VARIABLES: [&str; 9] = [
