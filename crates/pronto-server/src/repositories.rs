@@ -10,7 +10,7 @@ use pronto_io::error::IoContext as _;
 use crate::names::RepositoryName;
 use crate::{Error, ErrorKind, Result};
 
-/// How deep below the root repositories are listed.
+/// The number of directories below the root, one in another, in which repositories are listed.
 const DEEPEST: usize = 16;
 
 /// The most repositories that are listed.
