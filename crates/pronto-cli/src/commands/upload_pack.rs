@@ -7,7 +7,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use pronto::upload_pack::relay::{Server, go_on};
-use pronto::upload_pack::{Ended, can_serve, find, requested_version, serve};
+use pronto::upload_pack::{CORRUPTION, Ended, can_serve, find, requested_version, serve};
+use pronto::{ErrorKind, Watch};
 
 use crate::{CliError, Context, ExitCode, fallback};
 
@@ -41,8 +42,16 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         &repository,
         (&mut input, &mut output),
         version,
-        &context.interrupt,
+        &Watch::from(&context.interrupt),
     );
+    let ended = ended.map_err(|error| match error.kind() {
+        ErrorKind::Object => {
+            context.remark(&format!("fatal: {error}"));
+            context.complain("git upload-pack: git-pack-objects died with error.");
+            CliError::fatal(format!("git upload-pack: {CORRUPTION}"))
+        }
+        _ => error.into(),
+    });
     match ended? {
         Ended::Served => Ok(ExitCode::SUCCESS),
         Ended::Unanswered(request) => {

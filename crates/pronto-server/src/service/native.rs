@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 
+use pronto::Watch;
 use pronto::upload_pack::{self, Ended};
 use pronto_wire::advertisement::Version;
 
@@ -115,7 +116,7 @@ fn serve(
         request.repository,
         (input, output),
         version,
-        request.interrupt,
+        &Watch::from(request.interrupt),
     )
     .map_err(failed)
 }

@@ -217,7 +217,7 @@ impl<'a> LinkedWalk<'a> {
         let mut content = std::mem::take(&mut self.buffer);
         let found = self.store.find(&id, &mut content).map_err(from_odb)?;
         if found != Some(ObjectKind::Tree) {
-            let message = format!("unable to read tree ({id})");
+            let message = format!("bad tree object {id}");
             return Err(Error::new(ErrorKind::Object, message));
         }
         for entry in tree_entries(&content, id.kind().len_in_bytes()) {

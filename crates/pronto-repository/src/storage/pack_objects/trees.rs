@@ -110,7 +110,7 @@ impl Walk<'_> {
         match self.store.find(id, &mut content).map_err(from_odb)? {
             Some(ObjectKind::Tree) => Ok(content),
             _ => {
-                let message = format!("unable to read tree ({id})");
+                let message = format!("bad tree object {id}");
                 Err(Error::new(ErrorKind::Object, message))
             }
         }
