@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use pronto::config::Config;
 use pronto::{Environment, ErrorKind, Repository};
+use pronto::{Notice, Severity};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::signals;
@@ -252,14 +253,15 @@ impl Context {
         let Some(repository) = self.repository.clone() else {
             return;
         };
-        for complaint in repository.take_complaints() {
-            self.complain(&complaint);
-        }
-        for warning in repository.take_warnings() {
-            self.warn(&warning);
-        }
-        for advice in repository.take_advice() {
-            self.hint(&advice);
+        let mut notices = repository.take_notices();
+        notices.sort_by_key(Notice::severity);
+        for notice in notices {
+            let text = notice.to_string();
+            match notice.severity() {
+                Severity::Error => self.complain(&text),
+                Severity::Warning => self.warn(&text),
+                Severity::Hint => self.hint(&text),
+            }
         }
     }
 

@@ -241,8 +241,8 @@ impl Work<'_> {
         let _region = pronto_io::region!("add", "walk");
         let (prepared, index) = (self.prepared, self.index());
         let read = |directory: &BStr| {
-            let from = (index, Some(prepared.objects));
-            read_ignore_file(&prepared.top, b".gitignore", from, directory)
+            let objects = Some(prepared.objects);
+            read_ignore_file(&prepared.top, b".gitignore", index, objects, directory)
         };
         let mut walk_options = walk_options(self.repository)?;
         walk_options.compare_content = false;

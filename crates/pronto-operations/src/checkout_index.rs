@@ -130,13 +130,7 @@ pub fn checkout_index(
         let verb = "cannot create directory at";
         prepared.top = made.context(ErrorKind::Io, verb, directory.to_string())?;
     }
-    let wanted = wanted(
-        repository,
-        (&prepared, &chosen),
-        options,
-        watch,
-        &mut report,
-    )?;
+    let wanted = wanted(repository, &prepared, &chosen, options, watch, &mut report)?;
     let plan = plan(&prepared, &wanted);
     let outcome = match options.directory.is_none() && writes_attributes(&plan) {
         true => prepared.write_files(&plan, prepared.index.iter(), watch)?,
@@ -165,7 +159,8 @@ pub fn checkout_index(
 /// Returns the entries that must be written, given the existing files.
 fn wanted(
     repository: &Repository,
-    (prepared, chosen): (&WorktreeSession<'_>, &[usize]),
+    prepared: &WorktreeSession<'_>,
+    chosen: &[usize],
     options: &Options,
     watch: &Watch<'_>,
     report: &mut Report,

@@ -122,7 +122,7 @@ pub fn checkout_paths(
     if options.worktree {
         work.skip_unchanged(&prepared, watch)?;
     }
-    let mut report = work.write((&prepared, lock), watch)?;
+    let mut report = work.write(&prepared, lock, watch)?;
     let head = repository.head()?.id();
     report.hook = switch::run_post_checkout_hook(repository, head, head, false)?;
     Ok(report)
@@ -376,7 +376,8 @@ impl<'a> Work<'a> {
 
     fn write(
         self,
-        (prepared, lock): (&WorktreeSession<'_>, Lock),
+        prepared: &WorktreeSession<'_>,
+        lock: Lock,
         watch: &Watch<'_>,
     ) -> Result<Report> {
         let plan = self.plan();

@@ -71,7 +71,8 @@ pub(crate) fn write_files(
 /// error: see [`Outcome::failed`].
 pub fn checkout_tree(
     repository: &Repository,
-    (objects, commit): (&Store, ObjectId),
+    objects: &Store,
+    commit: ObjectId,
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {

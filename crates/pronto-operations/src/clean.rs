@@ -14,6 +14,7 @@ use pronto_worktree::pathspec::{Directory as Relation, Pathspec};
 
 use crate::status::{ignore_patterns, read_ignore_file};
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_repository::Notice;
 
 mod remove;
 
@@ -90,9 +91,8 @@ pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
         patterns.add_pattern(pattern);
     }
     let objects = repository.objects()?;
-    let read = |directory: &BStr| {
-        read_ignore_file(&top, b".gitignore", (&index, Some(objects)), directory)
-    };
+    let read =
+        |directory: &BStr| read_ignore_file(&top, b".gitignore", &index, Some(objects), directory);
     let mut walk = Walk {
         repository,
         top: &top,
@@ -108,7 +108,7 @@ pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
     walk.tracked("".into())?;
     let mut found = walk.found;
     found.sort();
-    remove::remove((repository, &top), &found, options, watch)
+    remove::remove(repository, &top, &found, options, watch)
 }
 
 /// Whether the directory at `path` of the worktree is the top of a repository of its own.
@@ -172,10 +172,10 @@ impl Walk<'_> {
             Err(error) if pronto_io::dir::is_missing(&error) => return Ok(Vec::new()),
             Err(error) => {
                 let shown = directory.to_string();
-                self.repository.warn(format!(
+                self.repository.notify(Notice::warning(format!(
                     "could not open directory '{shown}/': {}",
                     pronto_io::error::reason(&error)
-                ));
+                )));
                 return Ok(Vec::new());
             }
         };

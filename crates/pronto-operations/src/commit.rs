@@ -92,7 +92,7 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
     let now = identity::now();
     let identity = |role| {
         let (config, environment) = (repository.config(), repository.environment());
-        let found = identity::signature_at(now, (role, Care::Strict), config, environment);
+        let found = identity::signature_at(now, role, Care::Strict, config, environment);
         found.map_err(|_| lacks("a commit by nobody"))
     };
     let (author, committer) = (identity(Role::Author)?, identity(Role::Committer)?);
@@ -186,7 +186,7 @@ fn stage_tree(
         Some(_) => PACKED_FROM,
         None => PACKED_FROM_AT_FIRST,
     };
-    let (id, made) = match write_tree::make_trees(repository, index, (false, packed_from))? {
+    let (id, made) = match write_tree::make_trees(repository, index, false, packed_from)? {
         Made::Known(_, id) => (id, None),
         Made::New(cached, id) => (id, Some(cached)),
         Made::Not(_) => return Err(lacks("a tree of this index")),

@@ -165,7 +165,8 @@ pub fn index(
 /// A tree cannot be read.
 pub fn trees(
     repository: &Repository,
-    (old, new): (Option<ObjectId>, Option<ObjectId>),
+    old: Option<ObjectId>,
+    new: Option<ObjectId>,
     depth: Depth,
     options: &Options,
     watch: &Watch<'_>,

@@ -14,6 +14,7 @@ use pronto_worktree::filter::{SafeCrlf, ToGit};
 use crate::errors::from_worktree;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result, attributes};
+use pronto_repository::Notice;
 
 /// Bytes of a stream that are held at a time.
 const CHUNK_BYTES: usize = 128 << 10;
@@ -93,15 +94,15 @@ impl ContentHasher<'_> {
         let repository = self.repository;
         let objects = repository.objects()?;
         let (converter, index) = self.converter()?;
-        let mut in_index = |out: &mut Vec<u8>| Ok(staged_blob((index, objects), path, out));
+        let mut in_index = |out: &mut Vec<u8>| Ok(staged_blob(index, objects, path, out));
         let converted = converter.convert(path, content, &mut in_index);
         let result = converted
             .map_err(from_worktree)
             .and_then(|content| finish(&content));
         for warning in converter.take_warnings() {
             match warning.strip_prefix("warning: ") {
-                Some(text) => repository.warn(text),
-                None => repository.complain(warning.trim_start_matches("error: ")),
+                Some(text) => repository.notify(Notice::warning(text)),
+                None => repository.notify(Notice::error(warning.trim_start_matches("error: "))),
             }
         }
         result
@@ -149,11 +150,7 @@ impl std::fmt::Debug for ContentHasher<'_> {
 }
 
 /// Reads the blob of `path` in the index (our side of a conflict) into `out`, if there is one.
-pub(crate) fn staged_blob(
-    (index, objects): (&Index, &Store),
-    path: &BStr,
-    out: &mut Vec<u8>,
-) -> bool {
+pub(crate) fn staged_blob(index: &Index, objects: &Store, path: &BStr, out: &mut Vec<u8>) -> bool {
     let at = index.find(path, 0).or_else(|_| index.find(path, 2));
     let found = at.map(|at| objects.find(index.entry(at).id, out));
     matches!(found, Ok(Ok(Some(ObjectKind::Blob))))

@@ -90,7 +90,8 @@ fn default_excludes(repository: &Repository) -> Option<PathBuf> {
 pub(crate) fn read_ignore_file(
     root: &Directory,
     name: &[u8],
-    (index, store): (&Index, Option<&Store>),
+    index: &Index,
+    store: Option<&Store>,
     directory: &BStr,
 ) -> Option<Vec<u8>> {
     let opened = if directory.is_empty() {

@@ -130,7 +130,8 @@ fn trees_of(
         repository,
         &index,
         index.cached_tree().as_ref(),
-        (true, PACKED_FROM),
+        true,
+        PACKED_FROM,
     )?;
     made.map(|(_, trees)| Some(trees)).map_err(from_worktree)
 }

@@ -22,6 +22,7 @@ use crate::revision::Want;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
 use crate::{Error, ErrorKind, Repository, Result, index, read_tree, switch};
+use pronto_repository::Notice;
 
 mod files;
 
@@ -143,7 +144,9 @@ fn complain_of_kind(repository: &Repository, id: ObjectId) -> Result<()> {
     let header = repository.objects()?.header(&id);
     if let Ok(Some(header)) = header {
         let kind = header.kind;
-        repository.complain(format!("object {id} is a {kind}, not a commit"));
+        repository.notify(Notice::error(format!(
+            "object {id} is a {kind}, not a commit"
+        )));
     }
     Ok(())
 }

@@ -260,7 +260,8 @@ impl WorktreeSession<'_> {
             read_ignore_file(
                 &self.top,
                 b".gitignore",
-                (&self.index, Some(self.objects)),
+                &self.index,
+                Some(self.objects),
                 directory,
             )
         };

@@ -194,5 +194,5 @@ impl Report {
 /// There is no worktree; the index or an object cannot be read;
 /// [`Interrupted`](crate::ErrorKind::Interrupted).
 pub fn status(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Report> {
-    collect::collect(repository, options, (watch, None))
+    collect::collect(repository, options, watch, None)
 }

@@ -145,7 +145,7 @@ pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
     let arrival = Destination::new(options, &old);
     let mut report = Report::default();
     if !(options.to.is_none() && options.stay_lightly && !options.empty) {
-        match move_files::move_files(repository, (old.id(), &arrival), options, watch)? {
+        match move_files::move_files(repository, old.id(), &arrival, options, watch)? {
             MovedFiles::Done(outcome) => {
                 report.failed = outcome.failed;
                 report.warnings = outcome.warnings;
@@ -167,7 +167,7 @@ pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
     }
     let commit = arrival.commit;
     move_head(repository, options, &old, arrival, &mut report)?;
-    tell(repository, (options, commit), &mut report, watch)?;
+    tell(repository, options, commit, &mut report, watch)?;
     run_post_checkout(repository, old.id(), &mut report)?;
     Ok(Outcome::Done(Box::new(report)))
 }
@@ -285,7 +285,8 @@ fn forget_log_of_unborn(repository: &Repository, old: &Head) -> Result<()> {
 /// Collects data for messages.
 fn tell(
     repository: &Repository,
-    (options, commit): (&Options, Option<ObjectId>),
+    options: &Options,
+    commit: Option<ObjectId>,
     report: &mut Report,
     watch: &Watch<'_>,
 ) -> Result<()> {

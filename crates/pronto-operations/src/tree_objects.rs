@@ -46,7 +46,8 @@ pub(crate) fn new_trees(
     repository: &Repository,
     index: &Index,
     cached: Option<&CachedTree>,
-    (missing_ok, packed_from): (bool, usize),
+    missing_ok: bool,
+    packed_from: usize,
 ) -> Result<std::result::Result<(ObjectId, CachedTree), pronto_worktree::Error>> {
     let store = repository.objects()?;
     let options = writer_options(repository.config(), repository.object_hash())?;

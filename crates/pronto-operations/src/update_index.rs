@@ -170,7 +170,7 @@ pub fn update_index(
         caches::vouch(&mut edit, &marks)?;
     }
     let index = &prepared.index;
-    let mut changes = caches::change_caches(repository, &mut edit, (index, options))?;
+    let mut changes = caches::change_caches(repository, &mut edit, index, options)?;
     let mut writer = index::writer(repository)?;
     changes |= match options.split {
         Some(true) => {

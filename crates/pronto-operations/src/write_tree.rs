@@ -49,8 +49,10 @@ pub fn write_tree(
         let encode = |edit: &Edit<'_>| prepared.encode(edit.content(), watch);
         return write_trees(
             repository,
-            (&prepared.index, lock),
-            (prefix, missing_ok),
+            &prepared.index,
+            lock,
+            prefix,
+            missing_ok,
             &encode,
         );
     }
@@ -58,16 +60,18 @@ pub fn write_tree(
     let index = repository.sparse_index()?;
     let writer = index::writer(repository)?;
     let encode = |edit: &Edit<'_>| index::encode(repository, &writer, edit.content(), None);
-    write_trees(repository, (&index, lock), (prefix, missing_ok), &encode)
+    write_trees(repository, &index, lock, prefix, missing_ok, &encode)
 }
 
 fn write_trees(
     repository: &Repository,
-    (index, lock): (&Index, Lock),
-    (prefix, missing_ok): (Option<&BStr>, bool),
+    index: &Index,
+    lock: Lock,
+    prefix: Option<&BStr>,
+    missing_ok: bool,
     encode: &dyn Fn(&Edit<'_>) -> Result<Vec<u8>>,
 ) -> Result<WrittenTree> {
-    let (id, made) = match make_trees(repository, index, (missing_ok, PACKED_FROM))? {
+    let (id, made) = match make_trees(repository, index, missing_ok, PACKED_FROM)? {
         Made::Known(cached, _) => return Ok(find(&cached, prefix)),
         Made::New(made, id) => (id, made),
         Made::Not(why) => return Ok(why),
@@ -100,7 +104,8 @@ pub(crate) enum Made {
 pub(crate) fn make_trees(
     repository: &Repository,
     index: &Index,
-    (missing_ok, packed_from): (bool, usize),
+    missing_ok: bool,
+    packed_from: usize,
 ) -> Result<Made> {
     let store = repository.objects()?;
     // What is known to be there has to stay.
@@ -118,12 +123,7 @@ pub(crate) fn make_trees(
     if !faults.is_empty() {
         return Ok(Made::Not(WrittenTree::Faults(faults)));
     }
-    match new_trees(
-        repository,
-        index,
-        cached.as_ref(),
-        (missing_ok, packed_from),
-    )? {
+    match new_trees(repository, index, cached.as_ref(), missing_ok, packed_from)? {
         Ok((id, made)) => Ok(Made::New(made, id)),
         Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
             Ok(Made::Not(WrittenTree::Missing(error.message().to_owned())))

@@ -13,11 +13,12 @@ use std::ops::Range;
 
 use pronto_hash::{ObjectId, oid};
 use pronto_pack::commit_graph::{
-    ChangedPaths, CommitGraph, GENERATION_INFINITY, Options, Position,
+    ChangedPaths, CommitGraph, GENERATION_INFINITY, Options, Position, Remark,
 };
 
 use crate::links::CommitLinks;
 use crate::objects::from_odb;
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub use paint::{Painting, Until};
@@ -62,10 +63,7 @@ impl Repository {
         };
         let (graph, remarks) = CommitGraph::open(&directories, &options);
         for remark in remarks {
-            match remark.is_error {
-                true => self.complain(remark.message),
-                false => self.warn(remark.message),
-            }
+            self.notify(remark_notice(remark));
         }
         Ok(graph)
     }
@@ -310,6 +308,14 @@ impl<'a> Commits<'a> {
     /// A number above those of all its ancestors.
     pub fn generation(&self, number: Number) -> u64 {
         self.nodes[number as usize].generation
+    }
+}
+
+/// Returns the notice of a remark on the commit-graph.
+pub(crate) fn remark_notice(remark: Remark) -> Notice {
+    match remark.is_error {
+        true => Notice::error(remark.message),
+        false => Notice::warning(remark.message),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod hooks;
 pub mod identity;
 pub mod init;
 pub mod links;
+pub mod notice;
 pub mod objects;
 pub mod packs;
 
@@ -24,6 +25,7 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use pronto_config::{discover, git_dir};
 use pronto_refs::store::{References, tables};
 
+pub use notice::{Notice, Severity};
 pub use pronto_config::format::{Format, RefStorage, hash_name, hash_named};
 
 use crate::config::{Config, Loader, Place};
@@ -38,9 +40,7 @@ pub struct Repository {
     layout: Layout,
     config: Config,
     refs: References,
-    warnings: Mutex<Vec<String>>,
-    complaints: Mutex<Vec<String>>,
-    advice: Mutex<Vec<String>>,
+    notices: Mutex<Vec<Notice>>,
     pub(crate) objects: OnceLock<pronto_odb::Store>,
     pub(crate) fsync: OnceLock<Fsync>,
     pub(crate) shallow: OnceLock<Vec<pronto_hash::ObjectId>>,
@@ -119,16 +119,13 @@ impl Repository {
         let records = config.bool_or("core.lockfilepid", false);
         pronto_io::lock_file::record_processes(records.unwrap_or(false));
         let refs = References::new(&layout, &config, environment)?;
-        let contradiction = "core.bare and core.worktree do not make sense".to_owned();
-        let warnings = layout.contradicts.then_some(contradiction);
+        let contradiction = layout.contradicts.then_some(Notice::BareWithWorktree);
         Ok(Repository {
             environment: environment.clone(),
             layout,
             config,
             refs,
-            warnings: Mutex::new(warnings.into_iter().collect()),
-            complaints: Mutex::default(),
-            advice: Mutex::default(),
+            notices: Mutex::new(contradiction.into_iter().collect()),
             objects: OnceLock::new(),
             fsync: OnceLock::new(),
             shallow: OnceLock::new(),
@@ -274,15 +271,22 @@ impl Repository {
         std::fs::metadata(self.shallow_path()).is_ok_and(|file| file.len() > 0)
     }
 
-    /// Stores a warning for the caller to show as `warning: …`.
-    pub fn warn(&self, text: impl Into<String>) {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        warnings.push(text.into());
+    /// Stores a notice for the caller.
+    pub fn notify(&self, notice: Notice) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.push(notice);
     }
 
-    /// Takes the stored warnings; a front end prints each as `warning: …`.
-    pub fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Takes the stored notices.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes the stored notices of one severity, and leaves the others.
+    pub fn take_notices_of(&self, severity: Severity) -> Vec<Notice> {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = |notice: &mut Notice| notice.severity() == severity;
+        notices.extract_if(.., wanted).collect()
     }
 }
 
@@ -342,36 +346,6 @@ impl Repository {
     pub(crate) fn is_plain(&self) -> bool {
         self.layout.spoken_git_dir == Path::new(".git") && self.layout.work_tree.is_some()
     }
-
-    /// Stores an error that did not stop the operation, for the caller to show as `error: …`.
-    pub fn complain(&self, text: impl Into<String>) {
-        let mut complaints = self
-            .complaints
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        complaints.push(text.into());
-    }
-
-    /// Takes the stored errors; a front end prints each as `error: …`.
-    pub fn take_complaints(&self) -> Vec<String> {
-        std::mem::take(
-            &mut *self
-                .complaints
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
-    }
-
-    /// Stores advice for the caller to show as `hint: …`.
-    pub fn advise(&self, text: impl Into<String>) {
-        let mut advice = self.advice.lock().unwrap_or_else(PoisonError::into_inner);
-        advice.push(text.into());
-    }
-
-    /// Takes the stored advice.
-    pub fn take_advice(&self) -> Vec<String> {
-        std::mem::take(&mut *self.advice.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 /// The durability of written files.
@@ -388,7 +362,7 @@ impl Repository {
         if self.fsync.set(fsync).is_ok() {
             for name in unknown {
                 let name = name.as_bstr();
-                self.warn(format!("ignoring unknown core.fsync component '{name}'"));
+                self.notify(Notice::UnknownFsyncComponent(name.to_string()));
             }
         }
         Ok(fsync)

@@ -136,7 +136,8 @@ pub fn can_serve(repository: &Repository) -> Result<bool> {
 /// connection breaks, or it was interrupted.
 pub fn serve(
     repository: &Repository,
-    (input, output): (&mut dyn Read, &mut (dyn Write + Send)),
+    input: &mut dyn Read,
+    output: &mut (dyn Write + Send),
     version: Version,
     watch: &Watch<'_>,
 ) -> Result<Ended> {

@@ -289,7 +289,8 @@ impl<'a> Work<'a> {
         let connected = connection::connect_with(
             url.as_bstr(),
             &self.options.settings,
-            (&self.config, self.environment),
+            &self.config,
+            self.environment,
             self.watch,
             Box::new(move |helpers| first.before(helpers)),
         );
@@ -465,7 +466,7 @@ impl<'a> Work<'a> {
             }
             return Ok(None);
         };
-        checkout::check_out(self, (&head.name, commit), store, outcome)?;
+        checkout::check_out(self, &head.name, commit, store, outcome)?;
         outcome.has_submodules = gitmodules::is_in(work_tree);
         Ok(Some(commit))
     }

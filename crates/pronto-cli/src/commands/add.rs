@@ -4,11 +4,10 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use bstr::{BString, ByteSlice};
-use pronto::Repository;
-use pronto::Watch;
 use pronto::add::{Options, Report, Said, Selection};
 use pronto::gitmodules::{self, Gitmodules};
 use pronto::status::Pathspec;
+use pronto::{Repository, Watch};
 
 use crate::commands::pathspecs::{self, Source};
 use crate::terminal_text::sanitized_bytes;

@@ -6,9 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::Repository;
-use pronto::Watch;
 use pronto::checkout_index::{Options, Report, Stages, Temporary};
+use pronto::{Repository, Watch};
 
 use crate::paths::{InputNames, shown_path};
 use crate::{CliError, Context, ExitCode};

@@ -5,9 +5,8 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
-use pronto::Repository;
-use pronto::Watch;
 use pronto::clean::{Options, Place, Said, What};
+use pronto::{Repository, Watch};
 
 use crate::paths::{pathspec_error, relative};
 use crate::{CliError, Context, ExitCode};

@@ -5,12 +5,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
-use pronto::Environment;
-use pronto::Watch;
+use pronto::Severity;
 use pronto::clone::{self, Options, Outcome};
 use pronto::path;
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, filter_spec, parse_date};
+use pronto::{Environment, Watch};
 
 use crate::{CliError, Context, ExitCode, bad_pack, submodules};
 
@@ -316,8 +316,8 @@ fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
     for warning in &outcome.warnings {
         context.warn(warning);
     }
-    for warning in outcome.repository.take_warnings() {
-        context.warn(&warning);
+    for warning in outcome.repository.take_notices_of(Severity::Warning) {
+        context.warn(&warning.to_string());
     }
     if outcome.was_local && !args.quiet {
         context.remark("done.");

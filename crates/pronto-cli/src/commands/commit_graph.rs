@@ -5,9 +5,8 @@ use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
-use pronto::Watch;
 use pronto::commit_graph::{Source, Split, WriteOptions};
-use pronto::{ErrorKind, Repository};
+use pronto::{ErrorKind, Repository, Watch};
 use pronto_hash::ObjectId;
 
 use crate::{CliError, Context, ExitCode};

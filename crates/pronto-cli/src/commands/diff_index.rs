@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 
 use gix_object::Kind as ObjectKind;
-use pronto::Repository;
-use pronto::Watch;
 use pronto::diff::Against;
 use pronto::refs::Head;
+use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
 use crate::diffing::{DiffArgs, Revision, revisions_and_paths};

@@ -4,9 +4,8 @@ use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
 use gix_object::Kind as ObjectKind;
-use pronto::Repository;
-use pronto::Watch;
 use pronto::diff::{Depth, Options};
+use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
 use crate::diffing::{DiffArgs, Printer, Revision, revisions_and_paths};
@@ -133,7 +132,8 @@ impl Session<'_> {
         let interrupt = &self.context.interrupt;
         let found = pronto::diff::trees(
             self.repository,
-            sides,
+            sides.0,
+            sides.1,
             depth,
             &self.options,
             &Watch::from(interrupt),

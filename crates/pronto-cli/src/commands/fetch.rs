@@ -7,12 +7,11 @@ use std::io::{self, IsTerminal as _, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use pronto::Repository;
-use pronto::Watch;
 use pronto::config::value;
 use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
+use pronto::{Repository, Watch};
 
 use crate::{CliError, Context, ExitCode, bad_pack, fallback, maintenance};
 

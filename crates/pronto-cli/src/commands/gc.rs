@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString};
-use pronto::Watch;
+use pronto::Severity;
 use pronto::commit_graph::{Source, WriteOptions};
 use pronto::config::value::parse_u64;
 use pronto::maintenance::{GcOptions, Repacking, Settings};
-use pronto::{ErrorKind, Repository};
+use pronto::{ErrorKind, Repository, Watch};
 
 use crate::maintenance::{Background, Ending, Subprocesses, in_background, own_program};
 use crate::{CliError, Context, ExitCode};
@@ -254,8 +254,8 @@ impl Work<'_> {
         };
         let written = repository
             .write_commit_graph(&write, &Watch::from(&interrupt).with_progress(&*progress));
-        for warning in repository.take_warnings() {
-            context.warn(&warning);
+        for warning in repository.take_notices_of(Severity::Warning) {
+            context.warn(&warning.to_string());
         }
         match written {
             // Git reports the error and continues.

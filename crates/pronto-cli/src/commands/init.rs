@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
+use pronto::Severity;
 use pronto::init::{self, Options, Template, shared};
 use pronto::repository::{RefStorage, hash_named};
 use pronto::{Environment, Repository, path};
@@ -73,8 +74,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::fatal(message));
     }
     let outcome = Repository::init(&git_dir, &options, &environment).map_err(CliError::of)?;
-    for warning in outcome.repository.take_warnings() {
-        context.warn(&warning);
+    for warning in outcome.repository.take_notices_of(Severity::Warning) {
+        context.warn(&warning.to_string());
     }
     if outcome.existed
         && let Some(branch) = &args.initial_branch

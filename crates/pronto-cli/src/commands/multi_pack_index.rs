@@ -5,10 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use bstr::{BStr, BString};
-use pronto::Watch;
 use pronto::config::value::parse_u64;
 use pronto::multi_pack_index::{BitmapOptions, WriteOptions};
-use pronto::{ErrorKind, Repository};
+use pronto::{ErrorKind, Repository, Watch};
 
 use super::commit_graph::lines;
 use crate::{CliError, Context, ExitCode};
@@ -84,9 +83,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
         [Some("repack")] if !writes => {
             let batch_bytes = batch_bytes(args, &repository)?;
-            let about = (args.object_dir.as_ref(), batch_bytes);
-            let made = repository
-                .repack_multi_pack_index(about, &Watch::from(&interrupt).with_progress(&*progress));
+            let watch = Watch::from(&interrupt).with_progress(&*progress);
+            let made =
+                repository.repack_multi_pack_index(args.object_dir.as_ref(), batch_bytes, &watch);
             made.map(|counts| made_pack = counts)
         }
         _ => return Err(unsupported()),

@@ -11,12 +11,12 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
-use pronto::Repository;
-use pronto::Watch;
+use pronto::Severity;
 use pronto::config::value::parse_u64;
 use pronto::pack_objects::{LeaveOut, Select, Selection};
 use pronto::packs;
 use pronto::upload_pack::can_serve;
+use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 use pronto_io::progress::{Meter, Progress};
 use pronto_odb::packing::{Contents, Counts, Member, Options};
@@ -152,8 +152,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return with_git(context, &input);
     };
     let is_part = repository.leave_out(&mut selection, &leave_out(args))?;
-    for warning in repository.take_warnings() {
-        context.warn(&warning);
+    for warning in repository.take_notices_of(Severity::Warning) {
+        context.warn(&warning.to_string());
     }
     if selection.members.is_empty() && args.non_empty {
         return Ok(ExitCode::SUCCESS);
@@ -180,7 +180,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             } else if args.write_bitmap_index && args.all {
                 let tips = repository.bitmap_tips()?;
                 let settings = repository.bitmap_settings()?;
-                repository.write_pack_bitmaps(&made.0.index, (&tips, &settings), &watch)?;
+                repository.write_pack_bitmaps(&made.0.index, &tips, &settings, &watch)?;
             }
             writeln!(context.out, "{}", made.0.checksum)?;
             made.1

@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bstr::ByteSlice;
-use pronto::Repository;
-use pronto::Watch;
+use pronto::Severity;
 use pronto::prune::{Options, Removed};
 use pronto::upload_pack::can_serve;
 use pronto::worktrees::Expiry;
+use pronto::{Repository, Watch};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -82,8 +82,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let (out, remarks) = (report.out, report.remarks);
     context.out.write_all(&out)?;
     context.remark_all(&remarks)?;
-    for warning in repository.take_warnings() {
-        context.warn(&warning);
+    for warning in repository.take_notices_of(Severity::Warning) {
+        context.warn(&warning.to_string());
     }
     let _ = pruned?;
     Ok(ExitCode::SUCCESS)

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use pronto::Severity;
 use pronto::Watch;
 use pronto::prune::{Options, Removed};
 
@@ -42,8 +43,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     );
     let out = report.out;
     context.out.write_all(&out)?;
-    for warning in repository.take_warnings() {
-        context.warn(&warning);
+    for warning in repository.take_notices_of(Severity::Warning) {
+        context.warn(&warning.to_string());
     }
     let _ = pruned?;
     Ok(ExitCode::SUCCESS)

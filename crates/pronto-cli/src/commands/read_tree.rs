@@ -5,10 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
-use pronto::Repository;
-use pronto::Watch;
 use pronto::read_tree::{Mode, Options, ReadTrees};
 use pronto::revision::Want;
+use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
 use super::switching::tell_failures;

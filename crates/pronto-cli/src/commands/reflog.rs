@@ -5,10 +5,9 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::Repository;
-use pronto::Watch;
 use pronto::reflog::{ExpireOptions, ExpiredLog, Logs, NewLine, Rewrite, parse_expiry};
 use pronto::refs::name;
+use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
 use crate::{CliError, Context, ExitCode};

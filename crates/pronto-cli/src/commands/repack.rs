@@ -5,12 +5,12 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use bstr::{BStr, BString};
-use pronto::Repository;
-use pronto::Watch;
+use pronto::Severity;
 use pronto::config::value::parse_u64;
 use pronto::repack::{Bitmaps, Cruft, Options, What};
 use pronto::upload_pack::can_serve;
 use pronto::worktrees::Expiry;
+use pronto::{Repository, Watch};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -102,8 +102,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         &options,
         &Watch::from(&context.interrupt).with_progress(&*progress),
     );
-    for warning in repository.take_warnings() {
-        context.warn(&warning);
+    for warning in repository.take_notices_of(Severity::Warning) {
+        context.warn(&warning.to_string());
     }
     match made.map_err(refused)? {
         Some(counts) if shown => super::pack_objects::tell(&counts, context),

@@ -5,10 +5,9 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::Repository;
-use pronto::Watch;
 use pronto::reset::{Mode, Options, Outcome, Report};
 use pronto::revision::Want;
+use pronto::{Repository, Watch};
 
 use crate::commands::pathspecs::{self, Source};
 use crate::commands::{checkout, switching};

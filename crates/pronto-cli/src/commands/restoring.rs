@@ -1,9 +1,8 @@
 //! Common parts of `checkout` of paths and `restore`: restoring files, and reporting.
 
-use pronto::Repository;
-use pronto::Watch;
 use pronto::checkout_paths::Options;
 use pronto::merge::{self, Style};
+use pronto::{Repository, Watch};
 
 use crate::commands::switching;
 use crate::{CliError, Context, ExitCode};

@@ -7,10 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::Repository;
-use pronto::Watch;
 use pronto::sparse_checkout::sparse::Definition;
 use pronto::sparse_checkout::{Applied, Modes};
+use pronto::{Repository, Watch};
 
 use super::pathspecs::unquote;
 use super::switching::{quoted, tell_failures};

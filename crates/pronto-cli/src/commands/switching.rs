@@ -7,11 +7,10 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::Repository;
-use pronto::Watch;
 use pronto::switch::{
     Arrival, LeftBehind, Manner, NewBranch, Options, Outcome, Report, Start, Tracking,
 };
+use pronto::{Repository, Watch};
 
 use crate::{CliError, Context, ExitCode, fallback};
 use upstream::tracking_text;

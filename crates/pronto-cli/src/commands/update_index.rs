@@ -5,10 +5,9 @@ use std::io::{BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::Repository;
-use pronto::Watch;
 use pronto::refresh::Options as Refresh;
 use pronto::update_index::{Action, Allowed, Mark, Options, Said, Version};
+use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
 use crate::commands::pathspecs::unquote;

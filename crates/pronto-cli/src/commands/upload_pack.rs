@@ -40,7 +40,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut output = stream(&io::stdout())?;
     let ended = serve(
         &repository,
-        (&mut input, &mut output),
+        &mut input,
+        &mut output,
         version,
         &Watch::from(&context.interrupt),
     );

@@ -204,7 +204,7 @@ fn nothing_is_pruned_while_another_process_writes() {
     let watch = Watch::none();
     let prune = || other.prune(&options, &mut |_| {}, &watch);
     assert!(prune().expect("it can be done").gave_up);
-    assert_eq!(other.take_warnings().len(), 1);
+    assert_eq!(other.take_notices_of(pronto::Severity::Warning).len(), 1);
     git(&top, &["cat-file", "-e", &blob]);
     store.finish_writing();
     let outcome = prune().expect("it can be done");

@@ -399,7 +399,7 @@ impl<'a> Worker<'a> {
         let by_program = conversion.needs_program_towards_git(&hasher.settings);
         let staged = |out: &mut Vec<u8>| {
             let prepared = hasher.prepared;
-            staged_blob((&prepared.index, prepared.objects), path, out)
+            staged_blob(&prepared.index, prepared.objects, path, out)
         };
         let mut in_index = |out: &mut Vec<u8>| Ok(!hasher.renormalize && staged(out));
         let mut programs;

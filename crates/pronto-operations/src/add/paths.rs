@@ -79,8 +79,8 @@ impl Work<'_> {
         let pathspec = &self.options.pathspec;
         let prepared = self.prepared;
         let read = |directory: &BStr| {
-            let from = (&prepared.index, Some(prepared.objects));
-            read_ignore_file(&prepared.top, b".gitignore", from, directory)
+            let (index, objects) = (&prepared.index, Some(prepared.objects));
+            read_ignore_file(&prepared.top, b".gitignore", index, objects, directory)
         };
         let mut stack = Stack::new(&self.patterns, Some(&read));
         let mut ignored = BTreeSet::new();
@@ -174,8 +174,8 @@ impl Work<'_> {
     fn would_be_ignored(&self, path: &BStr) -> bool {
         let prepared = self.prepared;
         let read = |directory: &BStr| {
-            let from = (&prepared.index, Some(prepared.objects));
-            read_ignore_file(&prepared.top, b".gitignore", from, directory)
+            let (index, objects) = (&prepared.index, Some(prepared.objects));
+            read_ignore_file(&prepared.top, b".gitignore", index, objects, directory)
         };
         let path = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
         let mut stack = Stack::new(&self.patterns, Some(&read));

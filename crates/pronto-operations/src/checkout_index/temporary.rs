@@ -77,7 +77,7 @@ pub(super) fn write(
             }
             let entry = prepared.index.entry(*at);
             let from = own.join(crate::path::borrow(entry.path));
-            let name = publish(&from, entry.mode == mode::SYMLINK, (&top, &work_tree))?;
+            let name = publish(&from, entry.mode == mode::SYMLINK, &top, &work_tree)?;
             let files = names.entry(entry.path.to_owned()).or_default();
             files[usize::from(stage)] = Some(BString::from(name));
         }
@@ -93,7 +93,7 @@ pub(super) fn write(
 }
 
 /// Gives the file a name of its own in the top of the worktree.
-fn publish(from: &Path, is_link: bool, (top, path): (&Directory, &Path)) -> Result<Vec<u8>> {
+fn publish(from: &Path, is_link: bool, top: &Directory, path: &Path) -> Result<Vec<u8>> {
     let prefix: &[u8] = match is_link {
         true => b".merge_link_",
         false => b".merge_file_",

@@ -7,7 +7,8 @@ use super::*;
 
 /// Removes `found`, in order.
 pub(super) fn remove(
-    (repository, top): (&Repository, &Directory),
+    repository: &Repository,
+    top: &Directory,
     found: &[BString],
     options: &Options,
     watch: &Watch<'_>,

@@ -48,8 +48,15 @@ pub(super) fn inspector<'a>(
 ) -> Result<Inspector<'a>> {
     let work_tree = repository.work_tree().unwrap_or(repository.git_dir());
     let otherwise = IgnoreSubmodules::Untracked;
-    let how = (options.ignore_submodules, otherwise, Untracked::Normal);
-    Inspector::with(repository, work_tree.to_owned(), how, watch)
+    let (general, untracked) = (options.ignore_submodules, Untracked::Normal);
+    Inspector::with(
+        repository,
+        work_tree.to_owned(),
+        general,
+        otherwise,
+        untracked,
+        watch,
+    )
 }
 
 /// Returns the side of an existing file. Its object is unknown, unless it is a submodule at the

@@ -25,14 +25,15 @@ pub(super) fn reset_files(
     let treeish = options.to.commit.unwrap_or(options.to.tree);
     prepared.write_as_of(name.as_ref(), Some(treeish));
     match options.mode {
-        Mode::Hard => reset_hard((prepared, lock), options, watch),
-        _ => reset_carefully(repository, (prepared, lock), options, watch),
+        Mode::Hard => reset_hard(prepared, lock, options, watch),
+        _ => reset_carefully(repository, prepared, lock, options, watch),
     }
 }
 
 /// Whatever is there.
 fn reset_hard(
-    (prepared, lock): (WorktreeSession<'_>, Lock),
+    prepared: WorktreeSession<'_>,
+    lock: Lock,
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Reset> {
@@ -61,7 +62,8 @@ fn reset_hard(
 /// Resets, but keeps local changes or refuses.
 fn reset_carefully(
     repository: &Repository,
-    (mut prepared, lock): (WorktreeSession<'_>, Lock),
+    mut prepared: WorktreeSession<'_>,
+    lock: Lock,
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Reset> {

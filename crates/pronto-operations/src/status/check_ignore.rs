@@ -53,7 +53,7 @@ pub fn check_ignored<T>(
     let store = repository.objects()?;
     let patterns = ignore_patterns(repository)?;
     let read =
-        |directory: &BStr| read_ignore_file(&root, b".gitignore", (&index, Some(store)), directory);
+        |directory: &BStr| read_ignore_file(&root, b".gitignore", &index, Some(store), directory);
     let mut check = IgnoreCheck {
         repository,
         index: &index,

@@ -31,7 +31,8 @@ use std::path::Path;
 pub(super) fn collect(
     repository: &Repository,
     options: &Options,
-    how: (&Watch<'_>, Option<&Tell<'_>>),
+    watch: &Watch<'_>,
+    tell: Option<&Tell<'_>>,
 ) -> Result<Report> {
     let work_tree = repository.require_work_tree()?;
     let path = repository.index_path();
@@ -44,8 +45,8 @@ pub(super) fn collect(
     if let Some(asked) = &asked {
         let load = |stored| load_list(repository, stored, &outline, asked, options);
         listed = stored.as_ref().map(load).transpose()?;
-        let known = (asked, listed.as_ref());
-        if let Some(report) = quick::report(repository, (&outline, store), known, options)? {
+        let list = listed.as_ref();
+        if let Some(report) = quick::report(repository, &outline, store, asked, list, options)? {
             return Ok(report);
         }
     }
@@ -55,8 +56,14 @@ pub(super) fn collect(
     let root =
         Directory::open(work_tree).context(ErrorKind::Io, "could not open directory", work_tree)?;
     let told = asked.map(|asked| asked.locate(&index));
-    let parts = (&index, store, &root, &converter);
-    let mut walked = walk_files(repository, parts, (options, told.as_ref(), listed), how)?;
+    let parts = Parts {
+        repository,
+        options,
+        store,
+        root: &root,
+        converter: &converter,
+    };
+    let mut walked = parts.walk(&index, told.as_ref(), listed, watch, tell)?;
     let outcome = walked.outcome;
     pronto_io::data!("status", "lstat", outcome.stat_count);
     pronto_io::data!("status", "opendir", outcome.open_count);
@@ -74,23 +81,16 @@ pub(super) fn collect(
             untracked: walked.untracked,
             monitor: told.as_ref().map(|told| (told, &outcome.verified[..])),
         };
-        write_back::write_back(repository, (&index, options.settle), news)?;
+        write_back::write_back(repository, &index, options.settle, news)?;
         if let Some(list) = walked.list.take() {
             list.next.write(&index, &list.remembered, list.news);
         }
     }
-    let mut entries = Merge::new(&index);
-    let contents = Contents {
-        store,
-        root: &root,
-        converter: &converter,
-    };
-    entries.add_worktree(&outcome, options, &contents);
-    entries.add_staged(staged.differences);
+    let entries = parts.entries(&index, &outcome, staged.differences);
     index.intact().map_err(from_index)?;
     Ok(Report {
         head,
-        entries: entries.entries.into_values().collect(),
+        entries,
         untracked: outcome.untracked,
         ignored: outcome.ignored,
         state,
@@ -133,7 +133,7 @@ fn load_list<'a>(
     options: &Options,
 ) -> Result<Listed<'a>> {
     let excludes = ignores::exclude_contents(repository)?;
-    stored.load(repository, outline, asked, (&excludes, options))
+    stored.load(repository, outline, asked, &excludes, options)
 }
 
 fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<Index> {
@@ -151,75 +151,99 @@ fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<
     Ok(index)
 }
 
-fn walk_files<'a>(
-    repository: &Repository,
-    (index, store, root, converter): (&'a Index, &Store, &Directory, &Converter<'_>),
-    (options, told, listed): (&Options, Option<&Told>, Option<Listed<'a>>),
-    (watch, tell): (&Watch<'_>, Option<&Tell<'_>>),
-) -> Result<Walked<'a>> {
-    let _region = pronto_io::region!("status", "worktrees");
-    let work_tree = repository.require_work_tree()?;
-    let excludes = ignores::exclude_contents(repository)?;
-    let mut cache = untracked_cache::prepare(repository, index.outline(), options, &excludes)?;
-    let patterns = excludes.into_patterns(repository)?;
-    let read = |directory: &BStr| {
-        ignores::read_ignore_file(root, b".gitignore", (index, Some(store)), directory)
-    };
-    let submodules = Inspector::new(repository, work_tree.to_owned(), options, watch)?;
-    let mut walk_options = walk_options(repository)?;
-    walk_options.untracked = options.untracked;
-    walk_options.ignored = options.ignored;
-    let (mut remembered, mut next) = (cache.remembered.take(), None);
-    if let Some(listed) = listed {
-        let (known, kept) = listed.prepare(index, options.write_back);
-        (remembered, next) = (Some(known), Some(kept));
-    } else if let Some((told, remembered)) = told.zip(remembered.as_mut()) {
-        told.apply(remembered);
+/// The parts of a repository that a status compares, apart from the index.
+struct Parts<'p> {
+    repository: &'p Repository,
+    options: &'p Options,
+    store: &'p Store,
+    root: &'p Directory,
+    converter: &'p Converter<'p>,
+}
+
+impl Parts<'_> {
+    /// Returns the entries of the report.
+    fn entries(&self, index: &Index, outcome: &Outcome, staged: Vec<Difference>) -> Vec<Entry> {
+        let mut entries = Merge::new(index);
+        let contents = Contents {
+            store: self.store,
+            root: self.root,
+            converter: self.converter,
+        };
+        entries.add_worktree(outcome, self.options, &contents);
+        entries.add_staged(staged);
+        entries.entries.into_values().collect()
     }
-    let is_short = remembered.is_some() || options.untracked == Untracked::No;
-    if is_short && told.is_some_and(Told::vouches) {
-        // Little is left to look at.
-        walk_options.threads = Some(1);
-    }
-    let job = Job {
-        work_tree,
-        git_dir: repository.git_dir(),
-        index,
-        pathspec: &options.pathspec,
-        patterns: &patterns,
-        ignore_files: Some(&read),
-        conversion: converter,
-        submodules: &submodules,
-        interrupt: watch.interrupt(),
-        remembered: remembered.as_ref(),
-        monitored: told.map(|told| &told.monitored),
-        options: walk_options,
-    };
-    let mut outcome = walk_telling(&job, tell).map_err(from_worktree)?;
-    let news = std::mem::take(&mut outcome.news);
-    let (own, list) = match (next, remembered) {
-        (Some(next), Some(remembered)) => {
-            let list = NewList {
-                next,
-                remembered,
-                news,
-            };
-            ((None, Vec::new()), Some(list))
+
+    /// Compares the files with the index.
+    fn walk<'a>(
+        &self,
+        index: &'a Index,
+        told: Option<&Told>,
+        listed: Option<Listed<'a>>,
+        watch: &Watch<'_>,
+        tell: Option<&Tell<'_>>,
+    ) -> Result<Walked<'a>> {
+        let (repository, options) = (self.repository, self.options);
+        let _region = pronto_io::region!("status", "worktrees");
+        let work_tree = repository.require_work_tree()?;
+        let excludes = ignores::exclude_contents(repository)?;
+        let mut cache = untracked_cache::prepare(repository, index.outline(), options, &excludes)?;
+        let patterns = excludes.into_patterns(repository)?;
+        let read = |directory: &BStr| {
+            ignores::read_ignore_file(self.root, b".gitignore", index, Some(self.store), directory)
+        };
+        let submodules = Inspector::new(repository, work_tree.to_owned(), options, watch)?;
+        let mut walk_options = walk_options(repository)?;
+        walk_options.untracked = options.untracked;
+        walk_options.ignored = options.ignored;
+        let (mut remembered, mut next) = (cache.remembered.take(), None);
+        if let Some(listed) = listed {
+            let (known, kept) = listed.prepare(index, options.write_back);
+            (remembered, next) = (Some(known), Some(kept));
+        } else if let Some((told, remembered)) = told.zip(remembered.as_mut()) {
+            told.apply(remembered);
         }
-        (_, remembered) => ((remembered, news), None),
-    };
-    let (remembered, news) = own;
-    let untracked = Prepared::fate(
-        (&cache, remembered),
-        index.outline(),
-        (news, told.is_some()),
-    );
-    Ok(Walked {
-        outcome,
-        untracked,
-        has_foreign_cache: cache.is_elsewhere,
-        list,
-    })
+        let is_short = remembered.is_some() || options.untracked == Untracked::No;
+        if is_short && told.is_some_and(Told::vouches) {
+            // Little is left to look at.
+            walk_options.threads = Some(1);
+        }
+        let job = Job {
+            work_tree,
+            git_dir: repository.git_dir(),
+            index,
+            pathspec: &options.pathspec,
+            patterns: &patterns,
+            ignore_files: Some(&read),
+            conversion: self.converter,
+            submodules: &submodules,
+            interrupt: watch.interrupt(),
+            remembered: remembered.as_ref(),
+            monitored: told.map(|told| &told.monitored),
+            options: walk_options,
+        };
+        let mut outcome = walk_telling(&job, tell).map_err(from_worktree)?;
+        let news = std::mem::take(&mut outcome.news);
+        let (own, list) = match (next, remembered) {
+            (Some(next), Some(remembered)) => {
+                let list = NewList {
+                    next,
+                    remembered,
+                    news,
+                };
+                ((None, Vec::new()), Some(list))
+            }
+            (_, remembered) => ((remembered, news), None),
+        };
+        let (remembered, news) = own;
+        let untracked = Prepared::fate(&cache, remembered, index.outline(), news, told.is_some());
+        Ok(Walked {
+            outcome,
+            untracked,
+            has_foreign_cache: cache.is_elsewhere,
+            list,
+        })
+    }
 }
 
 /// The differences of the index from `HEAD`.

@@ -59,7 +59,7 @@ pub fn untracked_files(
     let root = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
     let name = search.ignore_file.as_ref();
     let read = |directory: &BStr| {
-        crate::ignores::read_ignore_file(&root, name?, (index, Some(store)), directory)
+        crate::ignores::read_ignore_file(&root, name?, index, Some(store), directory)
     };
     let mut options = walk_options(repository)?;
     options.tracked = false;
@@ -141,7 +141,7 @@ pub fn ignored_entries(
         .and_then(|top| Directory::open(top).ok());
     let read = |directory: &BStr| {
         let (root, name) = (root.as_ref()?, ignore_file?);
-        crate::ignores::read_ignore_file(root, name, (index, Some(store)), directory)
+        crate::ignores::read_ignore_file(root, name, index, Some(store), directory)
     };
     let mut stack = Stack::new(patterns, Some(&read));
     let mut ignored = HashSet::new();

@@ -92,7 +92,7 @@ fn work(
             Found::Untracked => Item::Untracked(path.to_owned()),
         }));
     };
-    let report = super::collect::collect(repository, options, (watch, Some(&tell)));
+    let report = super::collect::collect(repository, options, watch, Some(&tell));
     send(report.map(|report| Item::Complete(Box::new(report))));
 }
 

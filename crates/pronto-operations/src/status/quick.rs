@@ -25,8 +25,10 @@ use pronto_worktree::status::recorded;
 /// As [`status`](super::status()).
 pub(super) fn report(
     repository: &Repository,
-    (outline, store): (&Outline, &Store),
-    (asked, listed): (&Asked, Option<&Listed<'_>>),
+    outline: &Outline,
+    store: &Store,
+    asked: &Asked,
+    listed: Option<&Listed<'_>>,
     options: &Options,
 ) -> Result<Option<Report>> {
     let is_plain = options.pathspec.is_empty()

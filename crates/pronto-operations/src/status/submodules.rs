@@ -62,8 +62,15 @@ impl<'a> Inspector<'a> {
         watch: &'a Watch<'a>,
     ) -> crate::Result<Self> {
         let otherwise = IgnoreSubmodules::None;
-        let how = (options.ignore_submodules, otherwise, options.untracked);
-        Self::with(repository, work_tree, how, watch)
+        let general = options.ignore_submodules;
+        Self::with(
+            repository,
+            work_tree,
+            general,
+            otherwise,
+            options.untracked,
+            watch,
+        )
     }
 
     /// Creates an inspector that uses the rule `general` if given, otherwise the configured one,
@@ -71,7 +78,9 @@ impl<'a> Inspector<'a> {
     pub(crate) fn with(
         repository: &'a Repository,
         work_tree: PathBuf,
-        (general, otherwise, untracked): (Option<IgnoreSubmodules>, IgnoreSubmodules, Untracked),
+        general: Option<IgnoreSubmodules>,
+        otherwise: IgnoreSubmodules,
+        untracked: Untracked,
         watch: &'a Watch<'a>,
     ) -> crate::Result<Self> {
         let config = repository.config();

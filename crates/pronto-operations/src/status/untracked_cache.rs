@@ -200,11 +200,12 @@ impl<'a> Prepared<'a> {
 
     /// Returns the treatment of the cache after a walk that found `news`.
     pub(super) fn fate(
-        setting: (&Prepared<'a>, Option<Remembered<'a>>),
+        prepared: &Prepared<'a>,
+        remembered: Option<Remembered<'a>>,
         index: &Outline,
-        (news, is_monitored): (Vec<News>, bool),
+        news: Vec<News>,
+        is_monitored: bool,
     ) -> Fate<'a> {
-        let (prepared, remembered) = setting;
         let Some(remembered) = remembered.filter(|remembered| remembered.records) else {
             let remove = prepared.setting == Setting::Remove && index.has_untracked_cache();
             return if remove { Fate::Remove } else { Fate::Stay };

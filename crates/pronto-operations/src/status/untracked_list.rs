@@ -72,7 +72,8 @@ impl Stored {
         repository: &Repository,
         index: &Outline,
         asked: &Asked,
-        (excludes, options): (&ExcludeContents, &Options),
+        excludes: &ExcludeContents,
+        options: &Options,
     ) -> Result<Listed<'_>> {
         let kind = index.kind();
         let ident = untracked_cache::ident(repository)?;

@@ -30,7 +30,8 @@ pub(super) struct News<'a> {
 /// file that was read.
 pub(super) fn write_back(
     repository: &Repository,
-    (index, settle): (&Index, Duration),
+    index: &Index,
+    settle: Duration,
     news: News<'_>,
 ) -> Result<()> {
     let waits = news.monitor.is_none_or(|(told, _)| !told.is_of_hook());

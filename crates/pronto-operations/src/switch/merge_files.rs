@@ -143,7 +143,7 @@ impl Merging {
             if !sides.iter().all(|side| is_file(*side)) {
                 return Err(lacking("merging other than files"));
             }
-            let file = File::merge(path, sides, (&texts, names))?;
+            let file = File::merge(path, sides, &texts, names)?;
             let item = &mut unpacked.plan.write[item as usize];
             (item.id, item.mode) = (file.merged.id, file.merged.mode);
             files.push(file);
@@ -188,7 +188,8 @@ impl File {
     fn merge(
         path: &BString,
         sides: [Side; 3],
-        (texts, names): (&Texts<'_>, &[BString; 3]),
+        texts: &Texts<'_>,
+        names: &[BString; 3],
     ) -> Result<File> {
         let [old, new, local] = sides;
         let mode = if new.mode == old.mode {
@@ -241,7 +242,7 @@ fn read(
         return Err(lacking("merging with other than files of moderate size"));
     }
     let mut in_index =
-        |out: &mut Vec<u8>| Ok(staged_blob((&prepared.index, prepared.objects), path, out));
+        |out: &mut Vec<u8>| Ok(staged_blob(&prepared.index, prepared.objects, path, out));
     let blob = to_git
         .convert(path, &content, &mut in_index)
         .map_err(from_worktree)?;

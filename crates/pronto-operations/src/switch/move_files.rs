@@ -28,7 +28,8 @@ pub(crate) enum MovedFiles {
 
 pub(super) fn move_files(
     repository: &Repository,
-    (old, to): (Option<ObjectId>, &Destination),
+    old: Option<ObjectId>,
+    to: &Destination,
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<MovedFiles> {
@@ -52,15 +53,15 @@ pub(super) fn move_files(
     if !unmerged.is_empty() && !options.discard {
         return Ok(MovedFiles::Unmerged(unmerged));
     }
-    let mut decision = prepared.decide((old_tree, new_tree), options, watch)?;
+    let mut decision = prepared.decide(old_tree, new_tree, options, watch)?;
     if matches!(decision, Decision::Expand) {
         prepared = prepared.expanded()?;
-        decision = prepared.decide((old_tree, new_tree), options, watch)?;
+        decision = prepared.decide(old_tree, new_tree, options, watch)?;
     }
     let mut merging = None;
     if let (Decision::Refused(refusals), Some(style), Some(old)) = (&decision, options.merge, old) {
         prepared.given_up = merge_files::to_merge(repository, &prepared, refusals, old)?;
-        decision = prepared.decide((old_tree, new_tree), options, watch)?;
+        decision = prepared.decide(old_tree, new_tree, options, watch)?;
         let Decision::Plan(unpacked) = &mut decision else {
             return Err(lacking("merging local changes with what takes their place"));
         };
@@ -160,7 +161,8 @@ fn letter(staged: Option<&Difference>, file: Option<u8>) -> Option<u8> {
 impl WorktreeSession<'_> {
     fn decide(
         &self,
-        (old, new): (Option<ObjectId>, ObjectId),
+        old: Option<ObjectId>,
+        new: ObjectId,
         options: &Options,
         watch: &Watch<'_>,
     ) -> Result<Decision> {

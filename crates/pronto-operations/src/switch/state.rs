@@ -5,6 +5,7 @@ use std::io;
 
 use crate::refs::Expected;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_repository::Notice;
 
 /// The names of what is in the directory of the repository: with one listing a dozen files need not be
 /// asked for one by one.
@@ -67,7 +68,7 @@ pub fn refuse_while_in_progress(repository: &Repository) -> Result<()> {
         return quit("while reverting", "revert");
     }
     if has("BISECT_LOG") {
-        repository.warn("you are switching branch while bisecting");
+        repository.notify(Notice::SwitchWhileBisecting);
     }
     Ok(())
 }

@@ -178,7 +178,7 @@ impl<'a> Apply<'a> {
                 let hashed = look.hash.and_then(|_| self.hashed.pop_front());
                 match self.is_bad(path, mode) {
                     true => Ok(None),
-                    false => Ok(self.updated(path, *allowed, (look, hashed))),
+                    false => Ok(self.updated(path, *allowed, look, hashed)),
                 }
             }
             Action::Remove(path) => {
@@ -230,9 +230,10 @@ impl<'a> Apply<'a> {
         &mut self,
         path: &BStr,
         allowed: Allowed,
-        found: (Look, Option<Hashed>),
+        look: Look,
+        hashed: Option<Hashed>,
     ) -> Option<String> {
-        match self.update(path, allowed, found) {
+        match self.update(path, allowed, look, hashed) {
             Ok(()) => {
                 self.said.push(Said::Added(path.to_owned()));
                 None
@@ -259,7 +260,8 @@ impl<'a> Apply<'a> {
         &mut self,
         path: &BStr,
         allowed: Allowed,
-        (look, hashed): (Look, Option<Hashed>),
+        look: Look,
+        hashed: Option<Hashed>,
     ) -> Result<(), Refusal> {
         let metadata = match look.found {
             Found::BeyondLink => {

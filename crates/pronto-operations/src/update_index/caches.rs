@@ -13,7 +13,8 @@ use crate::{Repository, Result};
 pub(super) fn change_caches(
     repository: &Repository,
     edit: &mut Edit<'_>,
-    (index, options): (&Index, &Options),
+    index: &Index,
+    options: &Options,
 ) -> Result<bool> {
     let mut changed = false;
     match options.untracked_cache {

@@ -267,9 +267,11 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     let all = repository.work_trees()?;
     relocate::check_candidate(
         repository,
-        (spoken.as_bstr(), &place),
+        spoken.as_bstr(),
+        &place,
         &all,
-        (options.force, "add"),
+        options.force,
+        "add",
     )?;
     let target = target(repository, addition, checked_out.as_bstr())?;
     let (own_dir, guard) = make::make_own_dir(repository, spoken.as_bstr())?;
@@ -298,18 +300,9 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
 }
 
 fn collect_remarks(repository: &Repository, inside: &Repository) {
-    inside
-        .take_complaints()
-        .into_iter()
-        .for_each(|text| repository.complain(text));
-    inside
-        .take_warnings()
-        .into_iter()
-        .for_each(|text| repository.warn(text));
-    inside
-        .take_advice()
-        .into_iter()
-        .for_each(|text| repository.advise(text));
+    for notice in inside.take_notices() {
+        repository.notify(notice);
+    }
 }
 
 /// The full name of the branch that `name` means, if there is one.

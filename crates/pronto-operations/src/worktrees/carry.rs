@@ -15,6 +15,7 @@ use pronto_worktree::ignore::{Patterns, Stack};
 use super::refused;
 use crate::status::{ignore_patterns, read_ignore_file};
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_repository::Notice;
 
 /// The ignored files that a new worktree gets from this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,7 +77,7 @@ pub(super) fn carry(
     let skipped = copy.run(&roots).map_err(failed)?;
     meter.finish();
     for skipped in &skipped {
-        repository.warn(told(skipped));
+        repository.notify(Notice::warning(told(skipped)));
     }
     Ok(())
 }
@@ -92,7 +93,7 @@ fn find_carried(
     let ignored = ignore_patterns(repository)?;
     let objects = repository.objects()?;
     let read =
-        |directory: &BStr| read_ignore_file(top, b".gitignore", (&index, Some(objects)), directory);
+        |directory: &BStr| read_ignore_file(top, b".gitignore", &index, Some(objects), directory);
     let mut wanted = Patterns::new(repository.ignores_case()?);
     for pattern in &carry.patterns {
         wanted.add_pattern(pattern);

@@ -11,6 +11,7 @@ use super::prune;
 use super::{WorkTree, exists, refused};
 use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_config::git_dir::read_git_file;
+use pronto_repository::Notice;
 
 /// Moves the linked worktree that `argument` names to `to`, or into the directory `to`. A
 /// locked one needs `force` of two. With `force` of one, the place may be that of a worktree
@@ -38,12 +39,7 @@ pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) 
         spoken.extend_from_slice(&work_tree.path[slash..]);
         place.push(path::borrow(&work_tree.path[slash + 1..]));
     }
-    check_candidate(
-        repository,
-        (spoken.as_bstr(), &place),
-        &all,
-        (force, "move"),
-    )?;
+    check_candidate(repository, spoken.as_bstr(), &place, &all, force, "move")?;
     refuse_submodules(repository, &work_tree)?;
     if force < 2 {
         refuse_locked(repository, &work_tree, "move")?;
@@ -89,9 +85,11 @@ pub(super) fn refuse_locked(
 /// replacing it.
 pub(super) fn check_candidate(
     repository: &Repository,
-    (spoken, place): (&BStr, &Path),
+    spoken: &BStr,
+    place: &Path,
     all: &[WorkTree],
-    (force, verb): (u8, &str),
+    force: u8,
+    verb: &str,
 ) -> Result<()> {
     let is_empty = || std::fs::read_dir(place).is_ok_and(|mut found| found.next().is_none());
     if exists(place) && !is_empty() {
@@ -104,7 +102,7 @@ pub(super) fn check_candidate(
     if force > u8::from(is_locked) {
         let id = found.id.as_ref().map(|id| id.as_bstr()).unwrap_or_default();
         return prune::remove_own_dir(repository, id).map_err(|failure| {
-            repository.complain(failure);
+            repository.notify(Notice::error(failure));
             refused(format!("unusable worktree destination '{spoken}'"))
         });
     }

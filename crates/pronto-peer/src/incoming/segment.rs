@@ -19,6 +19,7 @@ use pronto_pack::indexer::{Contents, Context, InFiles, Inspect, Options, Outcome
 use super::{MOST_DELTA_BYTES, MOST_OBJECT_BYTES, Refusal};
 use crate::bases::{Bases, Link, SegmentBases};
 use crate::{failed, refused};
+use pronto::Notice;
 use pronto::fsck::{Inspector, Levels, Scope};
 use pronto::links::parse_commit;
 use pronto::{ErrorKind, Repository, Result, packs};
@@ -253,7 +254,7 @@ impl Indexer {
         options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
         let mut levels = Levels::strict();
         let home = self.repository.environment().home();
-        let warn = &mut |warning| self.repository.warn(warning);
+        let warn = &mut |warning| self.repository.notify(Notice::warning(warning));
         levels.configure(config, "fetch.fsck.", home, warn)?;
         Ok((options, levels))
     }

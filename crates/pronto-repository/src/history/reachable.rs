@@ -10,6 +10,7 @@ use pronto_pack::bitmap::Bits;
 
 use crate::links::{tag_target, tree_entries};
 use crate::objects::from_odb;
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The reachable objects, each once.
@@ -38,7 +39,7 @@ impl Repository {
         watch: &Watch<'_>,
     ) -> Result<Reachable> {
         let bitmaps = self.usable_bitmaps(self.objects()?)?;
-        self.reachable_by(bitmaps.as_ref(), (wants, haves), watch)
+        self.reachable_by(bitmaps.as_ref(), wants, haves, watch)
     }
 
     /// Like [`reachable`](Self::reachable), asking these bitmaps.
@@ -48,7 +49,8 @@ impl Repository {
     pub(crate) fn reachable_by(
         &self,
         bitmaps: Option<&Bitmapped>,
-        (wants, haves): (&[ObjectId], &[ObjectId]),
+        wants: &[ObjectId],
+        haves: &[ObjectId],
         watch: &Watch<'_>,
     ) -> Result<Reachable> {
         let known = Walk::new(self, bitmaps, true).run(haves, watch)?;
@@ -78,7 +80,7 @@ impl Repository {
         match store.bitmaps() {
             Ok(found) => Ok(found),
             Err(error) => {
-                self.complain(error.to_string());
+                self.notify(Notice::error(error.to_string()));
                 Ok(None)
             }
         }

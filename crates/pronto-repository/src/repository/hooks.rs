@@ -5,6 +5,7 @@ use std::io::{ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// A call of a hook.
@@ -31,11 +32,7 @@ pub fn find(repository: &Repository, name: &str) -> Option<PathBuf> {
             let wanted = repository.config().bool("advice.ignoredhook");
             if wanted.is_ok_and(|wanted| wanted.unwrap_or(true)) {
                 let said = repository.spoken(&path);
-                repository.advise(format!(
-                    "The '{}' hook was ignored because it's not set as executable.\n\
-                     You can disable this warning with `git config set advice.ignoredHook false`.",
-                    said.display()
-                ));
+                repository.notify(Notice::IgnoredHook(said));
             }
             None
         }

@@ -78,7 +78,7 @@ const ADVICE: &str = "Please tell me who you are.\n\nRun\n\n\
 /// With [`Care::Strict`], when name or address are not known well enough; always, when a date was
 /// given that is none.
 pub fn signature(role: Role, care: Care, config: &Config, env: &Environment) -> Result<Signature> {
-    signature_at(now(), (role, care), config, env)
+    signature_at(now(), role, care, config, env)
 }
 
 /// Like [`signature`], at this time unless the environment says another.
@@ -87,7 +87,8 @@ pub fn signature(role: Role, care: Care, config: &Config, env: &Environment) -> 
 /// The identity is not known or not valid, in Git's words.
 pub fn signature_at(
     time: Time,
-    (role, care): (Role, Care),
+    role: Role,
+    care: Care,
     config: &Config,
     env: &Environment,
 ) -> Result<Signature> {

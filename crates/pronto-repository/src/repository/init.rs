@@ -20,6 +20,7 @@ use crate::config::{Config, Loader, Place, edit};
 use crate::environment::Environment;
 use crate::lock::{Lock, PATIENCE};
 use crate::refs::{name, tables};
+use crate::repository::Notice;
 use crate::repository::{Format, RefStorage, hash_name, hash_named};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
@@ -93,11 +94,7 @@ impl Repository {
             Some(sharing) => Ok(sharing),
             None => shared::configured(config),
         };
-        template::copy(
-            &options.template,
-            &git_dir,
-            (environment, sharing(&before)?),
-        )?;
+        template::copy(&options.template, &git_dir, environment, sharing(&before)?)?;
         let config = load_config(&git_dir, environment)?;
         let sharing = sharing(&config)?;
         let plan = Plan {
@@ -119,11 +116,9 @@ impl Repository {
             true => None,
             false => Some(plan.write_head(&config, choice.storage)?),
         };
-        let is_version_one = object_hash != Kind::Sha1
-            || has_tables
-            || format
-                .as_ref()
-                .is_some_and(|format| existed && format.version > 0);
+        let is_later = |format: &Format| existed && format.version > 0;
+        let is_version_one =
+            object_hash != Kind::Sha1 || has_tables || format.as_ref().is_some_and(is_later);
         plan.write_config(
             existed,
             is_version_one.then_some((object_hash, choice.storage)),
@@ -140,18 +135,17 @@ impl Repository {
             storage::write_first_head(&repository, first.name.as_bstr())?;
         }
         if let Some(warning) = choice.warning {
-            repository.warn(warning);
+            repository.notify(Notice::warning(warning));
         }
         if let Some(missing) = template::missing(&options.template, environment) {
-            repository.warn(format!("templates not found in {}", missing.display()));
+            repository.notify(Notice::MissingTemplates(missing));
         }
+        let unchosen = first.filter(|first| first.is_unchosen);
         Ok(Outcome {
             repository,
             existed,
             is_shared,
-            unchosen_branch: first
-                .filter(|first| first.is_unchosen)
-                .map(|first| first.name),
+            unchosen_branch: unchosen.map(|first| first.name),
         })
     }
 }

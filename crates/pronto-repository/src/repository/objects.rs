@@ -12,6 +12,7 @@ use pronto_odb::{Options, Store};
 use crate::durability::Component;
 use crate::links::tag_target;
 use crate::packs::loose_compression;
+use crate::repository::Notice;
 use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path, quote};
 
@@ -90,7 +91,7 @@ impl Repository {
                 Ok(replaced) => {
                     map.insert(replaced, reference.id);
                 }
-                Err(_) => self.warn(format!("bad replace ref name: {}", reference.name)),
+                Err(_) => self.notify(Notice::MalformedReplacement(reference.name.to_owned())),
             }
             Ok(ControlFlow::Continue(()))
         })?;

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::durability::Fsync;
 use crate::identity::{self, Care, Role};
 use crate::objects::from_odb;
+use crate::repository::Notice;
 use crate::{Repository, Result, hooks};
 
 pub use pronto_refs::store::*;
@@ -96,6 +97,6 @@ impl Host for Repository {
     }
 
     fn report(&self, text: String) {
-        self.complain(text);
+        self.notify(Notice::error(text));
     }
 }

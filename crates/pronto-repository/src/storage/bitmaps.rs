@@ -96,7 +96,8 @@ impl Repository {
     pub fn write_pack_bitmaps(
         &self,
         index_path: &Path,
-        (tips, settings): (&Tips, &Settings),
+        tips: &Tips,
+        settings: &Settings,
         watch: &Watch<'_>,
     ) -> Result<PathBuf> {
         let work = self.bitmap_work(watch)?;
@@ -108,7 +109,7 @@ impl Repository {
         let objects = Objects::of_pack(&pack, &index)?;
         let checksum = pack.checksum().map_err(from_graph)?;
         let target = index_path.with_extension("bitmap");
-        work.write(&objects, (tips, settings), checksum, &target)?;
+        work.write(&objects, tips, settings, checksum, &target)?;
         Ok(target)
     }
 
@@ -185,7 +186,8 @@ impl Work<'_> {
     pub(crate) fn write(
         &self,
         objects: &Objects<'_>,
-        (tips, settings): (&Tips, &Settings),
+        tips: &Tips,
+        settings: &Settings,
         checksum: ObjectId,
         target: &Path,
     ) -> Result<()> {
@@ -195,7 +197,7 @@ impl Work<'_> {
         // Missing commits are reported before other missing objects.
         (history.commits.iter()).try_for_each(|commit| commit.row().map(drop))?;
         let brought = brought::brought(self, objects, &history)?;
-        let reach = unite::unite(self, objects, (&history, &brought))?;
+        let reach = unite::unite(self, objects, &history, &brought)?;
         let name_hashes = match settings.name_hashes {
             true => Some(objects.name_hashes(self, &brought)?),
             false => None,

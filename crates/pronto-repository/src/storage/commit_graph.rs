@@ -15,6 +15,7 @@ use pronto_odb::Store;
 use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, bloom};
 
 use crate::history::from_graph;
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result, path};
 use install::Chain;
 
@@ -111,7 +112,7 @@ impl Repository {
     pub fn write_commit_graph(&self, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
         let (objects_dir, directory) = self.object_directory(options.object_dir.as_ref())?;
         if !self.config().bool_or("core.commitgraph", true)? {
-            self.warn("attempting to write a commit-graph, but 'core.commitGraph' is disabled");
+            self.notify(Notice::CommitGraphDisabled);
             return Ok(());
         }
         if !self.has_plain_history()? {
@@ -218,7 +219,7 @@ impl Work<'_> {
             (_, Some(settings)) => settings,
             (Some(true), None) => bloom::Settings::default(),
         };
-        let filters = changed_paths::compute(self, &settings, commits, (resolved, generations))?;
+        let filters = changed_paths::compute(self, &settings, commits, resolved, generations)?;
         Ok(Some((settings, filters)))
     }
 

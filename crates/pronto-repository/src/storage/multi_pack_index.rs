@@ -22,11 +22,15 @@ use pronto_pack::midx::write;
 
 use crate::durability::Component;
 use crate::lock::{Lock, PATIENCE};
+use crate::repository::Notice;
 use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use bitmap::BitmapOptions;
 use present::Present;
+
+/// The warning about an empty multi-pack-index.
+const NO_OBJECTS: &str = "refusing to write multi-pack .bitmap without any objects";
 
 /// The list of the layers of a chain.
 const CHAIN: &str = "multi-pack-index-chain";
@@ -111,14 +115,15 @@ impl Work<'_> {
     }
 
     fn write(&self, options: &WriteOptions, dropped: &BTreeSet<BString>) -> Result<()> {
-        self.undisturbed(|last| self.write_once((options, dropped), last))
+        self.undisturbed(|last| self.write_once(options, dropped, last))
     }
 
     /// Returns `false` if it must be repeated because another process has written or removed packs
     /// meanwhile, unless this is the `last` attempt.
     fn write_once(
         &self,
-        (options, dropped): (&WriteOptions, &BTreeSet<BString>),
+        options: &WriteOptions,
+        dropped: &BTreeSet<BString>,
         last: bool,
     ) -> Result<bool> {
         let before = self.state();
@@ -128,12 +133,7 @@ impl Work<'_> {
             // Its objects are not taken over, but it may be what is wanted.
             Some(_) => (None, found),
         };
-        let names = present.iter().flat_map(Present::pack_names);
-        let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
-        let is_gone = |source: &Source| !self.pack_path(source).exists();
-        if dropped.is_empty() && known.iter().any(is_gone) {
-            return Err(Error::new(ErrorKind::Refused, "could not load pack"));
-        }
+        let known = self.known(present.as_ref(), dropped)?;
         let mut sources = self.sources(known, options, None)?;
         let is_complete = |found: &&Present| {
             let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
@@ -143,17 +143,10 @@ impl Work<'_> {
                     .iter()
                     .all(|source| names.contains(source.name.as_slice()))
         };
-        if let Some(present) = present.as_ref().or(other.as_ref()).filter(is_complete) {
-            if options.bitmap.is_none() {
-                self.clear(&self.directory, &[".bitmap"], &[]);
-                return Ok(true);
-            }
-            if let [index] = present.layers.as_slice()
-                && !present.is_chain
-                && self.has_bitmaps(index)?
-            {
-                return Ok(true);
-            }
+        if let Some(present) = present.as_ref().or(other.as_ref()).filter(is_complete)
+            && self.is_current(present, options)?
+        {
+            return Ok(true);
         }
         let preferred = match (&options.preferred_pack, &options.bitmap) {
             (None, Some(_)) => self.oldest(&sources)?,
@@ -173,18 +166,17 @@ impl Work<'_> {
             return Err(Error::new(ErrorKind::Refused, "no pack files to index."));
         }
         let preferred = preferred.and_then(|number| numbers[number]);
-        let bitmap = options.bitmap.as_ref();
-        let bitmap = bitmap.filter(|_| !contents.entries.is_empty());
+        let is_empty = contents.entries.is_empty();
+        let bitmap = options.bitmap.as_ref().filter(|_| !is_empty);
         if bitmap.is_none() && options.bitmap.is_some() {
-            let message = "refusing to write multi-pack .bitmap without any objects";
-            self.repository.warn(message);
+            self.repository.notify(Notice::warning(NO_OBJECTS));
         }
         let order = bitmap.map(|_| write::order(&contents.entries, preferred));
         let path = lock.path().to_owned();
         let Some(file) = lock.file() else {
             return Err(Error::new(ErrorKind::Io, NOT_WRITTEN));
         };
-        let id = self.fill((file, &path), &contents, order.as_deref())?;
+        let id = self.fill(file, &path, &contents, order.as_deref())?;
         drop((contents, order));
         if let Some(bitmap) = bitmap {
             self.write_bitmaps(bitmap, lock.path(), id)?;
@@ -198,10 +190,35 @@ impl Work<'_> {
         Ok(true)
     }
 
+    /// Returns the packs of `present`. Refuses packs that are gone, unless packs are dropped.
+    fn known(&self, present: Option<&Present>, dropped: &BTreeSet<BString>) -> Result<Vec<Source>> {
+        let names = present.into_iter().flat_map(Present::pack_names);
+        let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
+        let is_gone = |source: &Source| !self.pack_path(source).exists();
+        match dropped.is_empty() && known.iter().any(is_gone) {
+            true => Err(Error::new(ErrorKind::Refused, "could not load pack")),
+            false => Ok(known),
+        }
+    }
+
+    /// Returns whether `present`, which covers the packs, has the bitmaps that are wanted. Removes
+    /// bitmaps that are not.
+    fn is_current(&self, present: &Present, options: &WriteOptions) -> Result<bool> {
+        if options.bitmap.is_none() {
+            self.clear(&self.directory, &[".bitmap"], &[]);
+            return Ok(true);
+        }
+        match present.layers.as_slice() {
+            [index] if !present.is_chain => self.has_bitmaps(index),
+            _ => Ok(false),
+        }
+    }
+
     /// Fills a file without readers. Returns its checksum.
     fn fill(
         &self,
-        (mut file, path): (&File, &Path),
+        mut file: &File,
+        path: &Path,
         contents: &Contents<'_>,
         order: Option<&[u32]>,
     ) -> Result<ObjectId> {
@@ -266,12 +283,12 @@ impl Work<'_> {
         let spoken = self.spoken(path);
         let Some(modified) = modified(&path.with_extension("pack")) else {
             let message = format!("failed to add packfile '{}'", spoken.display());
-            self.repository.warn(message);
+            self.repository.notify(Notice::warning(message));
             return Ok(None);
         };
         let Ok(index) = self.index(path)? else {
             let message = format!("failed to open pack-index '{}'", spoken.display());
-            self.repository.warn(message);
+            self.repository.notify(Notice::warning(message));
             return Ok(None);
         };
         Ok(Some(Source {
@@ -321,7 +338,7 @@ impl Work<'_> {
         let found = sources.iter().position(|source| source.name == wanted_name);
         if found.is_none() {
             let message = format!("unknown preferred pack: '{wanted}'");
-            self.repository.warn(message);
+            self.repository.notify(Notice::warning(message));
         }
         // Git then takes the first one, or none since it writes layers.
         if sources.is_empty() || found.is_none() && options.incremental {

@@ -262,7 +262,7 @@ impl Repository {
         bitmaps: &Bitmapped,
         watch: &Watch<'_>,
     ) -> Result<Selection> {
-        let found = self.reachable_by(Some(bitmaps), (wants, haves), watch)?;
+        let found = self.reachable_by(Some(bitmaps), wants, haves, watch)?;
         let member = |id| Member { id, name_hash: 0 };
         let ids = found.packed.into_iter().chain(found.others);
         Ok(Selection {

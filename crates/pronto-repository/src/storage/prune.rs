@@ -24,6 +24,7 @@ use pronto_odb::Pruning;
 pub(crate) use marks::Marks;
 
 use crate::expiry::Expiry;
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The default time that [`prune`](Repository::prune) waits for processes that write.
@@ -165,7 +166,7 @@ impl<'a> Work<'a> {
 
     fn ended(self) -> Outcome {
         if self.outcome.gave_up {
-            self.repository.warn(GAVE_UP);
+            self.repository.notify(Notice::warning(GAVE_UP));
         }
         self.outcome
     }

@@ -26,6 +26,7 @@ use crate::multi_pack_index::{BitmapOptions, WriteOptions};
 use crate::objects::from_odb;
 use crate::pack_objects::{Known, LeaveOut, Select, Selection, names};
 use crate::packs::writer_options;
+use crate::repository::Notice;
 use crate::{ErrorKind, Repository, Result, path};
 
 /// The form of the repack.
@@ -184,7 +185,8 @@ impl Work<'_> {
         if options.multi_pack_index {
             let largest = geometry.as_ref().and_then(geometry::Geometry::largest);
             self.write_multi(
-                (&written, &redundant),
+                &written,
+                &redundant,
                 largest,
                 tips.as_ref().map(|tips| &tips.0),
             )?;
@@ -288,12 +290,12 @@ impl Work<'_> {
         if !is_whole {
             if !is_quiet {
                 let message = "disabling bitmap writing, as some objects are not being packed";
-                repository.warn(message);
+                repository.notify(Notice::warning(message));
             }
             return Ok(Some((stem, counts)));
         }
-        let about = (&repository.bitmap_tips()?, &repository.bitmap_settings()?);
-        let bitmaps = repository.write_pack_bitmaps(&written.index, about, self.watch);
+        let (tips, settings) = (repository.bitmap_tips()?, repository.bitmap_settings()?);
+        let bitmaps = repository.write_pack_bitmaps(&written.index, &tips, &settings, self.watch);
         match bitmaps {
             Err(error) if is_quiet && *error.kind() == ErrorKind::Refused => {}
             bitmaps => _ = bitmaps?,
@@ -317,7 +319,8 @@ impl Work<'_> {
 
     fn write_multi(
         &self,
-        (new, redundant): (&[BString], &[BString]),
+        new: &[BString],
+        redundant: &[BString],
         largest: Option<BString>,
         tips: Option<&PathBuf>,
     ) -> Result<()> {

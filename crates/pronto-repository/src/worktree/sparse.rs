@@ -3,6 +3,7 @@
 use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 use pronto_worktree::sparse::Definition;
 
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 impl Repository {
@@ -51,7 +52,7 @@ impl Repository {
     /// Reports a warning about the sparse patterns.
     pub(crate) fn warn_of_sparse(&self, warning: Option<&str>) {
         for line in warning.iter().flat_map(|warning| warning.lines()) {
-            self.warn(line.trim_start_matches("warning: "));
+            self.notify(Notice::warning(line.trim_start_matches("warning: ")));
         }
     }
 }

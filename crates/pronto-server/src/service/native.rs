@@ -112,13 +112,8 @@ fn serve(
     output: &mut (dyn Write + Send),
 ) -> Result<Ended> {
     let version = request.version();
-    upload_pack::serve(
-        request.repository,
-        (input, output),
-        version,
-        &Watch::from(request.interrupt),
-    )
-    .map_err(failed)
+    let watch = Watch::from(request.interrupt);
+    upload_pack::serve(request.repository, input, output, version, &watch).map_err(failed)
 }
 
 fn failed(error: pronto::Error) -> Error {

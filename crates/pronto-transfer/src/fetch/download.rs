@@ -290,7 +290,7 @@ impl Fetched {
         // What is promised need not be here.
         if work.remote.promisor || work.options.filter.is_some() {
             let tips = entries.iter().map(|entry| entry.id).collect();
-            return self.complain(work, self.missing(tips)?.is_empty());
+            return self.refuse(work, self.missing(tips)?.is_empty());
         }
         let tips: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
         if self.foreign_cut && !work.options.update_shallow {
@@ -311,10 +311,10 @@ impl Fetched {
             return Ok(());
         }
         let whole = is_connected(self.store(), &tips, &known, &self.cut)?;
-        self.complain(work, whole)
+        self.refuse(work, whole)
     }
 
-    fn complain(&self, work: &Work<'_>, whole: bool) -> Result<()> {
+    fn refuse(&self, work: &Work<'_>, whole: bool) -> Result<()> {
         if whole {
             return Ok(());
         }

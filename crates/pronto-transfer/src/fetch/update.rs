@@ -110,13 +110,13 @@ impl Planner<'_> {
                     force: false,
                     old: None,
                 };
-                self.tell(entry, &local, Flag::New, (kind.into(), None));
+                self.tell(entry, &local, Flag::New, kind.into(), None);
             }
             return Ok(());
         };
         if local.old == Some(entry.id) {
             if self.work.options.tell_unchanged {
-                self.tell(entry, local, Flag::UpToDate, ("[up to date]".into(), None));
+                self.tell(entry, local, Flag::UpToDate, "[up to date]".into(), None);
             }
             return Ok(());
         }
@@ -131,7 +131,7 @@ impl Planner<'_> {
             if !forced {
                 return self.reject(entry, local, "would clobber existing tag");
             }
-            self.tell(entry, local, Flag::Tag, ("[tag update]".into(), None));
+            self.tell(entry, local, Flag::Tag, "[tag update]".into(), None);
             return self.record(entry, local, "updating tag");
         }
         let current = self.history.peel(&old).map_err(from_store)?;
@@ -148,12 +148,12 @@ impl Planner<'_> {
         let (from, to) = (self.short(&old)?, self.short(&entry.id)?);
         if is_forward {
             let summary = format!("{from}..{to}");
-            self.tell(entry, local, Flag::FastForward, (summary, None));
+            self.tell(entry, local, Flag::FastForward, summary, None);
             self.record(entry, local, "fast-forward")
         } else if forced {
             let summary = format!("{from}...{to}");
             let note = Some("forced update".into());
-            self.tell(entry, local, Flag::Forced, (summary, note));
+            self.tell(entry, local, Flag::Forced, summary, note);
             self.record(entry, local, "forced-update")
         } else {
             self.reject(entry, local, "non-fast-forward")
@@ -168,7 +168,7 @@ impl Planner<'_> {
         } else {
             ("storing ref", "[new ref]")
         };
-        self.tell(entry, local, Flag::New, (what.into(), None));
+        self.tell(entry, local, Flag::New, what.into(), None);
         self.record(entry, local, message)
     }
 
@@ -187,8 +187,8 @@ impl Planner<'_> {
 
     fn reject(&mut self, entry: &Mapped, local: &Local, why: &str) -> Result<()> {
         self.outcome.failed = true;
-        let summary = ("[rejected]".into(), Some(why.into()));
-        self.tell(entry, local, Flag::Rejected, summary);
+        let (summary, note) = ("[rejected]".into(), Some(why.into()));
+        self.tell(entry, local, Flag::Rejected, summary, note);
         Ok(())
     }
 
@@ -197,7 +197,8 @@ impl Planner<'_> {
         entry: &Mapped,
         local: &Local,
         flag: Flag,
-        (summary, note): (String, Option<String>),
+        summary: String,
+        note: Option<String>,
     ) {
         let null = ObjectId::null(entry.id.kind());
         self.outcome.updates.push(Update {

@@ -100,7 +100,7 @@ pub fn connect(
     watch: &Watch<'_>,
 ) -> Result<Client> {
     let wrap: Wrap = Box::new(|helpers| helpers);
-    connect_with(url, settings, (config, environment), watch, wrap)
+    connect_with(url, settings, config, environment, watch, wrap)
 }
 
 /// Like [`connect`], with what `wrap` makes of those who know the user's passwords.
@@ -110,7 +110,8 @@ pub fn connect(
 pub fn connect_with(
     url: &BStr,
     settings: &Settings,
-    (config, environment): (&Config, &Environment),
+    config: &Config,
+    environment: &Environment,
     watch: &Watch<'_>,
     wrap: Wrap,
 ) -> Result<Client> {

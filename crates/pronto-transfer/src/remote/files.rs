@@ -10,6 +10,7 @@ use pronto_io::error::IoContext;
 
 use super::{Refspec, Remote, rewritten};
 use crate::{ErrorKind, Repository, Result, init};
+use pronto_repository::Notice;
 
 /// Adds the settings of a file with the name of `remote`, if there is one.
 ///
@@ -54,11 +55,11 @@ fn content(repository: &Repository, directory: &str, remote: &Remote) -> Result<
             };
         }
     };
-    repository.warn(format!(
+    repository.notify(Notice::warning(format!(
         "reading remote from \"{directory}/{name}\", which is nominated for removal.\n\n\
          If you still use the \"remotes/\" directory it is recommended to\n\
          migrate to config-based remotes:\n\n\tgit remote rename {name} {name}"
-    ));
+    )));
     Ok(Some(text))
 }
 

@@ -3,6 +3,8 @@
 use bstr::{BStr, BString};
 
 use super::Remote;
+use pronto_repository::Notice;
+
 use crate::config::{edit, value::parse_u64};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -62,9 +64,8 @@ fn check_extensions(repository: &Repository) -> Result<()> {
         {
             let message = "unable to upgrade repository format to support partial clone";
             let name = BStr::new(name);
-            repository.complain(format!(
-                "cannot upgrade repository format: unknown extension {name}"
-            ));
+            let notice = format!("cannot upgrade repository format: unknown extension {name}");
+            repository.notify(Notice::error(notice));
             return Err(Error::new(ErrorKind::UnknownFormat, message));
         }
     }

@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::fsck::{Inspector, Levels, Scope};
 use crate::packs::{self, from_pack};
 use crate::{Repository, Result};
+use pronto_repository::Notice;
 
 /// The destination of a pack, and the checks on the way.
 pub struct Receive<'a> {
@@ -115,13 +116,13 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
             let _ = pack.take(HEADER_LEN as u64).read_to_end(&mut header);
             let unpack = Some(unpack).filter(|unpack| is_below(unpack.limit, &header));
             let mut whole = header.chain(&mut *pack);
-            take_in(&mut whole, receive, (&options, &context), unpack)
+            take_in(&mut whole, receive, &options, &context, unpack)
         }
-        None => take_in(pack, receive, (&options, &context), None),
+        None => take_in(pack, receive, &options, &context, None),
     };
     for report in checks.iter().flat_map(Inspector::take_reports) {
         if !report.is_error {
-            receive.repository.warn(report.text);
+            receive.repository.notify(Notice::warning(report.text));
         }
     }
     // Why the connection broke says more than that the pack ended too early.
@@ -146,7 +147,8 @@ fn is_below(limit: Option<u32>, header: &[u8]) -> bool {
 fn take_in(
     pack: &mut dyn Read,
     receive: &Receive<'_>,
-    (options, context): (&Options, &Context<'_>),
+    options: &Options,
+    context: &Context<'_>,
     unpack: Option<&Unpack<'_>>,
 ) -> Result<Outcome> {
     match unpack {
@@ -172,7 +174,7 @@ fn fsck_levels(receive: &Receive<'_>) -> Result<Option<Levels>> {
     // The configured levels do not apply to a promisor remote.
     if receive.promisor.is_none() {
         let home = receive.repository.environment().home();
-        let warn = &mut |warning| receive.repository.warn(warning);
+        let warn = &mut |warning| receive.repository.notify(Notice::warning(warning));
         levels.configure(config, "fetch.fsck.", home, warn)?;
     }
     Ok(Some(levels))

@@ -212,7 +212,7 @@ impl Session<'_> {
             }
         }
         let named_some = !haves.is_empty();
-        if named_some && !done && !self.acknowledge(&mut common, (&wish.wants, wait_for_done))? {
+        if named_some && !done && !self.acknowledge(&mut common, &wish.wants, wait_for_done)? {
             return Ok(None);
         }
         command.wish.haves = common.ids;
@@ -227,7 +227,8 @@ impl Session<'_> {
     fn acknowledge(
         &mut self,
         common: &mut Common,
-        (wants, wait_for_done): (&[ObjectId], bool),
+        wants: &[ObjectId],
+        wait_for_done: bool,
     ) -> Result<bool> {
         let mut out = Vec::new();
         let mut line = |line: &str| pktline::write(&mut out, line.as_bytes()).map_err(from_wire);

@@ -21,7 +21,8 @@ const NOT_CHECKED_OUT: &str = "fatal: unable to checkout working tree";
 /// the full name of the branch, or `HEAD`.
 pub(super) fn check_out(
     work: &Work<'_>,
-    (head, commit): (&BString, ObjectId),
+    head: &BString,
+    commit: ObjectId,
     store: &Store,
     outcome: &mut Outcome,
 ) -> Result<()> {
@@ -32,7 +33,7 @@ pub(super) fn check_out(
     let options = checkout_tree::Options {
         ref_name: Some(head.clone()).filter(|name| name != "HEAD"),
     };
-    let done = checkout_tree::checkout_tree(repository, (store, commit), &options, work.watch);
+    let done = checkout_tree::checkout_tree(repository, store, commit, &options, work.watch);
     let done = match done {
         Err(error) if matches!(error.kind(), ErrorKind::Hostile | ErrorKind::Object) => {
             // The repository is good to look at, and to check out something else.

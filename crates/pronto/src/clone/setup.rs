@@ -44,8 +44,8 @@ impl Work<'_> {
             Some(path) => Template::Directory(path.clone()),
         };
         fs::create_dir_all(git_dir).context(ErrorKind::Io, "cannot mkdir", git_dir)?;
-        let about = (self.environment, Sharing::Umask);
-        init::copy_template(&template, git_dir, about)?;
+        let sharing = Sharing::Umask;
+        init::copy_template(&template, git_dir, self.environment, sharing)?;
         if let Some(missing) = init::missing_template(&template, self.environment) {
             warnings.push(format!("templates not found in {}", missing.display()));
         }

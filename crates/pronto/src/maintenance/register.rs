@@ -7,6 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::config::edit::{edit_file, set_in_file};
 use crate::config::{Loader, Scope};
 use crate::{Error, ErrorKind, Repository, Result, path};
+use pronto_repository::Notice;
 
 const KEY: &str = "maintenance.repo";
 
@@ -99,7 +100,7 @@ fn listed(repository: &Repository, file: Option<&Path>) -> Result<Vec<BString>> 
         .map(|entry| entry.value.map(BStr::to_owned))
         .collect();
     Ok(values.unwrap_or_else(|| {
-        repository.complain(format!("missing value for '{KEY}'"));
+        repository.notify(Notice::error(format!("missing value for '{KEY}'")));
         Vec::new()
     }))
 }

@@ -17,6 +17,7 @@ use super::Frequency;
 use super::conditions::failed;
 use crate::lock::Lock;
 use crate::{Error, ErrorKind, Repository, Result, path};
+use pronto_repository::Notice;
 
 /// The variable by which tests put programs in place of those of a scheduler:
 /// `NAME:COMMAND,…`. A scheduler that it does not name is not there.
@@ -171,7 +172,7 @@ impl Schedules<'_> {
             };
             match ended {
                 Err(error) if *error.kind() == ErrorKind::Refused => {
-                    self.repository.complain(error.to_string());
+                    self.repository.notify(Notice::error(error.to_string()));
                 }
                 ended => ended?,
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use pronto::Severity;
 use pronto::Watch;
 use pronto::bitmaps::Settings;
 use pronto::{ErrorKind, Repository};
@@ -91,7 +92,7 @@ fn check(sandbox: &Sandbox) -> usize {
         assert_eq!(all.count(), expected.len(), "each once");
         packed += found.packed.len();
     }
-    assert_eq!(repository.take_complaints(), Vec::<String>::new());
+    assert_eq!(repository.take_notices_of(Severity::Error), []);
     packed
 }
 
@@ -149,10 +150,11 @@ fn what_is_broken_or_missing() {
     let found = repository.reachable(&wants, &[], &Watch::none());
     let found = found.expect("the walk does without");
     assert_eq!(found.others.len(), told(&sandbox, &["main"]).len());
-    let complaints = repository.take_complaints();
+    let notices = repository.take_notices_of(Severity::Error);
+    let first = notices[0].to_string();
     assert!(
-        complaints[0].contains("corrupted bitmap index (too small)"),
-        "{complaints:?}"
+        first.contains("corrupted bitmap index (too small)"),
+        "{first}"
     );
     let nothing = [ObjectId::null(wants[0].kind())];
     let error = repository.reachable(&nothing, &[], &Watch::none());
@@ -188,7 +190,7 @@ fn bitmaps_written_for_a_pack_say_what_git_walks() {
         };
         let tips = repository.bitmap_tips().expect("references can be read");
         let written = repository
-            .write_pack_bitmaps(&pack_index(&sandbox), (&tips, &settings), &Watch::none())
+            .write_pack_bitmaps(&pack_index(&sandbox), &tips, &settings, &Watch::none())
             .expect("the pack is whole");
         git(&["rev-list", "--test-bitmap", "main"]);
         git(&["rev-list", "--test-bitmap", "side10"]);
@@ -231,7 +233,8 @@ fn a_pack_that_lacks_something_gets_no_bitmaps() {
     let error = repository
         .write_pack_bitmaps(
             &small.expect("git packed again"),
-            (&tips, &settings),
+            &tips,
+            &settings,
             &Watch::none(),
         )
         .expect_err("the parents are elsewhere");

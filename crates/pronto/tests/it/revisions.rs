@@ -200,8 +200,8 @@ fn what_cannot_be_is_explained() {
         40
     );
     assert_eq!(
-        repository.take_warnings().last().map(String::as_str),
-        Some("refname 'light' is ambiguous.")
+        repository.take_notices().last(),
+        Some(&pronto::Notice::AmbiguousName("light".into()))
     );
 }
 

@@ -71,7 +71,7 @@ fn a_multi_pack_index_is_written_verified_and_repacked() {
     assert!(problems.is_empty(), "{problems:?}");
     let repository = sandbox.open("r");
     repository
-        .repack_multi_pack_index((None, 0), &watch)
+        .repack_multi_pack_index(None, 0, &watch)
         .expect("it can be repacked");
     sandbox
         .open("r")

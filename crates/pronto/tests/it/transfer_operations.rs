@@ -134,7 +134,8 @@ fn serve(sandbox: &Sandbox, request: &[u8], version: Version) -> (pronto::Result
     let mut sent = Vec::new();
     let ended = upload_pack::serve(
         &sandbox.open("r"),
-        (&mut &request[..], &mut sent),
+        &mut &request[..],
+        &mut sent,
         version,
         &Watch::none(),
     );

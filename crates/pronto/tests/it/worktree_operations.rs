@@ -93,7 +93,7 @@ fn differences_have_their_paths() {
         recursive: true,
         ..Depth::default()
     };
-    let trees = diff::trees(&repository, (None, Some(tree)), depth, &options, &watch);
+    let trees = diff::trees(&repository, None, Some(tree), depth, &options, &watch);
     assert_eq!(paths(trees), ["a", "b", "d/c"]);
 }
 

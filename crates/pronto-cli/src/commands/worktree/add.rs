@@ -4,13 +4,12 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use bstr::{BString, ByteSlice};
-use pronto::Repository;
-use pronto::Watch;
 use pronto::config::Config;
 use pronto::path;
 use pronto::reset::{Outcome, Report};
 use pronto::switch::Tracking;
 use pronto::worktrees::{AddOptions, AddOutcome, Added, Branching, Carry, Preparation, Sharing};
+use pronto::{Repository, Watch};
 
 use super::Args;
 use crate::commands::switching::{follows_nothing, tell_failures, text};

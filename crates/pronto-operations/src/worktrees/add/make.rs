@@ -13,6 +13,7 @@ use crate::linked::canonical;
 use crate::refs::tables;
 use crate::worktrees::{DIRECTORY, replace_file};
 use crate::{Environment, Error, ErrorKind, Repository, Result, hooks, path};
+use pronto_repository::Notice;
 
 /// Makes a directory below `worktrees` with a name like that of `place`.
 pub(super) fn make_own_dir(repository: &Repository, place: &BStr) -> Result<(PathBuf, Guard)> {
@@ -101,9 +102,9 @@ fn pass_on_sparse_checkout(repository: &Repository, own_dir: &Path) -> Result<()
         if copy(&from, &to).is_err() {
             let (from, to) = (repository.spoken(&from), repository.spoken(&to));
             let (from, to) = (from.display(), to.display());
-            repository.complain(format!(
+            repository.notify(Notice::error(format!(
                 "failed to copy '{from}' to '{to}'; sparse-checkout may not work correctly"
-            ));
+            )));
         }
     }
     if !repository.format().worktree_config {
@@ -117,9 +118,9 @@ fn pass_on_sparse_checkout(repository: &Repository, own_dir: &Path) -> Result<()
         Err(_) => {
             let (from, to) = (repository.spoken(&from), repository.spoken(&to));
             let (from, to) = (from.display(), to.display());
-            repository.complain(format!(
+            repository.notify(Notice::error(format!(
                 "failed to copy worktree config from '{from}' to '{to}'"
-            ));
+            )));
             Ok(())
         }
     }

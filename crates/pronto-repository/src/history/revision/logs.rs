@@ -6,6 +6,7 @@ use pronto_hash::ObjectId;
 use super::{FullName, tracking};
 use crate::date;
 use crate::refs::{LogLine, name};
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Numbers from here on are dates, not positions in a log.
@@ -111,7 +112,7 @@ impl Repository {
         for line in log.newest_first() {
             if line.seconds <= time {
                 let later = last.map(|(old, ..)| old).filter(|old| !old.is_null());
-                return Ok(Some(self.held(log_of, current, &line, (later, time))));
+                return Ok(Some(self.held(log_of, current, &line, later, time)));
             }
             last = Some((line.old, line.new, line.seconds, line.zone.to_owned()));
         }
@@ -119,7 +120,10 @@ impl Repository {
             return Err(empty(log_of));
         };
         let date = date::rfc2822(seconds, zone.as_bstr());
-        self.warn(format!("log for '{}' only goes back to {date}", said()));
+        self.notify(Notice::ReflogTooShort {
+            name: said().into(),
+            date,
+        });
         Ok(Some(if old.is_null() { new } else { old }))
     }
 
@@ -130,12 +134,16 @@ impl Repository {
         log_of: &BStr,
         current: ObjectId,
         line: &LogLine<'_>,
-        (later, time): (Option<ObjectId>, i64),
+        later: Option<ObjectId>,
+        time: i64,
     ) -> ObjectId {
         let date = || date::rfc2822(line.seconds, line.zone.as_bstr());
         if let Some(later) = later {
             if later != line.new {
-                self.warn(format!("log for ref {log_of} has gap after {}", date()));
+                self.notify(Notice::ReflogGap {
+                    name: log_of.to_owned(),
+                    date: date(),
+                });
             }
             return line.new;
         }
@@ -144,7 +152,10 @@ impl Repository {
         }
         if line.new != current {
             let date = date();
-            self.warn(format!("log for ref {log_of} unexpectedly ended on {date}"));
+            self.notify(Notice::ReflogEnded {
+                name: log_of.to_owned(),
+                date,
+            });
         }
         current
     }

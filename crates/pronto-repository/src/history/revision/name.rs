@@ -8,6 +8,7 @@ use pronto_odb::Matches;
 use super::{Want, logs};
 use crate::objects::from_odb;
 use crate::refs::{Resolved, name};
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The shortest abbreviation of an id.
@@ -67,12 +68,12 @@ impl Repository {
                     }
                 },
                 Ok(Some(Resolved { id: None, .. })) if candidate != "HEAD" => {
-                    self.warn(format!("ignoring dangling symref {candidate}"));
+                    self.notify(Notice::DanglingReference(candidate));
                 }
                 Ok(_) => {}
                 Err(error) if candidate.contains(&b'/') => {
                     let _ = error;
-                    self.warn(format!("ignoring broken ref {candidate}"));
+                    self.notify(Notice::BrokenReference(candidate));
                 }
                 Err(_) => {}
             }
@@ -118,7 +119,7 @@ impl Repository {
 
     /// Stores the warning that the name `text` is ambiguous.
     pub fn warn_of_ambiguity(&self, text: &BStr) {
-        self.warn(format!("refname '{text}' is ambiguous."));
+        self.notify(Notice::AmbiguousName(text.to_owned()));
     }
 
     fn resolve_reference(&self, text: &BStr) -> Result<Option<ObjectId>> {

@@ -44,7 +44,8 @@ const DESCRIPTION: &str =
 pub fn copy(
     template: &Template,
     git_dir: &Path,
-    (environment, sharing): (&Environment, Sharing),
+    environment: &Environment,
+    sharing: Sharing,
 ) -> Result<()> {
     let directory = match template {
         Template::None => return Ok(()),
@@ -64,7 +65,7 @@ pub fn copy(
     if !directory.is_dir() {
         return Ok(());
     }
-    copy_directory(&directory, git_dir, (sharing, 0))
+    copy_directory(&directory, git_dir, sharing, 0)
 }
 
 fn configured(environment: &Environment) -> Result<Option<PathBuf>> {
@@ -90,7 +91,7 @@ pub fn missing(template: &Template, environment: &Environment) -> Option<PathBuf
     is_missing.then_some(path)
 }
 
-fn copy_directory(from: &Path, to: &Path, (sharing, depth): (Sharing, u32)) -> Result<()> {
+fn copy_directory(from: &Path, to: &Path, sharing: Sharing, depth: u32) -> Result<()> {
     super::make_directory(to)?;
     let entries = std::fs::read_dir(from).context(ErrorKind::Io, "cannot opendir", from)?;
     for entry in entries.flatten() {
@@ -104,7 +105,7 @@ fn copy_directory(from: &Path, to: &Path, (sharing, depth): (Sharing, u32)) -> R
             .context(ErrorKind::Io, "cannot stat template", &source)?;
         if kind.is_dir() {
             if depth < MAX_DEPTH {
-                copy_directory(&source, &target, (sharing, depth + 1))?;
+                copy_directory(&source, &target, sharing, depth + 1)?;
             }
         } else if target.symlink_metadata().is_ok() {
             continue;

@@ -12,6 +12,7 @@ use super::brought::Brought;
 use super::lacking;
 use crate::history::from_graph;
 use crate::objects::from_odb;
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Result};
 
 /// The objects of a pack or a multi-pack-index.
@@ -151,7 +152,8 @@ impl<'a> Objects<'a> {
     pub(super) fn name_hashes(&self, work: &Work<'_>, brought: &Brought) -> Result<Vec<u32>> {
         let mut hashes = vec![0; self.bits.len()];
         let present = work.store.bitmaps().unwrap_or_else(|error| {
-            work.repository.complain(error.message().to_owned());
+            work.repository
+                .notify(Notice::error(error.message().to_owned()));
             None
         });
         if let Some(present) = &present {

@@ -16,7 +16,8 @@ use crate::Result;
 pub(super) fn unite(
     work: &Work<'_>,
     objects: &Objects<'_>,
-    (history, brought): (&Ordered, &Brought),
+    history: &Ordered,
+    brought: &Brought,
 ) -> Result<Vec<Reach>> {
     let total = history.selected.len() as u64;
     let meter = work.watch.progress().begin("Building bitmaps", Some(total));

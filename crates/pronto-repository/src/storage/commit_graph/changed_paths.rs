@@ -25,7 +25,8 @@ pub(super) fn compute(
     work: &Work<'_>,
     settings: &Settings,
     commits: &Commits,
-    (resolved, generations): (&Resolved, bool),
+    resolved: &Resolved,
+    generations: bool,
 ) -> Result<Vec<Vec<u8>>> {
     let title = "Computing commit changed paths Bloom filters";
     let meter = work
@@ -35,7 +36,7 @@ pub(super) fn compute(
     let mut filters = vec![Vec::new(); commits.len()];
     let mut missing = Vec::new();
     let most = work.options.max_new_filters.unwrap_or(usize::MAX);
-    for at in in_order(work, commits, (resolved, generations))? {
+    for at in in_order(work, commits, resolved, generations)? {
         match work.present_filter(&commits[at].id)? {
             Some(filter) => filters[at] = filter,
             None if missing.len() < most => missing.push(at),
@@ -113,7 +114,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn in_order(
     work: &Work<'_>,
     commits: &Commits,
-    (resolved, generations): (&Resolved, bool),
+    resolved: &Resolved,
+    generations: bool,
 ) -> Result<Vec<usize>> {
     let mut order: Vec<usize> = (0..commits.len()).collect();
     if let Source::Packed | Source::Packs(_) = work.options.source {

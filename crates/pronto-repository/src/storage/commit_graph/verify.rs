@@ -8,8 +8,9 @@ use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::commit_graph::{CommitGraph, Opened, Options, Position, chain_path, single_path};
 
-use crate::history::from_graph;
+use crate::history::{self, from_graph};
 use crate::links::{CommitLinks, links_in};
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The problems that were found in a commit-graph.
@@ -55,10 +56,7 @@ impl Repository {
         };
         let opened = self.graph_of(&directory)?;
         for remark in opened.remarks {
-            match remark.is_error {
-                true => self.complain(remark.message),
-                false => self.warn(remark.message),
-            }
+            self.notify(history::remark_notice(remark));
         }
         let chain_bytes = match is_single {
             true => 0,
@@ -96,7 +94,8 @@ impl Repository {
         }
         meter.finish();
         if !opened.is_complete {
-            self.complain("one or more commit-graph chain files could not be loaded");
+            let message = "one or more commit-graph chain files could not be loaded";
+            self.notify(Notice::error(message));
             code |= WRONG;
         }
         Ok(Verdict { code })

@@ -11,6 +11,7 @@ use pronto_pack::pack::Pack;
 use super::{Source, Work};
 use crate::bitmaps::{Member, Objects};
 use crate::history::from_graph;
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Result};
 
 /// Options for the bitmaps of a multi-pack-index.
@@ -103,10 +104,10 @@ impl Work<'_> {
         let objects = Objects::of_multi(&index, &open)?;
         let settings = repository.bitmap_settings()?;
         let target = self.bitmap_path(&id);
-        let written = work.write(&objects, (&tips, &settings), id, &target);
+        let written = work.write(&objects, &tips, &settings, id, &target);
         written.map_err(|error| match error.kind() {
             ErrorKind::Refused => {
-                repository.warn(error.message().to_owned());
+                repository.notify(Notice::warning(error.message().to_owned()));
                 Error::new(ErrorKind::Refused, "could not write multi-pack bitmap")
             }
             _ => error,

@@ -50,7 +50,7 @@ impl Work<'_> {
         }
         (self.repository.objects()?.begin_writing()).map_err(from_odb)?;
         let temporary = Temporary::create(&directory)?;
-        let id = self.fill((&temporary.file, &temporary.path), &contents, None)?;
+        let id = self.fill(&temporary.file, &temporary.path, &contents, None)?;
         let mut ids = self.chained(present.as_ref())?;
         let path = directory.join(format!("multi-pack-index-{id}.midx"));
         let renamed = std::fs::rename(&temporary.path, &path);

@@ -35,7 +35,7 @@ pub(super) fn merge(
         |own: &mut Vec<(u8, Vec<Entry>)>, bytes| {
             for byte in bytes {
                 let byte = byte as u8;
-                let result = bucket(work, present, sources, (preferred, byte));
+                let result = bucket(work, present, sources, preferred, byte);
                 match result {
                     Ok(entries) => own.push((byte, entries)),
                     Err(error) => {
@@ -73,7 +73,8 @@ fn bucket(
     work: &Work<'_>,
     present: Option<&Present>,
     sources: &[Source],
-    (preferred, byte): (Option<usize>, u8),
+    preferred: Option<usize>,
+    byte: u8,
 ) -> Result<Vec<Entry>> {
     let interrupted = |reason: pronto_io::interrupt::Interrupted| {
         Error::new(ErrorKind::Interrupted, reason.to_string())

@@ -8,6 +8,7 @@ use pronto_pack::midx::{MultiIndex, chain};
 
 use super::{CHAIN, Source, Work};
 use crate::history::from_graph;
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Result};
 
 /// The multi-pack-index of a directory of packs.
@@ -133,7 +134,7 @@ impl Work<'_> {
         for layer in &present.layers {
             if !layer.checksum_holds().map_err(from_graph)? {
                 let message = "ignoring existing multi-pack-index; checksum mismatch";
-                self.repository.warn(message);
+                self.repository.notify(Notice::warning(message));
                 return Ok(None);
             }
         }
@@ -160,7 +161,8 @@ impl Work<'_> {
             files => files.map_err(from_graph)?,
         };
         if let Some(error) = error {
-            self.repository.warn(error.message().to_owned());
+            self.repository
+                .notify(Notice::warning(error.message().to_owned()));
         }
         let mut layers = Vec::new();
         for path in files {
@@ -168,7 +170,7 @@ impl Work<'_> {
                 Some(index) => layers.push(index),
                 None => {
                     let message = "unable to find all multi-pack index files";
-                    self.repository.warn(message);
+                    self.repository.notify(Notice::warning(message));
                     break;
                 }
             }
@@ -197,7 +199,7 @@ impl Work<'_> {
                 let small = format!("multi-pack-index file {} is too small", spoken.display());
                 let is_small = message == "multi-pack-index file is too small";
                 self.repository
-                    .complain(if is_small { small } else { message });
+                    .notify(Notice::error(if is_small { small } else { message }));
                 Ok(None)
             }
         }

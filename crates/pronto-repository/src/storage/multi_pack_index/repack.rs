@@ -26,7 +26,8 @@ impl Repository {
     /// is a chain. The pack is complete before an index names it.
     pub fn repack_multi_pack_index(
         &self,
-        (object_dir, batch_bytes): (Option<&PathBuf>, u64),
+        object_dir: Option<&PathBuf>,
+        batch_bytes: u64,
         watch: &Watch<'_>,
     ) -> Result<Option<Counts>> {
         let work = self.multi_pack_work(object_dir, watch)?;

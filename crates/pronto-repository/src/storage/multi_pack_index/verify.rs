@@ -9,6 +9,7 @@ use pronto_pack::pack::{Pack, PackOffset};
 
 use super::Work;
 use crate::history::from_graph;
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
@@ -28,7 +29,9 @@ impl Repository {
         let Some(present) = work.open()? else {
             let exists = work.path().exists();
             if exists {
-                self.complain("multi-pack-index file exists, but failed to parse");
+                self.notify(Notice::error(
+                    "multi-pack-index file exists, but failed to parse",
+                ));
             }
             return Ok(!exists);
         };

@@ -13,6 +13,7 @@ use super::{Select, Selection};
 use crate::errors::from_index;
 use crate::objects::from_odb;
 use crate::refs::LogLine;
+use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
@@ -48,7 +49,7 @@ impl Repository {
             }
             if is_pruned {
                 let name = name.display();
-                self.warn(format!("reflog of '{name}' references pruned commits"));
+                self.notify(Notice::PrunedInReflog(name.to_string()));
             }
         }
         Ok(tips)
@@ -71,7 +72,7 @@ impl Repository {
         }
         for path in paths {
             let index = Index::open(&path, self.object_hash()).map_err(from_index)?;
-            self.of_index(&index, (&mut chosen, &mut trees), selection)?;
+            self.of_index(&index, &mut chosen, &mut trees, selection)?;
         }
         if trees.is_empty() {
             return Ok(());
@@ -92,7 +93,8 @@ impl Repository {
     fn of_index(
         &self,
         index: &Index,
-        (chosen, trees): (&mut HashSet<ObjectId>, &mut Vec<ObjectId>),
+        chosen: &mut HashSet<ObjectId>,
+        trees: &mut Vec<ObjectId>,
         selection: &mut Selection,
     ) -> Result<()> {
         let mut kept_whole = self.kept_whole()?;

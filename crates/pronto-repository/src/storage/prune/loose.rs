@@ -8,6 +8,7 @@ use pronto_hash::ObjectId;
 use super::{BATCH, HOLD, REST, Removed, Work, has_expired, order};
 use crate::objects::from_odb;
 use crate::pack_objects::names;
+use crate::repository::Notice;
 use crate::{Result, path};
 
 /// A file in one of the directories of loose objects.
@@ -135,8 +136,9 @@ impl Work<'_> {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 let reason = pronto_io::error::reason(&error);
                 let path = path.display();
-                self.repository
-                    .warn(format!("unable to unlink '{path}': {reason}"));
+                self.repository.notify(Notice::warning(format!(
+                    "unable to unlink '{path}': {reason}"
+                )));
             }
             _ => {}
         }

@@ -81,7 +81,7 @@ impl<'a> Marks<'a> {
         let bitmaps = Some(&bitmaps);
         let found = self
             .repository
-            .reachable_by(bitmaps, (tips, &[]), self.watch)?;
+            .reachable_by(bitmaps, tips, &[], self.watch)?;
         self.seen.extend(found.packed);
         self.seen.extend(found.others);
         Ok(())

@@ -7,6 +7,7 @@ use super::super::conditions::failed;
 use super::program::{run, silent};
 use super::{Scheduler, Schedules, frequencies};
 use crate::{Error, Result};
+use pronto_repository::Notice;
 
 const HEAD: &str = "\
 # This file was created and is maintained by Git.
@@ -72,7 +73,7 @@ pub(super) fn stop(schedules: &Schedules<'_>) -> Result<()> {
             Err(error) if error.kind() != Io::NotFound => {
                 let reason = pronto_io::error::reason(&error);
                 let message = format!("failed to delete '{}': {reason}", file.display());
-                schedules.repository.complain(message);
+                schedules.repository.notify(Notice::error(message));
             }
             _ => {}
         }
@@ -86,7 +87,7 @@ fn remove_stale(schedules: &Schedules<'_>) -> Result<()> {
     match std::fs::remove_file(&file) {
         Err(error) if error.kind() != Io::NotFound => {
             let message = format!("failed to delete '{}'", file.display());
-            schedules.repository.warn(message);
+            schedules.repository.notify(Notice::warning(message));
         }
         _ => {}
     }
