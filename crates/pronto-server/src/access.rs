@@ -1,11 +1,11 @@
-//! Who may do what: roles by repository, and rules by ref.
+//! Access: roles by repository, and rules by ref.
 //!
 //! A role is granted to users for the repositories that a glob matches; the highest one counts. Rules
 //! restrict pushes further, for everyone: a change of a ref must satisfy each rule that matches it.
 
 use pronto::glob::{How, matches};
 
-/// What a user may do in a repository. A higher role includes the lower ones.
+/// The rights of a user in a repository. A higher role includes the lower ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -29,7 +29,7 @@ pub const EVERY_REPOSITORY: &str = "**";
 /// A role for users in the repositories that a glob matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Which repositories: `*` stays within a component of the name, `**` does not.
+    /// The glob of repositories: `*` stays within a component of the name, `**` does not.
     pub repository: String,
     /// Names of users; [`ANONYMOUS`] and [`EVERY_USER`] have their meanings.
     pub users: Vec<String>,
@@ -40,11 +40,11 @@ pub struct Grant {
 /// A restriction of changes of refs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefRule {
-    /// Which repositories.
+    /// The glob of repositories.
     pub repository: String,
-    /// Which refs, by their full names: `refs/heads/main`, `refs/tags/**`.
+    /// The glob of refs, by their full names: `refs/heads/main`, `refs/tags/**`.
     pub refs: String,
-    /// Who may push; `None` leaves it to the roles.
+    /// The users who may push; `None` leaves it to the roles.
     pub users: Option<Vec<String>>,
     /// Whether refs may be created.
     pub create: bool,

@@ -36,7 +36,7 @@ impl Network {
     }
 }
 
-/// Who has slots: a user, or those without a user of one network.
+/// The owner of slots: a user, or those without a user of one network.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     User(Arc<str>),
@@ -166,7 +166,7 @@ impl Admission {
     /// Checks whether tokens of the address are looked at.
     ///
     /// # Errors
-    /// It has sent too many wrong ones.
+    /// The address has sent too many wrong ones.
     pub(crate) fn may_authenticate(&self, address: IpAddr) -> Result<()> {
         let failures = locked(&self.failures);
         match failures.get(&Network::of(address)) {

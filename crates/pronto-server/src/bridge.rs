@@ -25,7 +25,7 @@ const PIECES: usize = 4;
 /// The bytes that must move within the time that a client may stall.
 const LEAST_BYTES: u64 = 16 * 1024;
 
-/// How long a client may take.
+/// The time that a client may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
     /// Without moving [`LEAST_BYTES`].

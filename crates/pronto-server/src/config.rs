@@ -15,7 +15,7 @@ pub const DEFAULT_TEXT: &str = include_str!("config/default.toml");
 /// The largest configuration that is read.
 const LARGEST_BYTES: u64 = 16 << 20;
 
-/// What is served, to whom and how.
+/// The configuration of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
@@ -31,7 +31,7 @@ pub struct Config {
     pub public_url: String,
     /// Certificate and key for HTTPS.
     pub tls: Option<TlsFiles>,
-    /// Who may read metrics.
+    /// The clients that may read metrics.
     pub metrics: MetricsReaders,
     /// Addresses for `git://`.
     pub daemon: Vec<SocketAddr>,
@@ -54,7 +54,7 @@ pub struct TlsFiles {
     pub client_ca: Option<PathBuf>,
 }
 
-/// Who may read metrics.
+/// The clients that may read metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MetricsReaders {
@@ -145,7 +145,7 @@ impl Config {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, or is malformed: the message names file and line.
+    /// The file cannot be read, or is malformed: the message names file and line.
     pub fn read(path: &Path) -> Result<Self> {
         let cannot = |error: std::io::Error| {
             let reason = pronto_io::error::reason(&error);
@@ -171,7 +171,7 @@ impl Config {
     /// Parses the text of a file at `path`; relative paths in it begin at `directory`.
     ///
     /// # Errors
-    /// It is malformed: the message names file and line.
+    /// The text is malformed: the message names file and line.
     pub fn parse(text: &str, path: &Path, directory: &Path) -> Result<Self> {
         file::parse(text, directory).map_err(|problem| {
             let line = 1 + text

@@ -1,9 +1,10 @@
 //! One connection of HTTP or HTTPS, from its admission to its end.
 
+mod activity;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -20,6 +21,10 @@ use crate::config::Config;
 use crate::http::{ReplyBody, answer};
 use crate::log::Event;
 use crate::state::{Client, State};
+use activity::{Active, Activity, Awake, Look, Times};
+
+/// The time for a client to notice that its idle connection ends.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The memory that a connection may use to write ahead.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -34,7 +39,7 @@ const MOST_STREAMS: u32 = 32;
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 
-/// What connections shall do.
+/// The phase of the server, which decides what connections do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Serve requests.
@@ -63,8 +68,6 @@ pub(crate) async fn serve(
     }
     let (head, idle, head_bytes) = (limits.head, limits.idle, limits.head_bytes);
     let tls = setup.tls.clone();
-    let config = Arc::clone(&setup);
-    drop(setup);
     let times = Times { head, idle };
     match tls {
         None => {
@@ -72,13 +75,13 @@ pub(crate) async fn serve(
                 address,
                 certificate_user: None,
             };
-            drop(config);
-            Exchange::new(state, client, times)
-                .run(socket, head_bytes, drain)
-                .await;
+            drop(setup);
+            let exchange = Exchange::new(state, client, times);
+            // On the heap, so that a connection that has sent nothing does not pay for it.
+            Box::pin(exchange.run(socket, head_bytes, drain)).await;
         }
         Some(acceptor) => {
-            let handshake = tokio::time::timeout(head, acceptor.accept(socket));
+            let handshake = Box::pin(tokio::time::timeout(head, acceptor.accept(socket)));
             let Some(Ok(Ok(stream))) = until(handshake, &drain).await else {
                 state.metrics.refused("handshake");
                 return;
@@ -88,12 +91,11 @@ pub(crate) async fn serve(
             let client = Client {
                 address,
                 certificate_user: certificate
-                    .and_then(|certificate| certificate_user(&config.config, certificate)),
+                    .and_then(|certificate| certificate_user(&setup.config, certificate)),
             };
-            drop(config);
-            Exchange::new(state, client, times)
-                .run(stream, head_bytes, drain)
-                .await;
+            drop(setup);
+            let exchange = Exchange::new(state, client, times);
+            Box::pin(exchange.run(stream, head_bytes, drain)).await;
         }
     }
 }
@@ -152,56 +154,12 @@ pub(crate) async fn refuse(
     .await;
 }
 
-/// How long a connection may wait.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    head: Duration,
-    idle: Duration,
-}
-
 /// The requests of one connection.
 struct Exchange {
     state: Arc<State>,
     client: Client,
     times: Times,
     activity: Arc<Activity>,
-}
-
-/// What a connection is doing.
-#[derive(Debug)]
-struct Activity {
-    begun: Instant,
-    /// Requests whose response is not finished.
-    under_way: AtomicUsize,
-    /// When the last request began or ended, in milliseconds since the connection began; 0 before the
-    /// first one.
-    last: AtomicU64,
-}
-
-impl Activity {
-    fn note(&self) {
-        let now = self.begun.elapsed().as_millis() as u64;
-        self.last.store(now.max(1), Relaxed);
-    }
-}
-
-/// Counts a request of a connection until its response is finished.
-#[derive(Debug)]
-struct Active(Arc<Activity>);
-
-impl Active {
-    fn new(activity: &Arc<Activity>) -> Self {
-        activity.under_way.fetch_add(1, Relaxed);
-        activity.note();
-        Active(Arc::clone(activity))
-    }
-}
-
-impl Drop for Active {
-    fn drop(&mut self) {
-        self.0.note();
-        self.0.under_way.fetch_sub(1, Relaxed);
-    }
 }
 
 /// A body that keeps its connection active.
@@ -236,11 +194,7 @@ impl Exchange {
             state,
             client,
             times,
-            activity: Arc::new(Activity {
-                begun: Instant::now(),
-                under_way: AtomicUsize::new(0),
-                last: AtomicU64::new(0),
-            }),
+            activity: Arc::new(Activity::new()),
         }
     }
 
@@ -254,6 +208,7 @@ impl Exchange {
             times,
             activity,
         } = self;
+        let awake = Awake::new(&state);
         let counted = Arc::clone(&activity);
         let service = service_fn(move |request: Request<Incoming>| {
             let active = Active::new(&counted);
@@ -271,7 +226,11 @@ impl Exchange {
         let mut connection = std::pin::pin!(connection);
         let mut is_ending = false;
         loop {
-            let wait = wait_before_look(&activity, times);
+            let allowed = times.among(awake.count());
+            let wait = match is_ending {
+                true => activity.wait(allowed).max(GRACE),
+                false => activity.wait(allowed),
+            };
             tokio::select! {
                 // An error of the connection concerns its client alone.
                 _ = connection.as_mut() => return,
@@ -282,8 +241,10 @@ impl Exchange {
                     is_ending = true;
                     connection.as_mut().graceful_shutdown();
                 }
+                // The end of a request decides how long the connection may be idle.
+                () = activity.ended() => {}
                 () = tokio::time::sleep(wait) => {
-                    match look(&activity, times) {
+                    match activity.look(allowed) {
                         Look::Fine => {}
                         Look::Idle if !is_ending => {
                             is_ending = true;
@@ -294,35 +255,6 @@ impl Exchange {
                 }
             }
         }
-    }
-}
-
-/// What a look at a connection finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
-    Fine,
-    Idle,
-    /// There was no complete head of a first request in the time for one.
-    NeverAsked,
-}
-
-fn look(activity: &Activity, times: Times) -> Look {
-    if activity.under_way.load(Relaxed) > 0 {
-        return Look::Fine;
-    }
-    let now = activity.begun.elapsed();
-    match activity.last.load(Relaxed) {
-        0 if now >= times.head => Look::NeverAsked,
-        0 => Look::Fine,
-        last if now >= Duration::from_millis(last) + times.idle => Look::Idle,
-        _ => Look::Fine,
-    }
-}
-
-fn wait_before_look(activity: &Activity, times: Times) -> Duration {
-    match activity.last.load(Relaxed) {
-        0 => times.head,
-        _ => times.idle,
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, address: Soc
     state.finished(record);
 }
 
-/// What a blocking thread needs.
+/// The parts of a request that its blocking thread needs.
 struct Work {
     state: Arc<State>,
     setup: Arc<Setup>,

@@ -9,20 +9,20 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// It can be reached.
+    /// The server can be reached.
     Listening {
         /// `http`, `https` or `git`.
         protocol: &'static str,
-        /// Where.
+        /// The address of the socket.
         address: SocketAddr,
     },
     /// A request is finished.
     Request(Box<Request>),
     /// A connection was not admitted.
     Refused {
-        /// Whose.
+        /// The address of the client.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
     /// The configuration was read again.
@@ -32,12 +32,12 @@ pub enum Event {
     },
     /// No more connections are accepted.
     Draining {
-        /// How many are still there.
+        /// The number of connections that are left.
         connections: usize,
     },
     /// All requests are finished, or the time for that is over.
     Drained {
-        /// How many connections were cut off.
+        /// The number of connections that were cut off.
         connections: usize,
     },
 }
@@ -63,7 +63,7 @@ pub struct Request {
     pub received_bytes: u64,
     /// The bytes of the body of the response.
     pub sent_bytes: u64,
-    /// How long it took.
+    /// The time from its head to the end of its response.
     pub duration: Duration,
     /// Why it failed.
     pub error: Option<String>,

@@ -19,7 +19,7 @@ impl RepositoryName {
     /// Checks a name without slashes at its ends.
     ///
     /// # Errors
-    /// It is not allowed; the message says why.
+    /// The name is not allowed; the message says why.
     pub fn parse(name: &str) -> Result<Self> {
         let refused = |why: &str| {
             let message = format!("invalid name of a repository: it {why}");
@@ -62,7 +62,7 @@ impl RepositoryName {
     /// digits, `.`, `_`, `-` and `+`, and do not begin with `-`.
     ///
     /// # Errors
-    /// They do not.
+    /// A component has another character.
     pub fn check_new(&self) -> Result<()> {
         let is_plain =
             |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'+');

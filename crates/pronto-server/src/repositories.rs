@@ -10,8 +10,11 @@ use pronto_io::error::IoContext as _;
 use crate::names::RepositoryName;
 use crate::{Error, ErrorKind, Result};
 
-/// How deep below the root repositories are listed.
+/// The number of directories below the root, one in another, in which repositories are listed.
 const DEEPEST: usize = 16;
+
+/// The first branch of new repositories, if none is configured.
+const FIRST_BRANCH: &str = "main";
 
 /// The most repositories that are listed.
 const MOST_LISTED: usize = 100_000;
@@ -116,6 +119,7 @@ impl Repositories {
         })?;
         let options = init::Options {
             template: init::Template::None,
+            initial_branch: self.first_branch(),
             ..init::Options::default()
         };
         let made = Repository::init(&git_dir, &options, &self.environment);
@@ -125,6 +129,14 @@ impl Repositories {
             return Err(error.map_kind(|_| ErrorKind::Io));
         }
         self.find(name)
+    }
+
+    /// Returns the branch that `HEAD` of new repositories is on, unless `init.defaultBranch` says so:
+    /// the one that most clients push first.
+    fn first_branch(&self) -> Option<bstr::BString> {
+        let config = pronto::config::without_repository(&self.environment).ok()?;
+        let is_configured = config.contains("init.defaultbranch");
+        (!is_configured).then(|| FIRST_BRANCH.into())
     }
 
     /// Creates a directory above a new repository, or checks the one that exists.
@@ -252,7 +264,9 @@ mod tests {
         std::fs::create_dir(&root).expect("a directory");
         let served = Repositories::open(&root, &environment).expect("it is there");
         served.create(&name("team/a")).expect("new");
-        served.create(&name("b")).expect("new");
+        let made = served.create(&name("b")).expect("new");
+        let head = std::fs::read_to_string(made.git_dir().join("HEAD"));
+        assert_eq!(head.expect("text"), "ref: refs/heads/main\n");
         let kind = |name: RepositoryName| match served.create(&name) {
             Ok(_) => panic!("{name} was created"),
             Err(error) => *error.kind(),

@@ -1,4 +1,4 @@
-//! What the address of a request asks for.
+//! Addresses of requests.
 
 use crate::names::{RepositoryName, percent_decoded};
 use crate::{Error, ErrorKind, Result};
@@ -31,7 +31,7 @@ impl Service {
     }
 }
 
-/// What is asked for.
+/// The target of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
     /// Whether the server is alive: `/healthz`.
@@ -52,7 +52,7 @@ const DUMB: &str = "this server only speaks Git's smart HTTP protocol";
 /// Parses the path and the query of an address.
 ///
 /// # Errors
-/// It is malformed, no address of this server, or one of the dumb protocol.
+/// The address is malformed, no address of this server, or one of the dumb protocol.
 pub fn parse(path: &str, query: Option<&str>) -> Result<Route> {
     match path {
         "/healthz" => return Ok(Route::Health),

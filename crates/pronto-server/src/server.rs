@@ -21,13 +21,13 @@ use crate::state::{Setup, State};
 use crate::users::Directory;
 use crate::{Error, ErrorKind, Result, connection, daemon, tls};
 
-/// How often the server looks whether it shall reload or end.
+/// The time between two looks at the flags of [`Control`].
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long accepting pauses when the system has no room for a connection.
+/// The pause of accepting when the system has no room for a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long services may take to notice that their clients are gone.
+/// The time for services to notice that their clients are gone.
 const CUT: Duration = Duration::from_secs(2);
 
 /// Connections that the system holds before they are accepted.
@@ -36,19 +36,19 @@ const BACKLOG: u32 = 1024;
 /// Threads beside those for requests: calls of the interface for programs use slots, too.
 const SPARE_THREADS: usize = 16;
 
-/// What is served, and how.
+/// The configuration of a server, and the code around it.
 pub struct Options {
     /// The configuration.
     pub config: Config,
-    /// Where it was read, for reloads.
+    /// The file that it was read from, for reloads.
     pub file: Option<PathBuf>,
     /// The only user and the token, for a server without a file of users.
     pub owner: Option<Owner>,
-    /// What repositories are opened with.
+    /// The environment with which repositories are opened.
     pub environment: Environment,
-    /// What answers requests.
+    /// The services that answer requests.
     pub service: Box<dyn GitService>,
-    /// What receives events.
+    /// The receiver of events.
     pub tell: Box<Tell>,
 }
 
@@ -61,7 +61,7 @@ pub struct Owner {
     pub token: String,
 }
 
-/// How the server is controlled from other threads.
+/// The means by which other threads control a server.
 pub struct Control<'a> {
     /// Asks to accept no more connections, and to end when the requests under way are finished.
     pub drain: &'a Interrupt,
@@ -73,7 +73,7 @@ pub struct Control<'a> {
     pub started: &'a dyn Fn(&Started),
 }
 
-/// Where a server can be reached.
+/// The addresses of a running server.
 #[derive(Clone, Debug)]
 pub struct Started {
     /// The addresses of HTTP or HTTPS.
@@ -87,7 +87,7 @@ pub struct Started {
 /// Serves until it is asked to end.
 ///
 /// # Errors
-/// What is configured cannot be served: an address cannot be used, or a file cannot be read.
+/// The configuration cannot be served: an address cannot be used, or a file cannot be read.
 pub fn serve(options: Options, control: &Control<'_>) -> Result<()> {
     let threads = options.config.limits.requests + SPARE_THREADS;
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -10,17 +10,17 @@ use pronto::Repository;
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
 
-use crate::Result;
 use crate::access::RefChange;
+use crate::{Error, ErrorKind, Result};
 
 pub use native::Native;
 
-/// What a request is about.
+/// A request to a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The repository.
     pub repository: &'a Repository,
-    /// What the client asked for in `Git-Protocol` or its counterpart.
+    /// The value of `Git-Protocol`, or its counterpart.
     pub protocol: Option<&'a str>,
     /// Set when the server ends.
     pub interrupt: &'a Interrupt,
@@ -36,9 +36,9 @@ impl Request<'_> {
 /// The streams of a request. Reading and writing waits for the client, and fails if it makes no
 /// progress.
 pub struct Streams<'a> {
-    /// What the client sends.
+    /// The bytes of the client.
     pub input: &'a mut (dyn Read + Send),
-    /// What the client gets.
+    /// The bytes for the client.
     pub output: &'a mut (dyn Write + Send),
 }
 
@@ -92,4 +92,9 @@ pub trait GitService: Send + Sync {
         judge: &dyn Judge,
         streams: Streams<'_>,
     ) -> Result<()>;
+}
+
+/// An error of the streams of a client.
+fn broken(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
 }

@@ -1,7 +1,7 @@
-//! What all connections of a server share.
+//! The state that all connections of a server share.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use pronto_io::interrupt::Interrupt;
@@ -18,7 +18,7 @@ use crate::service::GitService;
 use crate::users::Directory;
 use crate::{Error, ErrorKind, Result};
 
-/// What a reload replaces.
+/// The part of the state that a reload replaces.
 pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) repositories: Repositories,
@@ -27,19 +27,21 @@ pub(crate) struct Setup {
     pub(crate) admission: Arc<Admission>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct State {
     setup: RwLock<Arc<Setup>>,
     pub(crate) service: Box<dyn GitService>,
     pub(crate) metrics: Metrics,
     pub(crate) stop: Interrupt,
+    /// Connections that have sent something, and have buffers.
+    pub(crate) awake: AtomicUsize,
     tell: Box<Tell>,
     /// Random, so that ids of two servers differ.
     first_id: u32,
     requests: AtomicU64,
 }
 
-/// Who makes a request.
+/// The client of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
@@ -62,6 +64,7 @@ impl State {
             service,
             metrics: Metrics::new(),
             stop,
+            awake: AtomicUsize::new(0),
             tell,
             first_id: u32::from_be_bytes(random),
             requests: AtomicU64::new(0),

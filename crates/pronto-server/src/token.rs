@@ -7,7 +7,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::{Error, ErrorKind, Result};
 
-/// What every token begins with, so that scanners for leaked secrets recognise it.
+/// The first characters of every token, so that scanners for leaked secrets recognise it.
 const PREFIX: &str = "pronto_";
 
 /// The number of random bytes of a token.

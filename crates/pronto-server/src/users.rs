@@ -19,10 +19,10 @@ use crate::{Error, ErrorKind, Result};
 /// The largest file of users.
 const LARGEST_BYTES: u64 = 64 << 20;
 
-/// How long a change waits for the lock.
+/// The longest wait of a change for the lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often the file is looked at.
+/// The time between two looks at the file.
 const RECHECK: Duration = Duration::from_millis(500);
 
 /// A user.
@@ -63,7 +63,7 @@ impl Users {
     /// Reads the file; one that does not exist has no users.
     ///
     /// # Errors
-    /// It cannot be read, or is malformed.
+    /// The file cannot be read, or is malformed.
     pub fn read(path: &Path) -> Result<Self> {
         let links = pronto_io::untrusted::Links::Follow;
         let bytes = match pronto_io::untrusted::read(path, links, LARGEST_BYTES) {
@@ -77,7 +77,7 @@ impl Users {
     /// Parses the text of the file.
     ///
     /// # Errors
-    /// It is malformed; a name or a hash is not allowed, or appears twice.
+    /// The text is malformed; a name or a hash is not allowed, or appears twice.
     pub fn parse(text: &str) -> Result<Self> {
         let malformed = |message: String| Error::new(ErrorKind::Config, message);
         let mut users: Users = toml::from_str(text).map_err(|error| {
@@ -176,12 +176,12 @@ impl Users {
     }
 }
 
-/// What happens to the other tokens of a user who gets one.
+/// The fate of the other tokens of a user who gets one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenMode {
-    /// They stay valid.
+    /// The others stay valid.
     Add,
-    /// They are revoked.
+    /// The others are revoked.
     Replace,
 }
 
@@ -224,7 +224,7 @@ struct State {
     checked: Option<Instant>,
 }
 
-/// What tells two versions of the file apart.
+/// Properties that differ between two versions of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -278,7 +278,7 @@ impl Directory {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// It cannot be read, or is malformed.
+    /// The file cannot be read, or is malformed.
     pub fn open(path: PathBuf) -> Result<Self> {
         let stamp = stamp(&path);
         let known = Arc::new(Known::of(&Users::read(&path)?));

@@ -9,9 +9,9 @@ use crate::{Error, ErrorKind, Result};
 /// The request of a client of `git://`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaemonRequest {
-    /// What is asked for.
+    /// The requested service.
     pub service: Service,
-    /// Of which repository.
+    /// The requested repository.
     pub name: RepositoryName,
     /// The host that the client connected to, as it says.
     pub host: Option<String>,
@@ -22,7 +22,7 @@ pub struct DaemonRequest {
 /// Parses the payload of the packet.
 ///
 /// # Errors
-/// It is malformed, or names a service or repository that is not allowed.
+/// The packet is malformed, or names a service or repository that is not allowed.
 pub fn parse(line: &[u8]) -> Result<DaemonRequest> {
     let malformed = |message: &str| Error::new(ErrorKind::Malformed, message);
     let (command, parameters) = match line.split_once_str("\0") {

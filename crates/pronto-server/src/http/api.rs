@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, Result};
 /// The largest body of a call.
 const LARGEST_BYTES: usize = 64 * 1024;
 
-/// How long the body of a call may take.
+/// The time for the body of a call.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A call that was understood.

@@ -25,7 +25,7 @@ use crate::{Error, ErrorKind, Result};
 /// still sending can read the answer.
 const LINGERING_BYTES: u64 = 64 << 20;
 
-/// What a blocking thread needs for a request of Git.
+/// The parts of a request of Git that its blocking thread needs.
 struct Work {
     state: Arc<State>,
     setup: Arc<Setup>,
@@ -38,7 +38,7 @@ struct Work {
     _slot: Slot,
 }
 
-/// What is done with the repository.
+/// The step of the protocol.
 enum Act {
     Advertise,
     Answer { body: BodyReader, is_gzipped: bool },

@@ -8,7 +8,7 @@ use pronto_wire::advertisement::Version;
 
 use super::process::Git;
 use super::push::{Judged, judge_request};
-use super::{GitService, Judge, Request, Streams};
+use super::{GitService, Judge, Request, Streams, broken};
 use crate::{Error, ErrorKind, Result};
 
 /// The services of crate `pronto`. A request that needs a feature which they lack goes to the program
@@ -122,11 +122,6 @@ fn failed(error: pronto::Error) -> Error {
         _ => ErrorKind::Failed,
     };
     error.map_kind(|_| kind)
-}
-
-/// An error of the streams of a client.
-pub(super) fn broken(error: io::Error) -> Error {
-    Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
 }
 
 /// Discards what is written up to the first flush packet: an advertisement that the client has got

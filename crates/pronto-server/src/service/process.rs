@@ -3,8 +3,7 @@
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
 
-use super::native::broken;
-use super::{Request, Streams};
+use super::{Request, Streams, broken};
 use crate::{Error, ErrorKind, Result};
 
 /// The size of the pieces in which output is copied.

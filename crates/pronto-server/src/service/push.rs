@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// The largest payload of a packet on a side band.
 const BAND_BYTES: usize = 65_515;
 
-/// What was decided.
+/// The decision about a push.
 pub(super) enum Judged {
     /// Nothing of the push happens; the report for the client.
     Refused(Vec<u8>),

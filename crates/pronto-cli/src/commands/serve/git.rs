@@ -160,7 +160,7 @@ fn warn_of_plain_tokens(args: &Args, config: &Config, context: &mut Context) {
     }
 }
 
-/// What is printed when the server can be reached.
+/// The text that is printed when the server can be reached.
 struct Greeting {
     scheme: &'static str,
     public_url: String,

@@ -1,0 +1,181 @@
+//! The activity of a connection, and the time that it may be idle.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use crate::state::State;
+
+/// The number of connections with buffers up to which they may be idle for the configured time. Each
+/// costs about 30 KiB.
+const CROWD: usize = 1024;
+
+/// The times for the first head and between requests if there are more connections than [`CROWD`].
+const HEAD_IN_CROWD: Duration = Duration::from_secs(2);
+const IDLE_IN_CROWD: Duration = Duration::from_millis(500);
+
+/// The times that a connection may wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// For the first head.
+    pub(super) head: Duration,
+    /// Between requests.
+    pub(super) idle: Duration,
+}
+
+impl Times {
+    /// Returns the times where `count` connections have buffers.
+    pub(super) fn among(self, count: usize) -> Self {
+        match count <= CROWD {
+            true => self,
+            false => Times {
+                head: self.head.min(HEAD_IN_CROWD),
+                idle: self.idle.min(IDLE_IN_CROWD),
+            },
+        }
+    }
+}
+
+/// A connection that has sent something, and has buffers.
+pub(super) struct Awake(Arc<State>);
+
+impl Awake {
+    pub(super) fn new(state: &Arc<State>) -> Self {
+        state.awake.fetch_add(1, Relaxed);
+        Awake(Arc::clone(state))
+    }
+
+    /// Returns the number of such connections.
+    pub(super) fn count(&self) -> usize {
+        self.0.awake.load(Relaxed)
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        self.0.awake.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The activity of a connection.
+#[derive(Debug)]
+pub(super) struct Activity {
+    begun: Instant,
+    /// Requests whose response is not finished.
+    under_way: AtomicUsize,
+    /// When the last request began or ended, in milliseconds since the connection began; 0 before the
+    /// first one.
+    last: AtomicU64,
+    ended: Notify,
+}
+
+/// The result of a look at a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    Fine,
+    Idle,
+    /// There was no complete head of a first request in the time for one.
+    NeverAsked,
+}
+
+impl Activity {
+    pub(super) fn new() -> Self {
+        Activity {
+            begun: Instant::now(),
+            under_way: AtomicUsize::new(0),
+            last: AtomicU64::new(0),
+            ended: Notify::new(),
+        }
+    }
+
+    /// Waits for the end of a request.
+    pub(super) async fn ended(&self) {
+        self.ended.notified().await;
+    }
+
+    /// Looks whether the connection has waited for too long.
+    pub(super) fn look(&self, times: Times) -> Look {
+        if self.under_way.load(Relaxed) > 0 || !self.wait(times).is_zero() {
+            return Look::Fine;
+        }
+        match self.last.load(Relaxed) {
+            0 => Look::NeverAsked,
+            _ => Look::Idle,
+        }
+    }
+
+    /// Returns how long the connection may still wait. While a request is under way, that is the whole
+    /// time again.
+    pub(super) fn wait(&self, times: Times) -> Duration {
+        if self.under_way.load(Relaxed) > 0 {
+            return times.idle;
+        }
+        let end = match self.last.load(Relaxed) {
+            0 => times.head,
+            last => Duration::from_millis(last) + times.idle,
+        };
+        end.saturating_sub(self.begun.elapsed())
+    }
+
+    fn note(&self) {
+        let now = self.begun.elapsed().as_millis() as u64;
+        self.last.store(now.max(1), Relaxed);
+    }
+}
+
+/// Counts a request of a connection until its response is finished.
+#[derive(Debug)]
+pub(super) struct Active(Arc<Activity>);
+
+impl Active {
+    pub(super) fn new(activity: &Arc<Activity>) -> Self {
+        activity.under_way.fetch_add(1, Relaxed);
+        activity.note();
+        Active(Arc::clone(activity))
+    }
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        self.0.note();
+        self.0.under_way.fetch_sub(1, Relaxed);
+        self.0.ended.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMES: Times = Times {
+        head: Duration::from_secs(3600),
+        idle: Duration::from_secs(3600),
+    };
+
+    const NONE: Times = Times {
+        head: Duration::ZERO,
+        idle: Duration::ZERO,
+    };
+
+    #[test]
+    fn only_waiting_connections_are_ended() {
+        let activity = Arc::new(Activity::new());
+        assert_eq!(activity.look(TIMES), Look::Fine);
+        assert_eq!(activity.look(NONE), Look::NeverAsked);
+        let active = Active::new(&activity);
+        assert_eq!(activity.look(NONE), Look::Fine);
+        drop(active);
+        assert_eq!(activity.look(TIMES), Look::Fine);
+        std::thread::sleep(Duration::from_millis(2));
+        assert_eq!(activity.look(NONE), Look::Idle);
+    }
+
+    #[test]
+    fn a_crowd_has_less_time() {
+        assert_eq!(TIMES.among(CROWD).idle, TIMES.idle);
+        assert_eq!(TIMES.among(CROWD + 1).idle, IDLE_IN_CROWD);
+        assert_eq!(NONE.among(CROWD + 1).head, Duration::ZERO);
+    }
+}
