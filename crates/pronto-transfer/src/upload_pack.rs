@@ -19,7 +19,7 @@ use std::path::Path;
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_wire::advertisement::Version;
 use pronto_wire::pktline::{self, Packet};
 use pronto_wire::reader::PacketReader;
@@ -58,7 +58,7 @@ struct Session<'a> {
     repository: &'a Repository,
     packets: PacketReader<&'a mut (dyn Read + 'a)>,
     out: &'a mut (dyn Write + Send + 'a),
-    interrupt: &'a Interrupt,
+    watch: &'a Watch<'a>,
     hidden: Hidden,
 }
 
@@ -137,13 +137,13 @@ pub fn serve(
     repository: &Repository,
     (input, output): (&mut dyn Read, &mut (dyn Write + Send)),
     version: Version,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Ended> {
     let mut session = Session {
         repository,
         packets: PacketReader::new(input),
         out: output,
-        interrupt,
+        watch,
         hidden: Hidden::configured(repository.config()),
     };
     match version {

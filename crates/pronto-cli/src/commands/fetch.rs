@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use pronto::Repository;
+use pronto::Watch;
 use pronto::config::value;
 use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
@@ -214,8 +215,8 @@ fn one(
     context: &mut Context,
 ) -> Result<bool, CliError> {
     let progress = context.progress(args.progress, args.quiet);
-    let watch = (&*progress, &context.interrupt);
-    let fetched = fetch::fetch(repository, remote, options, watch);
+    let watch = Watch::from(&context.interrupt).with_progress(&*progress);
+    let fetched = fetch::fetch(repository, remote, options, &watch);
     let ending = match args.keep {
         true => "fetch-pack: invalid index-pack output",
         false => "index-pack failed",

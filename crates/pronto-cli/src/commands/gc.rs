@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString};
+use pronto::Watch;
 use pronto::commit_graph::{Source, WriteOptions};
 use pronto::config::value::parse_u64;
 use pronto::maintenance::{GcOptions, Repacking, Settings};
@@ -248,7 +249,8 @@ impl Work<'_> {
             source: Source::Reachable,
             ..WriteOptions::default()
         };
-        let written = repository.write_commit_graph(&write, &*progress, &interrupt);
+        let written = repository
+            .write_commit_graph(&write, &Watch::from(&interrupt).with_progress(&*progress));
         for warning in repository.take_warnings() {
             context.warn(&warning);
         }

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::refresh::Options as Refresh;
 use pronto::update_index::{Action, Allowed, Mark, Options, Said, Version};
 use pronto_hash::ObjectId;
@@ -54,12 +55,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         _ => 0,
     };
     let interrupt = context.interrupt.clone();
-    let said =
-        pronto::update_index::update_index(&repository, &options, &interrupt).map_err(|error| {
-            match error.kind() {
-                pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
-                _ => CliError::of(error),
-            }
+    let said = pronto::update_index::update_index(&repository, &options, &Watch::from(&interrupt))
+        .map_err(|error| match error.kind() {
+            pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
+            _ => CliError::of(error),
         })?;
     let code = tell(said, &how, context)?;
     if how.verbose {

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use pronto::Watch;
 use pronto::upload_pack::relay::{Server, go_on};
 use pronto::upload_pack::{Ended, can_serve, find, requested_version, serve};
 
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         &repository,
         (&mut input, &mut output),
         version,
-        &context.interrupt,
+        &Watch::from(&context.interrupt),
     );
     match ended? {
         Ended::Served => Ok(ExitCode::SUCCESS),

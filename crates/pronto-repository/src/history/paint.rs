@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use pronto_hash::{ObjectId, oid};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_pack::commit_graph::GENERATION_INFINITY;
 
 use super::{Commits, Number};
@@ -171,13 +171,13 @@ impl<'a> Painting<'a> {
     ///
     /// # Errors
     /// A commit cannot be read, or the walk was interrupted.
-    pub fn run(&mut self, interrupt: &Interrupt) -> Result<()> {
+    pub fn run(&mut self, watch: &Watch<'_>) -> Result<()> {
         let mut slop = SLOP;
         loop {
             let interrupted = |reason: pronto_io::interrupt::Interrupted| {
                 Error::new(ErrorKind::Interrupted, reason.to_string())
             };
-            interrupt.check().map_err(interrupted)?;
+            watch.interrupt().check().map_err(interrupted)?;
             if self.undecided > 0 {
                 slop = SLOP;
             } else {
@@ -304,7 +304,7 @@ impl Repository {
         let mut painting = Painting::new(self, Until::BasesKnown)?;
         painting.left(&left)?;
         painting.right(&right)?;
-        painting.run(&Interrupt::new())?;
+        painting.run(&Watch::none())?;
         let mut bases = painting.bases()?;
         // Without generations, one may turn out to be an ancestor of another by a detour.
         let cut = self.shallow_commits()?.iter().copied().collect();

@@ -174,6 +174,23 @@ impl Repository {
         Ok(found)
     }
 
+    /// Refuses a branch that another worktree (or with `anywhere` this one) has checked out, or is
+    /// rebasing or bisecting.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] in Git\'s words.
+    pub fn refuse_branch_in_use(&self, full: &BStr, anywhere: bool) -> Result<()> {
+        match self.work_tree_using(full, anywhere) {
+            None => Ok(()),
+            Some(place) => {
+                let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
+                let place = place.display();
+                let message = format!("'{short}' is already checked out at '{place}'");
+                Err(Error::new(ErrorKind::Refused, message))
+            }
+        }
+    }
+
     /// The worktree that has the branch checked out, other than this one unless `anywhere`.
     pub fn work_tree_using(&self, full: &BStr, anywhere: bool) -> Option<PathBuf> {
         let common = self.common_dir();

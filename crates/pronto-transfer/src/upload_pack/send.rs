@@ -1,5 +1,6 @@
 //! Sends the pack and the progress.
 
+use pronto_io::watch::Watch;
 use std::io::{self, IoSlice, Write};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -83,7 +84,7 @@ impl Session<'_> {
                 Band::None => None,
                 _ => std::thread::Builder::new().spawn_scoped(scope, ticker).ok(),
             };
-            let sent = pack(self.repository, wish, bands, self.interrupt);
+            let sent = pack(self.repository, wish, bands, self.watch);
             drop(stop);
             drop(ticking);
             sent
@@ -103,7 +104,7 @@ fn pack(
     repository: &crate::Repository,
     wish: &Wish,
     bands: &Bands<'_>,
-    interrupt: &pronto_io::interrupt::Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Counts> {
     let select = Select {
         thin: wish.thin && !wish.haves.is_empty(),
@@ -112,7 +113,8 @@ fn pack(
         unpacked: false,
     };
     let (wants, haves) = (&wish.wants, &wish.haves);
-    let mut selection = repository.select_objects(wants, haves, &select, (bands, interrupt))?;
+    let watch = watch.quiet().with_progress(bands);
+    let mut selection = repository.select_objects(wants, haves, &select, &watch)?;
     if wish.include_tags {
         repository.include_tags(&mut selection)?;
     }
@@ -123,7 +125,7 @@ fn pack(
     let mut options = repository.packing_options()?;
     options.offset_deltas = wish.offset_deltas;
     let mut data = Data(bands);
-    let sent = repository.send_pack(&selection, &options, &mut data, (bands, interrupt));
+    let sent = repository.send_pack(&selection, &options, &mut data, &watch);
     sent.map(|(_, counts)| counts)
 }
 
