@@ -232,7 +232,10 @@ impl Told {
     pub(super) fn apply(&self, remembered: &mut Remembered<'_>) {
         if let (Answer::Paths { paths, .. }, false) = (&self.answer, self.is_first) {
             invalidate(&mut remembered.cache, paths);
-            remembered.vouch();
+            // One of all files may be git's: see `untracked_list`.
+            if remembered.cache.flags == UntrackedCache::NORMAL {
+                remembered.vouch();
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use crate::errors::from_index;
 use crate::refs::Head;
 use crate::{Repository, Result, ignores};
 use bstr::BString;
-use pronto_index::Outline;
+use pronto_index::{Outline, UntrackedCache};
 use pronto_odb::Store;
 use pronto_worktree::status::recorded;
 
@@ -92,5 +92,7 @@ fn untracked(
     let excludes = ignores::exclude_contents(repository)?;
     let prepared = untracked_cache::prepare(repository, outline, options, &excludes)?;
     let cache = prepared.unchanged();
+    // One of all files may be git's: see `untracked_list`.
+    let cache = cache.filter(|cache| cache.flags == UntrackedCache::NORMAL);
     Ok(cache.and_then(|cache| recorded(cache, options.untracked)))
 }

@@ -83,16 +83,6 @@ fn configured(repository: &Repository) -> u32 {
     }
 }
 
-/// Returns whether the cache of an index lists what this status shows, so that it is kept there.
-pub(super) fn is_in_index(repository: &Repository, index: &Outline) -> Result<bool> {
-    let is_kept = match setting(repository)? {
-        Setting::Keep => index.has_untracked_cache(),
-        Setting::Write => true,
-        Setting::Remove => false,
-    };
-    Ok(is_kept && shows_all(repository))
-}
-
 /// Returns whether there may be an untracked cache: `core.untrackedCache` is not false.
 pub(super) fn is_permitted(repository: &Repository) -> Result<bool> {
     let environment = repository.environment();

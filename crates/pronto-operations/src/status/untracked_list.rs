@@ -4,6 +4,10 @@
 //! The list has a token of its own. A status asks the monitor what has changed since then, which is
 //! another question than the one for the index, unless both were written together. A change of the
 //! index invalidates the directories whose tracked names have changed.
+//!
+//! The untracked cache of the index can hold all files, too (`status.showUntrackedFiles=all`). It is not
+//! relied on here: where git 2.55 renews it beside the answer of a monitor, directories that were
+//! renamed or removed can keep what was known of them before.
 
 use super::monitor::{self, Asked};
 use super::{Ignored, Options, Untracked, untracked_cache};
@@ -55,8 +59,7 @@ pub(super) fn read(
         && !index.is_sparse()
         && !index.is_split()
         && repository.index_path() == repository.git_dir().join("index")
-        && untracked_cache::is_permitted(repository)?
-        && !untracked_cache::is_in_index(repository, index)?;
+        && untracked_cache::is_permitted(repository)?;
     Ok(is_used.then(|| Stored {
         bytes: index.read_untracked_list().unwrap_or_default(),
     }))
