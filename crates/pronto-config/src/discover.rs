@@ -12,9 +12,6 @@ use crate::format::Format;
 use crate::git_dir::{self, Candidate};
 use crate::{Error, ErrorKind, Result, path, safety};
 
-/// The start of the message if there is no repository in any directory above.
-pub const NOWHERE: &str = "not a git repository (or any ";
-
 /// The paths of the parts of a repository, and the position of the caller in it.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -86,18 +83,18 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Layout> {
             };
             if device_of(parent)? != here {
                 let message = format!(
-                    "{NOWHERE}parent up to mount point {})\n\
+                    "not a git repository (or any parent up to mount point {})\n\
                      Stopping at filesystem boundary (GIT_DISCOVERY_ACROSS_FILESYSTEM not set).",
                     directory.display()
                 );
-                return Err(Error::new(ErrorKind::NotARepository, message));
+                return Err(Error::new(ErrorKind::NoRepository, message));
             }
             device = Some(here);
         }
         directory = parent;
     }
-    let message = format!("{NOWHERE}of the parent directories): .git");
-    Err(Error::new(ErrorKind::NotARepository, message))
+    let message = "not a git repository (or any of the parent directories): .git";
+    Err(Error::new(ErrorKind::NoRepository, message))
 }
 
 fn device_of(directory: &Path) -> Result<u64> {

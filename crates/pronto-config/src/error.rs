@@ -6,6 +6,8 @@
 pub enum ErrorKind {
     /// There is no repository at the given place.
     NotARepository,
+    /// There is no repository in the directory or above it.
+    NoRepository,
     /// The repository is of a version, or has an extension, that Git does not know.
     UnknownFormat,
     /// The repository belongs to another user, or is bare where that is not allowed.

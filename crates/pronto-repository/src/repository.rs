@@ -74,9 +74,10 @@ impl Repository {
     ) -> Result<Option<Self>> {
         match Self::discover(start, environment) {
             Ok(found) => Ok(Some(found)),
-            Err(error) if *error.kind() == ErrorKind::Unsafe => Ok(None),
-            Err(error) if error.message().starts_with(discover::NOWHERE) => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => match error.kind() {
+                ErrorKind::Unsafe | ErrorKind::NoRepository => Ok(None),
+                _ => Err(error),
+            },
         }
     }
 
