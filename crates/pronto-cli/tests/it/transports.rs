@@ -157,7 +157,7 @@ fn over_git_daemon() {
 #[test]
 fn over_ssh() {
     let Some(ssh) = Ssh::start() else {
-        skip!("sshd is not installed");
+        skip!("sshd is not installed, or the user cannot log in");
     };
     let scene = Scene::new();
     let (url, command) = (ssh.url(&scene.origin()), ssh.command());

@@ -250,7 +250,10 @@ fn compare_by_every_transport(repository: &Path) {
             let url = ssh.url(&root.join(&place.name));
             compare("ssh", &url, &["-c", &setting]);
         }
-        None => report_skip(&"sshd is not installed", &INSTALL),
+        None => report_skip(
+            &"sshd is not installed, or the user cannot log in",
+            &INSTALL,
+        ),
     }
     place.run(
         env!("CARGO_BIN_EXE_pronto"),

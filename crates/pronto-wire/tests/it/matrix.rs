@@ -102,7 +102,7 @@ fn daemon() {
 #[test]
 fn ssh() {
     let Some(ssh) = Ssh::start() else {
-        skip!("sshd is not installed");
+        skip!("sshd is not installed, or the user cannot log in");
     };
     let scene = Scene::new("sha1");
     let mut options = Options::default();

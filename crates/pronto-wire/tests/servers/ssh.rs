@@ -1,7 +1,6 @@
 //! `sshd` with its own keys.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -14,7 +13,8 @@ pub(crate) struct Ssh {
 }
 
 impl Ssh {
-    /// Starts one; `None` if it is not installed.
+    /// Starts one. `None` if it is not installed, or if the current user cannot log in (without a
+    /// login shell).
     pub(crate) fn start() -> Option<Self> {
         let sshd = installed(&["/usr/sbin/sshd", "/usr/local/sbin/sshd"])?;
         let keygen = installed(&["/usr/bin/ssh-keygen", "/usr/local/bin/ssh-keygen"])?;
@@ -52,8 +52,22 @@ impl Ssh {
         command.arg("-D").arg("-e").arg("-f").arg(file);
         let server = Server::start(command, port);
         let ssh = Ssh { server, folder };
-        ssh.write_wrapper();
-        Some(ssh)
+        test_support::write_program(
+            &ssh.wrapper(),
+            &format!("#!/bin/sh\nexec {} \"$@\"\n", ssh.command()),
+        );
+        ssh.lets_in().then_some(ssh)
+    }
+
+    /// Whether the current user can log in.
+    fn lets_in(&self) -> bool {
+        let port = self.port().to_string();
+        let status = Command::new(self.wrapper())
+            .args(["-p", &port, "127.0.0.1", "true"])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        status.is_ok_and(|status| status.success())
     }
 
     /// Returns a command line that connects to the server without questions.
@@ -65,16 +79,9 @@ impl Ssh {
         )
     }
 
-    /// Writes the same as a program.
+    /// Returns the path of a program that does the same.
     pub(crate) fn wrapper(&self) -> std::path::PathBuf {
         self.folder.path().join("wrapper")
-    }
-
-    fn write_wrapper(&self) {
-        let script = format!("#!/bin/sh\nexec {} \"$@\"\n", self.command());
-        fs::write(self.wrapper(), script).expect("a file");
-        let mode = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(self.wrapper(), mode).expect("a file of ours");
     }
 
     /// The port it listens on.

@@ -52,8 +52,8 @@ fn entries_are_added_changed_and_removed() {
         ..update_index::Options::default()
     };
     let repository = sandbox.open("r");
-    let events = update_index::update_index(&repository, &options, &Watch::none());
-    assert_eq!(events.expect("the index can be written").len(), 3);
+    update_index::update_index(&repository, &options, &Watch::none())
+        .expect("the index can be written");
     assert_eq!(
         sandbox.git("r", &["diff", "--cached", "--name-status"]),
         "M\ta\nD\tb\nA\tnew"
