@@ -41,3 +41,8 @@ mod thread;
 
 pub use session::{Program, Session};
 pub use settings::{Duplicate, Settings};
+
+/// Makes an id for a session without traces. `parent` is the value of `GIT_TRACE2_PARENT_SID`.
+pub fn session_id(parent: Option<&std::ffi::OsString>) -> String {
+    sid::Sid::new(parent.filter(|parent| !parent.is_empty())).text
+}

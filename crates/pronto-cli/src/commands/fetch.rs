@@ -12,7 +12,7 @@ use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
 
-use crate::{CliError, Context, ExitCode, bad_pack, fallback};
+use crate::{CliError, Context, ExitCode, bad_pack};
 
 /// Arguments of `fetch`.
 #[derive(clap::Args, Debug)]
@@ -340,11 +340,6 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
             (true, _) => Family::V4,
             (_, true) => Family::V6,
             _ => Family::Any,
-        },
-        // If git may not be called, this program serves.
-        server: match fallback::git(&context.globals) {
-            Ok(git) => Some(git.program),
-            Err(_) => std::env::current_exe().ok(),
         },
         ..Settings::default()
     };

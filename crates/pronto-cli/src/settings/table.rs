@@ -205,12 +205,6 @@ pub static KEYS: &[Lacking] = &[
         When::Not(&["none"]),
     ),
     row(
-        "promisor.advertise",
-        Place::Section,
-        &["upload-pack"],
-        When::True,
-    ),
-    row(
         "receive.maxinputsize",
         Place::Section,
         &["serve"],
@@ -243,54 +237,12 @@ pub static KEYS: &[Lacking] = &[
     row("trace2.eventtarget", Place::Section, ALL, When::Not(OFF)),
     row("trace2.normaltarget", Place::Section, ALL, When::Not(OFF)),
     row("trace2.perftarget", Place::Section, ALL, When::Not(OFF)),
-    row(
-        "transfer.advertiseobjectinfo",
-        Place::Section,
-        &["upload-pack"],
-        When::True,
-    ),
     row("transfer.bundleuri", Place::Section, &["clone"], When::True),
     row(
         "transfer.credentialsinurl",
         Place::Section,
         CLIENTS,
         When::Not(&["allow"]),
-    ),
-    row(
-        "uploadpack.advertisebundleuris",
-        Place::Section,
-        &["upload-pack"],
-        When::True,
-    ),
-    row(
-        "uploadpack.allowsidebandall",
-        Place::Section,
-        &["upload-pack"],
-        When::True,
-    ),
-    row(
-        "uploadpack.blobpackfileuri",
-        Place::Section,
-        &["upload-pack"],
-        When::Set,
-    ),
-    row(
-        "uploadpack.keepalive",
-        Place::Section,
-        &["upload-pack"],
-        When::Set,
-    ),
-    row(
-        "uploadpackfilter.allow",
-        Place::Either,
-        &["upload-pack"],
-        When::False,
-    ),
-    row(
-        "uploadpackfilter.maxdepth",
-        Place::Subsection,
-        &["upload-pack"],
-        When::Set,
     ),
     row(
         "worktree.userelativepaths",

@@ -16,6 +16,8 @@ impl Repository {
         let cut = self.shallow_commits()?;
         if !cut.is_empty() && cut.binary_search(&id.to_owned()).is_ok() {
             links.parents.clear();
+        } else if let Some(parents) = self.grafts.get(id) {
+            links.parents.clone_from(parents);
         }
         Ok(links)
     }
