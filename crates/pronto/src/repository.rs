@@ -140,7 +140,7 @@ impl Repository {
     }
 
     /// Opens it again with a history that ends at the commits `cut`, and nowhere else. What the
-    /// file `shallow` says does not count. Shares the open object store.
+    /// file `shallow` says does not count, and grafts do not. Shares the open object store.
     ///
     /// # Errors
     /// Its refs or objects cannot be opened.
@@ -150,7 +150,6 @@ impl Repository {
         let again = self.opened_again()?;
         Ok(Repository {
             shallow: OnceLock::from(cut),
-            grafts: self.grafts.clone(),
             ..again
         })
     }

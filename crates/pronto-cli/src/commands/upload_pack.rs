@@ -6,12 +6,11 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pronto::upload_pack::{
     Ended, Options, Streams, advertise, answer, find, find_strict, requested_version,
 };
-use pronto::{Environment, Repository};
 
 use crate::{CliError, Context, ExitCode};
 use patience::Watched;
@@ -25,19 +24,13 @@ pub(crate) struct Args {
     #[arg(long, hide = true, overrides_with = "stateless_rpc")]
     no_stateless_rpc: bool,
     /// Write the refs or capabilities only, for an HTTP server
-    #[arg(
-        long,
-        overrides_with = "no_advertise_refs",
-        alias = "http-backend-info-refs"
-    )]
+    #[arg(long, overrides_with = "no_advertise_refs")]
     advertise_refs: bool,
-    #[arg(
-        long,
-        hide = true,
-        overrides_with = "advertise_refs",
-        alias = "no-http-backend-info-refs"
-    )]
+    #[arg(long, hide = true, overrides_with = "advertise_refs")]
     no_advertise_refs: bool,
+    /// The same under the name by which git calls it
+    #[arg(long, hide = true)]
+    http_backend_info_refs: bool,
     /// Do not look for a repository inside the directory
     #[arg(long, overrides_with = "no_strict")]
     strict: bool,
@@ -63,18 +56,23 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     };
     let environment = context.environment()?;
-    let repository = open(directory, args.strict, &environment)?;
+    let path = Path::new(directory);
+    let repository = match args.strict {
+        true => find_strict(path, &environment)?,
+        false => find(path, &environment)?,
+    };
     context.check_config(repository.config())?;
     let mut options = Options::default();
     options.version = requested_version(environment.bytes("GIT_PROTOCOL"));
-    options.is_stateless = args.stateless_rpc || args.advertise_refs;
+    let only_advertises = args.advertise_refs || args.http_backend_info_refs;
+    options.is_stateless = args.stateless_rpc || only_advertises;
     options.is_daemon = seconds > 0;
     if let Some(agent) = environment.bytes("GIT_USER_AGENT") {
         options.agent = printable(agent).into();
     }
     options.session_id = Some(context.session_id().into());
     let mut output = stream(&io::stdout())?;
-    if args.advertise_refs {
+    if only_advertises {
         advertise(&repository, &options, &mut output)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -106,35 +104,6 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             Err(CliError::silent(ExitCode::FATAL))
         }
     }
-}
-
-/// Opens the repository that `directory` stands for.
-fn open(
-    directory: &OsString,
-    is_strict: bool,
-    environment: &Environment,
-) -> Result<Repository, CliError> {
-    let given = Path::new(directory);
-    if is_strict {
-        return Ok(find_strict(given, environment)?);
-    }
-    let bytes = directory.as_encoded_bytes();
-    let expanded: Option<PathBuf> = match bytes.starts_with(b"~") {
-        true => pronto::path::expand_user(bytes, environment.home()),
-        false => Some(given.to_owned()),
-    };
-    let nowhere = || {
-        let message = format!(
-            "'{}' does not appear to be a git repository",
-            given.display()
-        );
-        CliError::fatal(message)
-    };
-    let path = expanded.ok_or_else(nowhere)?;
-    find(&path, environment).map_err(|error| match error.kind() {
-        pronto::ErrorKind::NotARepository => nowhere(),
-        _ => error.into(),
-    })
 }
 
 /// The name of a program as others may print it.

@@ -11,9 +11,7 @@ macro_rules! scene {
     () => {
         match Scene::new() {
             Some(scene) => scene,
-            None => {
-                return test_support::skip::report_missing_reference(&"what upload-pack answers")
-            }
+            None => return test_support::report_missing_reference(&"what upload-pack answers"),
         }
     };
 }
@@ -161,7 +159,7 @@ fn only_what_is_allowed_can_be_wanted() {
         scene.compare(&Call {
             settings: &settings,
             lines: &[
-                "want {main}\n",
+                "want {main} no-progress\n",
                 "want {gone}\n",
                 "want {hidden}\n",
                 "0000",
@@ -688,45 +686,35 @@ fn packs_elsewhere_are_named() {
             "{blob} {none} https://example.com/pack",
         ),
     ];
-    let wrong = [
-        settings[0],
-        (
-            "uploadpack.blobPackfileUri",
-            "{blob} https://example.com/pack",
-        ),
-    ];
-    let double = [settings[0], settings[1], settings[1]];
-    for settings in [&settings[..], &wrong, &double] {
-        for lines in [
-            &[
-                "sideband-all\n",
-                "packfile-uris https,http\n",
-                "want {main}\n",
-                "done\n",
-            ][..],
-            &[
-                "sideband-all\n",
-                "packfile-uris http\n",
-                "want {main}\n",
-                "done\n",
-            ],
-            &[
-                "sideband-all\n",
-                "packfile-uris https\n",
-                "want {side}\n",
-                "have {main}\n",
-                "done\n",
-            ],
-            &["packfile-uris https\n", "want {main}\n", "done\n"],
-            &[
-                "sideband-all\n",
-                "packfile-uris https\n",
-                "packfile-uris http\n",
-                "want {main}\n",
-            ],
-        ] {
-            scene.compare(&version_2(&fetch(lines), settings));
-        }
+    for lines in [
+        &[
+            "sideband-all\n",
+            "packfile-uris https,http\n",
+            "want {main}\n",
+            "done\n",
+        ][..],
+        &[
+            "sideband-all\n",
+            "packfile-uris http\n",
+            "want {main}\n",
+            "done\n",
+        ],
+        &[
+            "sideband-all\n",
+            "packfile-uris https\n",
+            "want {side}\n",
+            "have {main}\n",
+            "done\n",
+        ],
+        &["packfile-uris https\n", "want {main}\n", "done\n"],
+        &[
+            "sideband-all\n",
+            "packfile-uris https\n",
+            "packfile-uris http\n",
+            "want {main}\n",
+        ],
+    ] {
+        scene.compare(&version_2(&fetch(lines), &settings));
     }
 }
 

@@ -38,6 +38,7 @@ use crate::remote::connection::from_wire;
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 use pronto_config::safety;
 
+use cut::Cut;
 use settings::Settings;
 use shown::View;
 use writer::Lines;
@@ -100,6 +101,8 @@ pub enum Ended {
 /// One conversation.
 struct Session<'a> {
     repository: &'a Repository,
+    /// The same without grafts, which count in the negotiation only.
+    stored: &'a Repository,
     options: &'a Options,
     settings: Settings,
     packets: PacketReader<&'a mut (dyn Read + 'a)>,
@@ -121,12 +124,22 @@ pub fn requested_version(variable: Option<&[u8]>) -> Version {
 }
 
 /// Finds the repository that `path` stands for, like `git upload-pack`: at the path, or with one of
-/// the usual suffixes; never one above it.
+/// the usual suffixes; never one above it. `~` and `~USER` stand for home directories.
 ///
 /// # Errors
 /// There is none, or it may not be used because it belongs to another user.
 pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
-    find_among(path, &["/.git", "", ".git/.git", ".git"], environment)
+    let given = path.as_os_str().as_encoded_bytes();
+    let expanded = match given.starts_with(b"~") {
+        true => crate::path::expand_user(given, environment.home()),
+        false => Some(path.to_owned()),
+    };
+    let suffixes = ["/.git", "", ".git/.git", ".git"];
+    let found = match expanded {
+        Some(expanded) => find_among(&expanded, &suffixes, environment)?,
+        None => None,
+    };
+    found.ok_or_else(|| nowhere(path))
 }
 
 /// Finds the repository at exactly `path` (`--strict`).
@@ -134,38 +147,46 @@ pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
 /// # Errors
 /// As [`find`].
 pub fn find_strict(path: &Path, environment: &Environment) -> Result<Repository> {
-    find_among(path, &[""], environment)
+    find_among(path, &[""], environment)?.ok_or_else(|| nowhere(path))
 }
 
-fn find_among(path: &Path, suffixes: &[&str], environment: &Environment) -> Result<Repository> {
+fn nowhere(path: &Path) -> Error {
+    let shown = crate::path::as_bytes(path);
+    let message = format!("'{shown}' does not appear to be a git repository");
+    Error::new(ErrorKind::NotARepository, message)
+}
+
+fn find_among(
+    path: &Path,
+    suffixes: &[&str],
+    environment: &Environment,
+) -> Result<Option<Repository>> {
     let mut environment = environment.clone();
     // What is stored is sent, and the path says which repository is meant.
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
         environment.remove(name);
     }
-    let given = environment.absolute(path);
-    let given = given.as_os_str().as_encoded_bytes();
+    let given = path.as_os_str().as_encoded_bytes();
     let given = given.trim_end_with(|byte| byte == '/');
     for suffix in suffixes {
         let candidate = [given, suffix.as_bytes()].concat();
         let Some(found) = Repository::resolve_git_dir(candidate.as_bstr(), &environment)? else {
             continue;
         };
-        let file = crate::path::borrow(&candidate);
+        let found = environment.absolute(&found);
+        let file = environment.absolute(crate::path::borrow(&candidate));
         let real = std::fs::canonicalize(&found);
         let git_dir = real.as_deref().unwrap_or(&found);
         let parts = safety::Found {
-            git_file: file.is_file().then_some(file),
+            git_file: file.is_file().then_some(&file),
             work_tree: None,
             git_dir,
         };
         safety::check_owner(&parts, &environment)?;
-        return Repository::open(git_dir, &environment);
+        return Repository::open(git_dir, &environment).map(Some);
     }
-    let shown = crate::path::as_bytes(path);
-    let message = format!("'{shown}' does not appear to be a git repository");
-    Err(Error::new(ErrorKind::NotARepository, message))
+    Ok(None)
 }
 
 /// Writes what the server offers: the refs of versions 0 and 1, or the capabilities of version 2.
@@ -208,9 +229,9 @@ pub fn answer(
         true => None,
         false => repository.with_grafts()?,
     };
-    let repository = grafted.as_ref().unwrap_or(repository);
     let mut session = Session {
-        repository,
+        repository: grafted.as_ref().unwrap_or(repository),
+        stored: repository,
         options,
         settings: Settings::read(repository.config())?,
         packets: PacketReader::new(streams.input),
@@ -277,6 +298,16 @@ impl Session<'_> {
             true => Err(too_much()),
             false => Ok(input),
         }
+    }
+
+    /// The history that a client gets for which it is `cut`; `None` if that is the whole.
+    fn view_of(&self, cut: &Cut) -> Result<Option<Repository>> {
+        if cut.commits.is_empty() {
+            return Ok(None);
+        }
+        let own = self.repository.shallow_commits()?.iter().copied();
+        let all = own.chain(cut.commits.iter().copied()).collect();
+        self.stored.with_history_cut_at(all).map(Some)
     }
 
     /// Whether an object is here.

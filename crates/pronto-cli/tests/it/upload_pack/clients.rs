@@ -60,7 +60,7 @@ fn url(scene: &Scene) -> String {
 #[test]
 fn shallow_clones_deepen_and_become_whole() {
     let Some(scene) = Scene::new() else {
-        return test_support::skip::report_missing_reference(&"shallow clones");
+        return test_support::report_missing_reference(&"shallow clones");
     };
     let all = "+refs/*:refs/*";
     compare(
@@ -85,7 +85,7 @@ fn shallow_clones_deepen_and_become_whole() {
 #[test]
 fn partial_clones_lack_the_same() {
     let Some(scene) = Scene::new() else {
-        return test_support::skip::report_missing_reference(&"partial clones");
+        return test_support::report_missing_reference(&"partial clones");
     };
     scene.git(&["-C", "origin", "config", "uploadpack.allowFilter", "true"]);
     scene.git(&[
@@ -111,7 +111,7 @@ fn partial_clones_lack_the_same() {
 #[test]
 fn a_shallow_server_shares_what_it_has() {
     let Some(scene) = Scene::new() else {
-        return test_support::skip::report_missing_reference(&"shallow servers");
+        return test_support::report_missing_reference(&"shallow servers");
     };
     scene.git(&[
         "clone",
@@ -147,7 +147,7 @@ fn clone_with_hook(scene: &Scene, hook: &str, target: &str) -> Output {
 #[test]
 fn a_hook_makes_the_pack_where_the_repository_does_not_choose_it() {
     let Some(scene) = Scene::new() else {
-        return test_support::skip::report_missing_reference(&"hooks of upload-pack");
+        return test_support::report_missing_reference(&"hooks of upload-pack");
     };
     let path = scene.path().join("hook");
     let text =
@@ -202,7 +202,7 @@ fn a_hook_makes_the_pack_where_the_repository_does_not_choose_it() {
 #[test]
 fn a_client_that_stalls_does_not_hold_the_server() {
     let Some(scene) = Scene::new() else {
-        return test_support::skip::report_missing_reference(&"timeouts");
+        return test_support::report_missing_reference(&"timeouts");
     };
     for version in ["0", "2"] {
         let mut command = scene.command(Path::new(env!("CARGO_BIN_EXE_pronto")));
@@ -222,7 +222,7 @@ fn a_client_that_stalls_does_not_hold_the_server() {
 #[test]
 fn everything_works_without_git() {
     let Some(scene) = Scene::new() else {
-        return test_support::skip::report_missing_reference(&"work without git");
+        return test_support::report_missing_reference(&"work without git");
     };
     scene.git(&["-C", "origin", "config", "uploadpack.allowFilter", "true"]);
     let pronto = Path::new(env!("CARGO_BIN_EXE_pronto"));

@@ -104,6 +104,9 @@ fn parse(spec: &BStr, depth: usize, count: &mut usize) -> Result<Filter> {
             )),
         };
     }
+    if spec == "auto" {
+        return fail("'auto' filter not supported by this command");
+    }
     match after("combine:") {
         Some(parts) => combination(parts, depth, count),
         None => unknown(),
@@ -119,8 +122,8 @@ fn combination(text: &BStr, depth: usize, count: &mut usize) -> Result<Filter> {
     while !rest.is_empty() {
         // A plus sign at the very end separates nothing.
         let (part, after) = match rest.find_byte(b'+') {
-            Some(end) if end + 1 < rest.len() => (&rest[..end], &rest[end + 1..]),
-            _ => (rest, &b""[..]),
+            Some(end) => (&rest[..end], &rest[end + 1..]),
+            None => (rest, &b""[..]),
         };
         if let Some(byte) = part.iter().find(|byte| is_reserved(**byte)) {
             let byte = BStr::new(std::slice::from_ref(byte));
@@ -191,7 +194,7 @@ mod tests {
         assert_eq!(parsed(spec), Ok(filter.clone()));
         assert_eq!(parsed(&filter.to_spec().to_string()), Ok(filter));
         assert_eq!(
-            parsed("combine:tree:3"),
+            parsed("combine:tree:3+"),
             Ok(Filter::Combine(vec![Filter::TreeDepth(3)]))
         );
     }
@@ -202,7 +205,7 @@ mod tests {
         assert_eq!(wrong("blob:limit=x"), "invalid filter-spec 'blob:limit=x'");
         assert_eq!(wrong("tree:-1"), "expected 'tree:<depth>'");
         assert_eq!(wrong("combine:"), "expected something after combine:");
-        assert_eq!(wrong("combine:tree:1+"), "expected 'tree:<depth>'");
+        assert_eq!(wrong("combine:tree:1++tree:1"), "invalid filter-spec ''");
         let message = "must escape char in sub-filter-spec: '~'";
         assert_eq!(wrong("combine:sparse:oid=a~b+tree:1"), message);
     }

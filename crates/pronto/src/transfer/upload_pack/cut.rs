@@ -93,9 +93,17 @@ impl Deepening {
             return Err(too_much());
         }
         let found = repository.find_reference(name)?;
-        let Some(found) = found.filter(|found| !found.is_ambiguous) else {
-            let message = format!("git upload-pack: ambiguous deepen-not: deepen-not {name}");
-            return Err(broken(message));
+        let found = match found {
+            Some(found) if !found.is_ambiguous => found,
+            found => {
+                let what = if found.is_some() {
+                    "ambiguous deepen-not"
+                } else {
+                    "deepen-not is not a ref"
+                };
+                let message = format!("git upload-pack: {what}: deepen-not {name}");
+                return Err(broken(message));
+            }
         };
         self.not.push(found.id);
         self.excludes = true;
@@ -129,7 +137,7 @@ impl Deepening {
         let boundary = match self.depth {
             Some(depth) => self.by_depth(&mut history, wants, depth)?,
             None if self.excludes => self.by_exclusion(&mut history, wants)?,
-            None if is_v2 && !own.is_empty() => {
+            None if is_v2 && !own.is_empty() && self.client.is_empty() => {
                 self.by_depth(&mut history, wants, INFINITE_DEPTH)?
             }
             None => {
@@ -285,17 +293,17 @@ impl History<'_> {
         Ok(boundary)
     }
 
-    /// How far the farthest of the `ends` is from `heads`.
+    /// How far the nearest of the `ends` is from `heads`; zero if none is reached.
     fn depth_of(&mut self, heads: &[ObjectId], ends: &HashSet<ObjectId>) -> Result<u32> {
         let own = self.own;
-        let mut depth = 0;
+        let mut depth = None;
         self.walk(heads, &mut |id, distance| {
             if ends.contains(id) {
-                depth = depth.max(distance);
+                depth = Some(depth.map_or(distance, |depth: u32| depth.min(distance)));
             }
             !own.contains(id)
         })?;
-        Ok(depth)
+        Ok(depth.unwrap_or(0))
     }
 
     /// The commits that `wants` lead to and `not` do not, not older than `since`, newest first.
@@ -338,27 +346,17 @@ impl History<'_> {
         Ok(seen)
     }
 
-    /// Where a history of these commits ends: at those that would lose all of their parents. Parents
-    /// that are the only ones lost of a commit become ends themselves.
+    /// Where a history of these commits ends: at those that would lose a parent.
     fn ends_of(&mut self, selected: &[ObjectId]) -> Result<Boundary> {
         let inside: HashSet<ObjectId> = selected.iter().copied().collect();
         let (mut ends, mut added) = (Vec::new(), HashSet::new());
-        for id in selected.iter().rev() {
-            let parents = self.links(id)?.parents.clone();
-            let (kept, lost): (Vec<ObjectId>, Vec<ObjectId>) = parents
-                .into_iter()
-                .partition(|parent| inside.contains(parent));
-            if lost.is_empty() {
-                continue;
-            }
-            let new = if kept.is_empty() { vec![*id] } else { lost };
-            for end in new {
-                if added.insert(end) {
-                    ends.push(end);
-                }
+        for id in selected {
+            let parents = &self.links(id)?.parents;
+            if parents.iter().any(|parent| !inside.contains(parent)) {
+                ends.push(*id);
+                added.insert(*id);
             }
         }
-        ends.reverse();
         let inside = inside
             .into_iter()
             .filter(|id| !added.contains(id))

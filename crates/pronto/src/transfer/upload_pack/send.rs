@@ -74,6 +74,7 @@ fn pack(
     bands: &Bands<'_>,
     interrupt: &Interrupt,
 ) -> Result<Option<Counts>> {
+    uris::check(view)?;
     let select = Select {
         thin: wish.thin && !wish.haves.is_empty(),
         sparse: view.config().bool_or("pack.usesparse", true)?,

@@ -16,6 +16,14 @@ struct Elsewhere {
     protocol: BString,
 }
 
+/// Fails if the configuration is malformed. Git checks it for each pack.
+///
+/// # Errors
+/// As said.
+pub(super) fn check(repository: &Repository) -> Result<()> {
+    configured(repository).map(drop)
+}
+
 /// Removes the blobs from `selection` that are in packs which the client can fetch by one of
 /// `protocols`. Returns a line for each of these packs, in the order of the blobs' ids.
 ///

@@ -162,23 +162,17 @@ impl Session<'_> {
         if request.wish.wants.is_empty() {
             return Ok(Ended::Served);
         }
-        let shallow = match cut.commits.is_empty() {
-            true => None,
-            false => {
-                let own = self.repository.shallow_commits()?.iter().copied();
-                let all = own.chain(cut.commits.iter().copied()).collect();
-                Some(self.repository.with_history_cut_at(all)?)
-            }
-        };
-        let view = shallow.as_ref().unwrap_or(self.repository);
+        let shallow = self.view_of(&cut)?;
+        let view = shallow.as_ref();
         request.wish.wants.extend(&cut.wants);
-        let Agreed::Pack(common) = self.agree(view, &request)? else {
+        let agreed = self.agree(view.unwrap_or(self.repository), &request)?;
+        let Agreed::Pack(common) = agreed else {
             return Ok(Ended::Served);
         };
         request.wish.haves = common.ids;
         request.wish.haves.extend(&cut.haves);
         request.wish.is_cut = shallow.is_some();
-        self.send(view, &request.wish)
+        self.send(view.unwrap_or(self.stored), &request.wish)
     }
 
     /// Says where the client's history ends.
@@ -251,7 +245,7 @@ impl Session<'_> {
                 sideband: wish.sideband_all,
                 ..Lines::default()
             };
-            out.error(format!("upload-pack: {}", error.message()))?;
+            out.error(error.message())?;
             self.send_lines(&mut out)?;
             return Err(error);
         }

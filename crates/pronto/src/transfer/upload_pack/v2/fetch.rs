@@ -69,14 +69,7 @@ impl Session<'_> {
         }
         self.send_refs(&arguments.refs, &mut out)?;
         let cut = self.tell_cut(&arguments.deepening, &wish.wants, &mut out)?;
-        let shallow = match cut.commits.is_empty() {
-            true => None,
-            false => {
-                let own = self.repository.shallow_commits()?.iter().copied();
-                let all = own.chain(cut.commits.iter().copied()).collect();
-                Some(self.repository.with_history_cut_at(all)?)
-            }
-        };
+        let shallow = self.view_of(&cut)?;
         wish.wants.extend(&cut.wants);
         wish.haves = arguments.common.ids;
         wish.haves.extend(&cut.haves);
@@ -85,7 +78,7 @@ impl Session<'_> {
             out.text("packfile\n")?;
         }
         self.send_lines(&mut out)?;
-        self.send(shallow.as_ref().unwrap_or(self.repository), &wish)
+        self.send(shallow.as_ref().unwrap_or(self.stored), &wish)
     }
 
     fn take_argument(
@@ -99,7 +92,7 @@ impl Session<'_> {
         match *parsed {
             Line::Want { id, .. } => {
                 if !self.is_present(&id)? {
-                    let message = format!("git upload-pack: not our ref {}", line.as_bstr());
+                    let message = format!("git upload-pack: not our ref {id}");
                     return self.deny(wish, format!("upload-pack: not our ref {id}"), message);
                 }
                 wish.want(id)?;
@@ -126,7 +119,7 @@ impl Session<'_> {
             Line::PackfileUris(protocols) if settings.packfile_uris => {
                 if arguments.has_uris {
                     let message = "multiple packfile-uris lines forbidden";
-                    return self.deny(wish, format!("upload-pack: {message}"), message.into());
+                    return self.deny(wish, message.into(), message.into());
                 }
                 arguments.has_uris = true;
                 let protocols = protocols.split_str(",").map(BString::from);

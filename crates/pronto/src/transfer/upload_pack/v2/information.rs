@@ -14,7 +14,7 @@ impl Session<'_> {
     pub(super) fn object_info(&mut self, request: &Request) -> Result<Ended> {
         let mut out = Lines::default();
         let (mut with_size, mut ids) = (false, Vec::new());
-        let what = "object-info: expected flush after object-info arguments";
+        let what = "object-info: expected flush after arguments";
         loop {
             let line = match self.argument(request, what) {
                 Ok(Some(line)) => line,

@@ -24,7 +24,16 @@ impl Session<'_> {
     pub(super) fn list(&mut self, request: &Request) -> Result<Ended> {
         let arguments = self.list_arguments(request)?;
         let mut out = Lines::default();
-        for reference in self.view().shown(&arguments.prefixes, arguments.peel)? {
+        let mut shown = self.view().shown(&arguments.prefixes, arguments.peel)?;
+        // Git finds the `HEAD` of a namespace again below its prefix.
+        if !self.repository.refs().namespace().is_empty()
+            && let Some(head) = shown.first().filter(|first| first.name == "HEAD")
+            && head.id.is_some()
+        {
+            let head = head.clone();
+            shown.insert(0, head);
+        }
+        for reference in shown {
             let mut line = match reference.id {
                 Some(id) => id.to_string().into_bytes(),
                 None if arguments.unborn && arguments.symrefs && reference.symbolic.is_some() => {
