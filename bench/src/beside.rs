@@ -1,23 +1,23 @@
-//! Who is measured where there are only pronto and some gits: programs by path, and their names.
+//! The programs of measurements that compare only pronto and some versions of git.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program that is measured.
+/// A measured program.
 #[derive(Clone, Debug)]
 pub struct Peer {
     /// `pronto`, or `git` with its version.
     pub name: String,
     /// The program.
     pub program: PathBuf,
-    /// Whether it is the one that the others are compared with.
+    /// Whether the others are compared with it.
     pub is_pronto: bool,
 }
 
-/// `pronto`, or the one that was built beside this program, and then each of `gits`.
+/// Returns `pronto` (by default the one built beside this program), followed by each of `gits`.
 ///
 /// # Errors
-/// If there is no such program, or a git does not tell its version.
+/// If a program does not exist, or a git does not print its version.
 pub fn peers(pronto: Option<&Path>, gits: &[PathBuf]) -> Result<Vec<Peer>, String> {
     let ours = match pronto {
         Some(path) => path.to_owned(),
@@ -40,10 +40,10 @@ pub fn peers(pronto: Option<&Path>, gits: &[PathBuf]) -> Result<Vec<Peer>, Strin
     Ok(peers)
 }
 
-/// A file that was built beside this program.
+/// Returns the path of a file that was built beside this program.
 ///
 /// # Errors
-/// If it was not.
+/// If there is no such file.
 pub fn built(name: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let path = own.with_file_name(name);

@@ -1,5 +1,5 @@
-//! The data to measure on: any repository by path, a real tree from Debian's packages, or a
-//! synthetic history of any size from a seed.
+//! Test data: any repository by path, a tree from Debian's packages, or a generated history of any
+//! size.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 pub(crate) struct Repository {
     pub(crate) path: PathBuf,
     pub(crate) name: String,
-    /// The two commits to check out: an older and a newer one.
+    /// The two commits to check out: an older one and a newer one.
     pub(crate) older: String,
     pub(crate) newer: String,
 }
 
-/// Makes (once) or finds the repository that `wanted` names; see `--repository`.
+/// Finds the repository that `wanted` names, or creates it once; see `--repository`.
 pub(crate) fn prepare(wanted: &str, data: &Path) -> Result<Repository, String> {
     let (path, name) = if wanted == "linux" {
         (linux(data)?, "linux".to_owned())
@@ -40,7 +40,8 @@ pub(crate) fn prepare(wanted: &str, data: &Path) -> Result<Repository, String> {
     })
 }
 
-/// The newest commit of HEAD, and one about a tenth of the history before it (or the root).
+/// Returns the commit at HEAD, and one that precedes it by about a tenth of the history (or the
+/// root).
 fn revisions(path: &Path) -> Result<(String, String), String> {
     let count: usize = git(path, &["rev-list", "--first-parent", "--count", "HEAD"])?
         .parse()
@@ -68,7 +69,7 @@ pub(crate) fn git(directory: &Path, arguments: &[&str]) -> Result<String, String
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Two commits: the trees of Debian's `linux-source-6.1` and `linux-source-6.12`.
+/// Creates two commits with the trees of Debian's `linux-source-6.1` and `linux-source-6.12`.
 fn linux(data: &Path) -> Result<PathBuf, String> {
     let target = data.join("linux.git");
     if target.exists() {
@@ -117,7 +118,8 @@ mv "$2.tmp" "$2" && rm -rf "$1""#;
     }
 }
 
-/// `COMMITS:FILES:SEED`: files of text in nested directories, each commit changing a few of them.
+/// Creates the history `COMMITS:FILES:SEED`: text files in nested directories. Each commit changes
+/// a few of them.
 fn synthetic(shape: &str, data: &Path) -> Result<PathBuf, String> {
     let numbers: Vec<u64> = shape
         .split(':')
@@ -184,7 +186,7 @@ fn write_history(out: &mut dyn Write, commits: u64, files: u64, seed: u64) -> st
     writeln!(out, "done")
 }
 
-/// Mostly the same lines for the same file, so that deltas are worth while.
+/// Versions of a file share most lines, so that deltas are effective.
 fn text_of(file: u64, commit: u64, random: &mut Random) -> String {
     let mut stable = Random(file.wrapping_mul(0xd134_2543_de82_ef95) | 1);
     let lines = 10 + stable.below(200);
@@ -198,7 +200,7 @@ fn text_of(file: u64, commit: u64, random: &mut Random) -> String {
     text
 }
 
-/// The xorshift generator: small, and the same on every machine.
+/// The xorshift generator, which gives the same numbers on every machine.
 pub(crate) struct Random(u64);
 
 impl Random {

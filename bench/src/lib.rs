@@ -1,4 +1,4 @@
-//! What the programs of this crate share.
+//! Code that the programs of this crate share.
 
 pub mod beside;
 pub mod machine;

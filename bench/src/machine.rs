@@ -1,9 +1,10 @@
-//! What is worth knowing about the machine a result comes from.
+//! Properties of the machine that a result comes from.
 
 use std::path::Path;
 
-/// Its processor, cores, memory and kernel, and the type of the file system that `data` is on.
-pub fn facts(data: &Path) -> Vec<(String, String)> {
+/// Returns the processor, cores, memory and kernel of this machine, and the type of the file system
+/// that `data` is on.
+pub fn properties(data: &Path) -> Vec<(String, String)> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     [
         ("processor", proc_field("/proc/cpuinfo", "model name")),
@@ -16,17 +17,17 @@ pub fn facts(data: &Path) -> Vec<(String, String)> {
     .to_vec()
 }
 
-/// Makes the kernel forget what it has of files.
+/// Drops the page cache.
 ///
 /// # Errors
-/// Without the right to ask for it (only root has it).
+/// If the process is not root.
 pub fn drop_caches() -> Result<(), String> {
     rustix::fs::sync();
     std::fs::write("/proc/sys/vm/drop_caches", "3")
         .map_err(|error| format!("cannot drop the page cache (needs root): {error}"))
 }
 
-/// Writes to each page of `gib` GiB of memory, and gives it back.
+/// Writes to each page of `gib` GiB of memory and frees it.
 pub fn touch(gib: usize) {
     const PAGE_BYTES: usize = 4096;
     let mut memory = vec![0_u8; gib << 30];
@@ -53,7 +54,7 @@ fn proc_field(path: &str, name: &str) -> String {
         .map_or(String::new(), |(_, value)| value.trim().to_owned())
 }
 
-/// The type of the file system with the longest mount point above `data`.
+/// Returns the type of the file system with the longest mount point above `data`.
 fn file_system(data: &Path) -> String {
     let mounts = read("/proc/mounts");
     mounts

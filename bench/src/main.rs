@@ -1,5 +1,5 @@
-//! `cargo run --release -p bench -- --repository PATH`: named scenarios against every peer found
-//! on the machine, in alternating runs, written as a table, JSON and plots.
+//! `cargo run --release -p bench -- --repository PATH`: runs named scenarios with pronto and every
+//! other program found on the machine in turn, and writes the results as a table, JSON and plots.
 
 #![expect(
     clippy::print_stdout,
@@ -8,10 +8,10 @@
 )]
 
 mod data;
-mod facts;
 mod measure;
 mod peer;
 mod place;
+mod properties;
 mod report;
 mod scenario;
 mod series;
@@ -25,91 +25,90 @@ use std::time::Duration;
 
 use clap::Parser;
 
-/// Measures pronto beside its peers.
+/// Measure pronto beside other programs.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "bench")]
 struct Arguments {
-    /// Scenarios to run (all that fit when none is named); `list` prints them.
+    /// Scenarios to run. Default: all that apply. `list` prints them.
     scenarios: Vec<String>,
-    /// Repository to measure on: a path, `linux` (made from Debian's linux-source packages), or
+    /// Repository to measure on: a path, `linux` (created from Debian's linux-source packages), or
     /// `synthetic:COMMITS:FILES:SEED`.
     #[arg(long, default_value = "synthetic:200:2000:1")]
     repository: String,
-    /// Directory for what is made on the way; should be on the file system to measure.
+    /// Directory for working data. It should be on the file system to measure.
     #[arg(long, default_value = "bench/data")]
     data: PathBuf,
     /// Directory for results.
     #[arg(long, default_value = "bench/results")]
     results: PathBuf,
-    /// Name of the result files; the repository's name when absent.
+    /// Name of the result files. Default: the name of the repository.
     #[arg(long)]
     name: Option<String>,
-    /// Another git, by path; may be given more than once.
+    /// Path of another git. Can be repeated.
     #[arg(long)]
     git: Vec<PathBuf>,
-    /// The `gix` to compare with; the one on PATH when absent.
+    /// `gix` to compare with. Default: the one on PATH.
     #[arg(long)]
     gix: Option<PathBuf>,
-    /// The pronto to measure; the release build of this workspace when absent.
+    /// pronto to measure. Default: the release build of this workspace.
     #[arg(long)]
     pronto: Option<PathBuf>,
-    /// Leave out peers whose name contains this; may be given more than once.
+    /// Skip programs whose name contains this text. Can be repeated.
     #[arg(long)]
     without: Vec<String>,
-    /// Counted runs of each.
+    /// Number of counted runs.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Seconds after which a run is given up.
+    /// Seconds after which a run is aborted.
     #[arg(long, default_value_t = 300)]
     limit: u64,
-    /// Keep at least this many GiB of the file system free: what runs have made is deleted only
-    /// then, and at the end of a scenario.
+    /// GiB of the file system to keep free. Files of earlier runs are deleted only if less is free,
+    /// and at the end of a scenario.
     #[arg(long, default_value_t = 20)]
     free: u64,
-    /// Seconds between deleting and measuring what writes: ext4 does not hand out inodes freed
-    /// within the last minute, and searches ever longer for others.
+    /// Seconds between deletions and a run that writes. ext4 does not reuse inodes freed within the
+    /// last minute, and searches longer for others.
     #[arg(long, default_value_t = 65)]
     rest: u64,
-    /// Touch so many GiB of memory before each run of what writes: a virtual machine may have given
-    /// free memory back to its host, and then waits for each page (measured: 10 microseconds each, four
-    /// seconds for what a clone of linux writes).
+    /// GiB of memory to touch before each run that writes. A virtual machine that has returned free
+    /// memory to its host waits for each page.
     #[arg(long, default_value_t = 0, value_name = "GIB")]
     touch: usize,
-    /// Let runs write to a file system on which every metadata call takes so many microseconds
-    /// more, and count these calls.
+    /// Let runs write to a file system that delays every metadata call by this many microseconds
+    /// and counts the calls.
     #[arg(long, value_name = "MICROSECONDS", value_parser = microseconds)]
     slow: Option<Duration>,
-    /// Let runs write to a model of a disk with one arm, which moves from end to end in so many
+    /// Let runs write to a model of a disk whose arm moves from end to end in this many
     /// microseconds.
     #[arg(long, value_name = "MICROSECONDS", value_parser = microseconds)]
     seek: Option<Duration>,
-    /// Let runs write to a file system made for the purpose, in memory or in an image below the
-    /// data (needs root).
+    /// Let runs write to a new file system, in memory or in an image below the data directory
+    /// (needs root).
     #[arg(long)]
     place: Option<volume::Kind>,
-    /// The size of that file system in GiB.
+    /// Size of that file system in GiB.
     #[arg(long, default_value_t = 12)]
     place_size: u64,
-    /// Numbers of checkout workers to measure each git with; `default` sets none.
+    /// Numbers of checkout workers to measure each git with. `default` sets none.
     #[arg(long, value_delimiter = ',', default_value = "1,2,8")]
     workers: Vec<String>,
-    /// Keep the scenarios that the results have already, and measure the others.
+    /// Keep scenarios that already have results, and measure the others.
     #[arg(long)]
     resume: bool,
-    /// Measure all parts of report 000, one after another, each with results of its own, leaving
-    /// out what is measured already; `list` prints the parts.
+    /// Measure all parts of report 000 that have no results yet, one after another. Each part has
+    /// its own results. `list` prints the parts.
     #[arg(long)]
     report_000: bool,
-    /// Of report 000 this part only; may be given more than once.
+    /// Measure only this part of report 000. Can be repeated.
     #[arg(long)]
     part: Vec<String>,
-    /// Repository to measure on where each call takes long.
+    /// Repository to measure on if calls are slow.
     #[arg(long, default_value = "synthetic:200:2000:1")]
     far_repository: String,
     /// Drop the page cache before each run (needs root).
     #[arg(long)]
     cold: bool,
-    /// Count system calls by kind, too (one more run of each, under strace).
+    /// Also count system calls by kind, in one more run under strace.
     #[arg(long)]
     syscalls: bool,
 }
@@ -173,15 +172,15 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         return Ok(());
     }
     let place = place::Place::new(&data, &repository, arguments)?;
-    let facts = facts::collect(place.behind(), &peers, &repository, arguments);
+    let properties = properties::collect(place.behind(), &peers, &repository, arguments);
     for scenario in wanted {
         eprintln!("{name}: {}: {}", scenario.name, scenario.what);
         results.extend(measure::scenario(scenario, &peers, &place, arguments)?);
-        // A long series that is stopped keeps what it has.
-        report::write(&arguments.results, &name, &facts, &results)?;
+        // An interrupted series keeps its finished results.
+        report::write(&arguments.results, &name, &properties, &results)?;
         report::plot(&arguments.results, &name, &results)?;
         place.clean()?;
     }
-    print!("{}", report::table(&facts, &results));
+    print!("{}", report::table(&properties, &results));
     Ok(())
 }

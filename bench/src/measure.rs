@@ -1,4 +1,5 @@
-//! Timing commands as whole processes, peers taking turns so that drift meets all alike.
+//! Measures commands as whole processes. Programs take turns, so that drift affects all of them
+//! alike.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,32 +16,32 @@ use crate::place::Place;
 use crate::scenario::Scenario;
 use crate::syscalls;
 
-/// What one run cost.
+/// The cost of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) wall_seconds: f64,
     pub(crate) cpu_seconds: f64,
     pub(crate) peak_bytes: u64,
     pub(crate) peak_anonymous_bytes: u64,
-    /// Metadata calls that the slow file system answered, where there is one.
+    /// Metadata calls of the slow file system, if it is used.
     pub(crate) metadata_calls: Option<u64>,
 }
 
-/// All runs of one peer in one scenario.
+/// All runs of one program in one scenario.
 pub(crate) struct Measured {
     pub(crate) scenario: &'static str,
     pub(crate) what: &'static str,
     pub(crate) peer: String,
     pub(crate) is_pronto: bool,
     pub(crate) runs: Vec<Run>,
-    /// System calls by name, when they were counted.
+    /// System calls by name, if they were counted.
     pub(crate) syscalls: Option<BTreeMap<String, u64>>,
-    /// Why there are no (more) runs.
+    /// Why runs are missing.
     pub(crate) failure: Option<String>,
 }
 
 impl Measured {
-    /// Minimum, median and maximum of one figure, over at least one run.
+    /// Minimum, median and maximum of one figure over at least one run.
     pub(crate) fn spread(&self, figure: impl Fn(&Run) -> f64) -> Option<(f64, f64, f64)> {
         let mut values: Vec<f64> = self.runs.iter().map(figure).collect();
         values.sort_by(f64::total_cmp);
@@ -51,14 +52,14 @@ impl Measured {
     }
 }
 
-/// What a command finds around it.
+/// The environment of a command.
 pub(crate) struct Surroundings {
-    /// The file on its standard input.
+    /// The file for its standard input.
     pub(crate) input: Option<PathBuf>,
 }
 
-/// Runs `scenario` with every peer that supports it: one uncounted round, then the counted ones. A
-/// peer that fails or takes too long is dropped; the others continue.
+/// Runs `scenario` with every program that supports it: one round that does not count, then the
+/// counted ones. A program that fails or takes too long is dropped.
 pub(crate) fn scenario(
     scenario: &Scenario,
     peers: &[Peer],
@@ -142,7 +143,7 @@ fn counted(
     }
 }
 
-/// One run: `repeat` times the command, one after the other; the figures are those of one.
+/// Runs the command `repeat` times in sequence and returns the figures of one.
 fn time(
     mut command: Command,
     repeat: u32,
@@ -158,7 +159,7 @@ fn time(
         let child = command
             .spawn()
             .map_err(|error| format!("cannot start {command:?}: {error}"))?;
-        // Sampling would weigh on what takes a millisecond.
+        // Sampling would distort commands that take a millisecond.
         let sampler = (repeat == 1).then(|| Sampler::start(child.id()));
         let used = wait(child, limit)?;
         wall += start.elapsed();
@@ -181,7 +182,7 @@ fn time(
     })
 }
 
-/// Waits for the child, and kills it when it takes longer than `limit`.
+/// Waits for the child and kills it after `limit`.
 fn wait(child: Child, limit: Duration) -> Result<wait4::ResUse, String> {
     let process = child.id();
     let (done, end) = std::sync::mpsc::channel::<()>();
@@ -200,7 +201,7 @@ fn wait(child: Child, limit: Duration) -> Result<wait4::ResUse, String> {
     used
 }
 
-/// The same surroundings for everyone: nobody's own configuration, no terminal.
+/// Sets the same environment for all programs: no user configuration and no terminal.
 pub(crate) fn quiet(command: &mut Command, surroundings: &Surroundings) -> Result<(), String> {
     let input = surroundings.input.as_deref().map(open).transpose()?;
     command

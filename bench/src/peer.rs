@@ -1,11 +1,11 @@
-//! Who is measured: pronto and every peer found on the machine.
+//! The measured programs: pronto and every other one found on the machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Arguments;
 
-/// The family a peer belongs to: how its command lines look.
+/// The kind of a program, which determines its command lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     /// Takes Git's command lines.
@@ -16,21 +16,22 @@ pub(crate) enum Family {
     Jgit,
 }
 
-/// One program to measure, in one configuration.
+/// A program to measure, in one configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) name: String,
     pub(crate) family: Family,
     pub(crate) is_pronto: bool,
     pub(crate) version: String,
-    /// The same program as the peer before it, with another number of checkout workers.
+    /// Whether it is the previous program with another number of checkout workers.
     pub(crate) differs_in_workers: bool,
     program: PathBuf,
     leading: Vec<String>,
 }
 
 impl Peer {
-    /// The program with its configuration, ready for a command's own arguments.
+    /// Returns the program with its configuration, to which the arguments of a command are
+    /// appended.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.leading);
@@ -38,7 +39,7 @@ impl Peer {
     }
 }
 
-/// Finds the peers; pronto comes first.
+/// Finds the programs. pronto comes first.
 pub(crate) fn find(arguments: &Arguments) -> Result<Vec<Peer>, String> {
     let pronto = arguments
         .pronto
@@ -89,7 +90,7 @@ pub(crate) fn find(arguments: &Arguments) -> Result<Vec<Peer>, String> {
     Ok(peers)
 }
 
-/// JGit, once `mvn -q -f bench/jgit package` has resolved and built it.
+/// Returns JGit if `mvn -q -f bench/jgit package` has built it.
 fn jgit() -> Option<Peer> {
     let archive = Path::new("bench/jgit/target/bench-jgit.jar")
         .canonicalize()

@@ -1,4 +1,4 @@
-//! Where scenarios happen: shared worktrees, and directories that no run has used before.
+//! Directories of scenarios: shared worktrees, and directories that no run has used before.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -13,24 +13,24 @@ use crate::data::{Repository, git};
 use crate::scenario::settle;
 use crate::volume::{self, Volume};
 
-/// Where a scenario happens.
+/// The directories of scenarios.
 pub(crate) struct Place {
     pub(crate) source: PathBuf,
     pub(crate) older: String,
     pub(crate) newer: String,
-    /// A worktree of the newer commit that stays.
+    /// A permanent worktree of the newer commit.
     pub(crate) worktree: PathBuf,
-    /// A repository of one file.
+    /// A repository with one file.
     pub(crate) tiny: PathBuf,
     /// The largest pack of the source.
     pub(crate) pack: PathBuf,
-    /// Ids of all objects of the source, one a line, in the order of their packs.
+    /// Ids of all objects of the source, one in each line, in the order of their packs.
     pub(crate) ids: PathBuf,
-    /// The same ids, in an order that has nothing to do with their place.
+    /// The same ids in an order that is unrelated to their position.
     pub(crate) shuffled_ids: PathBuf,
-    /// Where runs write; the slow file system, if there is one.
+    /// The directory that runs write to, on the slow file system if there is one.
     scratch: PathBuf,
-    /// The directory behind it, which is the same without one.
+    /// The real directory behind it; the same directory without a slow file system.
     behind: PathBuf,
     slow: RefCell<Option<Mount>>,
     arguments: Arguments,
@@ -39,12 +39,12 @@ pub(crate) struct Place {
     deleted_at: Cell<Option<Instant>>,
     least_free_bytes: u64,
     rest: Duration,
-    /// Goes last.
+    /// Dropped last.
     volume: Option<Volume>,
 }
 
 impl Place {
-    /// Sets up what scenarios share, below `data`.
+    /// Creates the shared worktrees below `data`.
     pub(crate) fn new(
         data: &Path,
         repository: &Repository,
@@ -66,7 +66,7 @@ impl Place {
         }
         let slow = is_slow.then(|| mount(&behind, &scratch, arguments));
         let space = rustix::fs::statvfs(&behind).map_err(|error| error.to_string())?;
-        // A small file system is not to be emptied before every run.
+        // A small file system need not be emptied before every run.
         let sixth = space.f_blocks * space.f_frsize / 6;
         let waits = !matches!(arguments.place, Some(kind) if kind != volume::Kind::Ext4);
         let place = Place {
@@ -125,17 +125,19 @@ impl Place {
         let ids = git(&self.source, &[&question[..], &packed].concat())? + "\n";
         fs::write(&self.ids, &ids).map_err(|error| text(&error))?;
         let mut shuffled: Vec<&str> = ids.lines().collect();
-        // Ids are uniform: ordered by their last digits they lie anywhere in the packs.
+        // Ids are uniformly distributed: sorted by their last digits they have random positions in
+        // the packs.
         shuffled.sort_unstable_by_key(|id| id.as_bytes().iter().rev().copied().collect::<Vec<_>>());
         fs::write(&self.shuffled_ids, shuffled.join("\n") + "\n").map_err(|error| text(&error))
     }
 
-    /// Where what runs write ends up.
+    /// Returns the real directory that runs write to.
     pub(crate) fn behind(&self) -> &Path {
         &self.behind
     }
 
-    /// A worktree of the newer commit where runs write, made when it is asked for first.
+    /// Returns a worktree of the newer commit on the file system of runs. The first call creates
+    /// it.
     pub(crate) fn volume_worktree(&self) -> Result<PathBuf, String> {
         let worktree = self.scratch.join("worktree");
         if !worktree.exists() {
@@ -153,8 +155,8 @@ impl Place {
         format!("file://{}", self.source.display())
     }
 
-    /// A path that does not exist and never did. Earlier ones are deleted only when the file
-    /// system is nearly full.
+    /// Returns a path that was never used. Earlier ones are deleted only if the file system is
+    /// nearly full.
     pub(crate) fn fresh(&self) -> Result<PathBuf, String> {
         if free_bytes(&self.behind)? < self.least_free_bytes {
             self.clean()?;
@@ -168,23 +170,23 @@ impl Place {
         Ok(path)
     }
 
-    /// How many metadata calls the slow file system has answered so far.
+    /// Returns the number of metadata calls of the slow file system so far.
     pub(crate) fn metadata_calls(&self) -> Option<u64> {
         let mount = self.slow.borrow();
         Some(mount.as_ref()?.model().metadata_count())
     }
 
-    /// Waits until what was deleted last no longer weighs on what is written next.
+    /// Waits until the last deletion no longer slows down writes.
     pub(crate) fn rest(&self) {
         if let Some(deleted) = self.deleted_at.take() {
             std::thread::sleep(self.rest.saturating_sub(deleted.elapsed()));
         }
     }
 
-    /// Deletes what runs have made.
+    /// Deletes the files of earlier runs.
     pub(crate) fn clean(&self) -> Result<(), String> {
-        // What is deleted behind its back gives numbers away that the kernel still takes for
-        // other files, so it starts again.
+        // Deleting behind the mount frees inode numbers that the kernel still associates with other
+        // files, so it is mounted again.
         let was_slow = self.slow.take().is_some();
         for path in self.made.borrow_mut().drain(..) {
             match fs::remove_dir_all(&path) {
@@ -192,7 +194,7 @@ impl Place {
                 _ => self.deleted_at.set(Some(Instant::now())),
             }
         }
-        // The rest begins when the deletion is on the disk.
+        // The waiting time starts when the deletion is on the disk.
         rustix::fs::sync();
         if was_slow {
             let slow = mount(&self.behind, &self.scratch, &self.arguments)?;
@@ -237,8 +239,8 @@ fn largest_pack(repository: &Path) -> Result<PathBuf, String> {
 }
 
 fn free_bytes(path: &Path) -> Result<u64, String> {
-    let facts = rustix::fs::statvfs(path).map_err(|error| error.to_string())?;
-    Ok(facts.f_bavail * facts.f_frsize)
+    let file_system = rustix::fs::statvfs(path).map_err(|error| error.to_string())?;
+    Ok(file_system.f_bavail * file_system.f_frsize)
 }
 
 fn text(error: &io::Error) -> String {

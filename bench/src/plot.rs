@@ -1,4 +1,4 @@
-//! Bar charts (SVG): the median of each peer, with its spread.
+//! Bar charts (SVG): the median of each program with its range.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,21 +6,21 @@ use std::path::Path;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-/// From this ratio on between the longest bar and the shortest, the axis is logarithmic.
+/// If the longest bar is this many times the shortest, the axis is logarithmic.
 const WIDE: f64 = 40.0;
 
-/// What one peer took.
+/// The figure of one program.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// The peer.
+    /// The name of the program.
     pub label: String,
-    /// Whether it is the one that the others are compared with.
+    /// Whether the others are compared with it.
     pub is_pronto: bool,
-    /// The least, the median and the most of its runs, in the unit of the title.
+    /// Minimum, median and maximum of its runs, in the unit of the title.
     pub spread: (f64, f64, f64),
 }
 
-/// Draws `bars`, the first on top, into the file `path`.
+/// Draws `bars` into the file `path`, the first one at the top.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -1,4 +1,4 @@
-//! Results as a table for people and JSON for programs.
+//! Writes results as a Markdown table and as JSON.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use bench::plot::Bar;
 
-use crate::facts::Facts;
 use crate::measure::{Measured, Run};
+use crate::properties::Properties;
 use crate::{scenario, threshold};
 
 /// Writes `NAME.md` and `NAME.json` into `directory`.
 pub(crate) fn write(
     directory: &Path,
     name: &str,
-    facts: &Facts,
+    properties: &Properties,
     results: &[Measured],
 ) -> Result<(), String> {
     let save = |extension: &str, text: String| {
@@ -23,12 +23,13 @@ pub(crate) fn write(
             .and_then(|()| std::fs::write(directory.join(format!("{name}.{extension}")), text))
             .map_err(|error| format!("cannot write results: {error}"))
     };
-    save("md", table(facts, results))?;
-    let text = serde_json::to_string_pretty(&document(facts, results));
+    save("md", table(properties, results))?;
+    let text = serde_json::to_string_pretty(&document(properties, results));
     save("json", text.map_err(|error| error.to_string())? + "\n")
 }
 
-/// What `NAME.json` in `directory` has, of scenarios that there are still; nothing if there is none.
+/// Reads the results of existing scenarios from `NAME.json` in `directory`. Empty without such a
+/// file.
 pub(crate) fn read(directory: &Path, name: &str) -> Result<Vec<Measured>, String> {
     let path = directory.join(format!("{name}.json"));
     let Ok(text) = std::fs::read_to_string(&path) else {
@@ -69,9 +70,9 @@ fn measured(value: &Value) -> Option<Measured> {
 }
 
 /// Formats the properties of the machine, then a table for each scenario.
-pub(crate) fn table(facts: &Facts, results: &[Measured]) -> String {
+pub(crate) fn table(properties: &Properties, results: &[Measured]) -> String {
     let mut text = String::new();
-    for (name, value) in facts {
+    for (name, value) in properties {
         let _ = writeln!(text, "- {name}: {value}");
     }
     for group in results.chunk_by(|a, b| a.scenario == b.scenario) {
@@ -116,7 +117,7 @@ fn row(measured: &Measured, ours: Option<f64>, text: &mut String) {
         Some(_) => format!("{:.0}", of(|run| run.metadata_calls.unwrap_or(0) as f64)),
         None => String::new(),
     };
-    // Four digits that mean something, whatever the size.
+    // Four significant digits.
     let digits = if median < 0.1 { 5 } else { 3 };
     let _ = writeln!(
         text,
@@ -128,8 +129,8 @@ fn row(measured: &Measured, ours: Option<f64>, text: &mut String) {
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
-fn document(facts: &Facts, results: &[Measured]) -> Value {
-    let facts: serde_json::Map<String, Value> = facts
+fn document(properties: &Properties, results: &[Measured]) -> Value {
+    let properties: serde_json::Map<String, Value> = properties
         .iter()
         .map(|(name, value)| (name.clone(), json!(value)))
         .collect();
@@ -158,10 +159,10 @@ fn document(facts: &Facts, results: &[Measured]) -> Value {
             })
         })
         .collect();
-    json!({ "facts": facts, "results": results })
+    json!({ "facts": properties, "results": results })
 }
 
-/// Draws `NAME-SCENARIO.svg` into `directory` for each scenario: wall times.
+/// Draws the wall times of each scenario into `NAME-SCENARIO.svg` in `directory`.
 pub(crate) fn plot(directory: &Path, name: &str, results: &[Measured]) -> Result<(), String> {
     let threshold = threshold::bars(results);
     if !threshold.is_empty() {

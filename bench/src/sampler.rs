@@ -1,11 +1,11 @@
-//! Memory of a process and its descendants, sampled while it runs.
+//! Samples the memory of a process and its descendants while it runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Reads the memory of a process and its descendants a few hundred times a second.
+/// A thread that samples the memory of a process and its descendants a few hundred times a second.
 #[derive(Debug)]
 pub struct Sampler {
     stop: Arc<AtomicBool>,
@@ -13,13 +13,13 @@ pub struct Sampler {
     thread: JoinHandle<()>,
 }
 
-/// What was seen at most, in bytes.
+/// The largest samples, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sampled {
-    /// The largest address space of any one process.
+    /// The largest address space of a process.
     pub size: u64,
-    /// The largest resident set of any one process. (What `wait4` says is no less than what this
-    /// program had when it forked.)
+    /// The largest resident set of a process. (The value of `wait4` is at least the resident set of
+    /// this program when it forked.)
     pub resident: u64,
     /// The largest sum of anonymous memory over all processes.
     pub anonymous: u64,
@@ -33,13 +33,13 @@ struct Peak {
 }
 
 impl Sampler {
-    /// Looks at `process` and all that it starts.
+    /// Samples `process` and its descendants.
     pub fn start(process: u32) -> Self {
         Self::without(process, None)
     }
 
-    /// Looks at `process` and all that it starts, but for processes with the argument `left_out`
-    /// and what these start.
+    /// Samples `process` and its descendants, except for processes with the argument `left_out` and
+    /// their descendants.
     pub fn without(process: u32, left_out: Option<&'static str>) -> Self {
         let (stop, peak) = <(Arc<AtomicBool>, Arc<Peak>)>::default();
         let (seen_stop, seen_peak) = (stop.clone(), peak.clone());
@@ -53,7 +53,7 @@ impl Sampler {
         Sampler { stop, peak, thread }
     }
 
-    /// Ends, and tells what was seen.
+    /// Stops sampling and returns the largest samples.
     pub fn finish(self) -> Sampled {
         self.stop.store(true, Relaxed);
         let _ = self.thread.join();
@@ -67,7 +67,7 @@ impl Sampler {
 }
 
 impl Peak {
-    /// The anonymous memory of the process and all that it started, in bytes.
+    /// Returns the anonymous memory of the process and its descendants in bytes.
     fn look(&self, process: u32, left_out: Option<&str>) -> u64 {
         let read = |name: &str| std::fs::read(format!("/proc/{process}/{name}"));
         if let Some(left_out) = left_out {

@@ -1,4 +1,4 @@
-//! What is measured: scenarios by name.
+//! The scenarios by name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,26 +8,26 @@ use crate::peer::{Family, Peer};
 use crate::place::Place;
 use crate::threshold;
 
-/// One thing a user waits for.
+/// A command that users wait for.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    /// Whether it writes much: then nobody starts with another's unwritten pages.
+    /// Whether it writes much. If so, dirty pages are written back before each run.
     pub(crate) writes: bool,
-    /// Whether it checks files out: then each number of workers is a peer of its own.
+    /// Whether it checks files out. If so, each number of workers counts as a separate program.
     pub(crate) checks_out: bool,
-    /// How often the command is run for one figure.
+    /// The number of times that the command runs for one figure.
     pub(crate) repeat: u32,
-    /// Brings the place into the state the command starts from; not timed. The path is one that
-    /// no run has used before.
+    /// Prepares the state that the command starts from. Not measured. The path was never used
+    /// before.
     pub(crate) prepare: fn(&Place, &Path) -> Result<(), String>,
-    /// The command to time, or `None` if this peer cannot do it.
+    /// Returns the command to measure, or `None` if this program does not support it.
     pub(crate) command: fn(&Peer, &Place, &Path) -> Option<Command>,
-    /// The file on its standard input.
+    /// The file for its standard input.
     pub(crate) input: fn(&Place) -> Option<PathBuf>,
 }
 
-/// A scenario that reads only, once, with nothing to prepare.
+/// A scenario that only reads and needs no preparation.
 pub(crate) const READING: Scenario = Scenario {
     name: "",
     what: "",
@@ -39,7 +39,7 @@ pub(crate) const READING: Scenario = Scenario {
     input: |_| None,
 };
 
-/// All scenarios, in the order to run them.
+/// Returns all scenarios in the order of running.
 pub(crate) const ALL: &[Scenario] = &[
     Scenario {
         name: "version",
@@ -55,7 +55,7 @@ pub(crate) const ALL: &[Scenario] = &[
         what: "status in a repository of one file",
         repeat: 200,
         command: |peer, place, _| {
-            // A virtual machine that takes half a second to start is not what is asked here.
+            // The start of a Java virtual machine takes half a second and is not measured here.
             let mut command = (peer.family != Family::Jgit).then(|| status(peer, &[]))?;
             command.current_dir(&place.tiny);
             Some(command)
@@ -185,7 +185,7 @@ pub(crate) const ALL: &[Scenario] = &[
     threshold::of::<2000>(THRESHOLDS[10]),
 ];
 
-/// The names of the scenarios about a few files.
+/// Returns the names of the scenarios with few files.
 pub(crate) const THRESHOLDS: [&str; 11] = [
     "threshold-1",
     "threshold-2",
@@ -213,7 +213,8 @@ fn settled_newer(place: &Place, _fresh: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets the second of the checkout pass, then refreshes, so that no entry is racy.
+/// Waits until the second of the checkout has passed, then refreshes the index, so that no entry is
+/// racy.
 pub(crate) fn settle(worktree: &Path) -> Result<(), String> {
     std::thread::sleep(std::time::Duration::from_millis(1100));
     git(worktree, &["status", "--porcelain"]).map(drop)

@@ -1,5 +1,5 @@
-//! The tables of report 000 in one run: clone, checkout and threshold, on many file systems. Each
-//! part writes its own result, `report-000-PART`. A series that was interrupted continues after the
+//! The tables of report 000 in one run: clone, checkout and threshold on many file systems. Each
+//! part writes its own result, `report-000-PART`. An interrupted series continues after the
 //! finished parts.
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ enum Sort {
     Checkouts,
     /// A few files.
     Threshold,
-    /// Whole trees where each call takes long: of the smaller repository.
+    /// Whole trees of the smaller repository, on file systems with slow calls.
     Far,
 }
 
@@ -56,7 +56,7 @@ const fn far(name: &'static str, slow_microseconds: u64, seek_microseconds: u64)
     }
 }
 
-/// All of them, what matters most first.
+/// All parts, the most important ones first.
 const PARTS: [Part; 14] = [
     near("tmpfs", Kind::Tmpfs, false, Sort::Checkouts),
     far("slow-1ms", 1000, 0),
@@ -74,7 +74,7 @@ const PARTS: [Part; 14] = [
     near("xfs-threshold", Kind::Xfs, false, Sort::Threshold),
 ];
 
-/// The arguments of each part that `arguments` ask for, in order.
+/// Returns the arguments of each part that `arguments` select, in order.
 pub(crate) fn parts(arguments: &Arguments) -> Vec<Arguments> {
     let wanted = |part: &&Part| {
         arguments.part.is_empty() || arguments.part.iter().any(|name| name == part.name)
@@ -86,7 +86,7 @@ pub(crate) fn parts(arguments: &Arguments) -> Vec<Arguments> {
         .collect()
 }
 
-/// The names of all parts.
+/// Returns the names of all parts.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     PARTS.iter().map(|part| part.name)
 }

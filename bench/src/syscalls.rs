@@ -1,4 +1,4 @@
-//! System calls by kind, counted by `strace -c`, children included.
+//! Counts system calls by kind with `strace -c`, including those of child processes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::measure::{Surroundings, quiet};
 
-/// Runs `inner` under strace and counts.
+/// Runs `inner` under strace and returns the counts.
 pub(crate) fn count(
     inner: &Command,
     surroundings: &Surroundings,

@@ -1,4 +1,4 @@
-//! File systems that exist for one measurement: a tmpfs, or an image in a file, mounted as root.
+//! Temporary file systems for measurements: a tmpfs, or an image in a file, mounted as root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::process::Command;
 
 use clap::ValueEnum;
 
-/// What runs write to.
+/// The type of the file system that runs write to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
-    /// Memory.
+    /// tmpfs.
     Tmpfs,
-    /// An image of ext4 on a loop device, and so on.
+    /// ext4 in an image on a loop device.
     Ext4,
-    /// XFS.
+    /// XFS in an image on a loop device.
     Xfs,
-    /// Btrfs.
+    /// Btrfs in an image on a loop device.
     Btrfs,
 }
 
@@ -29,11 +29,11 @@ impl Kind {
         }
     }
 
-    /// The command that makes one, short of the name of the image.
+    /// Returns the command that creates the file system, without the name of the image.
     fn make(self) -> &'static [&'static str] {
         match self {
             Kind::Tmpfs => &[],
-            // What would be done in the background otherwise would weigh on the first runs.
+            // Initialise everything now: work in the background would distort the first runs.
             Kind::Ext4 => &[
                 "mkfs.ext4",
                 "-q",
@@ -47,14 +47,14 @@ impl Kind {
     }
 }
 
-/// A mounted file system, which goes when it is dropped.
+/// A mounted file system. Dropping it unmounts and removes it.
 pub(crate) struct Volume {
     pub(crate) at: PathBuf,
     image: Option<PathBuf>,
 }
 
 impl Volume {
-    /// Makes a file system of `size_gib` and mounts it below `data`, where its image is, too.
+    /// Creates a file system of `size_gib` GiB with its image below `data`, and mounts it there.
     pub(crate) fn new(kind: Kind, data: &Path, size_gib: u64) -> Result<Volume, String> {
         let at = data.join(format!("{}-{}", kind.name(), std::process::id()));
         fs::create_dir_all(&at).map_err(|error| error.to_string())?;
@@ -80,7 +80,7 @@ impl Volume {
 impl Drop for Volume {
     fn drop(&mut self) {
         if run(Command::new("umount").arg(&self.at)).is_err() {
-            // Busy still: it goes with its last user.
+            // If it is busy, it disappears with its last user.
             let _ = run(Command::new("umount").arg("-l").arg(&self.at));
         }
         let _ = fs::remove_dir(&self.at);

@@ -9,7 +9,7 @@ use pronto_io::view::View;
 use pronto_pack::bitmap::Bitmaps;
 use pronto_pack::idx::IndexPosition;
 
-/// How many objects the pack has that the bitmaps are said to be of.
+/// The number of objects in the pack of the bitmaps.
 const OBJECTS: u32 = 200;
 
 fuzz_target!(|data: &[u8]| {

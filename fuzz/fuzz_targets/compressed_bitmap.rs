@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use pronto_io::ewah::{Builder, Ewah};
 
-/// How many bits they may speak of.
+/// The largest number of bits.
 const BITS: u64 = 1 << 16;
 
 fuzz_target!(|data: &[u8]| {

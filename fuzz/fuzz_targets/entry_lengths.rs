@@ -1,4 +1,4 @@
-//! What is kept beside an index of where its entries are, with a checksum that fits.
+//! The lengths of the entries of an index (`index.pronto`), with a valid checksum.
 #![no_main]
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What a file system monitor said (`FSMN`), in an index of some entries.
+//! The extension of a file system monitor (`FSMN`), in an index of some entries.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

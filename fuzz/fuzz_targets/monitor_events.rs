@@ -8,7 +8,8 @@ fuzz_target!(|data: &[u8]| {
     let mut events = Events::new(data);
     for event in events.by_ref().take_while(Result::is_ok).flatten() {
         assert!(!event.name.is_empty() && !event.name.contains(&0));
-        let (file_system, handle) = split(event.place).expect("a place has both");
+        let parts = split(event.place).expect("a place has both");
+        let (file_system, handle) = (parts.file_system, parts.handle);
         assert_eq!(join(file_system, handle), event.place);
     }
 });

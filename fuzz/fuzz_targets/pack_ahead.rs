@@ -11,7 +11,7 @@ use pronto_pack::indexer::{Context, Options, index_bytes};
 use std::sync::LazyLock;
 
 const SEGMENT_BYTES: usize = 256 << 10;
-/// How many entries come first.
+/// The number of entries before the input.
 const BEFORE: u32 = 2;
 /// The longest block that deflate stores.
 const BLOCK_BYTES: usize = 65_535;

@@ -6,6 +6,7 @@
 //! script printed). Failures are compared with `xtask/git-suite-allowed.txt`.
 
 mod allowed;
+mod links;
 mod result;
 
 use std::collections::BTreeMap;
@@ -19,13 +20,13 @@ use result::Script;
 /// The failures that are allowed, from the top of the workspace.
 const ALLOWED: &str = "xtask/git-suite-allowed.txt";
 
-/// Where the runner is if no directory is given, from the top of the workspace.
+/// The default directory of the runner, from the top of the workspace.
 const DIRECTORY: &str = "../shared/git-suite";
 
-/// How long a script may take, in seconds.
+/// The time limit of a script, in seconds.
 const LIMIT_SECONDS: u32 = 300;
 
-/// What to run.
+/// The arguments of a run.
 #[derive(Debug, Default)]
 struct Options {
     directory: PathBuf,
@@ -80,7 +81,12 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     let allowed = Allowed::parse(&text)?;
     let out = crate::target(root).join("git-suite");
     let began = Instant::now();
-    run_scripts(&runner, &options.program(root)?, &out, &options.scripts)?;
+    let path = links::search_path(&options.directory, &out)?;
+    let program = options.program(root)?;
+    run_scripts(
+        runner_command(&runner, &program, &out, path),
+        &options.scripts,
+    )?;
     let scripts = result::read(&out)?;
     if scripts.is_empty() {
         return Err("no script ran".to_owned());
@@ -94,15 +100,15 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     Ok(judge(&scripts, &allowed, scope))
 }
 
-fn run_scripts(
-    runner: &Path,
-    program: &Path,
-    out: &Path,
-    scripts: &[String],
-) -> Result<(), String> {
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+/// Creates the command of the runner. Programs that it does not provide are searched in `path`.
+fn runner_command(runner: &Path, program: &Path, out: &Path, path: std::ffi::OsString) -> Command {
     let mut command = Command::new(runner);
-    command.arg(program).arg(out);
+    command.arg(program).arg(out).env("PATH", path);
+    command
+}
+
+fn run_scripts(mut command: Command, scripts: &[String]) -> Result<(), String> {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     match scripts {
         [] => command.arg("all"),
         some => command.args(some),
@@ -114,11 +120,11 @@ fn run_scripts(
         .env_remove("ALLOWED")
         .stdout(Stdio::null())
         .status()
-        .map_err(|error| format!("cannot run '{}': {error}", runner.display()))?;
+        .map_err(|error| format!("cannot run {command:?}: {error}"))?;
     Ok(())
 }
 
-/// What a run says about the list.
+/// The part of the list that a run can judge.
 #[derive(Clone, Copy, Debug, Default)]
 struct Scope {
     /// All scripts ran.
@@ -128,7 +134,7 @@ struct Scope {
     reports_passing: bool,
 }
 
-/// What differs from the allowed failures.
+/// Lists the differences from the allowed failures.
 fn judge(scripts: &[Script], allowed: &Allowed, scope: Scope) -> Vec<String> {
     let mut problems = Vec::new();
     for script in scripts {

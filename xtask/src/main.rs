@@ -65,7 +65,7 @@ fn target(root: &Path) -> PathBuf {
     target.map_or_else(|| root.join("target"), |target| root.join(target))
 }
 
-/// Where cargo puts the optimized program.
+/// Returns the path of the optimized program.
 fn released_pronto(root: &Path) -> PathBuf {
     target(root).join("release/pronto")
 }

@@ -1,14 +1,14 @@
-//! Preloaded into any program (`LD_PRELOAD=libcounter.so`, with `COUNTER_DIRECTORY` set), counts
-//! the bytes it copies with `memcpy`, `mempcpy` and `memmove` and those it asks `malloc` and its
-//! kin for.
+//! A library for `LD_PRELOAD` that counts the bytes a program copies with `memcpy`, `mempcpy` and
+//! `memmove` and the bytes it allocates with `malloc` and related functions. `COUNTER_DIRECTORY`
+//! must be set (`LD_PRELOAD=libcounter.so`).
 //!
-//! Each program that is started gets a file `PROCESS.NUMBER` in that directory, which it shares
-//! with what it forks. The file holds eight numbers of 64 bits in the machine's order (copied bytes, copies,
-//! allocated bytes, allocations, the rest zero) and then the command line, ended by a zero byte. It
-//! is mapped, so that a program that is killed leaves its counts, too.
+//! Each program writes a file `PROCESS.NUMBER` in that directory and shares it with the processes
+//! it forks. The file holds eight 64-bit numbers in native byte order (copied bytes, copies,
+//! allocated bytes, allocations, the rest zero), followed by the command line and a zero byte. The
+//! file is mapped into memory, so the counts of a killed program are kept.
 //!
-//! Not seen: what the compiler copies without a call, and what the C library does within itself.
-//! A block that grows counts with its new size, whether or not it moves.
+//! Not counted: copies that the compiler writes without a call, and calls within the C library. A
+//! block that grows counts with its new size, whether or not it moves.
 
 #![allow(
     unsafe_code,
@@ -30,7 +30,7 @@ struct Totals {
 
 const COMMAND: usize = 448;
 
-/// Where it is counted before the file is there, or if there is none.
+/// Holds the counts until the file is mapped, or if there is none.
 static NOWHERE: Totals = Totals {
     copied_bytes: AtomicU64::new(0),
     copies: AtomicU64::new(0),
@@ -43,8 +43,8 @@ static NOWHERE: Totals = Totals {
 static TOTALS: AtomicPtr<Totals> = AtomicPtr::new((&raw const NOWHERE).cast_mut());
 
 fn totals() -> &'static Totals {
-    // SAFETY: it points to a static, or to a mapping that is never undone. All that changes in it
-    // is atomic.
+    // SAFETY: it points to a static or to a mapping that is never removed. Only atomics in it
+    // change.
     unsafe { &*TOTALS.load(Relaxed) }
 }
 
@@ -59,19 +59,19 @@ fn count_allocation(bytes: usize) {
 }
 
 #[used]
-// SAFETY: the loader calls what stands in this section, with these arguments on Linux with glibc.
+// SAFETY: the loader calls the functions in this section; on Linux with glibc with these arguments.
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = start;
 
 extern "C" fn start(count: c_int, arguments: *const *const c_char, _: *const *const c_char) {
     let mut name = [0_u8; 512];
-    // SAFETY: `getenv` gives a string that lives on, or null.
+    // SAFETY: `getenv` returns null or a string that stays valid.
     let directory = unsafe { libc::getenv(c"COUNTER_DIRECTORY".as_ptr()) };
     if directory.is_null() {
         return;
     }
     for number in 0..1000_i32 {
-        // SAFETY: all are strings; the buffer is as large as is said.
+        // SAFETY: all arguments are strings, and the buffer has the given size.
         let process = unsafe { libc::getpid() };
         let format = c"%s/%d.%d".as_ptr();
         let room = name.len();
@@ -96,10 +96,10 @@ extern "C" fn start(count: c_int, arguments: *const *const c_char, _: *const *co
     }
 }
 
-/// Maps the file, and counts in it from now on.
+/// Maps the file and redirects the counts to it.
 fn share(file: c_int, count: c_int, arguments: *const *const c_char) {
     let length = size_of::<Totals>();
-    // SAFETY: the file was opened just now, and is as long as what is mapped of it.
+    // SAFETY: the file was just opened and is as long as the mapping.
     let map = unsafe {
         if libc::ftruncate(file, length as libc::off_t) != 0 {
             return;
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn memmove(
 ) -> *mut c_void {
     count_copy(bytes);
     let distance = (to as usize).wrapping_sub(from as usize);
-    // SAFETY: the caller's. What would overwrite bytes before they are read is done from the end.
+    // SAFETY: the caller's. Overlapping ranges are copied from the end where needed.
     unsafe {
         if distance >= bytes {
             forward(to, from, bytes);
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn memmove(
     to
 }
 
-// Written out, for Rust's own way of copying would call `memcpy` again.
+// Written in assembly, because Rust's own copy functions would call `memcpy` again.
 #[cfg(target_arch = "x86_64")]
 unsafe fn forward(to: *mut c_void, from: *const c_void, bytes: usize) {
     // SAFETY: the caller's.
@@ -219,7 +219,8 @@ unsafe fn backward(to: *mut c_void, from: *const c_void, bytes: usize) {
     if bytes == 0 {
         return;
     }
-    // SAFETY: the caller's; the direction flag is put back as the calling convention wants it.
+    // SAFETY: the caller's; the direction flag is cleared again, as the calling convention
+    // requires.
     unsafe {
         std::arch::asm!(
             "std", "rep movsb", "cld",

@@ -1,6 +1,7 @@
-//! `bench-gix INDEX RUNS MOST`: opens the index and finds one id, finds at most `MOST` ids in
-//! random order, reads all ids and offsets, `RUNS` times after once, and prints a line for each
-//! figure: what, a tab, seconds. For `lookups --peer gix=bench/gix/target/release/bench-gix`.
+//! `bench-gix INDEX RUNS MOST`: measures gix for `lookups --peer
+//! gix=bench/gix/target/release/bench-gix`. It opens the index and finds one id, finds at most
+//! `MOST` ids in random order, and reads all ids and offsets: `RUNS` times, after one run that does
+//! not count. It prints a line for each figure: the name, a tab, seconds.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -10,7 +11,7 @@ use std::time::Instant;
 use gix_hash::{Kind, ObjectId};
 use gix_pack::index::{Entry, File};
 
-/// How often a run opens the index.
+/// The number of times that each run opens the index.
 const OPENINGS: usize = 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -52,7 +53,7 @@ fn find(index: &File, id: &ObjectId) -> bool {
     black_box(offset).is_some()
 }
 
-/// Ids of the index in random order.
+/// Returns ids of the index in random order.
 fn sample(index: &File, most: u32) -> Vec<ObjectId> {
     let step = index.num_objects().div_ceil(most).max(1) as usize;
     let rows = (0..index.num_objects()).step_by(step);

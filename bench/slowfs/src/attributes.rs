@@ -1,4 +1,4 @@
-//! Attributes of real files in the kernel's terms.
+//! Converts attributes of real files to those of the FUSE protocol.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fuser::{FileAttr, FileType, INodeNo, TimeOrNow};
 use rustix::fs::{Timespec, UTIME_NOW, UTIME_OMIT};
 
-/// The attributes of a file, under the inode number `number`.
+/// Returns the attributes of a file under the inode number `number`.
 pub(crate) fn of(metadata: &Metadata, number: u64) -> FileAttr {
     FileAttr {
         ino: INodeNo(number),
@@ -38,7 +38,7 @@ fn time(seconds: i64, nanoseconds: i64) -> SystemTime {
     base + Duration::from_nanos(nanoseconds.unsigned_abs())
 }
 
-/// What a call sets a time to.
+/// Returns the time that a call sets.
 pub(crate) fn timespec(time: Option<TimeOrNow>) -> Timespec {
     let special = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
     match time {

@@ -1,4 +1,5 @@
-//! The calls themselves: each counts, waits, and does to the real file what was asked.
+//! The calls of the file system. Each is counted, waits for its delay, and is passed to the real
+//! file.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -23,10 +24,10 @@ use crate::model::{Call, Ending, Model};
 use crate::nodes::Nodes;
 use crate::reply::{self, os};
 
-/// What the kernel remembers under a name.
+/// The entry that the kernel caches for a name.
 type Entry = (FileAttr, Generation);
 
-/// The file system over one real directory.
+/// A file system that passes calls to one real directory.
 #[derive(Debug)]
 pub(crate) struct Slow {
     pub(crate) model: Arc<Model>,
@@ -46,7 +47,7 @@ impl Slow {
         })
     }
 
-    /// The real path of `name` in directory `parent`, by the model's rules for names.
+    /// Returns the real path of `name` in directory `parent` by the model's rules for names.
     fn child(&self, parent: INodeNo, name: &OsStr) -> Result<PathBuf, Errno> {
         let directory = self.nodes.path(parent)?;
         let name = self.model.folding.resolve(&directory, name);
@@ -72,7 +73,7 @@ impl Slow {
         Ok(self.files.insert(File::from(file)))
     }
 
-    /// Answers a call that makes `name` in `parent` by means of `make`.
+    /// Answers a call that creates `name` in `parent` with `make`.
     fn make(
         &self,
         call: Call,
@@ -106,9 +107,9 @@ impl Slow {
 }
 
 impl Filesystem for Slow {
-    /// Names of one directory may be looked up at the same time, as on network file systems.
+    /// Parallel lookups in one directory are allowed, as on network file systems.
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
-        // An old kernel does without.
+        // Old kernels lack this.
         let _ = config.add_capabilities(InitFlags::FUSE_PARALLEL_DIROPS);
         if self.model.lists_attributes {
             let when = InitFlags::FUSE_DO_READDIRPLUS | InitFlags::FUSE_READDIRPLUS_AUTO;
@@ -435,7 +436,7 @@ impl Filesystem for Slow {
         reply.ok();
     }
 
-    /// The names with what a lookup of each would say, for the price of one call.
+    /// Lists names with their attributes, for the cost of one call.
     fn readdirplus(
         &self,
         _request: &Request,

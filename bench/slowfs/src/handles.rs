@@ -1,4 +1,4 @@
-//! What is open: the numbers by which the kernel names it.
+//! File handles: the numbers by which the kernel names open files and directories.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fuser::{Errno, FileHandle};
 
-/// The table of one sort of open things; any thread may use it.
+/// The table of open files or open directories. It may be used from any thread.
 #[derive(Debug)]
 pub(crate) struct Handles<T> {
     next: AtomicU64,

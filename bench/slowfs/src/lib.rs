@@ -1,7 +1,6 @@
-//! A FUSE file system over a directory that behaves like one at the far end of a network, or on a
-//! spinning disk: every kind of call has a delay of its own, reading and writing have a
-//! bandwidth, seeks cost time, names may be folded, and any call can be made to fail. All calls
-//! are counted.
+//! A FUSE file system over a directory that behaves like a network file system or a spinning disk.
+//! Each kind of call has its own delay, reading and writing have a bandwidth, seeks cost time,
+//! names may be folded, and any call can be made to fail. All calls are counted.
 //!
 //! ```no_run
 //! let mut model = slowfs::Model::default();
@@ -28,11 +27,10 @@ use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 pub use model::{Call, Fault, Model};
 pub use names::Folding;
 
-/// How many calls can be under way at once: delays of calls in flight overlap, as those of a
-/// network do.
+/// The maximum number of concurrent calls. Their delays overlap, as on a network.
 const CALLS_IN_FLIGHT: usize = 64;
 
-/// A mounted file system; dropping it unmounts.
+/// A mounted file system. Dropping it unmounts it.
 #[derive(Debug)]
 pub struct Mount {
     model: Arc<Model>,
@@ -40,10 +38,10 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts the directory `real` at `at`, behaving as `model` says.
+    /// Mounts the directory `real` at `at` with the behaviour of `model`.
     ///
     /// # Errors
-    /// If the kernel or the permissions do not allow the mount.
+    /// If the kernel or the permissions refuse the mount.
     pub fn new(
         real: impl AsRef<Path>,
         at: impl AsRef<Path>,
@@ -65,7 +63,7 @@ impl Mount {
         })
     }
 
-    /// The model with its counters.
+    /// Returns the model with its counters.
     pub fn model(&self) -> &Model {
         &self.model
     }
@@ -74,7 +72,7 @@ impl Mount {
 impl Drop for Mount {
     fn drop(&mut self) {
         if let Some(session) = self.session.take() {
-            // A mount that is still busy goes away when its last user does.
+            // A busy mount disappears with its last user.
             let _ = session.umount_and_join();
         }
     }

@@ -1,4 +1,4 @@
-//! Directories, as the kernel reads them.
+//! Directory listings in the form that the kernel reads.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -7,11 +7,11 @@ use fuser::{Errno, FileHandle, FileType, Generation, INodeNo, ReplyDirectory, Re
 
 use crate::filesystem::Slow;
 
-/// Numbers, kinds and names.
+/// Inode numbers, file types and names.
 pub(crate) type Listing = Vec<(INodeNo, FileType, OsString)>;
 
 impl Slow {
-    /// Reads the directory `inode`.
+    /// Lists the directory `inode`.
     pub(crate) fn list(&self, inode: INodeNo) -> Result<FileHandle, Errno> {
         let path = self.nodes.path(inode)?;
         let mut entries = vec![
@@ -27,7 +27,7 @@ impl Slow {
         Ok(self.listings.insert(entries))
     }
 
-    /// As many names from `offset` on as fit.
+    /// Adds names from `offset` until the reply is full.
     pub(crate) fn give_names(&self, listing: &Listing, offset: u64, reply: &mut ReplyDirectory) {
         for (slot, (inode, kind, name)) in listing.iter().enumerate().skip(offset as usize) {
             if reply.add(*inode, slot as u64 + 1, *kind, name) {
@@ -36,8 +36,8 @@ impl Slow {
         }
     }
 
-    /// As many names of the directory `inode` from `offset` on as fit, with what a lookup of each would
-    /// say.
+    /// Adds names of the directory `inode` with their attributes, from `offset` until the reply is
+    /// full.
     pub(crate) fn give_attributes(
         &self,
         inode: INodeNo,
@@ -52,10 +52,10 @@ impl Slow {
         for (slot, (number, _, name)) in listing.iter().enumerate().skip(offset as usize) {
             let found = match name.as_bytes() {
                 b"." | b".." => self.attributes(inode).map(|found| (found, Generation(0))),
-                // As it is there: no rule for names changes it.
+                // The name as it is stored: no rule for names applies.
                 _ => self.entry(directory.join(name)),
             };
-            // What has gone since it was listed is left out.
+            // Skip files that were removed since they were listed.
             let Ok((attributes, generation)) = found else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! `slowfs REAL AT --metadata 1ms`: mounts until it is interrupted, then prints the counts.
+//! `slowfs REAL AT --metadata 1ms`: mounts a slow file system, and prints the counts when it ends.
 
 #![expect(
     clippy::print_stdout,
@@ -14,40 +14,40 @@ use std::time::Duration;
 use clap::Parser;
 use slowfs::{Call, Fault, Folding, Model, Mount};
 
-/// Mounts a directory as a slow file system; ends when its standard input does, and prints how
-/// many calls of each kind there were.
+/// Mount a directory as a slow file system until standard input ends, then print the number of
+/// calls of each kind.
 #[derive(Parser, Debug)]
 struct Arguments {
     /// The directory that holds the files.
     real: PathBuf,
-    /// Where to mount it.
+    /// The mount point.
     at: PathBuf,
     /// Delay of every metadata call: 1ms, 300us, 2s.
     #[arg(long, value_parser = duration)]
     metadata: Option<Duration>,
-    /// Delay of one kind of call, as in lookup=1ms; may be given more than once.
+    /// Delay of one kind of call, such as lookup=1ms. Can be repeated.
     #[arg(long, value_parser = call_delay)]
     delay: Vec<(Call, Duration)>,
-    /// Bytes per second of reading and writing together.
+    /// Bytes per second, for reading and writing together.
     #[arg(long)]
     bandwidth: Option<u64>,
-    /// A disk with one arm, which moves from end to end in this time.
+    /// Time in which the arm of a modelled disk moves from end to end.
     #[arg(long, value_parser = duration)]
     seek: Option<Duration>,
-    /// How long the kernel may keep names and attributes.
+    /// The time for which the kernel may cache names and attributes.
     #[arg(long, value_parser = duration, default_value = "1s")]
     cache: Duration,
-    /// Listing a directory gives the attributes of what is in it as well, as NFS does.
+    /// Return attributes with directory listings, as NFS does.
     #[arg(long)]
     readdirplus: bool,
-    /// Names that differ in case only are the same.
+    /// Treat names that differ only in case as equal.
     #[arg(long)]
     fold_case: bool,
-    /// Names that differ in Unicode composition only are the same.
+    /// Treat names that differ only in Unicode composition as equal.
     #[arg(long)]
     normalise: bool,
-    /// A fault, as in write:17=28 (the 17th write fails with error number 28), write:3=short,
-    /// flush:0=late:5ms (each); may be given more than once.
+    /// A fault, such as write:17=28 (the 17th write fails with error number 28), write:3=short, or
+    /// flush:0=late:5ms (each flush). Can be repeated.
     #[arg(long, value_parser = fault)]
     fault: Vec<(Call, u64, Fault)>,
 }

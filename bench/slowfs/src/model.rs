@@ -1,4 +1,4 @@
-//! What calls cost, which of them fail, and how many there were.
+//! The model of a file system: the cost of calls, injected faults, and counters.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use fuser::{Errno, INodeNo};
 
 use crate::names::Folding;
 
-/// The kinds of call a file system answers.
+/// The kinds of file system calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of the calls say it")]
 pub enum Call {
@@ -36,7 +36,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Call; 20] = [
         Call::Lookup,
         Call::Getattr,
@@ -60,53 +60,53 @@ impl Call {
         Call::Release,
     ];
 
-    /// The name on command lines and in counts: the variant in lower case.
+    /// Returns the name on command lines and in counts: the variant in lower case.
     pub fn name(self) -> String {
         format!("{self:?}").to_lowercase()
     }
 
-    /// The call of that name.
+    /// Returns the kind with this name.
     pub fn from_name(name: &str) -> Option<Call> {
         Call::ALL.into_iter().find(|call| call.name() == name)
     }
 
-    /// Whether a disk has to be asked for it: closing a file and asking about the whole do not.
+    /// Whether the call reaches the disk. Closing a file and `statfs` do not.
     fn moves_the_arm(self) -> bool {
         !matches!(self, Call::Flush | Call::Release | Call::Statfs)
     }
 
-    /// Whether it is about names and attributes rather than about content.
+    /// Whether the call concerns names and attributes rather than content.
     pub fn is_metadata(self) -> bool {
         !matches!(self, Call::Read | Call::Write | Call::Flush | Call::Release)
     }
 }
 
-/// What happens to one call instead of success.
+/// The effect of a fault on one call.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// It fails with this error number.
+    /// The call fails with this error number.
     Error(i32),
-    /// It reads or writes one byte only.
+    /// The call reads or writes only one byte.
     Short,
-    /// It takes this much longer.
+    /// The call takes this much longer.
     Late(Duration),
-    /// A file is made, and then this error number is the answer (of [`Call::Create`]).
+    /// The file is created, but the call fails with this error number (for [`Call::Create`]).
     MadeAndLost(i32),
 }
 
-/// How a call ends that does not fail at once.
+/// The end of a call that does not fail immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// As asked.
+    /// Normally.
     Whole,
     /// After one byte.
     Short,
-    /// With an error once it is done.
+    /// With an error after its effect.
     Lost(i32),
 }
 
-/// Which call a fault happens to: `number` among those of its kind, or of all kinds, counted from
-/// 1 since the last [reset](Model::reset); 0 means each of them.
+/// The call that a fault applies to: its `number` among the calls of its kind, or of all kinds,
+/// counted from 1 since the last [reset](Model::reset). 0 means every call.
 #[derive(Clone, Copy, Debug)]
 struct When {
     call: Option<Call>,
@@ -114,7 +114,7 @@ struct When {
     fault: Fault,
 }
 
-/// How the file system behaves. The default passes everything through at full speed.
+/// The behaviour of the file system. The default passes everything through at full speed.
 #[derive(Debug)]
 pub struct Model {
     delays: [Duration; Call::ALL.len()],
@@ -122,43 +122,44 @@ pub struct Model {
     faults: RwLock<Vec<When>>,
     total: AtomicU64,
     last_fault: Mutex<Option<Call>>,
-    /// Bytes per second through `Read` and `Write` together.
+    /// Bytes per second, for `Read` and `Write` together.
     pub bandwidth: Option<u64>,
-    /// A disk with one arm: what moving it over a million inodes costs. Calls are served one
-    /// at a time then, each where the inode it is about is; nothing is due where the arm is already.
+    /// Models a disk with one arm: the time in which the arm moves over a million inodes. Calls are
+    /// then served one at a time, each at the position of its inode. A call at the position of the
+    /// arm costs nothing.
     pub seek: Option<Duration>,
-    /// How names are compared.
+    /// The comparison of names.
     pub folding: Folding,
-    /// How long the kernel may believe names and attributes without asking again.
+    /// The time for which the kernel may cache names and attributes.
     pub cache: Duration,
-    /// Listing a directory gives the attributes of what is in it as well (`READDIRPLUS`), as NFS does.
+    /// Whether directory listings include attributes (`READDIRPLUS`), as with NFS.
     pub lists_attributes: bool,
     arm: Mutex<Arm>,
     waiting: AtomicU64,
     most_waiting: AtomicU64,
 }
 
-/// The distance over which the arm moves in the time that [`Model::seek`] says: what lies between
-/// the inodes of a file system of some GiB. Inodes of one directory are close together, and so is
-/// what files of one directory hold, on the file systems that are made for such disks.
+/// The distance that the arm moves in the time [`Model::seek`]: the range of inode numbers in a
+/// file system of a few GiB. File systems for such disks keep the inodes of one directory, and the
+/// contents of its files, close together.
 const FULL_STROKE_INODES: u64 = 1 << 20;
 
-/// No move takes less than this part of the longest one.
+/// The shortest move takes this fraction of the longest one.
 const SHORTEST_MOVE: f64 = 0.1;
 
-/// Time is let pass by so much at a time: sleeping shorter takes longer than it says.
+/// Delays are collected until they reach this time, because shorter sleeps are inaccurate.
 const LEAST_SLEEP: Duration = Duration::from_millis(1);
 
-/// The arm of a disk.
+/// The position of the arm of a disk.
 #[derive(Debug, Default)]
 struct Arm {
     at: u64,
-    /// Time that has not been let pass yet.
+    /// Collected delay that has not been slept yet.
     owed: Duration,
 }
 
 impl Arm {
-    /// Goes to `to` and lets the time of that pass.
+    /// Moves to `to` and waits for the time of that move.
     fn seek(&mut self, to: u64, stroke: Duration) {
         let distance = self.at.abs_diff(to);
         self.at = to;
@@ -194,12 +195,12 @@ impl Default for Model {
 }
 
 impl Model {
-    /// Every `call` takes `delay` longer.
+    /// Makes every `call` take `delay` longer.
     pub fn delay(&mut self, call: Call, delay: Duration) {
         self.delays[call as usize] = delay;
     }
 
-    /// Every metadata call takes `delay` longer.
+    /// Makes every metadata call take `delay` longer.
     pub fn delay_metadata(&mut self, delay: Duration) {
         Call::ALL
             .into_iter()
@@ -207,12 +208,12 @@ impl Model {
             .for_each(|c| self.delay(c, delay));
     }
 
-    /// The `number`th `call` (counted from 1) ends as `fault` says; 0 means each of them.
+    /// Injects `fault` into the `number`th `call`, counted from 1. 0 means every one.
     pub fn fault(&self, call: Call, number: u64, fault: Fault) {
         self.add_fault(Some(call), number, fault);
     }
 
-    /// The `number`th call of any kind (counted from 1) ends as `fault` says.
+    /// Injects `fault` into the `number`th call of any kind, counted from 1.
     pub fn fault_at(&self, number: u64, fault: Fault) {
         self.add_fault(None, number, fault);
     }
@@ -226,29 +227,29 @@ impl Model {
         });
     }
 
-    /// No call fails any more.
+    /// Removes all faults.
     pub fn clear_faults(&self) {
         let mut faults = self.faults.write().unwrap_or_else(PoisonError::into_inner);
         faults.clear();
     }
 
-    /// The kind of the call that a fault happened to last.
+    /// Returns the kind of the call that the last fault applied to.
     pub fn last_fault(&self) -> Option<Call> {
         let last = self.last_fault.lock();
         *last.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many calls there were.
+    /// Returns the number of calls.
     pub fn total(&self) -> u64 {
         self.total.load(Relaxed)
     }
 
-    /// How many calls of this kind there were.
+    /// Returns the number of calls of this kind.
     pub fn count(&self, call: Call) -> u64 {
         self.counts[call as usize].load(Relaxed)
     }
 
-    /// How many metadata calls there were.
+    /// Returns the number of metadata calls.
     pub fn metadata_count(&self) -> u64 {
         Call::ALL
             .into_iter()
@@ -257,18 +258,18 @@ impl Model {
             .sum()
     }
 
-    /// How many calls were waiting for their delay at the same time, at most.
+    /// Returns the largest number of calls that waited for their delay at the same time.
     pub fn most_in_flight(&self) -> u64 {
         self.most_waiting.load(Relaxed)
     }
 
-    /// Starts counting from zero again.
+    /// Resets all counters to zero.
     pub fn reset(&self) {
         self.total.store(0, Relaxed);
         self.counts.iter().for_each(|count| count.store(0, Relaxed));
     }
 
-    /// One line `NAME COUNT` for each kind of call that there was.
+    /// Formats a line `NAME COUNT` for each kind of call that occurred.
     pub fn summary(&self) -> String {
         let mut text = String::new();
         for call in Call::ALL {
@@ -279,7 +280,7 @@ impl Model {
         text
     }
 
-    /// Counts a call about `inode`, lets its time pass, and says if it fails or is cut short.
+    /// Counts a call on `inode`, waits for its delay, and returns whether it fails or is cut short.
     pub(crate) fn enter(&self, call: Call, inode: INodeNo) -> Result<Ending, Errno> {
         let number = self.counts[call as usize].fetch_add(1, Relaxed) + 1;
         let total = self.total.fetch_add(1, Relaxed) + 1;
@@ -317,7 +318,7 @@ impl Model {
         ending
     }
 
-    /// Lets the time of moving `size_bytes` pass.
+    /// Waits for the time in which `size_bytes` are transferred.
     pub(crate) fn transfer(&self, size_bytes: u64) {
         if let Some(rate) = self.bandwidth {
             sleep(Duration::from_secs_f64(

@@ -1,21 +1,21 @@
-//! File systems that take different names for the same file.
+//! File systems on which different names mean the same file.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Which names count as the same.
+/// Which names are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Folding {
-    /// Only equal ones.
+    /// Only identical names.
     #[default]
     None,
-    /// Those that differ in case only, as on NTFS and APFS.
+    /// Names that differ only in case, as on NTFS and APFS.
     Case,
-    /// Those that differ in Unicode composition only.
+    /// Names that differ only in Unicode composition.
     Composition,
-    /// Those that differ in case or in Unicode composition, as on HFS+.
+    /// Names that differ only in case or in Unicode composition, as on HFS+.
     CaseAndComposition,
 }
 
@@ -30,7 +30,7 @@ impl Folding {
         }
     }
 
-    /// The name that stands in `directory` for `name`: itself, or one that counts as the same.
+    /// Returns the stored name in `directory` that equals `name`, or `name` itself.
     pub(crate) fn resolve(self, directory: &Path, name: &OsStr) -> OsString {
         let Some(folded) = self.fold(name) else {
             return name.to_owned();

@@ -1,7 +1,6 @@
-//! Which path each inode number stands for. Inode numbers are those of the real files, so that
-//! they stay the same however often the kernel forgets them. The generation tells a file from the
-//! one that had its number before: the kernel would take the new directory for the old one, which
-//! is dead once its removal has returned.
+//! Maps inode numbers to paths. Inode numbers are those of the real files, so they stay the same
+//! when the kernel forgets them. The generation distinguishes a file from an earlier one with the
+//! same number: without it the kernel would take a new directory for a removed one.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -12,7 +11,7 @@ use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use fuser::{Errno, Generation, INodeNo};
 
-/// The table; any thread may use it.
+/// The table. It may be used from any thread.
 #[derive(Debug)]
 pub(crate) struct Nodes {
     root_inode: u64,
@@ -22,15 +21,15 @@ pub(crate) struct Nodes {
 #[derive(Debug)]
 struct Table {
     paths: HashMap<u64, PathBuf>,
-    /// How many files of each number are gone.
+    /// For each inode number, how many of its files were removed.
     gone: HashMap<u64, u64>,
 }
 
-/// What was found at a path.
+/// A file at a path.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) metadata: Metadata,
-    /// The number by which the kernel knows it.
+    /// Its inode number towards the kernel.
     pub(crate) number: u64,
     pub(crate) generation: Generation,
 }
@@ -45,7 +44,7 @@ impl Nodes {
         }
     }
 
-    /// The number by which the kernel knows a real inode: the root is always 1.
+    /// Returns the inode number towards the kernel for a real inode. The root is always 1.
     pub(crate) fn number(&self, inode: u64) -> u64 {
         if inode == self.root_inode {
             INodeNo::ROOT.0
@@ -59,10 +58,10 @@ impl Nodes {
         table.paths.get(&inode.0).cloned().ok_or(Errno::ESTALE)
     }
 
-    /// What is at `path`, which is remembered.
+    /// Looks up `path` and remembers it.
     ///
-    /// Both happen at once: a file could go in between, and its inode with the number to another
-    /// file, which would then be taken for the one that is gone.
+    /// Lookup and update happen under one lock. Otherwise a file could be removed in between, and
+    /// its inode number could be reused by another file, which would be taken for the removed one.
     pub(crate) fn look_at(&self, path: PathBuf) -> io::Result<Node> {
         let mut table = self.change();
         let metadata = path.symlink_metadata()?;
@@ -78,7 +77,7 @@ impl Nodes {
         })
     }
 
-    /// Has `remove` take away what is at `path`: the next of its number is another.
+    /// Removes `path` with `remove`, and increments the generation of its inode number.
     pub(crate) fn remove(
         &self,
         path: &Path,
@@ -91,8 +90,8 @@ impl Nodes {
         Ok(())
     }
 
-    /// Has `rename` move what is at `from` to `to`: with it goes what is below, and what was there
-    /// is gone.
+    /// Moves `from` to `to` with `rename`, and updates the paths below it. A file at `to` is
+    /// removed.
     pub(crate) fn rename(
         &self,
         (from, to): (&Path, &Path),
@@ -101,7 +100,7 @@ impl Nodes {
         let mut table = self.change();
         let replaced = self.last_name(to);
         rename()?;
-        // Exchanged, or another name of the same file, it is still there.
+        // After an exchange, or if it has another name, the file still exists.
         let is_there = |number| {
             let at = |path: &Path| path.symlink_metadata().ok().map(|it| it.ino());
             [at(from), at(to)].contains(&Some(number))
@@ -119,7 +118,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// The number of what is at `path`, if it is gone when it loses this name.
+    /// Returns the inode number of `path` if this is its last name.
     fn last_name(&self, path: &Path) -> Option<u64> {
         let metadata = path.symlink_metadata().ok()?;
         (metadata.is_dir() || metadata.nlink() == 1).then(|| self.number(metadata.ino()))

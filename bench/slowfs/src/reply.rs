@@ -1,4 +1,4 @@
-//! Answers that several calls give.
+//! Replies that several calls share.
 
 use fuser::{Errno, ReplyEmpty};
 

@@ -1,4 +1,4 @@
-//! Real mounts: stock git works on one, delays are felt, faults happen, calls are counted.
+//! Tests on real mounts: stock git works, delays and faults take effect, and calls are counted.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use test_support::report_skip;
 
 use slowfs::{Call, Fault, Folding, Model, Mount};
 
-/// Runs `test` on a mount, or says loudly that there is none to be had.
+/// Runs `test` on a mount, or skips it if mounting is not possible.
 fn on_mount(model: Model, test: impl FnOnce(&Mount, &Path)) {
     let (real, at) = (
         tempfile::tempdir().expect("a directory"),
@@ -104,7 +104,7 @@ fn folded_names_are_one_file() {
 #[test]
 fn a_directory_is_not_taken_for_one_that_is_gone() {
     on_mount(Model::default(), |_, at| {
-        // Most file systems give a number that is free to the next that comes.
+        // Most file systems reuse a free inode number for the next file.
         for round in 0..20 {
             let [old, new] = ["old", "new"].map(|name| at.join(format!("{name}{round}")));
             std::fs::create_dir(&old).expect("it can be made");

@@ -1,6 +1,6 @@
-//! `cargo run --release -p bench --bin floor -- REPOSITORY COMMIT DIRECTORY`: how long a file system
-//! takes to make the files of a commit, with contents that are there already and nothing else to do.
-//! No checkout can be faster there.
+//! `cargo run --release -p bench --bin floor -- REPOSITORY COMMIT DIRECTORY`: measures how long a
+//! file system takes to create the files of a commit when their contents are already in memory. No
+//! checkout can be faster on that file system.
 
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use pronto_io::dir::Directory;
 
-/// Measures how long it takes to make the files of a commit.
+/// Measure how long it takes to create the files of a commit.
 #[derive(Parser, Debug)]
 #[command(name = "floor")]
 struct Arguments {
-    /// Where the commit is.
+    /// Repository that has the commit.
     repository: PathBuf,
     /// The commit, or a tree.
     commit: String,
-    /// The directory to write below, on the file system to measure; each run gets a new one in it,
-    /// which is removed afterwards.
+    /// Directory on the file system to measure. Each run writes to a new directory in it, which is
+    /// removed afterwards.
     directory: PathBuf,
-    /// Threads, of which each takes a directory at a time.
+    /// Number of threads. Each writes one directory at a time.
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// The number of runs. The median is printed.
+    /// Number of runs. The median is printed.
     #[arg(long, default_value_t = 5)]
     runs: usize,
 }
@@ -54,7 +54,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let mut times = Vec::new();
     for run in 0..arguments.runs.max(1) {
         let top = arguments.directory.join(format!("floor-{run}"));
-        // What was removed before is not to be written back meanwhile.
+        // Writeback of earlier removals must not overlap with the run.
         rustix::fs::sync();
         let time = make(&top, &folders, &content, arguments.threads);
         let removed = std::fs::remove_dir_all(&top);
@@ -76,7 +76,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// What is in the commit. Links count as files.
+/// Lists the files of the commit by directory. Symbolic links count as files.
 fn folders(repository: &Path, commit: &str) -> Result<Vec<Folder>, String> {
     let output = Command::new("git")
         .arg("-C")
@@ -89,10 +89,13 @@ fn folders(repository: &Path, commit: &str) -> Result<Vec<Folder>, String> {
     }
     let mut folders: Vec<Folder> = Vec::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let Some((facts, path)) = line.split_once('\t') else {
+        let Some((columns, path)) = line.split_once('\t') else {
             continue;
         };
-        let size = facts.rsplit(' ').next().and_then(|size| size.parse().ok());
+        let size = columns
+            .rsplit(' ')
+            .next()
+            .and_then(|size| size.parse().ok());
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let file = (name.to_owned(), size.unwrap_or_default());
         match folders.last_mut().filter(|last| last.path == folder) {
@@ -106,7 +109,7 @@ fn folders(repository: &Path, commit: &str) -> Result<Vec<Folder>, String> {
     Ok(folders)
 }
 
-/// Makes all directories, which is counted, and then the files.
+/// Creates all directories and then the files. Both are measured.
 fn make(
     top: &Path,
     folders: &[Folder],

@@ -7,12 +7,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use bstr::ByteSlice;
-use pronto::Repository;
-use pronto::config::{self, Config};
+use pronto::config::Config;
 
 use crate::commands;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::fallback;
 
 /// An alias may stand for another; a chain longer than this is left to git.
 const DEPTH_LIMIT: usize = 16;
@@ -29,8 +29,12 @@ pub(crate) fn expand(
     if !may_be_alias(name) {
         return Ok(None);
     }
+    if context.called_as_git && context.is_traced() && fallback::is_possible() {
+        // Traces show how git expands an alias: with processes of their own.
+        return Ok(None);
+    }
     // git reports a configuration that cannot be read.
-    let Ok(config) = configuration(context) else {
+    let Ok(config) = context.configuration() else {
         return Ok(None);
     };
     let mut words = vec![name.to_owned()];
@@ -64,7 +68,7 @@ pub(crate) fn expand(
 /// pronto has. A caller that uses the name git means git's.
 pub(crate) fn is_meant(name: &OsStr, context: &mut Context) -> bool {
     let is_alias = |config: Config| lookup(&config, name.as_bytes()).is_some();
-    !is_command(name) && (is_external(name) || configuration(context).is_ok_and(is_alias))
+    !is_command(name) && (is_external(name) || context.configuration().is_ok_and(is_alias))
 }
 
 /// Returns whether git has a command called `name`.
@@ -88,15 +92,6 @@ fn is_external(name: &OsStr) -> bool {
 /// Options before the command may change the environment, which git does not allow in aliases.
 fn begins_with_command(words: &[OsString]) -> bool {
     !words[0].is_empty() && words[0].as_bytes()[0] != b'-'
-}
-
-/// Reads aliases from the whole configuration that applies here, with or without a repository.
-fn configuration(context: &mut Context) -> Result<Config, CliError> {
-    let environment = context.environment()?;
-    match Repository::discover(environment.current_dir(), &environment) {
-        Ok(repository) => Ok(repository.config().clone()),
-        Err(_) => Ok(config::without_repository(&environment)?),
-    }
 }
 
 /// `alias.NAME`, or `alias.NAME.command`; the last one wins.

@@ -32,6 +32,7 @@ mod netsync;
 mod pack_objects;
 mod pack_refs;
 mod pathspecs;
+mod peers;
 mod prune;
 mod prune_packed;
 mod pull;
@@ -55,7 +56,7 @@ mod unpack_objects;
 mod update_index;
 mod upload_pack;
 mod verify_pack;
-mod version;
+pub(crate) mod version;
 mod worktree;
 mod write_tree;
 
@@ -70,18 +71,19 @@ use crate::error::{CliError, ExitCode};
 /// Preparations that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// It changes something, or runs long: SIGINT and SIGTERM must clean up.
+    /// Whether the command changes something, or runs long, so that SIGINT and SIGTERM must clean
+    /// up.
     pub signals: bool,
 }
 
-/// How the arguments of a command are parsed.
+/// The way in which the arguments of a command are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// As options, by the definition, with Git's habits (see [`crate::arguments`]).
     Options,
-    /// By the command itself, because the position of each argument matters. The definition needs
-    /// `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its only field and serves
-    /// only documentation.
+    /// Parsed by the command itself, because the position of each argument matters. The definition
+    /// needs `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its only field and
+    /// serves only documentation.
     Raw,
 }
 
@@ -130,7 +132,7 @@ pub struct Command {
     pub group: Group,
     /// The preparations that it needs.
     pub needs: Needs,
-    /// How its arguments are parsed.
+    /// The way in which its arguments are parsed.
     pub style: Style,
     augment: fn(Definition) -> Definition,
     run: fn(Definition, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>,

@@ -19,6 +19,9 @@ use crate::progress::{Look, Terminal};
 use crate::settings;
 use crate::terminal_text::write_to_stderr;
 
+/// The variable that states the purpose of a background process. It is not passed on to children.
+pub(crate) const BACKGROUND_VARIABLE: &str = "PRONTO_BACKGROUND";
+
 /// Everything that a command needs: the options before it, its output, and the ways to stop it.
 #[derive(Debug)]
 pub struct Context {
@@ -130,7 +133,7 @@ impl Context {
             environment.set(name, value);
         }
         // It concerns only this process, not hooks.
-        environment.remove(crate::maintenance::Background::VARIABLE);
+        environment.remove(BACKGROUND_VARIABLE);
         if let Some(original) = &self.globals.original_dir {
             environment.set_original_dir(original);
         }
@@ -158,6 +161,18 @@ impl Context {
     fn check(&self, found: &Repository) -> Result<(), CliError> {
         self.check_config(found.config())?;
         settings::check_hooks(self.command, found)
+    }
+
+    /// Returns the whole configuration that applies here, with or without a repository.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn configuration(&self) -> Result<Config, CliError> {
+        let environment = self.environment()?;
+        match Repository::discover(environment.current_dir(), &environment) {
+            Ok(repository) => Ok(repository.config().clone()),
+            Err(_) => Ok(pronto::config::without_repository(&environment)?),
+        }
     }
 
     /// Returns the repository around the current directory. Found once; later calls cost nothing.

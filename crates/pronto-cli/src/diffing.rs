@@ -94,6 +94,20 @@ pub(crate) struct Printer<'a> {
     count: usize,
 }
 
+/// Checks that no patches are asked for by the opposite of `--no-patch`.
+///
+/// # Errors
+/// They are: the call goes to git.
+pub(crate) fn refuse_patches(context: &Context) -> Result<(), CliError> {
+    let options = context.arguments.iter().take_while(|word| *word != "--");
+    for word in options {
+        if word == "--patch" {
+            return Err(CliError::unsupported("option '--patch'"));
+        }
+    }
+    Ok(())
+}
+
 impl DiffArgs {
     /// Interprets the options.
     pub(crate) fn options(

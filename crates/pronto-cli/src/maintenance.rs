@@ -10,6 +10,7 @@ use std::process::Command;
 
 use pronto::{ErrorKind, Repository};
 
+use crate::context::BACKGROUND_VARIABLE;
 use crate::{CliError, Context};
 
 pub(crate) use background::{Background, Ending, in_background};
@@ -17,14 +18,19 @@ pub(crate) use runner::Subprocesses;
 
 /// Starts maintenance if there is something to do, detached from this process and at low priority.
 ///
-/// Without work it costs what [`Repository::automatic_maintenance`] costs. If
+/// Without work it costs what [`pronto::maintenance::automatic`] costs. If
 /// `maintenance.autoDetach` or `gc.autoDetach` is off, it waits for the end, as git does.
 pub(crate) fn maintain(
     repository: &Repository,
     quiet: bool,
     context: &mut Context,
 ) -> Result<(), CliError> {
-    let start = match repository.automatic_maintenance() {
+    let decided = match context.is_traced() {
+        // Traces show the process that git starts.
+        true => pronto::maintenance::configured(repository),
+        false => pronto::maintenance::automatic(repository),
+    };
+    let start = match decided {
         // The command itself has done its work.
         Err(error) if *error.kind() == ErrorKind::Unsupported => {
             context.complain(&error.to_string());
@@ -39,20 +45,36 @@ pub(crate) fn maintain(
     let quiet = if quiet { "--quiet" } else { "--no-quiet" };
     let mut command = own_program(context)?;
     command.args(["maintenance", "run", "--auto"]);
+    if context.is_traced() {
+        let detach = if start.detach {
+            "--detach"
+        } else {
+            "--no-detach"
+        };
+        command.args([quiet, detach]);
+        return wait(repository, command, context);
+    }
     // If maintenance does not start, or fails, a later command tries again.
     if start.detach {
         command.args(["--quiet", "--no-detach"]);
         let _ = Background::Automatic.spawn(&mut command);
     } else {
         command.args([quiet, "--no-detach"]);
-        // The child may prune, and would wait for this process.
-        repository.objects()?.finish_writing();
-        let traced = pronto_io::child::started("?", &command);
-        if let Ok(mut child) = command.spawn()
-            && let Ok(status) = child.wait()
-        {
-            traced.ended(child.id(), status);
-        }
+        return wait(repository, command, context);
+    }
+    Ok(())
+}
+
+/// Runs `command`, which is this program, and waits for its end. The trace has the name of the
+/// program that users know.
+fn wait(repository: &Repository, mut command: Command, context: &Context) -> Result<(), CliError> {
+    // The child may prune, and would wait for this process.
+    repository.objects()?.finish_writing();
+    let traced = pronto_io::child::started_as("?", context.program(), &command);
+    if let Ok(mut child) = command.spawn()
+        && let Ok(status) = child.wait()
+    {
+        traced.ended(child.id(), status);
     }
     Ok(())
 }
@@ -65,7 +87,7 @@ pub(crate) fn own_program(context: &Context) -> Result<Command, CliError> {
     command
         .arg0(context.program())
         .envs(context.globals.variables())
-        .env_remove(Background::VARIABLE);
+        .env_remove(BACKGROUND_VARIABLE);
     if context.globals.bare {
         command.arg("--bare");
     }

@@ -1,7 +1,10 @@
 //! The requested traces of this process.
 
-use pronto_trace::{Program, Session, Settings};
+use pronto::config::{Config, Scope};
+use pronto::glob;
+use pronto_trace::{Parameter, Program, Session, Settings};
 
+use crate::commands::version::GIT_VERSION;
 use crate::context::Context;
 use crate::error::{CliError, ExitCode};
 
@@ -17,7 +20,10 @@ impl Context {
         };
         let lossy = |argument: &std::ffi::OsString| argument.to_string_lossy().into_owned();
         let program = Program {
-            version: format!("pronto {}", env!("CARGO_PKG_VERSION")),
+            version: match self.called_as_git {
+                true => GIT_VERSION.to_owned(),
+                false => format!("pronto {}", env!("CARGO_PKG_VERSION")),
+            },
             arguments: self.process.iter().map(lossy).collect(),
             begun: self.begun,
         };
@@ -32,10 +38,73 @@ impl Context {
         }
         let arguments: Vec<String> = self.arguments.iter().map(lossy).collect();
         session.command_name(command, &arguments);
+        if self.is_traced() {
+            self.trace_parameters(&session);
+        }
         for (name, value) in session.child_variables(command) {
             self.globals.set(name, value);
         }
         self.trace = Some(session);
+    }
+
+    /// Returns whether a trace in a format of trace2 is requested.
+    pub(crate) fn is_traced(&self) -> bool {
+        ["GIT_TRACE2", "GIT_TRACE2_PERF", "GIT_TRACE2_EVENT"]
+            .iter()
+            .filter_map(|name| self.globals.variable(name))
+            .any(|value| !["", "0", "false"].iter().any(|off| value == *off))
+    }
+
+    /// Records the configured variables and environment variables that the trace is to contain.
+    fn trace_parameters(&mut self, session: &Session) {
+        // A configuration that cannot be read is reported by the command.
+        let Ok(config) = self.configuration() else {
+            return;
+        };
+        for pattern in self.list("GIT_TRACE2_CONFIG_PARAMS", "trace2.configparams", &config) {
+            for entry in config.iter() {
+                let how = glob::How {
+                    fold_case: true,
+                    ..glob::How::default()
+                };
+                if glob::matches(pattern.as_bytes(), entry.key, how) {
+                    session.parameter(Parameter {
+                        scope: entry.origin.scope.name(),
+                        name: entry.key.to_string(),
+                        value: entry.value.map(ToString::to_string),
+                    });
+                }
+            }
+        }
+        for name in self.list("GIT_TRACE2_ENV_VARS", "trace2.envvars", &config) {
+            if let Some(value) = self
+                .globals
+                .variable(&name)
+                .filter(|value| !value.is_empty())
+            {
+                session.parameter(Parameter {
+                    scope: "command",
+                    value: Some(value.to_string_lossy().into_owned()),
+                    name,
+                });
+            }
+        }
+    }
+
+    /// Returns the words of a list, separated by commas: of the environment, else of the
+    /// configuration of the user and the machine.
+    fn list(&self, variable: &str, key: &str, config: &Config) -> Vec<String> {
+        let words = match self.globals.variable(variable) {
+            Some(words) => words.to_string_lossy().into_owned(),
+            None => config
+                .entries(key)
+                .filter(|entry| matches!(entry.origin.scope, Scope::System | Scope::Global))
+                .next_back()
+                .and_then(|entry| entry.value.map(ToString::to_string))
+                .unwrap_or_default(),
+        };
+        let words = words.split(',').map(|word| word.trim_start().to_owned());
+        words.filter(|word| !word.is_empty()).collect()
     }
 
     /// Returns the trace of this process, to record the repository or the mode of the command.

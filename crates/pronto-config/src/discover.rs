@@ -12,10 +12,10 @@ use crate::format::Format;
 use crate::git_dir::{self, Candidate};
 use crate::{Error, ErrorKind, Result, path, safety};
 
-/// How the message begins when there is no repository anywhere.
+/// The start of the message if there is no repository in any directory above.
 pub const NOWHERE: &str = "not a git repository (or any ";
 
-/// Where the parts of a repository are, and where the caller stands in it.
+/// The paths of the parts of a repository, and the position of the caller in it.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// The directory of the repository, absolute; for a linked worktree its own directory.
@@ -352,7 +352,7 @@ fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Resu
     Ok(layout)
 }
 
-/// How to get from `base` down to `path`, with a slash at its end; `None` when they are the same
+/// Returns the path from `base` down to `path`, with a slash at its end; `None` if they are equal
 /// or `path` is elsewhere.
 fn prefix_of(path: &Path, base: &Path) -> Option<BString> {
     let below = path.strip_prefix(base).ok()?;

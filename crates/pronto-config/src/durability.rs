@@ -13,7 +13,7 @@ pub enum Component {
     LooseObject,
     /// Packs.
     Pack,
-    /// What lies beside packs: indexes, reverse indexes, bitmaps, multi-pack indexes.
+    /// Files beside packs: indexes, reverse indexes, bitmaps, multi-pack indexes.
     PackMetadata,
     /// Commit-graphs.
     CommitGraph,
@@ -51,7 +51,7 @@ const NAMES: [(&str, u8); 12] = [
     ("default", DEFAULT),
 ];
 
-/// What is waited for, and how.
+/// The files that are flushed, and the method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fsync {
     components: u8,
@@ -91,7 +91,7 @@ impl Fsync {
         Ok((fsync, unknown))
     }
 
-    /// How long to wait for files of `component`.
+    /// Returns the method to flush files of `component`.
     pub fn of(self, component: Component) -> SyncMethod {
         match self.components & component.bit() {
             0 => SyncMethod::No,

@@ -11,12 +11,12 @@ use crate::{Error, ErrorKind, Result, path};
 /// The newest version that is understood.
 const NEWEST_VERSION: i32 = 1;
 
-/// What `core.repositoryFormatVersion` and `extensions.*` say about a repository.
+/// The format of a repository: `core.repositoryFormatVersion` and `extensions.*`.
 #[derive(Clone, Debug)]
 pub struct Format {
     /// The version of the format.
     pub version: i32,
-    /// How objects are named.
+    /// The hash of object ids.
     pub object_hash: Kind,
     /// The remote that has the objects this repository lacks on purpose.
     pub partial_clone: Option<BString>,
@@ -26,18 +26,18 @@ pub struct Format {
     pub precious_objects: bool,
     /// Whether links between worktrees are relative paths.
     pub relative_worktrees: bool,
-    /// What `core.bare` says, where it counts.
+    /// The value of `core.bare`, if it applies.
     pub bare: Option<bool>,
-    /// What `core.worktree` says, where it counts.
+    /// The value of `core.worktree`, if it applies.
     pub work_tree: Option<PathBuf>,
-    /// How references are stored.
+    /// The storage of references.
     pub ref_storage: RefStorage,
     unsupported: Option<String>,
     unknown: Vec<BString>,
     only_in_version_one: Vec<BString>,
 }
 
-/// How a repository stores its references (`extensions.refStorage`).
+/// The storage of references in a repository (`extensions.refStorage`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RefStorage {
     /// Each in a file of its own, or all in `packed-refs`.
@@ -48,7 +48,7 @@ pub enum RefStorage {
 }
 
 impl RefStorage {
-    /// What Git calls it.
+    /// Returns Git's name of the storage.
     pub fn name(self) -> &'static str {
         match self {
             RefStorage::Files => "files",

@@ -9,7 +9,7 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
-/// What `HEAD` holds where references are in reftables, for programs that know only files.
+/// The content of `HEAD` in repositories with reftables, for programs that know only files.
 pub const HEAD_STUB: &[u8] = b"ref: refs/heads/.invalid\n";
 
 /// Whether `directory` is a repository: it has a `HEAD` that could be one, and (it, or the
@@ -77,7 +77,7 @@ pub fn common_dir(git_dir: &Path, environment: &Environment) -> Result<PathBuf> 
     }
 }
 
-/// What is found at a path where a repository may be.
+/// The kind of thing at a path that may hold a repository.
 pub enum Candidate {
     /// Nothing, or nothing of use.
     Nothing,
@@ -89,25 +89,25 @@ pub enum Candidate {
     PointsTo(PathBuf),
 }
 
-/// What is wrong with a file that should point to a repository.
+/// The defect of a file that should point to a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// It is not there.
+    /// The file does not exist.
     Missing,
-    /// It is no file; perhaps a directory.
+    /// The path is not a file; it may be a directory.
     NotAFile {
         /// Whether it is a directory.
         directory: bool,
     },
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     Unreadable(String),
-    /// It does not begin as it must.
+    /// The file has another format.
     Format,
-    /// It names nothing.
+    /// The file names no path.
     NoPath,
-    /// What it names, as it says, is no repository.
+    /// The path that the file names, as written, is no repository.
     NotARepository(PathBuf),
-    /// It is longer than any such file.
+    /// The file is larger than any such file.
     TooLarge,
 }
 

@@ -20,7 +20,7 @@ const SHARED_DIRECTORIES: &[&str] = &[
     "svn",
 ];
 const SHARED_FILES: &[&str] = &["config", "gc.pid", "packed-refs", "shallow"];
-/// What each worktree has of its own below the shared directories.
+/// Paths below the shared directories that each worktree has for itself.
 const OWN: &[&str] = &[
     "info/sparse-checkout",
     "logs/HEAD",

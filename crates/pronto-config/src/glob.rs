@@ -9,7 +9,7 @@ use bstr::{BStr, ByteSlice};
 use gix_glob::Pattern;
 use gix_glob::pattern::Mode;
 
-/// How a pattern is understood.
+/// Options for matching a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct How {
     /// Only `**` (as a whole component) and a slash match a slash. Without, every `*` does.
@@ -102,7 +102,7 @@ struct Matcher<'a> {
 struct Wide {
     at: usize,
     read: usize,
-    /// It stands for whole components, each with its slash.
+    /// The wildcard stands for whole components, each with its slash.
     in_components: bool,
 }
 

@@ -108,7 +108,7 @@ impl Lock {
     }
 }
 
-/// How often a directory that another process removes as empty is made again.
+/// The number of times that a directory is created again after another process removed it as empty.
 pub const MAX_RACES: usize = 64;
 
 /// Makes `directory` and those above it, even while other processes remove empty ones.

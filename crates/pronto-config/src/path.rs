@@ -23,6 +23,14 @@ pub fn borrow(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
+/// Returns the directory of a path in a worktree, empty for the top, and the name in it.
+pub fn split(path: &BStr) -> (&[u8], &[u8]) {
+    match path.rfind_byte(b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (b"", path),
+    }
+}
+
 /// Returns `path` without `.`, `..`, and doubled or trailing slashes, by text alone; symbolic links
 /// are not resolved. `..` at the root stays at the root.
 pub fn normalize(path: &Path) -> PathBuf {
@@ -44,8 +52,8 @@ pub fn normalize(path: &Path) -> PathBuf {
     normal
 }
 
-/// How to get from the directory `base` to `path`; both absolute and normal. `./` when they are
-/// the same, and a slash at the end of nothing but steps up, as Git says it.
+/// Returns the path from the directory `base` to `path`; both are absolute and normal. Returns `./`
+/// if they are equal, and a final slash after nothing but `..`, as in Git.
 pub fn relative(path: &Path, base: &Path) -> PathBuf {
     let mut wanted = path.components().peekable();
     let mut given = base.components().peekable();

@@ -64,7 +64,7 @@ pub fn c_quote(path: &BStr, all: bool) -> BString {
     out.into()
 }
 
-/// What `line` stands for if all of it is quoted as in C, between double quotes; `None` if it is
+/// Removes the C-style quoting of `line`, if all of it is between double quotes; `None` if it is
 /// not.
 pub fn c_unquote(line: &[u8]) -> Option<Vec<u8>> {
     let mut rest = line.strip_prefix(b"\"")?.strip_suffix(b"\"")?.iter();

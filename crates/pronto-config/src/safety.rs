@@ -10,7 +10,7 @@ use crate::config::{Config, Loader};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
-/// What a repository found by looking upwards consists of.
+/// The paths of a repository that discovery found.
 pub struct Found<'a> {
     /// The file that points to the repository, if it was found through one.
     pub git_file: Option<&'a Path>,

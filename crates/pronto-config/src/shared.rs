@@ -9,8 +9,7 @@ use pronto_io::error::IoContext;
 use crate::config::Config;
 use crate::{Error, ErrorKind, Result, value};
 
-/// Who may use what is written: the permissions of new files and directories, as
-/// `core.sharedRepository` has them.
+/// The permissions of new files and directories, as `core.sharedRepository` sets them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
     /// The permissions that the umask leaves.
@@ -91,7 +90,7 @@ pub fn parse(text: Option<&BStr>, key: &str) -> Result<Sharing> {
     }
 }
 
-/// What configuration says.
+/// Returns the configured value.
 ///
 /// # Errors
 /// As for [`parse`].
@@ -102,7 +101,7 @@ pub fn configured(config: &Config) -> Result<Sharing> {
     }
 }
 
-/// How it is written into the configuration of a new repository.
+/// Returns the value to write into the configuration of a new repository.
 pub fn config_value(sharing: Sharing) -> Option<String> {
     match sharing {
         Sharing::Umask => None,

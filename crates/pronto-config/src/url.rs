@@ -11,14 +11,14 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NormalUrl {
     scheme: BString,
-    /// What stands before the `@`, less the password.
+    /// The part before the `@`, without the password.
     user: Option<BString>,
     host: BString,
     port: BString,
     path: BString,
 }
 
-/// How well the URL of a key matches; the greater the better.
+/// The quality of a match of a key's URL; greater is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct UrlMatch {
     host: usize,
@@ -72,8 +72,8 @@ impl NormalUrl {
         })
     }
 
-    /// How well a key made for `pattern` matches this URL, if it does. Hosts may have `*` for
-    /// any one label.
+    /// Returns the quality with which a key made for `pattern` matches this URL, if it does. Hosts
+    /// may have `*` for any one label.
     pub fn matched_by(&self, pattern: &BStr) -> Option<UrlMatch> {
         let parts = split(pattern).ok()?;
         let pattern = Self::from_parts(&parts, true).ok()?;
@@ -203,7 +203,7 @@ fn escape_normally(text: &[u8]) -> Result<Vec<u8>, &'static str> {
 pub struct Parts<'a> {
     /// Before `://`.
     pub scheme: &'a [u8],
-    /// What stands before the first `@` of the authority.
+    /// The part before the first `@` of the authority.
     pub login: Option<&'a [u8]>,
     /// The host as it is written, an IPv6 address with its brackets.
     pub host: &'a [u8],

@@ -5,7 +5,7 @@
 pub enum BadNumber {
     /// Not digits followed by at most one of `k`, `m`, `g`.
     InvalidUnit,
-    /// It does not fit.
+    /// The number does not fit.
     OutOfRange,
 }
 

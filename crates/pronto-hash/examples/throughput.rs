@@ -11,10 +11,10 @@ use pronto_hash::{Backend, DigestStream, Kind, ManyDigester, Message, TrailerDig
 /// Bodies of one batch fit into the second-level cache.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// How many batches make up a stream.
+/// The number of batches in a stream.
 const STREAMED: usize = 4;
 
-/// How long each figure is measured for.
+/// The duration of each measurement.
 const TIME: Duration = Duration::from_millis(150);
 
 /// Numbers that look random, for contents and lengths.

@@ -39,11 +39,11 @@ type States<const N: usize> = [[u32; N]; 8];
 
 /// A number of blocks that all lanes go through together.
 struct Run<'a, const N: usize> {
-    /// Where the bytes of each lane are, after adding the offset.
+    /// The address of the bytes of each lane, before the offset is added.
     bases: &'a [*const u8; N],
     /// The distance in bytes from the bases to the first block of the run.
     offset: usize,
-    /// How many blocks follow each other.
+    /// The number of consecutive blocks.
     blocks: usize,
     /// The lanes that begin a message with this run, as bits.
     fresh: u16,
@@ -78,8 +78,8 @@ impl Width {
         }
     }
 
-    /// How much longer all lanes together take for a block each than one message does alone, in
-    /// quarters; as measured with SHA instructions for the one.
+    /// The time that all lanes together take for a block each, relative to one message alone, in
+    /// quarters. Measured with SHA instructions for the single message.
     pub(crate) fn step_cost(self, kind: Kind) -> usize {
         match (self, kind) {
             (Width::Eight, Kind::Sha256) => 32,
@@ -139,7 +139,7 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// How wide they are.
+    /// Returns the width of the lanes.
     pub(crate) fn width(&self) -> Width {
         match self.0 {
             Feeds::Eight(_) => Width::Eight,

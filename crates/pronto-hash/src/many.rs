@@ -11,7 +11,7 @@ use plan::Plan;
 /// One message to digest: the header and the body are digested as if they were one slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// What comes before the body, as in `blob 12\0`; may be empty.
+    /// The bytes before the body, as in `blob 12\0`; may be empty.
     pub header: &'a [u8],
     /// The content, which is read in place.
     pub body: &'a [u8],
@@ -117,7 +117,7 @@ impl std::fmt::Debug for ManyDigester {
     }
 }
 
-/// How a [`ManyDigester`] does its work.
+/// An implementation of [`ManyDigester`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backend(Repr);
 
@@ -139,7 +139,7 @@ impl Backend {
         backends
     }
 
-    /// How many messages are digested at once.
+    /// Returns the number of messages that are digested at once.
     #[must_use]
     pub fn lanes(self) -> usize {
         match self.0 {
@@ -189,5 +189,5 @@ pub fn digest_many(
     ManyDigester::new(kind).digest(messages, ids);
 }
 
-/// How many messages are planned together; it bounds the memory for the plan.
+/// The largest number of messages in one plan. It bounds the memory for the plan.
 const MESSAGES_MAX: usize = 1 << 16;

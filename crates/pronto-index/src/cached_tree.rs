@@ -26,11 +26,11 @@ pub struct CachedTree {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Node {
     name: BString,
-    /// How many entries of the index are below, if the node is valid.
+    /// The number of index entries below, if the node is valid.
     entries: Option<u32>,
     id: ObjectId,
     children: u32,
-    /// Where its children are listed.
+    /// The position of its children in the list.
     first_child: u32,
     /// The position after all nodes below.
     end: usize,
@@ -130,7 +130,7 @@ impl CachedTree {
         Some(directory)
     }
 
-    /// How many directories have a tree object that is known.
+    /// Returns the number of directories whose tree object is known.
     pub fn known_count(&self) -> usize {
         self.nodes
             .iter()
@@ -228,12 +228,12 @@ impl<'a> Directory<'a> {
         self.node().id.as_ref()
     }
 
-    /// How many entries of the index are below, if the tree object is known.
+    /// Returns the number of index entries below, if the tree object is known.
     pub fn entry_count(&self) -> Option<usize> {
         self.node().entries.map(|count| count as usize)
     }
 
-    /// What stands for the object where none is known.
+    /// Returns the id that stands for an unknown object.
     pub(crate) fn null(&self) -> ObjectId {
         self.node().id.kind().null()
     }

@@ -114,7 +114,7 @@ pub struct Entry {
     pub mode: u32,
     /// Stage and marks.
     pub flags: Flags,
-    /// What the file looked like when it was last the same as the object.
+    /// The stat data of the file when it last equalled the object.
     pub stat: Stat,
 }
 
@@ -129,7 +129,7 @@ pub struct EntryRef<'a> {
     pub mode: u32,
     /// Stage and marks.
     pub flags: Flags,
-    /// What the file looked like when it was last the same as the object.
+    /// The stat data of the file when it last equalled the object.
     pub stat: Stat,
 }
 
@@ -166,6 +166,11 @@ impl EntryRef<'_> {
     /// The stage, see [`Flags::stage`].
     pub fn stage(&self) -> u8 {
         self.flags.stage()
+    }
+
+    /// Returns whether the entry is a submodule, which a pathspec for a directory can mean.
+    pub fn is_submodule(&self) -> bool {
+        self.mode & mode::TYPE == mode::GITLINK
     }
 
     /// Whether the entry represents a whole directory (sparse index).

@@ -7,7 +7,7 @@ use crate::error::{Error, corrupt};
 /// A set of positions, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bitmap {
-    /// How many positions the bitmap speaks of.
+    /// The number of positions in the bitmap.
     len: u32,
     set: Vec<u32>,
 }
@@ -90,7 +90,7 @@ impl Bitmap {
         self.set.iter().map(|&position| position as usize)
     }
 
-    /// How many positions the bitmap speaks of, set or not.
+    /// Returns the number of positions in the bitmap, set or not.
     pub fn len(&self) -> usize {
         self.len as usize
     }

@@ -26,12 +26,12 @@ const KNOWN: [Signature; 8] = [
     SPARSE_DIRECTORIES,
 ];
 
-/// Where each extension of a file lies.
+/// The positions of the extensions of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Extensions {
     known: Vec<(Signature, Range<usize>)>,
     ignored: Vec<Signature>,
-    /// Where the header of each starts.
+    /// The start of the header of each extension.
     starts: Vec<usize>,
 }
 

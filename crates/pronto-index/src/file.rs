@@ -37,7 +37,7 @@ impl std::ops::Deref for Data {
     }
 }
 
-/// What systems read at least when a page is missing.
+/// The smallest read of a system for a missing page.
 const READ_AHEAD_BYTES: u64 = 64 * 1024;
 
 /// Reads the file at `path`, with its identity; `None` if there is none.

@@ -6,7 +6,7 @@ use crate::error::{Error, corrupt};
 use crate::ewah::Bitmap;
 use bstr::BString;
 
-/// What the extension says.
+/// The content of the extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fsmonitor {
     /// The token to ask the monitor with next time. Version 1 holds a number of nanoseconds.

@@ -20,10 +20,10 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// How to open an index.
+/// Options for opening an index.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// Where the shared half of a split index lies, if not beside it.
+    /// The directory of the shared half of a split index, if it is not the index's own.
     pub shared_directory: Option<PathBuf>,
 }
 
@@ -34,7 +34,7 @@ pub struct Index {
     /// Entries that could not be used where they lie in the file.
     unpacked: Option<Vec<u8>>,
     starts: Vec<u32>,
-    /// Where the last one ends, if they were located by going from one to the next.
+    /// The end of the last entry, if entries were located by going from one to the next.
     found_end: Option<usize>,
     split: bool,
     sparse: bool,
@@ -77,8 +77,7 @@ impl Index {
         if index.outline.is_split() {
             let _region = pronto_io::region!("index", "do_read_index");
             let beside = path.parent().unwrap_or(Path::new(""));
-            let directory = options.shared_directory.as_deref().unwrap_or(beside);
-            index.merge_shared(directory)?;
+            index.merge_shared(beside, options.shared_directory.as_deref())?;
         }
         index.complete()
     }
@@ -158,12 +157,17 @@ impl Index {
         }
     }
 
-    fn merge_shared(&mut self, directory: &Path) -> Result<(), Error> {
+    /// Merges the shared file, which lies `beside` the index or in the directory `other`.
+    fn merge_shared(&mut self, beside: &Path, other: Option<&Path>) -> Result<(), Error> {
         let data = self.extension(extension::LINK).unwrap_or_default();
         let base = Link::base_of(data, self.hash_len())?;
         if base.is_null() {
             return Ok(());
         }
+        let directory = match other {
+            Some(other) if !SharedIndex::path(beside, &base).exists() => other,
+            _ => beside,
+        };
         let shared = SharedIndex::open(directory, base, self.kind())?;
         let shared = shared.index();
         let link = Link::parse(data, self.hash_len(), shared.len())?;
@@ -177,7 +181,7 @@ impl Index {
         &self.outline
     }
 
-    /// How many entries there are, all stages counted.
+    /// Returns the number of entries of all stages.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
@@ -296,7 +300,7 @@ impl Index {
         self.outline.resolve_undo()
     }
 
-    /// What the file system monitor said (`FSMN`), parsed now.
+    /// Parses the extension of the file system monitor (`FSMN`).
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`].
@@ -445,7 +449,7 @@ impl Index {
     }
 }
 
-/// Where `path` lies: before, in, or after `directory`.
+/// Compares `path` with the range of paths in `directory`.
 fn below_order(path: &[u8], directory: &[u8]) -> std::cmp::Ordering {
     let cut = path.len().min(directory.len());
     path[..cut]

@@ -21,10 +21,10 @@ const LONGEST_PATH_BYTES: usize = 32 * 1024;
 
 /// The prefetch distance: about twenty entries.
 const AHEAD_BYTES: usize = 2048;
-/// What a processor loads at once.
+/// The size of a cache line of the processor.
 pub(crate) const LINE_BYTES: usize = 64;
 
-/// Where the entries start, and where the last one ends.
+/// The start of each entry, and the end of the last one.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     pub(crate) starts: Vec<u32>,

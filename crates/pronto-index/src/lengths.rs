@@ -36,7 +36,7 @@ const CRC_BYTES: usize = 4;
 /// Fewer entries are located faster than a file is opened.
 pub(crate) const WORTH_ENTRIES: usize = 4096;
 
-/// Where the lengths of the entries of the index at `index` are.
+/// Returns the path of the file with the lengths of the entries of the index at `index`.
 fn beside(index: &Path) -> PathBuf {
     let mut path = index.as_os_str().to_owned();
     path.push(".pronto");
@@ -67,7 +67,8 @@ impl Subject<'_> {
     }
 }
 
-/// Where the entries of `subject`, the index at `path`, are, if the file beside it knows.
+/// Reads the positions of the entries of `subject`, the index at `path`, from the file beside it,
+/// if it describes this index.
 pub(crate) fn read(path: &Path, subject: &Subject<'_>, from: usize) -> Option<Table> {
     if subject.count < WORTH_ENTRIES {
         return None;

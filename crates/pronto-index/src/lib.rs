@@ -53,6 +53,7 @@ mod sparse;
 mod split;
 mod stat;
 mod untracked;
+mod untracked_list;
 mod writer;
 
 pub use cached_tree::{Builder as CachedTreeBuilder, CachedTree, Directory as CachedDirectory};
@@ -70,4 +71,5 @@ pub use sparse::{Cover, Filler};
 pub use split::{SharedIndex, Splitting};
 pub use stat::{Change, Rules, Stat, Time};
 pub use untracked::{ExcludeFile, Names, UntrackedCache, UntrackedDirectory};
+pub use untracked_list::{NamesDigest, UntrackedList};
 pub use writer::{Content, OffsetTable, Version, Writer};

@@ -8,7 +8,7 @@ use crate::index::Index;
 use crate::layout::{self, Unpacked};
 use pronto_hash::ObjectId;
 
-/// What the `link` extension says.
+/// The content of the `link` extension.
 #[derive(Debug)]
 pub(crate) struct Link {
     delete: Bitmap,

@@ -88,7 +88,7 @@ pub struct Outline {
     identity: Option<Identity>,
     /// If they had to be located to find the extensions.
     rows: Option<Rows>,
-    /// Where the file is, if it is one.
+    /// The path of the file, if it is one.
     path: Option<PathBuf>,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Rows {
     /// Those that could not be used where they lie in the file.
     pub(crate) unpacked: Option<Vec<u8>>,
     pub(crate) starts: Vec<u32>,
-    /// Where the last one ends, unless that was known from their [`lengths`].
+    /// The end of the last entry, unless it was known from the [`lengths`].
     pub(crate) found_end: Option<usize>,
 }
 
@@ -237,6 +237,21 @@ impl Outline {
         })
     }
 
+    /// Returns the path of the file; `None` if there is none.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns the identity of the file and the digest at its end, which distinguish it from other
+    /// files at the same path and from other content. `None` if there is no file.
+    pub(crate) fn identity_bytes(&self) -> Option<Vec<u8>> {
+        let numbers = self.identity?.numbers();
+        let end = self.file.len().checked_sub(self.hash_len())?;
+        let mut bytes = numbers.map(u64::to_be_bytes).concat();
+        bytes.extend_from_slice(&self.file[end..]);
+        Some(bytes)
+    }
+
     /// The index as the file of [`lengths`] names it, with its path, if that may help.
     fn subject(&self) -> Option<(&Path, Subject<'_>)> {
         let (path, identity) = (self.path.as_deref()?, self.identity?);
@@ -249,8 +264,8 @@ impl Outline {
         lengths::pays(&self.file, self.version).then_some((path, subject))
     }
 
-    /// Where the entries are and the extensions, which end at `end`, if that is known without a look at
-    /// them.
+    /// Returns the positions of the entries and of the extensions, which end at `end`, if they are
+    /// known without reading the entries.
     fn known_rows(&self, end: usize) -> Option<(Vec<u32>, Extensions)> {
         let (path, subject) = self.subject()?;
         let table = lengths::read(path, &subject, HEADER_BYTES)?;
@@ -266,7 +281,7 @@ impl Outline {
         }
     }
 
-    /// How many entries there are; of a split index, in this half.
+    /// Returns the number of entries; of a split index, in this half.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -338,7 +353,7 @@ impl Outline {
             .transpose()
     }
 
-    /// What the file system monitor said (`FSMN`), parsed now. Not of a split index, whose
+    /// Parses the extension of the file system monitor (`FSMN`). Not for a split index, whose
     /// positions are those of both halves.
     ///
     /// # Errors

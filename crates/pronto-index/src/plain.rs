@@ -5,7 +5,7 @@ use crate::layout::{LONG_NAME, STAT_BYTES, numbers};
 use crate::stat::{Stat, Time};
 use std::ffi::CStr;
 
-/// Where the device is among the numbers of an entry. It is not compared.
+/// The position of the device among the numbers of an entry. It is not compared.
 const DEVICE: usize = 4;
 
 /// An entry of which no flag says anything: neither in conflict, nor assumed to be unchanged, nor
@@ -15,7 +15,7 @@ pub struct Plain<'a> {
     numbers: &'a [u8; STAT_BYTES],
     /// With the NUL that ends it.
     path: &'a [u8],
-    /// Where the name begins in its path.
+    /// The start of the name in its path.
     from: usize,
 }
 

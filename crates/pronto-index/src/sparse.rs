@@ -91,7 +91,7 @@ impl Index {
     }
 }
 
-/// What is known of `directory`, at `path`, with the trees `below`.
+/// Adds the cached tree of `directory`, at `path`, with the trees `below`.
 fn graft(
     builder: &mut Builder,
     directory: Directory<'_>,
@@ -119,7 +119,7 @@ fn graft(
     }
 }
 
-/// How much of a directory is in a sparse checkout.
+/// The extent to which a directory is in a sparse checkout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cover {
     /// All of it.

@@ -21,7 +21,7 @@ pub struct SharedIndex {
 }
 
 impl SharedIndex {
-    /// Where the shared file `id` lies in the directory of a repository.
+    /// Returns the path of the shared file `id` in the directory of a repository.
     pub fn path(directory: &Path, id: &ObjectId) -> PathBuf {
         directory.join(format!("sharedindex.{id}"))
     }
@@ -133,7 +133,7 @@ impl Writer {
     }
 }
 
-/// How many entries of `content` are not in `shared`, whatever they hold. Linear.
+/// Returns the number of entries of `content` that are not in `shared`, whatever they hold. Linear.
 pub(crate) fn count_new(content: &Content<'_>, shared: &SharedIndex) -> usize {
     Difference::of(content, &shared.entries).added.len()
 }
@@ -156,7 +156,7 @@ struct Difference<'a> {
     /// Positions in the shared file.
     deleted: Vec<u32>,
     replaced: Vec<u32>,
-    /// What stands in their place, without the path, which is known from there.
+    /// The entries that replace them, without the path, which the shared entry has.
     replacements: Vec<EntryRef<'a>>,
     added: Vec<EntryRef<'a>>,
 }

@@ -63,7 +63,7 @@ impl Default for Rules {
     }
 }
 
-/// What differs between two [`Stat`]s: a set of bits.
+/// The differences between two [`Stat`]s: a set of bits.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Change(u8);
 

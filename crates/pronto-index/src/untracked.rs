@@ -17,7 +17,7 @@ pub use names::Names;
 /// Deeper caches are dropped: they only save work.
 const DEEPEST: usize = 1024;
 
-/// What the cache says about an ignore file that holds for the whole worktree.
+/// The entry of the cache for an ignore file that holds for the whole worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExcludeFile {
     /// The stat data of the file.
@@ -29,13 +29,14 @@ pub struct ExcludeFile {
 /// The untracked cache. What was read from a file is borrowed from there. `Send + Sync`.
 #[derive(Clone, Debug)]
 pub struct UntrackedCache<'a> {
-    /// Where the cache may be used: strings that each end with a NUL, of which the first counts.
+    /// The places in which the cache may be used: strings that each end with a NUL, of which the
+    /// first counts.
     pub ident: Cow<'a, [u8]>,
     /// `info/exclude`.
     pub info_exclude: ExcludeFile,
     /// `core.excludesFile`.
     pub excludes_file: ExcludeFile,
-    /// How directories were walked: [`NORMAL`](Self::NORMAL) or [`ALL`](Self::ALL).
+    /// The mode of the walk: [`NORMAL`](Self::NORMAL) or [`ALL`](Self::ALL).
     pub flags: u32,
     /// The name of the ignore files of directories.
     pub exclude_per_directory: Cow<'a, BStr>,
@@ -49,12 +50,12 @@ pub struct UntrackedCache<'a> {
 /// The directories directly below each, so that one is found by its name.
 #[derive(Clone, Debug)]
 struct Children {
-    /// Where those of each start in `positions`; they end where those of the next one start.
+    /// The start of each directory's positions in `positions`; they end at the start of the next.
     starts: Vec<u32>,
     positions: Vec<u32>,
 }
 
-/// What is known about a directory.
+/// The entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UntrackedDirectory<'a> {
     /// Its name within its parent; empty for the top.
@@ -63,7 +64,7 @@ pub struct UntrackedDirectory<'a> {
     pub untracked: Names<'a>,
     /// Whether the data below were verified since the index last changed here.
     pub is_valid: bool,
-    /// It was only asked whether there is anything untracked in it.
+    /// Whether the walk only checked that there is something untracked in it.
     pub check_only: bool,
     /// The stat data of the directory; zeros unless it is valid.
     pub stat: Stat,
@@ -191,7 +192,7 @@ impl<'a> UntrackedCache<'a> {
         valid
     }
 
-    /// How many directories are known.
+    /// Returns the number of known directories.
     pub fn len(&self) -> usize {
         self.directories.len()
     }

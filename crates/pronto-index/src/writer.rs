@@ -31,7 +31,7 @@ pub struct Content<'a> {
     pub resolve_undo: Option<Cow<'a, [u8]>>,
     /// The untracked cache, encoded.
     pub untracked: Option<Cow<'a, [u8]>>,
-    /// What the file system monitor said, encoded.
+    /// The encoded extension of the file system monitor.
     pub fsmonitor: Option<Cow<'a, [u8]>>,
     /// Whether entries stand for whole directories.
     pub sparse: bool,
@@ -122,7 +122,7 @@ impl OffsetTable {
         self.threads.is_some_and(|threads| threads != 1)
     }
 
-    /// How many entries each block has, if there are to be blocks.
+    /// Returns the number of entries of each block, if the index is to have blocks.
     fn block_len(&self, entries: usize) -> Option<usize> {
         if !self.is_threaded() || !self.record_offsets.unwrap_or(true) {
             return None;

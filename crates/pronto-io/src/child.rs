@@ -37,7 +37,7 @@ pub fn shell(script: impl AsRef<OsStr>, name: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// How much less of the processor than others a process in the background gets.
+/// The niceness that a background process adds.
 const NICENESS: i32 = 10;
 
 /// Makes `command` run in the background: without streams, in a session of its own, so that neither
@@ -98,7 +98,7 @@ fn find_in<'a>(name: &'a OsStr, path: &'a OsStr) -> impl Iterator<Item = PathBuf
         .filter(|file| is_executable(file))
 }
 
-/// Where `program` is; `None` where the system's own search gives the same.
+/// Returns the path of `program`; `None` if the system's own search gives the same.
 fn searched(program: &OsStr, path: &OsStr) -> Option<OsString> {
     let is_path = program.is_empty() || program.as_bytes().contains(&b'/');
     if is_path || std::env::split_paths(path).all(|directory| directory.is_absolute()) {
@@ -123,12 +123,17 @@ pub struct Child(Option<(u64, Instant)>);
 /// Records in the trace that `command` is about to be started, as a child of `class` ("hook",
 /// "transport/ssh", "filter": Git's names where they exist).
 pub fn started(class: &str, command: &Command) -> Child {
+    started_as(class, &command.get_program().to_string_lossy(), command)
+}
+
+/// Does the same as [`started`] for a `command` that the trace knows as `program`.
+pub fn started_as(class: &str, program: &str, command: &Command) -> Child {
     if !tracing::enabled!(target: "pronto::child", tracing::Level::INFO) {
         return Child(None);
     }
     static ISSUED: AtomicU64 = AtomicU64::new(0);
     let id = ISSUED.fetch_add(1, Relaxed);
-    let mut arguments = command.get_program().to_string_lossy().into_owned();
+    let mut arguments = program.to_owned();
     for argument in command.get_args().map(OsStr::to_string_lossy) {
         arguments.push('\0');
         arguments.push_str(&argument);

@@ -132,7 +132,7 @@ impl Directory {
         })?)
     }
 
-    /// What `name` is, itself: a link is not followed.
+    /// Returns the metadata of `name` itself: a link is not followed.
     ///
     /// # Errors
     /// Those of `fstatat(2)`.
@@ -155,7 +155,7 @@ impl Directory {
         })?))
     }
 
-    /// What this directory itself is.
+    /// Returns the metadata of this directory.
     ///
     /// # Errors
     /// Those of `fstat(2)`.
@@ -232,7 +232,7 @@ impl Directory {
         Ok(retry(|| rustix::fs::symlinkat(target, &self.fd, name))?)
     }
 
-    /// What the symbolic link `name` points to.
+    /// Returns the target of the symbolic link `name`.
     ///
     /// # Errors
     /// Those of `readlinkat(2)`: `EINVAL` when it is no link.

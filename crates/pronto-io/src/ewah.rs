@@ -25,7 +25,7 @@ pub enum Run {
 }
 
 impl Run {
-    /// How many words, and what each of them is.
+    /// Returns the number of words, and the value of each.
     fn parts(self) -> (u64, u64) {
         match self {
             Run::Zeros(count) => (count, 0),
@@ -64,7 +64,7 @@ impl<'a> Ewah<'a> {
         Some(Ewah { len, words })
     }
 
-    /// How many bits it speaks of, set or not.
+    /// Returns the number of bits, set or not.
     pub fn len(&self) -> u32 {
         self.len
     }

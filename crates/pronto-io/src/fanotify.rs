@@ -27,7 +27,7 @@ pub const CREATED: u64 = libc::FAN_CREATE;
 pub const MOVED_FROM: u64 = libc::FAN_MOVED_FROM;
 /// The name is the new name of a renamed file.
 pub const MOVED_TO: u64 = libc::FAN_MOVED_TO;
-/// It was a directory.
+/// The event concerns a directory.
 pub const IS_DIRECTORY: u64 = libc::FAN_ONDIR;
 /// Events were lost.
 pub const LOST: u64 = libc::FAN_Q_OVERFLOW;

@@ -81,6 +81,21 @@ macro_rules! region {
     };
 }
 
+/// Records a JSON value in the trace: category, key and the value as text, as in Git's trace2
+/// `data_json` events.
+///
+/// ```
+/// pronto_io::data_json!("bloom", "settings", r#"{"num_hashes":7}"#);
+/// ```
+#[macro_export]
+macro_rules! data_json {
+    ($category:literal, $key:literal, $value:expr) => {
+        $crate::__tracing::info!(
+            target: "pronto::data", category = $category, key = $key, json = %$value
+        )
+    };
+}
+
 /// Records one datum of the trace: category, key and a value that can be displayed, as in Git's
 /// trace2 `data` events.
 ///

@@ -31,12 +31,12 @@ pub use holder::{record_processes, recorded_process};
 /// The bit that marks a lock file: it means nothing on regular files.
 const MARK: u32 = 0o1000;
 
-/// How long to wait for a lock where Git has no setting for it: longer than another process takes
-/// to write an index or a configuration file, short enough for a user who waits at a terminal.
+/// The time to wait for a lock for which Git has no setting: longer than another process takes to
+/// write an index or a configuration file, short enough for a user who waits at a terminal.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long to wait in all for a lock that goes from hand to hand: where [`PATIENCE`] is the limit, it
-/// is one for each holder.
+/// The time to wait in all for a lock that passes between holders. [`PATIENCE`] is the limit for
+/// each holder.
 const PATIENCE_WITH_MANY: Duration = Duration::from_secs(120);
 
 /// The first pause, and the longest one.
@@ -321,7 +321,7 @@ fn take_over(path: &Path) -> Option<Created> {
     })
 }
 
-/// How long ago the lock file at `path` was changed last.
+/// Returns the time since the last change of the lock file at `path`.
 fn age_of(path: &Path) -> Option<Duration> {
     let modified = path.symlink_metadata().ok()?.modified().ok()?;
     modified.elapsed().ok()

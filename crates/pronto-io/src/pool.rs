@@ -22,7 +22,7 @@ mod tuner;
 
 use groups::Groups;
 
-/// How many workers to use.
+/// The number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workers {
     /// This many, or one if it is zero.
@@ -40,7 +40,7 @@ impl Workers {
     pub const ADAPTIVE: Workers = Workers::Adaptive { most: 64 };
 }
 
-/// What [`run`] did.
+/// The statistics of a [`run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The most workers that there were at one time.
@@ -52,7 +52,7 @@ pub struct Summary {
 /// The most items that a worker takes at once.
 const LARGEST_BATCH: usize = 64;
 
-/// Who took longer for what he took at once takes less the next time.
+/// The time for one batch above which a worker takes smaller batches.
 const LONG_BATCH: Duration = Duration::from_millis(1);
 
 /// Starting a thread costs about as much as this many items of quick work.
@@ -140,7 +140,7 @@ pub fn run_groups<S>(
 struct Row<'a, J> {
     groups: Groups<'a>,
     stopped: AtomicBool,
-    /// How many workers there are at first.
+    /// The number of workers at the start.
     start: usize,
     alive: AtomicUsize,
     most_alive: AtomicUsize,
@@ -215,7 +215,7 @@ where
         self.groups.take(group, batch, self.target())
     }
 
-    /// How many workers there should be.
+    /// Returns the target number of workers.
     fn target(&self) -> usize {
         self.tuner.as_ref().map_or(self.start, Tuner::target)
     }

@@ -39,7 +39,7 @@ macro_rules! entry {
 pub fn start(run: impl FnOnce() -> u8 + UnwindSafe) -> ! {
     open_standard_streams();
     ignore_closed_pipes();
-    /// What the standard library ends a program with that panics.
+    /// The exit code of a program that panics.
     const PANICKED: i32 = 101;
     #[expect(
         clippy::exit,

@@ -74,7 +74,7 @@ impl Meter {
         self.finish();
     }
 
-    /// What to show once it is finished, if not "done".
+    /// Returns the text to show at the end, if it is not "done".
     pub fn ending(&self) -> Option<&str> {
         self.0.ending.get().map(String::as_str)
     }
@@ -89,7 +89,7 @@ impl Meter {
         self.0.title
     }
 
-    /// How many steps there are, if that is known.
+    /// Returns the number of steps, if it is known.
     pub fn total(&self) -> Option<u64> {
         match self.0.total.load(Relaxed) {
             UNKNOWN => None,
@@ -97,12 +97,12 @@ impl Meter {
         }
     }
 
-    /// How many steps are done.
+    /// Returns the number of finished steps.
     pub fn done(&self) -> u64 {
         self.0.done.load(Relaxed)
     }
 
-    /// How many bytes have moved.
+    /// Returns the number of transferred bytes.
     pub fn bytes(&self) -> u64 {
         self.0.bytes.load(Relaxed)
     }

@@ -27,7 +27,7 @@ impl std::fmt::Display for Full {
 
 impl std::error::Error for Full {}
 
-/// What one queue, or all of them, did with memory.
+/// The memory use of one queue, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes copied by the queue itself: moved within it, or into it from a slice. Bytes that a

@@ -13,7 +13,8 @@ use rustix::io::Errno;
 
 use crate::cleanup::Guard;
 
-/// Where the kernel shows what this process has open: a nameless file gets its name through it.
+/// The directory in which the kernel shows the open files of this process. A nameless file gets its
+/// name through it.
 const OWN_DESCRIPTORS: &str = "/proc/self/fd";
 
 /// A new file, without a name where the file system can do that, so that a killed process leaves

@@ -14,10 +14,10 @@ use libc::c_int;
 use crate::cleanup;
 use crate::interrupt::Interrupt;
 
-/// How many seconds an operation has to notice the interrupt and to unwind.
+/// The time in seconds that an operation has to notice the interrupt and to unwind.
 const GRACE: u32 = 1;
 
-/// What asks a process to end.
+/// The signals that ask a process to end.
 const WATCHED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 /// The first signal that came, or 0.

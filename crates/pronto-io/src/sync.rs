@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-/// How long to wait for a file that was written.
+/// The way to flush a written file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncMethod {
     /// Not at all: the system writes it when it suits.

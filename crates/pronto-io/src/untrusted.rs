@@ -25,12 +25,12 @@ pub const LARGEST_TABLE_BYTES: u64 = 2 << 30;
 /// The size of reads from a file that has grown since it was opened.
 const GROWN_BYTES: u64 = 64 << 10;
 
-/// What to do when the last component of a path is a symbolic link.
+/// The treatment of a symbolic link in the last component of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
     /// The file that it leads to is meant.
     Follow,
-    /// It is an error (`ELOOP`).
+    /// A link is an error (`ELOOP`).
     Refuse,
 }
 

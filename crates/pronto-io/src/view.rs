@@ -41,7 +41,7 @@ pub fn is_local(file: &impl AsFd) -> io::Result<bool> {
     Ok(FileSystem::of(file)?.is_local())
 }
 
-/// How a [`View`] reads its file.
+/// The way in which a [`View`] reads its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// Mapped on local file systems, by position on network and FUSE ones.
@@ -49,11 +49,11 @@ pub enum Access {
     Auto,
     /// Mapped wherever the file is.
     Mapped,
-    /// By position wherever the file is.
+    /// Reads by position, on every file system.
     Positional,
 }
 
-/// How a mapped file will be read, for the system's readahead.
+/// The expected access to a mapped file, for the system's readahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Here and there.
@@ -98,7 +98,7 @@ enum Source {
 struct Mapped {
     registration: Registration,
     map: Mmap,
-    /// What the file ended with when it was opened.
+    /// The last bytes of the file when it was opened.
     tail: u64,
 }
 

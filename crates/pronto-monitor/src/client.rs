@@ -16,7 +16,7 @@ use std::time::Duration;
 const SOCKET: &str = "fsmonitor--daemon.ipc";
 /// The longest socket address that every system supports.
 const LONGEST_ADDRESS_BYTES: usize = 100;
-/// How long the client waits for a monitor.
+/// The time for which the client waits for a monitor.
 const PATIENCE: Duration = Duration::from_secs(10);
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(crate) const CLOSED: SocketFlags = SocketFlags::CLOEXEC;

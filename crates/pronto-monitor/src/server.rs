@@ -27,15 +27,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long the monitor waits for a cookie.
+/// The time for which the monitor waits for a cookie.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a client may take to send its request and to read the answer.
+/// The time that a client may take to send its request and to read the answer.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
 /// The number of simultaneous clients; further ones are rejected.
 const MOST_CLIENTS: usize = 64;
 /// The pause after a client could not be accepted for lack of resources.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a doubt stands before the monitor tries again.
+/// The time after which the monitor examines a doubtful directory again.
 const DOUBT: Duration = Duration::from_secs(60);
 /// The interval between checks that the worktree still exists, while nothing happens.
 const LOOK: Timespec = Timespec {
@@ -88,7 +88,8 @@ impl Server {
     /// `AddrInUse` if another monitor listens. Other errors if the system provides no watches or no
     /// list of mounts, or if the socket cannot be created.
     pub fn new(
-        (root, git_dir): (&Path, &Path),
+        root: &Path,
+        git_dir: &Path,
         address: &Address,
         settings: Settings,
     ) -> io::Result<Server> {

@@ -1,6 +1,6 @@
 //! Errors between two peers.
 
-/// The sorts of errors of this crate.
+/// The kinds of errors of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -14,7 +14,7 @@ pub enum ErrorKind {
     Closed,
     /// There is no version that both speak.
     Version,
-    /// The objects of the two repositories have ids of different sorts.
+    /// The two repositories have object ids of different formats.
     ObjectFormat,
     /// The peer may not do what it requested, or is unknown.
     Denied,
@@ -22,7 +22,7 @@ pub enum ErrorKind {
     NoRepository,
     /// The two histories have nothing in common, and not both sides agree to that.
     Unrelated,
-    /// More would have been sent than is taken.
+    /// The peer sent more than a session accepts.
     Quota,
     /// Another session holds the resource.
     Busy,

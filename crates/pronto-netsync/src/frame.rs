@@ -22,14 +22,14 @@ pub const HEADER_BYTES: usize = 6;
 /// The most that the body of a frame may hold.
 pub const MAX_BODY_BYTES: usize = MAX_FRAME_BYTES - 2;
 
-/// What a channel may have on its way without being consumed, unless agreed otherwise. A frame
+/// The bytes that a channel may have under way without being consumed, unless agreed otherwise. A frame
 /// counts with its header.
 pub const DEFAULT_WINDOW_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How many channels there are.
+/// The number of channels.
 pub const CHANNELS: usize = 4;
 
-/// Who talks to whom within the stream.
+/// A channel of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// Greetings, credits, what is decided, the end. Needs no credit; a session has few such frames.
@@ -58,7 +58,7 @@ impl Channel {
 
 macro_rules! types {
     ($($(#[$doc:meta])* $name:ident = $value:literal on $channel:ident,)*) => {
-        /// What a frame is.
+        /// The type of a frame.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum FrameType { $($(#[$doc])* $name = $value,)* }
@@ -79,13 +79,13 @@ macro_rules! types {
 types! {
     /// Versions, repository, capabilities, role, globs, limits, nonce.
     Hello = 1 on Control,
-    /// The version that holds.
+    /// The version in use.
     Accept = 2 on Control,
     /// A code and a text; the sender stops after it.
     Error = 3 on Control,
     /// More bytes for a channel.
     Credit = 4 on Control,
-    /// How much is going to be sent.
+    /// The plan of the sender.
     Plan = 5 on Control,
     /// Ranges of refs.
     RefRange = 6 on Refs,
@@ -105,7 +105,7 @@ types! {
     SegmentEnd = 13 on Transfer,
     /// The segment was verified and is durable.
     SegmentAck = 14 on Control,
-    /// What became of each ref.
+    /// The result for each ref.
     Publish = 15 on Refs,
     /// The sender is done.
     Done = 16 on Control,
@@ -114,14 +114,14 @@ types! {
 /// The first type that a receiver ignores if it does not know it.
 pub const FIRST_IGNORED_TYPE: u8 = 0x80;
 
-/// What the six bytes at the front of a frame say.
+/// The header of a frame: its first six bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The type; `None` if the frame is ignored.
     pub kind: Option<FrameType>,
     /// The channel.
     pub channel: Channel,
-    /// How long the body is.
+    /// The length of the body.
     pub body_bytes: usize,
 }
 
@@ -151,7 +151,7 @@ impl Header {
         let Some(channel) = Channel::from_byte(channel) else {
             return Err(malformed(format!("a frame on unknown channel {channel}")));
         };
-        // What went past its channel would go past the credit of it, too.
+        // A frame on another channel would evade the credit of its own.
         if known.is_some_and(|known| known.channel() != channel) {
             return Err(malformed(format!(
                 "a frame of type {kind} on channel {}",
@@ -165,7 +165,7 @@ impl Header {
         }))
     }
 
-    /// How many bytes the whole frame has on the wire.
+    /// Returns the number of bytes of the whole frame on the wire.
     pub fn frame_bytes(&self) -> usize {
         HEADER_BYTES + self.body_bytes
     }

@@ -23,13 +23,13 @@ use crate::varint::{self, Cursor};
 /// The longest name of a ref, glob or repository.
 pub const MAX_NAME_BYTES: usize = 1024;
 
-/// How many globs may include, and as many exclude.
+/// The largest number of globs that include, and of globs that exclude.
 pub const MAX_GLOBS: usize = 64;
 
-/// How many commits that no ref leads to may be named as held.
+/// The largest number of commits without a ref that may be named as held.
 pub const MAX_HELD: usize = 64;
 
-/// How long the mark is by which an interrupted transfer is recognised.
+/// The length of the mark by which an interrupted transfer is recognised.
 pub const MARK_BYTES: usize = 32;
 
 /// The longest text of a refusal.

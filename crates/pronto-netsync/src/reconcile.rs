@@ -9,6 +9,7 @@
 //! Traffic is O(d log N) bytes for d differences in N entries, and O(log N) turns if no limit is
 //! reached. The code is deterministic: no clock, no randomness, no I/O.
 
+mod answer;
 mod engine;
 mod message;
 mod set;

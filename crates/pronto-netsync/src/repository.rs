@@ -29,7 +29,7 @@ impl Offer {
     }
 }
 
-/// What is to be sent.
+/// A request for objects.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// Commits and tags that the peer wants.
@@ -47,7 +47,7 @@ pub struct Request {
     pub is_dry_run: bool,
 }
 
-/// What is taken from the peer, and what is here of an earlier attempt.
+/// The wanted refs, and what an earlier session received.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// For each offer whether its history is wanted.
@@ -55,9 +55,9 @@ pub struct Progress {
     /// Commits that are complete, in quarantine or as what the peer gave before:
     /// [`MAX_HELD`](crate::message::MAX_HELD) at most.
     pub held: Vec<ObjectId>,
-    /// Where the earlier attempt ended.
+    /// The position at which the earlier session ended.
     pub resume: Option<Resume>,
-    /// How many bytes of segments are taken.
+    /// The number of bytes of segments that are accepted.
     pub budget_bytes: u64,
 }
 
@@ -65,13 +65,13 @@ pub struct Progress {
 pub struct OutgoingSegment {
     /// The kind.
     pub kind: SegmentKind,
-    /// How many objects it has.
+    /// The number of objects.
     pub objects: u64,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub bytes: u64,
     /// The checksum at its end.
     pub checksum: ObjectId,
-    /// How far it goes.
+    /// The position of the transfer after it.
     pub resume: Resume,
     /// Its bytes.
     pub content: Content,
@@ -81,7 +81,7 @@ pub struct OutgoingSegment {
 pub enum Content {
     /// All of them. They are not copied.
     Memory(SharedBytes),
-    /// Where they are read from, piece by piece.
+    /// A source that is read piece by piece.
     Stream(Box<dyn Read + Send>),
 }
 
@@ -98,10 +98,10 @@ pub trait Repository {
         Ok(Vec::new())
     }
 
-    /// The peer has said which repository it is, before anything else is done.
+    /// Receives the identity of the peer's repository, before anything else is done.
     ///
     /// # Errors
-    /// It was another one before.
+    /// The peer had another identity before.
     fn meet(&mut self, identity: &[u8]) -> Result<(), Error> {
         let _ = identity;
         Ok(())
@@ -165,7 +165,7 @@ pub trait Repository {
     /// Bytes of the segment, in order. They are copied or used before it returns.
     ///
     /// # Errors
-    /// They are not what they have to be, or cannot be stored.
+    /// They are invalid, or cannot be stored.
     fn segment_data(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
     /// Ends the segment. When this returns, the segment is verified and durable in quarantine, and
@@ -190,7 +190,7 @@ pub trait Repository {
     /// An object cannot be read.
     fn plan(&mut self, request: Request) -> Result<Plan, Error>;
 
-    /// The next segment of what was planned. Each object links only to what is in its own segment,
+    /// Makes the next segment of the plan. Each object links only to what is in its own segment,
     /// in an earlier one, or at the peer's already.
     ///
     /// # Errors
@@ -205,7 +205,7 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// From what a peer or a user said. Nothing included includes everything.
+    /// Compiles globs of a peer or a user. Without globs that include, everything is included.
     pub fn new(globs: Globs) -> Self {
         Matcher { globs }
     }

@@ -47,7 +47,7 @@ pub const GREETING_BYTES: usize = 16 * 1024;
 
 const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
 
-/// How one side takes part.
+/// Options of one side of a session.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The refs that take part, as stated to the peer.
@@ -56,9 +56,9 @@ pub struct Options {
     pub repository: Vec<u8>,
     /// Thirty-two unpredictable bytes, new for each session.
     pub nonce: [u8; 32],
-    /// What may be under way to this side, for each channel.
+    /// The number of bytes that may be under way to this side, for each channel.
     pub window_bytes: u64,
-    /// What may wait to be written.
+    /// The number of bytes that may wait to be written.
     pub queue_bytes: usize,
     /// Whether to find out only what would be done. One side is enough.
     pub is_dry_run: bool,
@@ -80,20 +80,20 @@ impl Default for Options {
     }
 }
 
-/// What one peer is let in to.
+/// The permissions of a peer in a session.
 #[derive(Debug)]
 pub struct Admission<R> {
     /// The repository, as that peer may see it.
     pub repository: R,
-    /// How its objects are named.
+    /// The format of its object ids.
     pub object_format: ObjectFormat,
-    /// What this side does in the session.
+    /// The role of this side.
     pub role: Role,
     /// Which refs the peer may see and give at all. It is not told.
     pub limits: Matcher,
 }
 
-/// What has happened so far, and in the end.
+/// The progress of a session, and its result.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Refs of the peer that are not the same here, by name.
@@ -104,9 +104,9 @@ pub struct Report {
     pub ours: Vec<Offer>,
     /// For each of them whether its history had to go.
     pub outgoing: Vec<bool>,
-    /// What is to come, once the peer has said it.
+    /// The plan of the peer, when it is known.
     pub incoming_plan: Option<Plan>,
-    /// What is to go, once it is known.
+    /// The plan of this side, when it is known.
     pub outgoing_plan: Option<Plan>,
     /// Frames that came.
     pub received_frames: u64,
@@ -121,7 +121,7 @@ pub struct Report {
     pub sent_bytes: u64,
     /// Segments that the peer said are durable.
     pub confirmed_segments: u64,
-    /// What became of the peer's refs here.
+    /// The results for the peer's refs on this side.
     pub published: Vec<PublishedRef>,
     /// The results for this side's refs at the peer.
     pub published_there: Vec<PublishedRef>,
@@ -177,12 +177,12 @@ impl<R: Repository> Session<R> {
         self.reader.read_from(source)
     }
 
-    /// Takes a copy of as many of `bytes` as there is room for, and returns how many.
+    /// Copies as many of `bytes` as there is room for, and returns their number.
     pub fn accept(&mut self, bytes: &[u8]) -> usize {
         self.reader.accept(bytes)
     }
 
-    /// Writes once to `sink` what is queued. Returns how many bytes it took.
+    /// Writes queued bytes once to `sink`. Returns the number of bytes that it accepted.
     ///
     /// # Errors
     /// Those of the sink.
@@ -258,7 +258,7 @@ impl<R: Repository> Session<R> {
         self.talk.release();
     }
 
-    /// What has happened so far.
+    /// Returns the progress.
     pub fn report(&self) -> &Report {
         &self.talk.report
     }

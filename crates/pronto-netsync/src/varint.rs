@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
         self.at == self.bytes.len()
     }
 
-    /// How many bytes were read.
+    /// Returns the number of bytes that were read.
     pub fn offset(&self) -> usize {
         self.at
     }

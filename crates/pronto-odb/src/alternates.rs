@@ -10,7 +10,7 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use crate::error::{Error, ErrorKind};
 
-/// How many times an alternate may have alternates.
+/// The largest depth of alternates of alternates.
 const MAX_DEPTH: usize = 5;
 
 /// The directories to look in, the store's own first, and what was wrong with others.

@@ -41,7 +41,7 @@ pub struct Bulk {
 struct Many {
     packed_from: usize,
     inventory: Inventory,
-    /// What has been added in this run.
+    /// The ids of the objects that were added in this run.
     claimed: [Mutex<HashSet<ObjectId>>; SHARDS],
     state: Mutex<State>,
     /// Something that was added is lost: then there is nothing to finish.

@@ -32,7 +32,7 @@ pub use pronto_config::shared::Sharing;
 pub use quarantine::Quarantine;
 pub use store::packing;
 pub use store::{
-    Bitmapped, Content, Ids, Inventory, LinkedPack, Location, Matches, ObjectReader, Packed,
-    Salvaged, Store,
+    Bitmapped, Content, Ids, Inventory, LinkedPack, Location, Matches, Numbered, ObjectReader,
+    ObjectSet, Packed, Salvaged, Store,
 };
 pub use turns::{Pruning, Turn};

@@ -22,14 +22,14 @@ const MAX_HEADER_LEN: usize = 32;
 /// DEFLATE cannot blow up a byte of input into more than this many bytes of output.
 const MAX_RATIO: u64 = 1032;
 
-/// What the first bytes of a loose object say.
+/// The header of a loose object.
 struct Start {
     kind: ObjectKind,
     size_bytes: u64,
     header_len: usize,
 }
 
-/// Where the loose object `id` is under `objects`.
+/// Returns the path of the loose object `id` under `objects`.
 pub(crate) fn path(objects: &Path, id: &oid) -> PathBuf {
     let mut buffer = Kind::hex_buf();
     let hex = id.hex_to_buf(&mut buffer);
@@ -61,11 +61,11 @@ pub(crate) fn read(
     }
 }
 
-/// What [`read_below`] found.
+/// The result of [`read_below`].
 pub(crate) enum Content {
     /// All of it.
     Whole(ObjectKind),
-    /// It is not below the bound.
+    /// An object that is not smaller than the bound.
     Large,
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn exists(objects: &Path, id: &oid) -> bool {
     path(objects, id).is_file()
 }
 
-/// How many bytes the file of the loose object `id` has, if there is one.
+/// Returns the size in bytes of the file of the loose object `id`, if there is one.
 pub(crate) fn size_on_disk(objects: &Path, id: &oid) -> Option<u64> {
     path(objects, id).metadata().ok().map(|found| found.size())
 }

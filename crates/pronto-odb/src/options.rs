@@ -7,7 +7,7 @@ use pronto_hash::Kind;
 use pronto_io::sync::SyncMethod;
 use pronto_io::view::Access;
 
-/// How to open a [`Store`](crate::Store). The default is Git's.
+/// Options for opening a [`Store`](crate::Store). The defaults are those of Git.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The hash of the ids (`extensions.objectFormat`).
@@ -15,7 +15,7 @@ pub struct Options {
     /// Object directories to look in beside those of `info/alternates`
     /// (`GIT_ALTERNATE_OBJECT_DIRECTORIES`), as absolute paths.
     pub alternates: Vec<PathBuf>,
-    /// How many bytes of delta bases are kept (`core.deltaBaseCacheLimit`).
+    /// The largest number of bytes of delta bases in the cache (`core.deltaBaseCacheLimit`).
     pub delta_base_cache_bytes: usize,
     /// Whether files are mapped.
     pub access: Access,
@@ -23,9 +23,9 @@ pub struct Options {
     pub multi_pack_index: bool,
     /// The zlib level of loose objects, 0 to 9 (`core.looseCompression`).
     pub loose_compression: u8,
-    /// How to wait for a loose object before it gets its name (`core.fsync`).
+    /// The method to flush a loose object before it gets its name (`core.fsync`).
     pub fsync_loose: SyncMethod,
-    /// Who may read what is written (`core.sharedRepository`).
+    /// The permissions of written files (`core.sharedRepository`).
     pub sharing: Sharing,
 }
 

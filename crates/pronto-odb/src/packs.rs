@@ -29,7 +29,7 @@ pub(crate) struct PackFile {
     vanished: AtomicBool,
 }
 
-/// What a listing of a directory says about a pack.
+/// A pack as listed in its directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     /// The path of the `.idx` file.

@@ -89,7 +89,7 @@ impl Quarantine {
         &self.path
     }
 
-    /// Where packs and their indexes go.
+    /// Returns the directory for packs and their indexes.
     pub fn pack_directory(&self) -> PathBuf {
         self.path.join("pack")
     }
@@ -210,7 +210,7 @@ fn may_stay(from: &Path, to: &Path) -> Result<bool, Error> {
     Err(Error::new(ErrorKind::Collision, message))
 }
 
-/// How much of each file is held while they are compared.
+/// The size of the pieces in which two files are compared.
 const COMPARED_BYTES: usize = 64 << 10;
 
 fn is_same(one: &mut impl Read, other: &mut impl Read) -> io::Result<bool> {

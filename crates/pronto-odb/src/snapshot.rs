@@ -38,7 +38,7 @@ pub(crate) struct Snapshot {
     stamps: Vec<Stamp>,
     /// The place in `single` of the pack where something was found last.
     pub(crate) last_hit: AtomicUsize,
-    /// What was wrong with files that objects can be found without.
+    /// Defects of files without which objects can still be found.
     pub(crate) warnings: Vec<Arc<Error>>,
 }
 

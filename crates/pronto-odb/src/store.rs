@@ -7,6 +7,7 @@ mod enumerate;
 mod links;
 mod lookup;
 mod loosen;
+mod numbered;
 pub mod packing;
 mod salvage;
 mod unpack;
@@ -28,6 +29,7 @@ pub use bitmapped::Bitmapped;
 pub use details::{Content, ObjectReader, Packed};
 pub use enumerate::{Ids, Matches};
 pub use links::LinkedPack;
+pub use numbered::{Numbered, ObjectSet};
 pub use salvage::Salvaged;
 
 use crate::error::{Error, ErrorKind, from_pack};
@@ -37,7 +39,7 @@ use crate::snapshot::Snapshot;
 use crate::turns::Writing;
 use crate::{alternates, loose};
 
-/// How many replacements of replacements are followed.
+/// The largest number of replacements of replacements that are followed.
 const MAX_REPLACE_DEPTH: usize = 5;
 
 /// The number of large objects that are built from deltas at the same time.
@@ -75,12 +77,12 @@ struct Inner {
     chains: [Mutex<()>; CHAINS],
 }
 
-/// Where an object lies in a pack. Sorting by it gives the order in which reading is fastest.
+/// The position of an object in a pack. Objects are read fastest in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// The number of the pack: unique within the store as long as it lives.
     pub pack: u32,
-    /// Where the entry starts in the pack.
+    /// The start of the entry in the pack.
     pub offset: PackOffset,
 }
 
@@ -88,7 +90,7 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// What a thread needs to read objects.
+/// Buffers with which a thread reads objects.
 #[derive(Default)]
 struct Scratch {
     decoder: Decoder,
@@ -177,7 +179,7 @@ impl Store {
         self.inner.options.kind
     }
 
-    /// How it was opened.
+    /// Returns the options with which the store was opened.
     pub fn options(&self) -> &Options {
         &self.inner.options
     }
@@ -192,7 +194,7 @@ impl Store {
         &self.inner.directories[1..]
     }
 
-    /// What was wrong with alternates, none of which keeps objects from being read elsewhere.
+    /// Returns the defects of alternates. None of them prevents reading objects elsewhere.
     pub fn warnings(&self) -> &[Error] {
         &self.inner.warnings
     }
@@ -453,7 +455,7 @@ fn with_bases<T>(cache: &BaseCache, pack: &PackFile, read: impl FnOnce(Bases<'_>
     read(Bases { cache, find: &find })
 }
 
-/// Where a base that is named by its id is in `pack`.
+/// Returns the position in `pack` of a base that is named by its id.
 fn base_by_id(pack: &PackFile, id: &oid) -> Result<Option<PackOffset>, pronto_pack::Error> {
     match pack.index() {
         Ok(index) => index.find_offset(id),

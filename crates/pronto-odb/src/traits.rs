@@ -9,7 +9,7 @@ use pronto_hash::{ObjectId, oid};
 use crate::error::to_pack;
 use crate::store::{Inventory, Store};
 
-/// What an indexer asks: answered from listings, so that no object costs a system call.
+/// Answers the indexer's questions from listings, so that no object costs a system call.
 impl pronto_pack::indexer::Existing for Inventory {
     fn contains_batch(
         &self,

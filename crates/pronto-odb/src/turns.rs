@@ -20,17 +20,18 @@ use rustix::io::Errno;
 use crate::error::{Error, ErrorKind};
 use crate::store::Store;
 
-/// How long a writer waits at the gate. The gate provides only fairness, so the writer then
+/// The time that a writer waits at the gate. The gate provides only fairness, so the writer then
 /// proceeds.
 const AT_GATE: Duration = Duration::from_secs(5);
-/// How long a writer waits for a pruner that deletes, which holds the lock for moments.
+/// The time that a writer waits for a pruner that deletes, which holds the lock for moments.
 const FOR_PRUNER: Duration = Duration::from_secs(60);
-/// How long a pruner keeps newcomers out while it waits for those who write.
+/// The time for which a pruner keeps new writers out while it waits for active ones.
 const FOR_WRITERS: Duration = Duration::from_millis(200);
 /// The first pause of a wait, and the longest one.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
-/// How long a pruner lets writers through before it closes the gate again: at first, and at most.
+/// The time for which a pruner lets writers through before it closes the gate again: at first, and
+/// at most.
 const FIRST_REST: Duration = Duration::from_millis(50);
 const LONGEST_REST: Duration = Duration::from_millis(800);
 
@@ -48,7 +49,7 @@ struct State {
     /// None between turns, and where the file system has no advisory locks.
     held: Option<File>,
     turns: u32,
-    /// How many [`Turn`]s there are.
+    /// The number of [`Turn`]s.
     counted: usize,
 }
 
@@ -246,7 +247,7 @@ pub(crate) fn is_in_use(path: &Path) -> bool {
     locked == Some(Err(Errno::WOULDBLOCK))
 }
 
-/// How an attempt to take a lock ended.
+/// The result of an attempt to take a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
     Yes,

@@ -17,13 +17,16 @@ use std::path::{Path, PathBuf};
 /// Fewer ids than this are sorted on one thread.
 const SORT_ALONE: usize = 1 << 15;
 
-/// What the files of a pack are called.
+/// The mode of files whose names the caller gives, as in Git; the umask does not apply to them.
+const NAMED_MODE: u32 = 0o444;
+
+/// The names of the files of a pack.
 pub(crate) struct Names {
     pub(crate) pack: PathBuf,
     pub(crate) index: PathBuf,
-    /// A pack of that name goes; else it stays.
+    /// The caller gives the name of the pack. An existing file is replaced; otherwise it stays.
     pub(crate) replaces_pack: bool,
-    /// The same with indexes.
+    /// The same for indexes.
     pub(crate) replaces_index: bool,
 }
 
@@ -45,6 +48,18 @@ impl Names {
             replaces_index: options.pack_path.is_some() || options.index_path.is_some(),
             pack,
         }
+    }
+
+    /// The permissions of the pack to set.
+    fn pack_permissions(&self, options: &Options) -> Option<u32> {
+        let named = self.replaces_pack.then_some(NAMED_MODE);
+        options.permissions.or(named)
+    }
+
+    /// The permissions of the indexes to set.
+    fn index_permissions(&self, options: &Options) -> Option<u32> {
+        let named = self.replaces_index.then_some(NAMED_MODE);
+        options.permissions.or(named)
     }
 }
 
@@ -107,13 +122,14 @@ struct Indexes {
     reverse: Option<Temporary>,
 }
 
-/// Writes the indexes into `directory`.
+/// Writes the indexes under temporary names.
 fn write_indexes(
-    directory: &Path,
+    names: &Names,
     options: &Options,
     rows: &Rows<'_>,
     checksum: &ObjectId,
 ) -> Result<Indexes, Error> {
+    let directory = directory_of(&names.index);
     let index = Temporary::create(directory, "idx")?;
     let limit = options.index_offset_limit;
     idx::write(
@@ -136,7 +152,7 @@ fn write_indexes(
         None
     };
     for file in std::iter::once(&index).chain(&reverse) {
-        file.permit(options.permissions)?;
+        file.permit(names.index_permissions(options))?;
         file.sync(options.sync_indexes)?;
     }
     Ok(Indexes { index, reverse })
@@ -150,9 +166,9 @@ pub(crate) fn install(
     (pack, checksum): (Temporary, &ObjectId),
 ) -> Result<Option<PathBuf>, Error> {
     let _region = region!("index-pack", "install");
-    let indexes = write_indexes(directory_of(&names.index), options, rows, checksum)?;
+    let indexes = write_indexes(names, options, rows, checksum)?;
     let marks = Marks::make(names, options)?;
-    pack.permit(options.permissions)?;
+    pack.permit(names.pack_permissions(options))?;
     if names.replaces_pack {
         pack.rename(&names.pack)?;
     } else {
@@ -171,7 +187,7 @@ pub(crate) fn install_beside(
     checksum: &ObjectId,
 ) -> Result<Option<PathBuf>, Error> {
     let _region = region!("index-pack", "install");
-    let indexes = write_indexes(directory_of(&names.index), options, rows, checksum)?;
+    let indexes = write_indexes(names, options, rows, checksum)?;
     let marks = Marks::make(names, options)?;
     indexes.install(names)?;
     Ok(marks.keep(names))
@@ -214,7 +230,7 @@ impl Marks {
         })
     }
 
-    /// They stay. The `.keep` file, if it is new.
+    /// Keeps the files. Returns the `.keep` file, if it is new.
     fn keep(self, names: &Names) -> Option<PathBuf> {
         if let Some(promisor) = self.promisor {
             promisor.keep();

@@ -38,8 +38,9 @@ pub struct MultiIndex {
     ids: Table,
     pack_names: Vec<String>,
     offsets_start: u64,
-    large_offsets: Range<u64>,
-    /// Where the rows in the order of packs are, if the file has them.
+    /// The place of the large offsets, if there is a table of them.
+    large_offsets: Option<Range<u64>>,
+    /// The start of the rows in the order of packs, if the file has them.
     reverse_start: Option<u64>,
 }
 
@@ -67,7 +68,8 @@ impl MultiIndex {
         let (chunks, pack_count) = read_chunks(&view, kind)?;
         let required = |name: [u8; 4], what: &str| {
             chunks.find(name).ok_or_else(|| {
-                let message = format!("multi-pack-index missing required {what} chunk");
+                let message =
+                    format!("multi-pack-index required {what} chunk missing or corrupted");
                 Error::new(ErrorKind::Corrupt, message)
             })
         };
@@ -82,6 +84,7 @@ impl MultiIndex {
         let bytes = view
             .read(fanout_at.start, FANOUT_LEN, &mut buffer)
             .map_err(unreadable)?;
+        check_fanout(bytes)?;
         let fanout = Fanout::parse(bytes)?;
         let count = u64::from(fanout.len());
         let hash_len = kind.len_in_bytes() as u64;
@@ -100,7 +103,7 @@ impl MultiIndex {
                 kind,
             },
             offsets_start: offsets.start,
-            large_offsets: chunks.find(*b"LOFF").unwrap_or(0..0),
+            large_offsets: chunks.find(*b"LOFF"),
             reverse_start: chunks
                 .find(*b"RIDX")
                 .filter(|chunk| chunk.end - chunk.start == count * 4)
@@ -109,7 +112,7 @@ impl MultiIndex {
         })
     }
 
-    /// Where it was found.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -119,7 +122,16 @@ impl MultiIndex {
         &self.view
     }
 
-    /// How many objects it lists.
+    /// Returns the version of the format; zero if the file cannot be read any more.
+    pub fn version(&self) -> u8 {
+        let mut buffer = Vec::new();
+        let version = self.view.read(4, 1, &mut buffer).ok();
+        version
+            .and_then(|bytes| bytes.first().copied())
+            .unwrap_or(0)
+    }
+
+    /// Returns the number of objects.
     pub fn len(&self) -> u32 {
         self.fanout.len()
     }
@@ -270,17 +282,16 @@ impl MultiIndex {
         if pack as usize >= self.pack_names.len() {
             return Err(self.corrupt("bad pack-int-id", at));
         }
-        let offset = if small & LARGE != 0 && !self.large_offsets.is_empty() {
-            self.large_offset(small & !LARGE)?
-        } else {
-            u64::from(small)
+        let offset = match &self.large_offsets {
+            Some(large) if small & LARGE != 0 => self.large_offset(large, small & !LARGE)?,
+            _ => u64::from(small),
         };
         Ok((PackNumber(pack), PackOffset(offset)))
     }
 
-    fn large_offset(&self, slot: u32) -> Result<u64, Error> {
-        let at = self.large_offsets.start + u64::from(slot) * 8;
-        if at + 8 > self.large_offsets.end {
+    fn large_offset(&self, large: &Range<u64>, slot: u32) -> Result<u64, Error> {
+        let at = large.start + u64::from(slot) * 8;
+        if at + 8 > large.end {
             return Err(self.corrupt("multi-pack-index large offset out of bounds", at));
         }
         let mut buffer = Vec::new();
@@ -312,6 +323,22 @@ impl MultiIndex {
             .at_path(&self.path)
             .at_offset(at)
     }
+}
+
+/// Checks that the counts of the fan-out do not fall.
+fn check_fanout(bytes: &[u8]) -> Result<(), Error> {
+    let mut previous = 0;
+    for (at, count) in bytes.chunks_exact(4).map(be_u32).enumerate() {
+        if previous > count {
+            let before = at.saturating_sub(1);
+            let message = format!(
+                "oid fanout out of order: fanout[{before}] = {previous:x} > {count:x} = fanout[{at}]"
+            );
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        previous = count;
+    }
+    Ok(())
 }
 
 fn read_chunks(view: &View, kind: Kind) -> Result<(Chunks, u32), Error> {
@@ -372,7 +399,7 @@ fn read_names(view: &View, chunk: Range<u64>, count: u32) -> Result<Vec<String>,
             .filter(|name| !name.contains('/') && name.ends_with(".idx"))
             .ok_or_else(|| corrupt("multi-pack-index names a pack that cannot be"))?;
         names.push(name.to_owned());
-        rest = &rest[end + 1..];
+        rest = rest.get(end + 1..).unwrap_or_default();
     }
     Ok(names)
 }

@@ -7,7 +7,7 @@ use pronto::{Error, ErrorKind, Result};
 /// The port of peers that say none.
 pub const DEFAULT_PORT: u16 = 9419;
 
-/// Where a peer is, and which of its repositories is meant.
+/// The address of a peer, and the repository to use there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetsyncAddress {
     /// A name or an address, without brackets.
@@ -30,7 +30,7 @@ impl NetsyncAddress {
         let end = rest.find_byte(b'/').unwrap_or(rest.len());
         let path = rest[end..].trim_start_with(|slash| slash == '/');
         let found = rest[..end].to_str().ok().and_then(split_host);
-        let (host, port) = found.ok_or_else(|| {
+        let HostPort { host, port } = found.ok_or_else(|| {
             let message = format!("'{address}' is no address of a peer");
             let hint = "an address is netsync://HOST[:PORT][/PATH]";
             Error::new(ErrorKind::InvalidInput, message).with_hint(hint)
@@ -43,8 +43,14 @@ impl NetsyncAddress {
     }
 }
 
-/// A host, and a port behind a colon. A host with colons of its own is in brackets.
-pub(super) fn split_host(text: &str) -> Option<(String, Option<u16>)> {
+/// A host and its port.
+struct HostPort {
+    host: String,
+    port: Option<u16>,
+}
+
+/// Parses a host, and a port behind a colon. A host with colons of its own is in brackets.
+fn split_host(text: &str) -> Option<HostPort> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, port) = rest.split_once(']')?;
@@ -63,7 +69,10 @@ pub(super) fn split_host(text: &str) -> Option<(String, Option<u16>)> {
     let port = port
         .map(|port| port.parse::<u16>().ok())
         .map_or(Some(None), |port| port.map(Some));
-    is_host.then_some((host.to_owned(), port?))
+    is_host.then_some(HostPort {
+        host: host.to_owned(),
+        port: port?,
+    })
 }
 
 /// A host and its port as one text.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_odb::Store;
+use pronto_odb::{ObjectSet, Store};
 use pronto_pack::indexer::Existing;
 
 use super::walk;
@@ -18,48 +18,75 @@ use pronto::links::{links_in, tree_entries};
 use pronto::objects::from_odb;
 use pronto::{Repository, Result};
 
-/// A commit and what it builds on.
-pub(super) type Link = (ObjectId, Vec<ObjectId>);
+/// A commit and its parents.
+pub(super) struct Link {
+    pub(super) commit: ObjectId,
+    pub(super) parents: Vec<ObjectId>,
+}
 
-/// What deltas may build on.
+/// The stores that a transfer reads.
+pub(super) struct Stores {
+    /// All objects of this repository, and the received ones.
+    pub(super) all: Store,
+    /// The received objects only.
+    pub(super) arrived: Store,
+}
+
+/// The permitted bases of deltas.
 pub(super) struct Bases {
     repository: Arc<Repository>,
-    /// All that is here, and what has come.
-    store: Store,
-    /// Only what has come.
-    arrived: Store,
-    /// Commits that are known of both.
+    stores: Stores,
+    /// Commits that both sides know.
     known: Vec<ObjectId>,
     edges: Mutex<Edges>,
-    /// How many bytes of bases may still be put into packs.
+    /// The number of bytes of bases that may still be added to packs.
     left_bytes: AtomicU64,
 }
 
-/// The commits at which what has come begins.
+/// The commits at which the received history begins.
 #[derive(Default)]
 struct Edges {
     commits: BTreeSet<ObjectId>,
     /// Trees of these commits that were not read.
     unread: Vec<ObjectId>,
-    /// What was found in their trees.
-    contained: HashSet<ObjectId>,
+    /// The objects that were found in their trees; made with the first commit.
+    contained: Option<ObjectSet>,
+}
+
+impl Edges {
+    /// Records that a tree at the edge names `id`. Returns whether that is new.
+    fn insert(&mut self, store: &Store, id: &ObjectId) -> Result<bool> {
+        let contained = match self.contained.take() {
+            Some(contained) => contained,
+            None => ObjectSet::new(Arc::new(store.numbered().map_err(from_odb)?)),
+        };
+        let contained = self.contained.insert(contained);
+        contained.insert(id).map_err(from_odb)
+    }
+
+    fn contains(&self, id: &oid) -> Result<bool> {
+        let contained = self.contained.as_ref();
+        contained.map_or(Ok(false), |contained| {
+            contained.contains(id).map_err(from_odb)
+        })
+    }
 }
 
 impl Bases {
-    /// `edges` are those of an earlier session: they count if they are still known of both.
+    /// Starts with the `edges` of an earlier session, of which those count that both sides still
+    /// know.
     ///
     /// # Errors
-    /// A commit that is here cannot be read.
+    /// A present commit cannot be read.
     pub(super) fn new(
         repository: Arc<Repository>,
-        (store, arrived): (Store, Store),
+        stores: Stores,
         known: Vec<ObjectId>,
         edges: Vec<ObjectId>,
     ) -> Result<Self> {
         let bases = Bases {
             repository,
-            store,
-            arrived,
+            stores,
             known,
             edges: Mutex::default(),
             left_bytes: AtomicU64::new(u64::MAX),
@@ -68,13 +95,13 @@ impl Bases {
         Ok(bases)
     }
 
-    /// Records commits that have come.
+    /// Records received commits.
     ///
     /// # Errors
-    /// A commit that is here cannot be read.
+    /// A present commit cannot be read.
     pub(super) fn arrive(&self, links: &[Link]) -> Result<()> {
-        let own: HashSet<&ObjectId> = links.iter().map(|(id, _)| id).collect();
-        let parents = links.iter().flat_map(|(_, parents)| parents);
+        let own: HashSet<&ObjectId> = links.iter().map(|link| &link.commit).collect();
+        let parents = links.iter().flat_map(|link| &link.parents);
         self.add(parents.filter(|id| !own.contains(id)).copied().collect())
     }
 
@@ -83,16 +110,16 @@ impl Bases {
         self.left_bytes.store(bytes, Relaxed);
     }
 
-    /// What has come is there to be found.
+    /// Lists the received packs again.
     ///
     /// # Errors
-    /// It cannot be listed.
+    /// A directory cannot be listed.
     pub(super) fn refresh(&self) -> Result<()> {
-        self.arrived.refresh().map_err(from_odb)?;
+        self.stores.arrived.refresh().map_err(from_odb)?;
         Ok(())
     }
 
-    /// The commits at which what has come begins.
+    /// Returns the commits at which the received history begins.
     pub(super) fn edges(&self) -> Vec<ObjectId> {
         self.locked().commits.iter().copied().collect()
     }
@@ -101,26 +128,26 @@ impl Bases {
         self.edges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds those that are here and known of both.
+    /// Adds those of `commits` that are present and that both sides know.
     fn add(&self, mut commits: Vec<ObjectId>) -> Result<()> {
         let mut edges = self.locked();
         commits.sort_unstable();
         commits.dedup();
         let mut new = Vec::new();
         for id in commits {
-            if edges.commits.contains(&id) || self.arrived.contains(&id).map_err(from_odb)? {
+            if edges.commits.contains(&id) || self.stores.arrived.contains(&id).map_err(from_odb)? {
                 continue;
             }
-            let header = self.store.header(&id).map_err(from_odb)?;
+            let header = self.stores.all.header(&id).map_err(from_odb)?;
             if header.is_some_and(|header| header.kind == ObjectKind::Commit) {
                 new.push(id);
             }
         }
         let mut buffer = Vec::new();
         for id in walk::reached(&self.repository, &new, &self.known)? {
-            let tree = links_in(&self.store, &id, &mut buffer)?.tree;
+            let tree = links_in(&self.stores.all, &id, &mut buffer)?.tree;
             edges.commits.insert(id);
-            if edges.contained.insert(tree) {
+            if edges.insert(&self.stores.all, &tree)? {
                 edges.unread.push(tree);
             }
         }
@@ -128,24 +155,28 @@ impl Bases {
     }
 
     fn allows(&self, id: &oid) -> Result<bool> {
-        if self.arrived.contains(id).map_err(from_odb)? {
+        if self.stores.arrived.contains(id).map_err(from_odb)? {
             return Ok(true);
         }
         let mut edges = self.locked();
-        let (length, mut content) = (self.store.kind().len_in_bytes(), Vec::new());
-        while !edges.contained.contains(id) {
+        let (length, mut content) = (self.stores.all.kind().len_in_bytes(), Vec::new());
+        while !edges.contains(id)? {
             let Some(tree) = edges.unread.pop() else {
                 return Ok(false);
             };
-            let found = self.store.find(&tree, &mut content).map_err(from_odb)?;
+            let found = self
+                .stores
+                .all
+                .find(&tree, &mut content)
+                .map_err(from_odb)?;
             if found != Some(ObjectKind::Tree) {
                 continue;
             }
             for entry in tree_entries(&content, length).filter(|entry| !entry.is_submodule()) {
-                if let Ok(child) = ObjectId::try_from(entry.id)
-                    && edges.contained.insert(child)
-                    && entry.is_directory()
-                {
+                let Ok(child) = ObjectId::try_from(entry.id) else {
+                    continue;
+                };
+                if edges.insert(&self.stores.all, &child)? && entry.is_directory() {
                     edges.unread.push(child);
                 }
             }
@@ -154,15 +185,15 @@ impl Bases {
     }
 }
 
-/// The bases of one segment.
+/// The permitted bases while a segment arrives.
 pub(super) struct SegmentBases<'a> {
     pub(super) bases: &'a Bases,
-    /// Commits of the segment.
+    /// The commits of the segment.
     pub(super) links: &'a Mutex<Vec<Link>>,
 }
 
 impl SegmentBases<'_> {
-    /// Reads what the peer may know of, without making it part of the pack.
+    /// Reads an object that the peer may know, without adding it to the pack.
     pub(super) fn look(
         &self,
         id: &oid,
@@ -174,7 +205,7 @@ impl SegmentBases<'_> {
         if !self.bases.allows(id).map_err(unreadable)? {
             return Ok(None);
         }
-        let found = self.bases.store.find(id, out);
+        let found = self.bases.stores.all.find(id, out);
         found.map_err(from_odb).map_err(unreadable)
     }
 }
@@ -199,7 +230,7 @@ impl Existing for SegmentBases<'_> {
         if !self.bases.allows(id).map_err(unreadable)? {
             return Ok(None);
         }
-        let found = self.bases.store.find(id, out);
+        let found = self.bases.stores.all.find(id, out);
         let kind = found.map_err(from_odb).map_err(unreadable)?;
         let left = &self.bases.left_bytes;
         let rest = left.load(Relaxed).checked_sub(out.len() as u64);

@@ -5,43 +5,89 @@
 //! from what the peer may see or sent before does not count. Otherwise a peer that knows the id of
 //! a hidden object could make it part of its history and receive it with the next sync.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::iter::Peekable;
+use std::sync::Arc;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_netsync::repository::Offer;
-use pronto_odb::Store;
+use pronto_odb::{Numbered, ObjectSet, Store};
 
 use super::walk;
-use pronto::links::{links_in, tag_target, tree_entries};
+use pronto::links::{RawEntries, RawEntry, links_in, tag_target, tree_entries};
 use pronto::objects::from_odb;
 use pronto::{Repository, Result};
 
-/// What is judged by.
+/// Checks received history. It takes one bit for each object of the repository and each set, and
+/// 12 bytes for each received commit.
 pub(super) struct Judge<'a> {
     repository: &'a Repository,
-    /// All that is here, and what has come.
+    /// All objects of this repository, and the received ones.
     store: &'a Store,
-    /// Only what has come.
+    /// The received objects only.
     arrived: Store,
-    /// Commits that are known of both.
-    known: &'a [ObjectId],
-    /// Tags that are known of both, and the commits they lead to.
-    known_tags: &'a HashMap<ObjectId, ObjectId>,
+    /// The numbers of the received objects.
+    received: Arc<Numbered>,
+    known: Known<'a>,
     /// Commits at which the new history begins: present before, and parents of received commits.
     boundary: HashSet<ObjectId>,
     /// Everything in the trees of the boundary, read on first use.
     old: Option<Contained>,
-    commits: HashSet<ObjectId>,
+    /// Received commits that were visited.
+    commits: ObjectSet,
     seen: Contained,
+    buffer: Vec<u8>,
+    /// The commit whose tree was read last, and that tree: in a linear history it is the next parent.
+    last: Option<(ObjectId, ObjectId)>,
+}
+
+/// The objects that both repositories have.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// Commits of refs that the peer may see, or gave before.
+    pub(super) commits: &'a [ObjectId],
+    /// Tags, and the commits they lead to.
+    pub(super) tags: &'a HashMap<ObjectId, ObjectId>,
 }
 
 /// The entries of trees. An object may be named as a directory in one tree and as a file in another
 /// by a malicious author, so the two are kept apart.
-#[derive(Default)]
+#[derive(Clone)]
 struct Contained {
-    trees: HashSet<ObjectId>,
-    blobs: HashSet<ObjectId>,
+    trees: ObjectSet,
+    blobs: ObjectSet,
+}
+
+impl Contained {
+    fn new(store: &Store) -> Result<Self> {
+        let numbered = Arc::new(store.numbered().map_err(from_odb)?);
+        Ok(Contained {
+            trees: ObjectSet::new(Arc::clone(&numbered)),
+            blobs: ObjectSet::new(numbered),
+        })
+    }
+
+    /// Records the entries of `tree` that are no submodules. Appends new directories to `unread`.
+    fn add_entries(
+        &mut self,
+        tree: &[u8],
+        id_len: usize,
+        unread: &mut Vec<ObjectId>,
+    ) -> Result<()> {
+        for entry in tree_entries(tree, id_len).filter(|entry| !entry.is_submodule()) {
+            let Ok(child) = ObjectId::try_from(entry.id) else {
+                continue;
+            };
+            if !entry.is_directory() {
+                self.blobs.insert(&child).map_err(from_odb)?;
+            } else if self.trees.insert(&child).map_err(from_odb)? {
+                unread.push(child);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A problem with the received objects.
@@ -52,43 +98,52 @@ pub(super) enum Fault {
     Misled(usize),
 }
 
-/// A tree, and those of the same place in the parents.
-type Place = (ObjectId, Vec<ObjectId>);
+/// A tree, and the trees at the same place in the parents.
+struct Place {
+    tree: ObjectId,
+    before: Vec<ObjectId>,
+}
 
-/// The id in an entry of a tree, and whether it is a directory's.
-type Entry<'a> = (&'a [u8], bool);
-
-/// What is to be done about a commit: first its parents, then its tree, which is here with them.
+/// A step of the walk over received commits, which are named by their numbers.
 enum Step {
-    Commit(ObjectId),
-    Place(ObjectId, Vec<ObjectId>),
+    /// Visit the parents of the commit.
+    Enter(u32),
+    /// Judge its tree: its parents are done.
+    Leave(u32),
 }
 
 /// The largest number of nested tags between a tip and its commit.
 const MOST_TAGS: usize = 64;
 
 impl<'a> Judge<'a> {
+    /// Prepares a check of what `arrived` holds, which is also part of `store`.
+    ///
+    /// # Errors
+    /// The indexes of packs cannot be read.
     pub(super) fn new(
         repository: &'a Repository,
         store: &'a Store,
         arrived: Store,
-        (known, known_tags): (&'a [ObjectId], &'a HashMap<ObjectId, ObjectId>),
-    ) -> Self {
-        Judge {
+        known: Known<'a>,
+    ) -> Result<Self> {
+        let received = Arc::new(arrived.numbered().map_err(from_odb)?);
+        Ok(Judge {
             repository,
-            store,
             arrived,
             known,
-            known_tags,
             boundary: HashSet::new(),
             old: None,
-            commits: HashSet::new(),
-            seen: Contained::default(),
-        }
+            commits: ObjectSet::new(Arc::clone(&received)),
+            received,
+            seen: Contained::new(store)?,
+            store,
+            buffer: Vec::new(),
+            last: None,
+        })
     }
 
-    /// The first thing that is wrong with `offers` and what they lead to. What is here but not known
-    /// of both gives the same answer as what is nowhere.
+    /// Returns the first problem with `offers` and what is reachable from them. A present object
+    /// that is not known to both gives the same answer as an absent one.
     pub(super) fn judge(&mut self, offers: &[&Offer]) -> Result<Result<(), Fault>> {
         let mut commits = Vec::new();
         for (at, offer) in offers.iter().enumerate() {
@@ -101,62 +156,80 @@ impl<'a> Judge<'a> {
             }
             commits.push(commit);
         }
-        let missing = self.first_missing(commits)?;
+        let missing = self.first_missing(&commits)?;
         Ok(missing.map_or(Ok(()), |id| Err(Fault::Missing(id))))
     }
 
-    /// The first object that is missing of what `tips` lead to.
-    fn first_missing(&mut self, tips: Vec<ObjectId>) -> Result<Option<ObjectId>> {
+    /// Returns the first missing object that is reachable from `tips`.
+    fn first_missing(&mut self, tips: &[ObjectId]) -> Result<Option<ObjectId>> {
         let new = self.arrived_commits(tips)?;
         if let Some(unknown) = self.unknown_of_boundary()? {
             return Ok(Some(unknown));
         }
-        let mut buffer = Vec::new();
-        for (tree, parents) in new {
-            let mut bases = Vec::with_capacity(parents.len());
-            for parent in &parents {
-                bases.push(links_in(self.store, parent, &mut buffer)?.tree);
+        for number in new {
+            let id = self.received.id(number).map_err(from_odb)?;
+            let links = links_in(&self.arrived, &id, &mut self.buffer)?;
+            let mut before = Vec::with_capacity(links.parents.len());
+            for parent in &links.parents {
+                before.push(self.tree_of(parent)?);
             }
-            if let Some(missing) = self.trees((tree, bases))? {
+            self.last = Some((id, links.tree));
+            let tree = links.tree;
+            if let Some(missing) = self.trees(Place { tree, before })? {
                 return Ok(Some(missing));
             }
         }
         Ok(None)
     }
 
-    /// Returns the trees and parents of the received commits, each behind its parents, so
-    /// everything in a parent's tree was judged before it is skipped in the child's. Records the
-    /// boundary without reading it.
-    fn arrived_commits(&mut self, tips: Vec<ObjectId>) -> Result<Vec<(ObjectId, Vec<ObjectId>)>> {
-        let mut new = Vec::new();
-        let mut left: Vec<Step> = tips.into_iter().map(Step::Commit).collect();
-        let mut buffer = Vec::new();
-        while let Some(step) = left.pop() {
-            let id = match step {
-                Step::Commit(id) => id,
-                Step::Place(tree, parents) => {
-                    new.push((tree, parents));
+    /// Returns the tree of a commit.
+    fn tree_of(&mut self, commit: &ObjectId) -> Result<ObjectId> {
+        match self.last {
+            Some((last, tree)) if last == *commit => Ok(tree),
+            _ => Ok(links_in(self.store, commit, &mut self.buffer)?.tree),
+        }
+    }
+
+    /// Returns the numbers of the received commits, each behind its parents, so everything in a
+    /// parent's tree was judged before it is skipped in the child's. Records the boundary without
+    /// reading it.
+    fn arrived_commits(&mut self, tips: &[ObjectId]) -> Result<Vec<u32>> {
+        let (mut new, mut left) = (Vec::new(), Vec::new());
+        for tip in tips.iter().rev() {
+            left.extend(self.enter(tip)?);
+            while let Some(step) = left.pop() {
+                let number = match step {
+                    Step::Enter(number) => number,
+                    Step::Leave(number) => {
+                        new.push(number);
+                        continue;
+                    }
+                };
+                if !self.commits.insert_number(number) {
                     continue;
                 }
-            };
-            if !self.commits.insert(id) {
-                continue;
+                let id = self.received.id(number).map_err(from_odb)?;
+                let links = links_in(&self.arrived, &id, &mut self.buffer)?;
+                left.push(Step::Leave(number));
+                for parent in &links.parents {
+                    left.extend(self.enter(parent)?);
+                }
             }
-            if !self.arrived.contains(&id).map_err(from_odb)? {
-                self.boundary.insert(id);
-                continue;
-            }
-            let links = links_in(&self.arrived, &id, &mut buffer)?;
-            let parents = links.parents.iter().copied();
-            let place = Step::Place(links.tree, links.parents.clone());
-            left.push(place);
-            left.extend(parents.map(Step::Commit));
         }
         Ok(new)
     }
 
-    /// One of the boundary that is not known of both, whether it is here or not: the one with the
-    /// least id, so that the answer does not depend on which of several are here.
+    /// Returns the step to a commit if it was received; otherwise adds it to the boundary.
+    fn enter(&mut self, commit: &ObjectId) -> Result<Option<Step>> {
+        let number = self.received.find(commit).map_err(from_odb)?;
+        if number.is_none() {
+            self.boundary.insert(*commit);
+        }
+        Ok(number.map(Step::Enter))
+    }
+
+    /// Returns a commit of the boundary that is not known to both, whether it is present or not: the
+    /// one with the smallest id, so the answer does not depend on which of several are present.
     fn unknown_of_boundary(&self) -> Result<Option<ObjectId>> {
         let mut here = Vec::new();
         for id in &self.boundary {
@@ -165,7 +238,7 @@ impl<'a> Judge<'a> {
                 here.push(*id);
             }
         }
-        let reached = walk::reached(self.repository, &here, self.known)?;
+        let reached = walk::reached(self.repository, &here, self.known.commits)?;
         let unknown = self.boundary.iter().filter(|id| !reached.contains(*id));
         Ok(unknown.min().copied())
     }
@@ -176,7 +249,7 @@ impl<'a> Judge<'a> {
         let (mut id, mut content) = (tip, Vec::new());
         for _ in 0..MOST_TAGS {
             match self.arrived.find(&id, &mut content).map_err(from_odb)? {
-                None => return Ok(Ok(self.known_tags.get(&id).copied().unwrap_or(id))),
+                None => return Ok(Ok(self.known.tags.get(&id).copied().unwrap_or(id))),
                 Some(ObjectKind::Commit) => return Ok(Ok(id)),
                 Some(ObjectKind::Tag) => match tag_target(&content) {
                     Some(target) => id = target,
@@ -188,48 +261,45 @@ impl<'a> Judge<'a> {
         Ok(Err(id))
     }
 
-    /// The first that is missing of a tree; all of those of the parents were judged.
+    /// Returns the first missing object of a tree; the trees of the parents were judged before.
     fn trees(&mut self, place: Place) -> Result<Option<ObjectId>> {
         let mut places = vec![place];
-        let length = self.store.kind().len_in_bytes();
-        while let Some((id, bases)) = places.pop() {
-            if bases.contains(&id) || !self.seen.trees.insert(id) || id.is_empty_tree() {
+        let id_len = self.store.kind().len_in_bytes();
+        while let Some(Place { tree, before }) = places.pop() {
+            if before.contains(&tree) || tree.is_empty_tree() {
                 continue;
             }
-            let content = match self.tree(&id)? {
-                Some(content) if self.is_there(&id, ObjectKind::Tree)? => content,
-                _ => return Ok(Some(id)),
+            if !self.seen.trees.insert(&tree).map_err(from_odb)? {
+                continue;
+            }
+            let content = match self.tree(&tree)? {
+                Some(content) if self.is_there(&tree, ObjectKind::Tree)? => content,
+                _ => return Ok(Some(tree)),
             };
-            let mut contents = Vec::with_capacity(bases.len());
-            for base in &bases {
+            let mut contents = Vec::with_capacity(before.len());
+            for base in &before {
                 contents.push(self.tree(base)?.unwrap_or_default());
             }
-            let by_name: Vec<HashMap<&[u8], Entry<'_>>> = contents
-                .iter()
-                .map(|base| {
-                    let entries = tree_entries(base, length).filter(|entry| !entry.is_submodule());
-                    entries
-                        .map(|entry| (entry.name, (entry.id, entry.is_directory())))
-                        .collect()
-                })
-                .collect();
-            for entry in tree_entries(&content, length) {
-                let before: Vec<Entry<'_>> = by_name
-                    .iter()
-                    .filter_map(|base| base.get(entry.name).copied())
-                    .collect();
-                let is_directory = entry.is_directory();
-                if entry.is_submodule() || before.contains(&(entry.id, is_directory)) {
+            let entries = |tree| tree_entries(tree, id_len).peekable();
+            let mut parents: Vec<_> = contents.iter().map(|tree| entries(tree)).collect();
+            for entry in tree_entries(&content, id_len) {
+                let same = parents
+                    .iter_mut()
+                    .filter_map(|tree| same_place(tree, &entry));
+                let before: Vec<&[u8]> = same.collect();
+                if entry.is_submodule() || before.contains(&entry.id) {
                     continue;
                 }
                 let Ok(child) = ObjectId::try_from(entry.id) else {
-                    return Ok(Some(id));
+                    return Ok(Some(tree));
                 };
-                if is_directory {
-                    let before = before.iter().filter(|(_, is_directory)| *is_directory);
-                    let before = before.flat_map(|(id, _)| ObjectId::try_from(*id));
-                    places.push((child, before.collect()));
-                } else if self.seen.blobs.insert(child)
+                if entry.is_directory() {
+                    let before = before.into_iter().flat_map(ObjectId::try_from).collect();
+                    places.push(Place {
+                        tree: child,
+                        before,
+                    });
+                } else if self.seen.blobs.insert(&child).map_err(from_odb)?
                     && !self.is_there(&child, ObjectKind::Blob)?
                 {
                     return Ok(Some(child));
@@ -239,14 +309,14 @@ impl<'a> Judge<'a> {
         Ok(None)
     }
 
-    /// The content of a tree; none if it is missing, or no tree.
+    /// Returns the content of a tree; `None` if it is missing or no tree.
     fn tree(&self, id: &ObjectId) -> Result<Option<Vec<u8>>> {
         let mut content = Vec::new();
         let kind = self.store.find(id, &mut content).map_err(from_odb)?;
         Ok((kind == Some(ObjectKind::Tree)).then_some(content))
     }
 
-    /// Whether it has come, or is in a tree of the boundary: a tree or a blob.
+    /// Returns whether a tree or blob has arrived, or is in a tree of the boundary.
     fn is_there(&mut self, id: &ObjectId, kind: ObjectKind) -> Result<bool> {
         if let Some(header) = self.arrived.header(id).map_err(from_odb)? {
             return Ok(header.kind == kind);
@@ -256,32 +326,49 @@ impl<'a> Judge<'a> {
             None => self.all_of_boundary()?,
         };
         let old = self.old.insert(old);
-        Ok(match kind {
-            ObjectKind::Tree => old.trees.contains(id),
-            _ => old.blobs.contains(id),
-        })
+        let contained = match kind {
+            ObjectKind::Tree => &old.trees,
+            _ => &old.blobs,
+        };
+        contained.contains(id).map_err(from_odb)
     }
 
-    fn all_of_boundary(&self) -> Result<Contained> {
-        let (mut all, mut left) = (Contained::default(), Vec::new());
-        let (mut buffer, length) = (Vec::new(), self.store.kind().len_in_bytes());
+    /// Returns all entries of the trees of the boundary.
+    fn all_of_boundary(&mut self) -> Result<Contained> {
+        let (mut all, mut left) = (Contained::new(self.store)?, Vec::new());
+        let id_len = self.store.kind().len_in_bytes();
         for commit in &self.boundary {
-            left.push(links_in(self.store, commit, &mut buffer)?.tree);
+            let tree = links_in(self.store, commit, &mut self.buffer)?.tree;
+            if all.trees.insert(&tree).map_err(from_odb)? {
+                left.push(tree);
+            }
         }
         while let Some(id) = left.pop() {
-            if !all.trees.insert(id) {
-                continue;
-            }
-            for entry in tree_entries(&self.tree(&id)?.unwrap_or_default(), length) {
-                if let Ok(child) = ObjectId::try_from(entry.id) {
-                    if entry.is_directory() {
-                        left.push(child);
-                    } else if !entry.is_submodule() {
-                        all.blobs.insert(child);
-                    }
-                }
-            }
+            let content = self.tree(&id)?.unwrap_or_default();
+            all.add_entries(&content, id_len, &mut left)?;
         }
         Ok(all)
     }
+}
+
+/// Returns the id at the place of `entry` in a parent's tree, of which the rest is `parent`: an entry
+/// of the same name that is a directory if and only if `entry` is. Trees that are not sorted as Git
+/// sorts them can hide it; then more is judged.
+fn same_place<'a>(parent: &mut Peekable<RawEntries<'a>>, entry: &RawEntry<'_>) -> Option<&'a [u8]> {
+    while (parent.next_if(|other| compare(other, entry) == Ordering::Less)).is_some() {}
+    let same = parent.next_if(|other| compare(other, entry) == Ordering::Equal)?;
+    (!same.is_submodule()).then_some(same.id)
+}
+
+/// Compares entries in the order of a tree, where a directory has a slash at its end.
+fn compare(one: &RawEntry<'_>, other: &RawEntry<'_>) -> Ordering {
+    let common = one.name.len().min(other.name.len());
+    let next = |entry: &RawEntry<'_>| match entry.name.get(common) {
+        Some(&byte) => byte,
+        None if entry.is_directory() => b'/',
+        None => 0,
+    };
+    (one.name[..common].cmp(&other.name[..common]))
+        .then_with(|| next(one).cmp(&next(other)))
+        .then_with(|| one.name.len().cmp(&other.name.len()))
 }

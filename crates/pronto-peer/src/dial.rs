@@ -16,7 +16,7 @@ use pronto::environment::Environment;
 use pronto::remote::connection;
 use pronto::{Error, ErrorKind, Result};
 
-/// Whom to reach, and as whom.
+/// The peer to connect to, and the names to use.
 #[derive(Clone, Debug)]
 pub struct Dial<'a> {
     /// A path, `ssh://…` or `host:path`.
@@ -35,7 +35,7 @@ pub struct Dial<'a> {
 #[derive(Debug)]
 pub struct Peer {
     child: Child,
-    /// What it says.
+    /// The output of the process.
     pub output: ChildStdout,
     /// Its input.
     pub input: ChildStdin,
@@ -96,7 +96,7 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
             return Err(Error::new(ErrorKind::InvalidInput, message).with_hint(hint));
         }
     };
-    // What says which repository is meant here does not hold there.
+    // Variables that select the repository of this side do not apply to the other side.
     for name in LOCAL_VARIABLES {
         command.env_remove(name);
     }
@@ -114,7 +114,7 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
     }
 }
 
-/// The host of an address, without the user; none if it is a path.
+/// Returns the host of an address without the user; `None` for a path.
 pub fn host_of(address: &BStr) -> Option<String> {
     match Address::parse(address) {
         Ok(Address::Ssh { host, .. }) => {
@@ -132,7 +132,7 @@ impl Peer {
     /// It cannot be waited for, or did not end well.
     pub fn close(mut self) -> Result<()> {
         drop(self.input);
-        // What is left says nothing more, but has to be gone before it can end.
+        // The child ends only when its remaining output has been read.
         let _ = std::io::copy(&mut (&mut self.output).take(1 << 20), &mut std::io::sink());
         drop(self.output);
         let failed = |text: String| Error::new(ErrorKind::Transport, text);

@@ -14,10 +14,10 @@ use pronto_netsync::{Error, ErrorKind};
 use super::{directory_of, failed, is_peer_name, nonce};
 use pronto::{Repository, Result};
 
-/// No peer is called so.
+/// A name that no peer can have.
 const OWN: &str = "+self";
 
-/// What this repository is known by; empty where it cannot be kept.
+/// The identity of this repository; empty if it cannot be stored.
 pub(super) fn own(repository: &Repository) -> Vec<u8> {
     let directory = repository.objects_dir().join("netsync");
     let path = directory.join(OWN);

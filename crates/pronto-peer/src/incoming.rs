@@ -10,6 +10,7 @@
 
 mod segment;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use pronto_netsync::message::{MAX_HELD, Resume, SegmentKind};
 use pronto_odb::{Quarantine, Store};
 use rustix::fs::{FlockOperation, flock};
 
-use super::bases::Bases;
+use super::bases::{Bases, Stores};
 use super::state::State;
 use super::{failed, refused};
 use pronto::objects::from_odb;
@@ -34,7 +35,7 @@ type Refusal = pronto_netsync::Error;
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_OBJECTS: u64 = 1 << 18;
 
-/// How long a session waits for an earlier one with the same peer to end.
+/// The time for which a session waits for an earlier one with the same peer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The largest object that is held, and the largest delta.
@@ -43,14 +44,17 @@ pub(super) const MOST_OBJECT_BYTES: u64 = 16 << 20;
 /// The largest blob that a delta may make, or be made of.
 pub(super) const MOST_DELTA_BYTES: u64 = 128 << 20;
 
-/// How segments are taken.
+/// The delta bases that each store of a transfer keeps in memory, at most.
+const CACHED_BYTES: usize = 8 << 20;
+
+/// The limits for received segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// How many bytes are taken in all.
+    /// The number of bytes that are received at most.
     pub(super) budget_bytes: u64,
-    /// How many threads index; 0 for as many as there are cores.
+    /// The number of threads that index a segment; 0 for as many as there are cores, at most two.
     pub(super) threads: usize,
-    /// Whether a segment is kept in a file until all of it has come.
+    /// Whether a segment is stored in a file until it is complete.
     pub(super) spools: bool,
 }
 
@@ -60,14 +64,14 @@ pub(super) struct Incoming {
     directory: PathBuf,
     quarantine: Quarantine,
     state: State,
-    /// Whether something was there before this session.
+    /// Whether the quarantine held objects of an earlier session.
     has_past: bool,
     bases: Arc<Bases>,
-    /// What may still be stored.
+    /// The number of bytes that may still be stored.
     left_bytes: u64,
     terms: Terms,
     current: Option<Segment>,
-    /// Held as long as this is: one session at a time receives from a peer.
+    /// Excludes other sessions that receive from the same peer.
     _lock: File,
 }
 
@@ -87,7 +91,7 @@ fn lock_soon(file: &File) -> bool {
 }
 
 impl Incoming {
-    /// Opens what is kept in `directory` of a peer with whom the commits `known` are shared.
+    /// Opens the quarantine of a peer in `directory`. Both sides know the commits `known`.
     pub(super) fn open(
         repository: &Arc<Repository>,
         directory: &Path,
@@ -109,10 +113,11 @@ impl Incoming {
         let quarantine = quarantine.map_err(from_odb).map_err(failed)?;
         remove_temporary(&quarantine.pack_directory());
         let state = State::read(&directory.join("state")).unwrap_or_default();
-        let stores = (
-            quarantine.store().clone(),
-            only(&quarantine).map_err(failed)?,
-        );
+        let stores = Stores {
+            all: quarantine.store().clone(),
+            arrived: only(&quarantine).map_err(failed)?,
+        };
+        stores.all.lower_base_cache(CACHED_BYTES);
         let edges = state.edges.clone();
         let bases = Bases::new(Arc::clone(repository), stores, known.to_vec(), edges);
         Ok(Incoming {
@@ -141,12 +146,12 @@ impl Incoming {
         self.state.resume
     }
 
-    /// All that is here, and what has come.
+    /// Returns the store of all objects of this repository and the received ones.
     pub(super) fn store(&self) -> &Store {
         self.quarantine.store()
     }
 
-    /// A store of nothing but what has come.
+    /// Opens the received objects alone.
     pub(super) fn only(&self) -> Result<Store> {
         only(&self.quarantine)
     }
@@ -218,15 +223,10 @@ impl Incoming {
             .refresh()
             .map_err(from_odb)
             .map_err(failed)?;
-        let parents = |id: &ObjectId| links.iter().any(|(_, parents)| parents.contains(id));
-        self.state.heads.retain(|id| !parents(id));
-        let parents: std::collections::HashSet<&ObjectId> =
-            links.iter().flat_map(|(_, parents)| parents).collect();
-        let heads = links
-            .iter()
-            .map(|(id, _)| *id)
-            .filter(|id| !parents.contains(id));
-        self.state.heads.extend(heads);
+        let parents: HashSet<&ObjectId> = links.iter().flat_map(|link| &link.parents).collect();
+        let heads = &mut self.state.heads;
+        heads.extend(links.iter().map(|link| link.commit));
+        heads.retain(|id| !parents.contains(id));
         let surplus = self.state.heads.len().saturating_sub(MAX_HELD);
         self.state.heads.drain(..surplus);
         self.bases.arrive(&links).map_err(failed)?;
@@ -238,7 +238,7 @@ impl Incoming {
             .map_err(failed)
     }
 
-    /// Moves in all that has come.
+    /// Moves the received objects into the repository.
     pub(super) fn publish(self) -> Result<()> {
         let path = self.quarantine.path().to_owned();
         self.quarantine.publish().map_err(from_odb)?;
@@ -246,7 +246,7 @@ impl Incoming {
         std::fs::remove_dir_all(&path).context(ErrorKind::Io, "cannot remove", &path)
     }
 
-    /// Throws away what has come: it does not hold together.
+    /// Discards the received objects, because they are inconsistent.
     pub(super) fn discard(self) {
         self.forget();
     }
@@ -271,10 +271,12 @@ fn quota() -> Refusal {
     Refusal::new(pronto_netsync::ErrorKind::Quota, message)
 }
 
-/// A store of nothing but what has come.
+/// Opens the received objects alone.
 fn only(quarantine: &Quarantine) -> Result<Store> {
     let mut options = quarantine.store().options().clone();
     options.alternates = Vec::new();
+    let cached = &mut options.delta_base_cache_bytes;
+    *cached = CACHED_BYTES.min(*cached);
     Store::open(quarantine.path(), options).map_err(from_odb)
 }
 

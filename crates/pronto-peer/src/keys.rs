@@ -16,7 +16,7 @@ use pronto::config::Config;
 use pronto::environment::Environment;
 use pronto::{Error, ErrorKind, Result};
 
-/// What is before the 32 bytes of a key where X.509 has public keys (RFC 8410).
+/// The bytes before the 32 bytes of a key in the form of X.509 (RFC 8410).
 const SPKI_PREFIX: [u8; 12] = [
     0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
 ];
@@ -48,7 +48,7 @@ impl PublicKey {
         Some(PublicKey(bytes.try_into().ok()?))
     }
 
-    /// The same as `SubjectPublicKeyInfo`.
+    /// Returns the key as `SubjectPublicKeyInfo`.
     pub fn to_spki(self) -> Vec<u8> {
         [&SPKI_PREFIX[..], &self.0].concat()
     }
@@ -90,10 +90,10 @@ impl fmt::Debug for KeyPair {
 }
 
 impl KeyPair {
-    /// Makes a new one.
+    /// Generates a key pair.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     pub fn generate() -> Result<KeyPair> {
         let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new());
         let failed = |_| Error::new(ErrorKind::Io, "the system gives no random bytes");
@@ -108,7 +108,7 @@ impl KeyPair {
         Ok(KeyPair { pkcs8, public })
     }
 
-    /// Reads one from a file of PEM that only its owner can read.
+    /// Reads a key pair from a PEM file that only its owner can read.
     ///
     /// # Errors
     /// It cannot be read, is no key, or others can read it.
@@ -135,7 +135,7 @@ impl KeyPair {
         KeyPair::of(pkcs8.secret_pkcs8_der().to_vec()).map_err(|error| error.at_path(path))
     }
 
-    /// Writes it where nothing is yet, for its owner alone.
+    /// Writes the key pair to a new file that only its owner can read.
     ///
     /// # Errors
     /// There is a file already, or it cannot be written.
@@ -154,41 +154,52 @@ impl KeyPair {
         write().context(ErrorKind::Io, "cannot make", path)
     }
 
-    /// The public half.
+    /// Returns the public key.
     pub fn public(&self) -> PublicKey {
         self.public
     }
 
-    /// All of it as PKCS#8.
+    /// Returns the key pair as PKCS#8.
     pub(super) fn pkcs8(&self) -> &[u8] {
         &self.pkcs8
     }
 }
 
-/// Where the key pair of a user is, and the list of peers: `netsync.keyFile` and
-/// `netsync.peersFile`, or `pronto/netsync/` in the directory for configuration.
-///
-/// # Errors
-/// A value of the configuration is no path, or there is no home.
-pub fn key_paths(config: &Config, environment: &Environment) -> Result<(PathBuf, PathBuf)> {
-    let own = || {
-        let given = environment.path("XDG_CONFIG_HOME");
-        let given = given.filter(|path| !path.as_os_str().is_empty());
-        let home = || environment.home().map(|home| home.join(".config"));
-        let directory = given.map(Path::to_owned).or_else(home).ok_or_else(|| {
-            let message = "no place for the keys of netsync: HOME is not set";
-            Error::new(ErrorKind::InvalidInput, message)
-        })?;
-        Ok(directory.join("pronto").join("netsync"))
-    };
-    let place = |key: &str, name: &str| match config.path(key, environment.home())? {
-        Some(path) => Ok(path),
-        None => own().map(|directory: PathBuf| directory.join(name)),
-    };
-    Ok((
-        place("netsync.keyfile", "key")?,
-        place("netsync.peersfile", "known_peers")?,
-    ))
+/// The files of a user's identity.
+#[derive(Clone, Debug)]
+pub struct KeyPaths {
+    /// The key pair.
+    pub key: PathBuf,
+    /// The list of known peers.
+    pub peers: PathBuf,
+}
+
+impl KeyPaths {
+    /// Returns `netsync.keyFile` and `netsync.peersFile`. By default both are in `pronto/netsync/` in
+    /// the directory for configuration.
+    ///
+    /// # Errors
+    /// A value of the configuration is no path, or there is no home.
+    pub fn configured(config: &Config, environment: &Environment) -> Result<KeyPaths> {
+        let own = || {
+            let given = environment.path("XDG_CONFIG_HOME");
+            let given = given.filter(|path| !path.as_os_str().is_empty());
+            let home = || environment.home().map(|home| home.join(".config"));
+            let directory = given.map(Path::to_owned).or_else(home).ok_or_else(|| {
+                let message = "no place for the keys of netsync: HOME is not set";
+                Error::new(ErrorKind::InvalidInput, message)
+            })?;
+            Ok(directory.join("pronto").join("netsync"))
+        };
+        let place = |key: &str, name: &str| match config.path(key, environment.home())? {
+            Some(path) => Ok(path),
+            None => own().map(|directory: PathBuf| directory.join(name)),
+        };
+        Ok(KeyPaths {
+            key: place("netsync.keyfile", "key")?,
+            peers: place("netsync.peersfile", "known_peers")?,
+        })
+    }
 }
 
 /// A private key as text (RFC 7468).

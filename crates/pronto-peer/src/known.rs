@@ -19,41 +19,34 @@ use super::keys::PublicKey;
 use super::names::is_peer_name;
 use pronto::{Error, ErrorKind, Result};
 
-/// A peer, as it is known here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownPeer {
-    /// The name of the peer: its branches are `refs/remotes/NAME/*`.
-    pub name: String,
-    /// Its key.
-    pub key: PublicKey,
-    /// Whether it may take from here.
+/// The permissions of a peer. A revoked key has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// The peer may receive from this side.
     pub may_read: bool,
-    /// Whether it may give.
+    /// The peer may send to this side.
     pub may_write: bool,
-    /// Where it is reached: a host, and a port behind a colon.
-    pub address: Option<String>,
-    /// The refs that it may see and send; all that take part by default.
-    pub globs: Globs,
 }
 
-impl KnownPeer {
-    /// Whether its key is not to be trusted any more.
-    pub fn is_revoked(&self) -> bool {
-        !self.may_read && !self.may_write
-    }
-
-    /// What this side may do with it: give, take or both. None if it is revoked.
-    pub fn own_role(&self) -> Option<Role> {
-        match (self.may_read, self.may_write) {
-            (true, true) => Some(Role::Both),
-            (true, false) => Some(Role::Source),
-            (false, true) => Some(Role::Sink),
-            (false, false) => None,
+impl Roles {
+    /// Parses `read`, `write`, both with a comma, or `revoked`. `None` for anything else.
+    pub fn parse(text: &str) -> Option<Roles> {
+        let mut roles = Roles::default();
+        if text == "revoked" {
+            return Some(roles);
         }
+        for role in text.split(',') {
+            match role {
+                "read" => roles.may_read = true,
+                "write" => roles.may_write = true,
+                _ => return None,
+            }
+        }
+        Some(roles)
     }
 
-    /// Its roles as they are written.
-    pub fn roles(&self) -> &'static str {
+    /// Returns the text that [`parse`](Self::parse) reads.
+    pub fn as_str(self) -> &'static str {
         match (self.may_read, self.may_write) {
             (true, true) => "read,write",
             (true, false) => "read",
@@ -62,15 +55,51 @@ impl KnownPeer {
         }
     }
 
+    /// Returns whether nothing is permitted.
+    pub fn is_revoked(self) -> bool {
+        self == Roles::default()
+    }
+}
+
+/// An entry of the list of known peers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownPeer {
+    /// The name of the peer: its branches are `refs/remotes/NAME/*`.
+    pub name: String,
+    /// Its key.
+    pub key: PublicKey,
+    /// Its permissions.
+    pub roles: Roles,
+    /// The address: a host, and a port after a colon.
+    pub address: Option<String>,
+    /// The refs that it may see and send; all that take part by default.
+    pub globs: Globs,
+}
+
+impl KnownPeer {
+    /// Returns whether its key is not trusted any more.
+    pub fn is_revoked(&self) -> bool {
+        self.roles.is_revoked()
+    }
+
+    /// Returns the role of this side towards it; `None` if it is revoked.
+    pub fn own_role(&self) -> Option<Role> {
+        match (self.roles.may_read, self.roles.may_write) {
+            (true, true) => Some(Role::Both),
+            (true, false) => Some(Role::Source),
+            (false, true) => Some(Role::Sink),
+            (false, false) => None,
+        }
+    }
+
     fn parse(line: &str) -> Option<KnownPeer> {
         let mut words = line.split_ascii_whitespace();
         let name = words.next().filter(|name| is_peer_name(name))?.to_owned();
-        let (may_read, may_write) = parse_roles(words.next()?)?;
+        let roles = Roles::parse(words.next()?)?;
         let mut peer = KnownPeer {
             name,
             key: PublicKey::parse(words.next()?)?,
-            may_read,
-            may_write,
+            roles,
             address: None,
             globs: Globs::default(),
         };
@@ -90,7 +119,7 @@ impl KnownPeer {
     }
 
     fn line(&self) -> String {
-        let mut line = format!("{} {} {}", self.name, self.roles(), self.key);
+        let mut line = format!("{} {} {}", self.name, self.roles.as_str(), self.key);
         if let Some(address) = &self.address {
             line.push_str(&format!(" at={address}"));
         }
@@ -101,22 +130,6 @@ impl KnownPeer {
         }
         line
     }
-}
-
-/// Parses a list of roles into permissions to read and write. `None` if it is invalid.
-pub fn parse_roles(text: &str) -> Option<(bool, bool)> {
-    if text == "revoked" {
-        return Some((false, false));
-    }
-    let mut roles = (false, false);
-    for role in text.split(',') {
-        match role {
-            "read" => roles.0 = true,
-            "write" => roles.1 = true,
-            _ => return None,
-        }
-    }
-    Some(roles)
 }
 
 /// The list of known peers.
@@ -162,7 +175,7 @@ impl KnownPeers {
         Ok(known)
     }
 
-    /// All of them, in the order of the list.
+    /// Returns all peers in the order of the list.
     pub fn iter(&self) -> impl Iterator<Item = &KnownPeer> {
         self.lines.iter().filter_map(|line| match line {
             Line::Peer(peer) => Some(peer),
@@ -170,7 +183,7 @@ impl KnownPeers {
         })
     }
 
-    /// Whose key this is. A key that was revoked stays so, whatever other lines say.
+    /// Returns the peer with this key. A revoked key stays revoked, whatever other lines say.
     pub fn by_key(&self, key: &PublicKey) -> Option<&KnownPeer> {
         let of_key = || self.iter().filter(|peer| peer.key == *key);
         of_key()
@@ -178,13 +191,13 @@ impl KnownPeers {
             .or_else(|| of_key().next())
     }
 
-    /// The peer of this name whose key is trusted.
+    /// Returns the trusted peer of this name.
     pub fn by_name(&self, name: &str) -> Option<&KnownPeer> {
         self.iter()
             .find(|peer| peer.name == name && !peer.is_revoked())
     }
 
-    /// The peer that is reached there.
+    /// Returns the trusted peer with this address.
     pub fn by_address(&self, host: &str, port: u16) -> Option<&KnownPeer> {
         let full = super::address::with_port(host, port);
         self.iter().find(|peer| {
@@ -261,14 +274,14 @@ impl KnownPeers {
         Ok(())
     }
 
-    /// Takes all trust from the peers that `is_meant` names. Says how many keys that were.
+    /// Revokes the keys of the peers for which `is_meant` holds. Returns their number.
     pub fn revoke(&mut self, is_meant: impl Fn(&KnownPeer) -> bool) -> usize {
         let mut count = 0;
         for line in &mut self.lines {
             if let Line::Peer(peer) = line
                 && is_meant(peer)
             {
-                (peer.may_read, peer.may_write) = (false, false);
+                peer.roles = Roles::default();
                 count += 1;
             }
         }
@@ -284,8 +297,10 @@ mod tests {
         KnownPeer {
             name: name.to_owned(),
             key: PublicKey::parse(&format!("ed25519:{}", digit.repeat(64))).expect("a key"),
-            may_read: true,
-            may_write: true,
+            roles: Roles {
+                may_read: true,
+                may_write: true,
+            },
             address: None,
             globs: Globs::default(),
         }

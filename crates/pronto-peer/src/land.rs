@@ -8,7 +8,7 @@ use pronto_io::error::IoContext as _;
 use pronto_netsync::message::{PublishedRef, Stored};
 use pronto_netsync::repository::Offer;
 
-use super::connect::{Fault, Judge};
+use super::connect::{Fault, Judge, Known};
 use super::{PeerRepository, failed, misled, names, refused};
 use pronto::objects::from_odb;
 use pronto::refs::{Change, Edit, Expected, Target};
@@ -16,29 +16,29 @@ use pronto::{ErrorKind, Repository, Result};
 
 type Refusal = pronto_netsync::Error;
 
-/// An own branch, and the peer's of the same name, which is another commit.
+/// An own branch that differs from the branch of the same name at the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// The full name.
     pub name: BString,
-    /// Where it was before.
+    /// Its commit before.
     pub from: ObjectId,
-    /// Where the peer's is.
+    /// The commit of the peer's branch.
     pub theirs: ObjectId,
-    /// How the two stand to each other.
+    /// The relation of the two.
     pub relation: Relation,
 }
 
-/// How an own branch stands to the peer's.
+/// The relation of an own branch to the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// It was moved forward to the peer's.
+    /// The own branch was moved forward to the peer's.
     FastForwarded,
-    /// It is behind, and stayed there.
+    /// The own branch is behind and was not moved.
     Behind,
-    /// It is behind, and stayed there because it is checked out.
+    /// The own branch is behind and was not moved, because it is checked out.
     CheckedOut,
-    /// It has all that the peer's has, and more.
+    /// The own branch contains the peer's, and more.
     Ahead,
     /// Each has something that the other lacks.
     Diverged,
@@ -65,8 +65,12 @@ pub(super) fn land(
     if let Some(incoming) = peer.incoming.take() {
         let only = incoming.only().map_err(failed)?;
         let store = incoming.store().clone();
-        let known = (&peer.known[..], &peer.known_tags);
-        let mut judge = Judge::new(&peer.repository, &store, only, known);
+        let known = Known {
+            commits: &peer.known,
+            tags: &peer.known_tags,
+        };
+        let judge = Judge::new(&peer.repository, &store, only, known);
+        let mut judge = judge.map_err(failed)?;
         let refusal = match judge.judge(&new).map_err(failed)? {
             Ok(()) => None,
             Err(Fault::Missing(missing)) => Some(refused(format!(
@@ -85,7 +89,7 @@ pub(super) fn land(
     publish(peer, offers, arrived).map_err(failed)
 }
 
-/// Changes all refs together.
+/// Changes all refs in one transaction.
 fn publish(
     peer: &mut PeerRepository,
     offers: &[Offer],
@@ -194,7 +198,7 @@ fn is_forward(repository: &Repository, before: ObjectId, offer: &Offer) -> Resul
     repository.is_ancestor(&before, &offer.commit(), &BTreeSet::new())
 }
 
-/// The own branch of the same name, if there is one and it is not the same.
+/// Returns the own branch of the same name if it differs.
 fn own_branch(
     peer: &PeerRepository,
     repository: &Repository,

@@ -51,15 +51,15 @@ use pronto::{Result, refs, refs::Target};
 pub use address::{DEFAULT_PORT, NetsyncAddress};
 pub use dial::{Dial, Peer, TLS_PROTOCOL, check_protocol, dial, host_of};
 pub use identity::forget_peer;
-pub use keys::{KeyPair, PublicKey, key_paths};
-pub use known::{KnownPeer, KnownPeers, parse_roles};
+pub use keys::{KeyPair, KeyPaths, PublicKey};
+pub use known::{KnownPeer, KnownPeers, Roles};
 pub use land::{Moved, Relation};
 pub use meet::{Met, meet};
 pub use names::{is_peer_name, peer_name_of};
-pub use stream::{Link, Pipes, Watch, drive};
+pub use stream::{Ends, Link, Pipes, Watch, drive};
 pub use tls::TlsLink;
 
-/// How a peer is treated.
+/// Options for a peer.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The local name of the peer: see [`is_peer_name`].
@@ -67,9 +67,9 @@ pub struct Options {
     /// Whether own branches that are behind the peer's of the same name move to it, unless they
     /// are checked out.
     pub fast_forward: bool,
-    /// How many bytes are taken from it at once.
+    /// The number of bytes that a session receives at most.
     pub budget_bytes: u64,
-    /// How many threads work on what is sent and what is taken; 0 for as many as there are cores.
+    /// The number of threads that make and index segments; 0 for as many as there are cores.
     pub threads: usize,
 }
 
@@ -77,16 +77,16 @@ pub struct Options {
 pub struct PeerRepository {
     repository: Arc<pronto::Repository>,
     options: Options,
-    /// Whether segments are kept in files until all of each has come.
+    /// Whether a segment is stored in a file until it is complete.
     spools: bool,
     /// Own refs that no peer sees or moves.
     hidden: Hidden,
     interrupt: Interrupt,
-    /// Commits of the refs that the peer may see or gave before: what is known of both.
+    /// Commits of the refs that the peer may see or sent before: both sides know them.
     known: Vec<ObjectId>,
-    /// The tags of those refs, all that lead from one to another, and the commits they lead to.
+    /// The tags of those refs and the tags below them, with the commits they lead to.
     known_tags: HashMap<ObjectId, ObjectId>,
-    /// Commits of the peer's that were here with everything before the session.
+    /// Commits of the peer whose history was complete here before the session.
     complete: HashSet<ObjectId>,
     incoming: Option<incoming::Incoming>,
     outgoing: Option<outgoing::Outgoing>,
@@ -141,14 +141,14 @@ impl PeerRepository {
         })
     }
 
-    /// Keeps each segment in a file until all of it has come, so that the memory for indexing is needed
-    /// only between two calls of this side, not while the peer sends.
+    /// Stores each segment in a file until it is complete, so the memory for indexing is needed only
+    /// while this side works, not while the peer sends.
     pub(crate) fn spooling(mut self) -> Self {
         self.spools = true;
         self
     }
 
-    /// How its objects are named.
+    /// Returns the format of its object ids.
     pub fn object_format(&self) -> ObjectFormat {
         match self.repository.object_hash() {
             Kind::Sha256 => ObjectFormat::Sha256,
@@ -161,7 +161,7 @@ impl PeerRepository {
         &self.moved
     }
 
-    /// Where what concerns the peer is kept.
+    /// Returns the directory for the data of the peer.
     fn directory(&self) -> PathBuf {
         directory_of(&self.repository, &self.options.peer)
     }
@@ -170,8 +170,8 @@ impl PeerRepository {
         Ok(self.repository.objects()?.clone())
     }
 
-    /// The commit of a ref, and whether a tag leads to it. None if it leads to no commit, or is a
-    /// branch that is a tag.
+    /// Returns the offer of a ref: its commit, and whether a tag leads to it. `None` if it leads to no
+    /// commit, or is a branch that points to a tag.
     fn offer(&self, name: &[u8], id: ObjectId) -> Result<Option<Offer>> {
         let store = self.store()?;
         let kind = |id: &ObjectId| -> Result<Option<ObjectKind>> {
@@ -234,7 +234,7 @@ impl PeerRepository {
         Ok(())
     }
 
-    /// Records what the peer may see of an own ref.
+    /// Records the commit and the tags of a ref that the peer may see.
     fn know(&mut self, offer: &Offer) -> Result<()> {
         let commit = offer.commit();
         self.known.push(commit);
@@ -248,8 +248,8 @@ impl PeerRepository {
         Ok(())
     }
 
-    /// Whether the offer is what both know, or had: a commit, or a tag that is known to lead to
-    /// where the peer says. An error if it leads elsewhere.
+    /// Returns whether both sides know the offer: a commit, or a tag that is known to lead to the
+    /// commit that the peer says. An error if it leads elsewhere.
     fn is_known(&self, offer: &Offer) -> Result<bool, Error> {
         let leads_to = match self.known_tags.get(&offer.id) {
             Some(commit) => *commit,
@@ -263,9 +263,9 @@ impl PeerRepository {
         }
     }
 
-    /// Where those of the offers that are wanted were when the peer gave them last: its history up to
-    /// there is here, whether it was merged or not. Commits further back are among them, because the
-    /// peer does not look at those that no ref of it leads to any more.
+    /// Returns the commits that the wanted offers had when the peer sent them last: the history up to
+    /// them is present, whether it was merged or not. Older commits are added, because the peer ignores
+    /// those that no ref of it leads to any more.
     fn given_before(&self, offers: &[Offer], wanted: &[bool]) -> Result<Vec<ObjectId>> {
         let mut before = Vec::new();
         for (offer, _) in offers.iter().zip(wanted).filter(|(_, wanted)| **wanted) {
@@ -288,8 +288,8 @@ impl PeerRepository {
         Ok(before)
     }
 
-    /// What the peer says of its tags counts for nothing: a tag is complete only if it is one that
-    /// is known, so that the name of a hidden object does not make it seen.
+    /// Returns which of `offers` are complete. The claims of the peer about its tags do not count: a
+    /// tag is complete only if it is known, so naming a hidden object does not make it visible.
     fn find_complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
         let store = self.store().map_err(failed)?;
         let mut wanted = Vec::new();
@@ -326,8 +326,8 @@ pub fn nonce() -> Result<[u8; 32]> {
     Ok(nonce)
 }
 
-/// The repository with the objects it has, not those that stand for them: peers get what is, not what
-/// is shown, and histories are compared as they were written.
+/// Returns the repository without replacements (`refs/replace/`): peers receive original objects, and
+/// histories are compared as they were written.
 fn without_replacements(repository: Arc<pronto::Repository>) -> Result<Arc<pronto::Repository>> {
     if !repository.objects()?.has_replacements() {
         return Ok(repository);
@@ -337,7 +337,8 @@ fn without_replacements(repository: Arc<pronto::Repository>) -> Result<Arc<pront
     pronto::Repository::open(repository.git_dir(), &environment).map(Arc::new)
 }
 
-/// Where what concerns a peer is kept. It stays, and says whose the refs of that name are.
+/// Returns the directory for the data of a peer. It is never removed, and shows to whom the refs of
+/// that name belong.
 fn directory_of(repository: &pronto::Repository, peer: &str) -> PathBuf {
     repository.objects_dir().join("netsync").join(peer)
 }
@@ -352,7 +353,7 @@ fn refused(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Malformed, message)
 }
 
-/// A ref that does not lead to where the peer says.
+/// Returns the error for a ref that does not lead to the commit that the peer says.
 fn misled(offer: &Offer) -> Error {
     let name = offer.name.as_bstr();
     refused(format!("{name} does not lead to {}", offer.commit()))
@@ -445,9 +446,8 @@ impl Repository for PeerRepository {
     }
 
     fn plan(&mut self, request: Request) -> Result<Plan, Error> {
-        let store = self.store().map_err(failed)?;
         let threads = self.options.threads;
-        let planned = outgoing::Outgoing::plan(&self.repository, (store, threads), &request);
+        let planned = outgoing::Outgoing::plan(&self.repository, threads, &request);
         let (outgoing, plan) = planned.map_err(failed)?;
         self.outgoing = Some(outgoing);
         Ok(plan)

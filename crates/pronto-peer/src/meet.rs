@@ -12,17 +12,17 @@ use super::names::peer_name_of;
 use super::tls::{self, TlsLink};
 use pronto::{Error, ErrorKind, Result};
 
-/// How long a connection to one address may take, and then the handshake.
+/// The time limit for the connection to one address, and for the handshake.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How many addresses of a host are tried.
+/// The largest number of addresses of a host that are tried.
 const MOST_ADDRESSES: usize = 8;
 
 /// An authenticated connection to the expected peer.
 pub struct Met {
     /// The encrypted connection.
     pub link: TlsLink,
-    /// What is known of it.
+    /// The entry of the peer in the list of known peers.
     pub peer: KnownPeer,
 }
 
@@ -32,7 +32,6 @@ pub struct Met {
 /// # Errors
 /// The connection fails, the peer is unknown, or it is not the expected one; the hint gives advice.
 /// In these cases this side has not shown its key.
-/// in the hint. Then this side has not shown its key.
 pub fn meet(
     address: &NetsyncAddress,
     key: &KeyPair,
@@ -56,7 +55,10 @@ pub fn meet(
             peer: peer.clone(),
         }),
         (Ok(_), None) => Err(Error::new(ErrorKind::Transport, "the peer is not known")),
-        (Err((_, Some(key))), expected) => Err(stranger(address, key, known, (name, expected))),
+        (Err((_, Some(key))), expected) => {
+            let wanted = Wanted { name, expected };
+            Err(stranger(address, key, known, &wanted))
+        }
         (Err((error, None)), _) => Err(error.map_kind(|kind| match kind {
             PeerErrorKind::Denied => ErrorKind::Refused,
             _ => ErrorKind::Transport,
@@ -64,13 +66,22 @@ pub fn meet(
     }
 }
 
+/// The peer that was asked for.
+struct Wanted<'a> {
+    /// The name that was given.
+    name: Option<&'a str>,
+    /// The peer that this side knows by the name or address.
+    expected: Option<&'a KnownPeer>,
+}
+
 /// The error for a key that is not the one expected.
 fn stranger(
     address: &NetsyncAddress,
     key: PublicKey,
     known: &KnownPeers,
-    (name, expected): (Option<&str>, Option<&KnownPeer>),
+    wanted: &Wanted<'_>,
 ) -> Error {
+    let Wanted { name, expected } = *wanted;
     let at = with_port(&address.host, address.port);
     let print = key.fingerprint();
     let refused = |message: String| Error::new(ErrorKind::Refused, message);
@@ -81,7 +92,7 @@ fn stranger(
             expected.key.fingerprint()
         );
         let hint = format!(
-            "somebody may stand in between. If the key was changed: pronto netsync revoke {0}, and \
+            "another host may intercept the connection. If the key was changed: pronto netsync revoke {0}, and \
              pronto netsync trust {0} {key}",
             expected.name
         );

@@ -38,10 +38,10 @@ const EXTENDED_BYTES: u64 = 2 * SEGMENT_BYTES;
 /// larger than what may arrive as a delta.
 const LARGE_BYTES: u64 = 8 << 20;
 
-/// What the search for deltas may hold of contents, and of deltas.
+/// The memory of the search for deltas, for contents and for deltas each.
 const SEARCH_BYTES: usize = 16 << 20;
 
-/// Objects on their way to a peer.
+/// Sends objects to a peer.
 pub(super) struct Outgoing {
     store: Store,
     sequence: Sequence,
@@ -49,15 +49,15 @@ pub(super) struct Outgoing {
     /// The place where packs are written before they are sent. It is invisible and removed with
     /// this value.
     scratch: Option<Quarantine>,
-    /// Objects for which there was no place.
+    /// Objects that did not fit into the last pack.
     put_off: VecDeque<Step>,
-    /// Large objects that were sent, and that who receives them can hold: others may be deltas of them.
+    /// Large objects that were sent and that the receiver can hold: others may be deltas of them.
     sent: HashSet<ObjectId>,
-    /// Of all objects up to here.
+    /// The digest of all sent objects.
     marked: Marked,
 }
 
-/// Stands for objects in their order.
+/// Digests the ids of objects in their order.
 #[derive(Clone)]
 struct Marked {
     digester: Digester,
@@ -90,12 +90,14 @@ impl Marked {
 }
 
 impl Outgoing {
-    /// What has to be sent for `request`. In a dry run, how much it is, too.
+    /// Determines what has to be sent for `request`, with `threads` threads to make packs; 0 for as
+    /// many as there are cores. In a dry run the plan counts objects, too.
     pub(super) fn plan(
         repository: &Repository,
-        (store, threads): (Store, usize),
+        threads: usize,
         request: &Request,
     ) -> Result<(Outgoing, Plan)> {
+        let store = repository.objects()?.clone();
         let mut tips = Vec::new();
         for tip in &request.tips {
             tips.push(repository.peel_tag(*tip)?.unwrap_or(*tip));
@@ -154,7 +156,7 @@ impl Outgoing {
         Ok((outgoing, plan))
     }
 
-    /// The next pack. None if everything was sent.
+    /// Makes the next pack. `None` if everything was sent.
     pub(super) fn next_segment(
         &mut self,
         interrupt: &Interrupt,
@@ -203,7 +205,7 @@ impl Outgoing {
         }
         loop {
             let (file, streamed) = self.pack(&chosen, interrupt)?;
-            // What was small as a delta of something that comes later can be large without it.
+            // An object that is stored as a delta of a later one can be large without it.
             if streamed.bytes > MOST_BYTES && chosen.steps.len() > 1 {
                 let rest = chosen.steps.split_off(chosen.steps.len() / 2);
                 rest.into_iter()
@@ -289,13 +291,13 @@ impl Outgoing {
     }
 }
 
-/// What one pack is made of.
+/// The objects of one pack.
 #[derive(Default)]
 struct Chosen {
     steps: Vec<Step>,
-    /// The one object is large, and stored so.
+    /// The only member is large and gets its own segment.
     is_alone: bool,
-    /// What the members take where they are stored.
+    /// The stored size of the members.
     bytes: u64,
     /// Bases of large deltas that are not among the members yet: without them a large object goes
     /// out whole.
@@ -318,7 +320,7 @@ impl Chosen {
         self.steps.push(step);
     }
 
-    /// Whether a large object is to go along, though it could be alone.
+    /// Returns whether a large object belongs into this pack, because members are deltas of it.
     fn wants(&self, id: &ObjectId, stored_bytes: u64) -> bool {
         self.wanted.contains(id) && self.bytes + stored_bytes <= MOST_BYTES
     }

@@ -75,13 +75,13 @@ impl Pace {
         self.quick.waited += time;
     }
 
-    /// How long this side has waited since the peer last moved a little.
+    /// Returns the time that this side has waited since the peer last made any progress.
     pub(super) fn idle(&self) -> Duration {
         self.slow.waited
     }
 
-    /// How long this side has waited since the peer was last quick. Others who wait for a place look
-    /// at this.
+    /// Returns the time that this side has waited since the peer was last fast. Other sessions that
+    /// wait for a place check this.
     pub(super) fn quiet(&self) -> Duration {
         self.quick.waited
     }

@@ -18,7 +18,7 @@ use pronto::links::{links_in, tag_target, tree_entries};
 use pronto::objects::from_odb;
 use pronto::{Error, ErrorKind, Result};
 
-/// Gives objects, one after another.
+/// Returns the objects one by one.
 pub(super) struct Sequence {
     store: Store,
     commits: VecDeque<ObjectId>,
@@ -32,7 +32,7 @@ pub(super) struct Sequence {
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) member: Member,
-    /// What is at the same place in the parents: the receiver has it by then.
+    /// The objects at the same place in the parents: the receiver has them by then.
     pub(super) before: Vec<ObjectId>,
 }
 
@@ -49,7 +49,7 @@ struct Child {
 }
 
 impl Step {
-    /// One that has no name.
+    /// Returns the step for an object without a name.
     fn of(id: ObjectId) -> Self {
         Step {
             member: Member { id, name_hash: 0 },
@@ -75,7 +75,7 @@ impl Sequence {
         Ok(sequence)
     }
 
-    /// The next one, if there is one.
+    /// Returns the next object.
     pub(super) fn next(&mut self) -> Result<Option<Step>> {
         loop {
             if let Some(step) = self.ready.pop_front() {
@@ -98,7 +98,7 @@ impl Sequence {
         }
     }
 
-    /// Records the tags that `tip` is, if it is any: that to which others lead first.
+    /// Records the tags that lead from `tip` to its commit, the innermost first.
     fn tags_of(&mut self, tip: ObjectId) -> Result<()> {
         let (mut id, mut chain) = (tip, Vec::new());
         loop {
@@ -120,7 +120,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Queues what is new in a tree, and then the tree.
+    /// Queues the new objects below a tree, and then the tree.
     fn tree(&mut self, root: Step) -> Result<()> {
         if !self.seen.insert(root.member.id) {
             return Ok(());

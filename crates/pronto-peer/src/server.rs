@@ -33,7 +33,7 @@ use pronto_netsync::{Error, ErrorKind};
 use super::keys::{KeyPair, PublicKey};
 use super::stream::{Interest, Watch, drive, wait};
 use super::tls::Acceptor;
-use admit::Arrival;
+use admit::Connection;
 use gate::Gate;
 use gated::Gated;
 use lobby::{Lobby, Network};
@@ -41,38 +41,38 @@ use places::{Places, Signal};
 use pronto::Result;
 use pronto::environment::Environment;
 
-/// How often the server looks whether it shall end.
+/// The interval at which the server checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What may be under way to a session, for each channel; and what may wait to be written.
+/// The number of bytes that may be under way to a session for each channel, and that may wait to be
+/// written.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// What a server holds to.
+/// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How many sessions may be under way, 4 at least, and how many may wait. A quarter as many
+    /// The largest number of sessions, at least 4, and of those that wait. A quarter as many
     /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one network.
     pub connections: usize,
-    /// How many sessions of a peer may be under way at once, if that is not more than a quarter of all;
-    /// and how many may wait.
+    /// The largest number of sessions of a peer, at most a quarter of all, and of those that wait.
     pub sessions_per_peer: usize,
-    /// What all sessions may hold: one half while they wait for their peers, where there is room for
+    /// The memory of all sessions: one half while they wait for their peers, where there is room for
     /// four at least, and the other while the server works for them, for one at least.
     pub memory_bytes: u64,
-    /// How long the handshake and the greeting may take together.
+    /// The time limit for the handshake and the greeting together.
     pub handshake: Duration,
-    /// How long a peer may take to move 16 KiB or to take a step of the protocol.
+    /// The time in which a peer must move 16 KiB or take a step of the protocol.
     pub idle: Duration,
     /// After how long a peer that has not moved 40 KiB or taken a step counts as slow: the session
     /// may lose its place to another that waits.
     pub slow: Duration,
     /// After how long one that waits gets the place of a peer or network that has more than its own.
     pub turn: Duration,
-    /// How long a peer may have to wait for a place.
+    /// The longest time for which a peer waits for a place.
     pub waiting: Duration,
-    /// How long a session may take in all.
+    /// The longest session.
     pub session: Duration,
-    /// How much is taken in one session.
+    /// The number of bytes that one session may receive.
     pub budget_bytes: u64,
 }
 
@@ -93,18 +93,18 @@ impl Default for Limits {
     }
 }
 
-/// What is served, and how.
+/// Options of a server.
 #[derive(Debug)]
 pub struct Options {
     /// A repository, or a directory of repositories.
     pub place: PathBuf,
-    /// What this side is known by.
+    /// The key pair of this side.
     pub key: KeyPair,
     /// The list of known peers.
     pub peers: PathBuf,
-    /// What repositories are opened with.
+    /// The environment in which repositories are opened.
     pub environment: Environment,
-    /// What it holds to.
+    /// Its limits.
     pub limits: Limits,
     /// Which refs take part.
     pub globs: pronto_netsync::message::Globs,
@@ -119,33 +119,33 @@ pub struct Options {
 /// An event of the server.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// It can be reached.
+    /// The server listens.
     Listening {
-        /// Where.
+        /// The address.
         address: SocketAddr,
         /// The public key of the server.
         key: PublicKey,
     },
     /// A connection was ended at once: the system has no room for it.
     Overloaded {
-        /// Whose.
+        /// The name of the peer.
         address: SocketAddr,
     },
     /// A connection is over.
     Ended(Ended),
     /// No more sessions are admitted.
     Draining {
-        /// How many are still connected.
+        /// The number of open connections.
         connections: usize,
     },
 }
 
-/// How a connection went.
+/// The course of a connection.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// Its number since the server began.
     pub number: u64,
-    /// Who it was.
+    /// The name of the peer.
     pub address: SocketAddr,
     /// The name of the peer, if it is known.
     pub peer: Option<String>,
@@ -157,27 +157,37 @@ pub struct Ended {
     pub received_bytes: u64,
     /// See [`received_bytes`](Self::received_bytes).
     pub sent_bytes: u64,
-    /// How many of its refs changed here.
+    /// The number of its refs that changed here.
     pub changed_refs: usize,
-    /// How long it was.
+    /// The duration.
     pub duration: Duration,
-    /// Why it failed.
+    /// The reason of a failure.
     pub error: Option<String>,
 }
 
 /// A receiver of the server's events. Called from many threads.
 pub type Tell = dyn Fn(&Event) + Send + Sync;
 
-/// Serves until `drain` is triggered and all sessions are over, or `stop` is, which ends them.
+/// The interrupts that end a server.
+#[derive(Clone, Copy)]
+pub struct Shutdown<'a> {
+    /// Ends listening; the server returns when all sessions are over.
+    pub drain: &'a Interrupt,
+    /// Ends listening and all sessions.
+    pub stop: &'a Interrupt,
+}
+
+/// Serves until `shutdown` ends it.
 ///
 /// # Errors
 /// The key cannot be used, or the server cannot listen.
 pub fn serve(
     listener: &TcpListener,
     options: Options,
-    (drain, stop): (&Interrupt, &Interrupt),
+    shutdown: Shutdown<'_>,
     tell: Box<Tell>,
 ) -> Result<()> {
+    let Shutdown { drain, stop } = shutdown;
     let failed = |error: Error| error.map_kind(|_| pronto::ErrorKind::Transport);
     let acceptor = Acceptor::new(&options.key).map_err(failed)?;
     let unusable = "cannot listen for peers";
@@ -195,8 +205,7 @@ pub fn serve(
             input: Some(listener.as_fd()),
             output: None,
         };
-        let (can_accept, _) = wait(&interest, LOOK).map_err(failed)?;
-        if !can_accept {
+        if !wait(&interest, LOOK).map_err(failed)?.can_read {
             continue;
         }
         match listener.accept() {
@@ -206,7 +215,7 @@ pub fn serve(
                     break;
                 }
             }
-            // Who connected has gone again, or there is no room: in both cases others may come.
+            // The connection was closed again, or there are no descriptors: others may still connect.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => {
                 server.lobby.make_room();
@@ -224,13 +233,13 @@ pub fn serve(
     Ok(())
 }
 
-/// A connection: what its thread reads and writes, and what others look at, or end it by.
+/// A connection: the socket of its thread, and one by which others examine or end it.
 struct Sockets {
     socket: TcpStream,
     other: Arc<TcpStream>,
 }
 
-/// What all threads share.
+/// State that all threads share.
 struct Server {
     options: Options,
     key: PublicKey,
@@ -240,7 +249,7 @@ struct Server {
     lobby: Lobby,
     places: Arc<Places>,
     gate: Arc<Gate>,
-    /// How many are connected.
+    /// The number of open connections.
     connected: AtomicUsize,
     begun: AtomicU64,
 }
@@ -263,7 +272,7 @@ impl Server {
         }
     }
 
-    /// Takes up a connection in a thread of its own.
+    /// Serves a connection in a new thread.
     fn begin(self: &Arc<Self>, socket: TcpStream, address: SocketAddr) {
         let number = self.begun.fetch_add(1, Relaxed);
         let Ok(other) = socket.try_clone().map(Arc::new) else {
@@ -288,7 +297,7 @@ impl Server {
         }
     }
 
-    /// One connection from its beginning to its end.
+    /// Serves one connection to its end.
     fn session(self: &Arc<Self>, number: u64, sockets: Sockets, address: SocketAddr) -> Ended {
         let begun = Instant::now();
         let mut ended = Ended {
@@ -330,7 +339,7 @@ impl Server {
             queue_bytes: WINDOW_BYTES as usize,
             ..session::Options::default()
         };
-        let arrival = Arrival {
+        let connection = Connection {
             server: Arc::clone(self),
             number: ended.number,
             network: Network::of(ended.address.ip()),
@@ -338,7 +347,7 @@ impl Server {
             signal: Arc::clone(&signal),
             asked: Arc::clone(&asked),
         };
-        let mut session: Session<Gated> = Session::respond(options, arrival.admission(known));
+        let mut session: Session<Gated> = Session::respond(options, connection.admission(known));
         let keep = |quiet| {
             if begun.elapsed() > limits.session {
                 let message = format!("a session takes {} s at most", limits.session.as_secs());
@@ -358,7 +367,7 @@ impl Server {
         note(ended, session.report());
         ended.repository = asked.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (result, why) {
-            // That it was refused is all there is to say, however it ended.
+            // It was refused; how the connection ended does not matter.
             (Err(_), Some(why)) => Err(Error::new(ErrorKind::Denied, why)),
             (result, _) => result,
         }
@@ -371,7 +380,7 @@ fn note(ended: &mut Ended, report: &Report) {
     ended.changed_refs = report.published.len();
 }
 
-/// Takes a connection off the list, however its thread ends.
+/// Removes a connection from the list when its thread ends.
 struct Gone(Arc<Server>, u64);
 
 impl Drop for Gone {

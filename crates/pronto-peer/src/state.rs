@@ -9,13 +9,13 @@ use pronto_netsync::message::{MARK_BYTES, Resume};
 
 use pronto::{ErrorKind, Result};
 
-/// How far it has come.
+/// The position of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) resume: Option<Resume>,
-    /// Commits in quarantine that are no parents of others there.
+    /// Commits in the quarantine that are not parents of others there.
     pub(super) heads: Vec<ObjectId>,
-    /// Commits that were here, and are parents of those in quarantine.
+    /// Present commits that are parents of commits in the quarantine.
     pub(super) edges: Vec<ObjectId>,
 }
 

@@ -16,47 +16,56 @@ use super::pace::Pace;
 /// The interval of checks for an interrupt while nothing happens.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How long a peer may take to read the final error.
+/// The time in which a peer must read the final error.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Observes a session while it runs.
 pub struct Watch<'a> {
     /// Called whenever something happened.
     pub report: &'a mut dyn FnMut(&Report),
-    /// Ends it.
+    /// Ends the session.
     pub interrupt: &'a Interrupt,
     /// Called about four times a second and after each event, with the time for which the peer has
     /// been slow. Time in which this side works does not count. An error ends the session; the peer
     /// is notified if it is [`ErrorKind::Busy`].
     pub keep: &'a dyn Fn(Duration) -> Result<(), Error>,
-    /// How long a peer may take to move 16 KiB, or to take a step of the protocol.
+    /// The time in which a peer must move 16 KiB, or take a step of the protocol.
     pub patience: Duration,
     /// The time limit for the handshake and the greeting.
     pub greeting_patience: Duration,
 }
 
+/// The descriptors of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends<'a> {
+    /// The input.
+    pub input: BorrowedFd<'a>,
+    /// The output.
+    pub output: BorrowedFd<'a>,
+}
+
 /// A stream in both directions that does not wait.
 pub trait Link: Read + Write {
-    /// Sees to it that it does not wait from here on.
+    /// Makes reading and writing nonblocking.
     ///
     /// # Errors
     /// The system refuses.
     fn prepare(&mut self) -> io::Result<()>;
 
-    /// What is waited for: where it reads, and where it writes.
-    fn ends(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>);
+    /// Returns the descriptors that are polled.
+    fn ends(&self) -> Ends<'_>;
 
-    /// Whether something has come already that was not read yet.
+    /// Returns whether received bytes wait to be read.
     fn has_pending_input(&self) -> bool {
         false
     }
 
-    /// Whether something was taken that is not written yet.
+    /// Returns whether accepted bytes wait to be written.
     fn has_pending_output(&self) -> bool {
         false
     }
 
-    /// Writes of that what can be written without waiting.
+    /// Writes as many of them as possible without waiting.
     ///
     /// # Errors
     /// Those of the stream.
@@ -67,15 +76,15 @@ pub trait Link: Read + Write {
     /// Announces the end of the written data, if the link can express it.
     fn finish(&mut self) {}
 
-    /// All is written: the other side may know.
+    /// Closes the link for writing.
     fn shut(&mut self) {}
 }
 
 /// Two pipes, or a socket as each of them.
 pub struct Pipes<'a, R, W> {
-    /// Where it reads.
+    /// The input.
     pub input: &'a mut R,
-    /// Where it writes.
+    /// The output.
     pub output: &'a mut W,
 }
 
@@ -105,8 +114,11 @@ impl<R: Read + AsFd, W: Write + AsFd> Link for Pipes<'_, R, W> {
         calm(self.output.as_fd())
     }
 
-    fn ends(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
-        (self.input.as_fd(), self.output.as_fd())
+    fn ends(&self) -> Ends<'_> {
+        Ends {
+            input: self.input.as_fd(),
+            output: self.output.as_fd(),
+        }
     }
 }
 
@@ -147,7 +159,7 @@ pub fn drive<R: Repository>(
             _ => {
                 let interest = Interest {
                     input: None,
-                    output: Some((link.ends().1, true)),
+                    output: Some((link.ends().output, true)),
                 };
                 wait(&interest, LOOK)?;
             }
@@ -170,7 +182,7 @@ fn linger(link: &mut impl Link, limit: Instant) -> Result<(), Error> {
             Ok(1..) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let interest = Interest {
-                    input: Some(link.ends().0),
+                    input: Some(link.ends().input),
                     output: None,
                 };
                 wait(&interest, LOOK)?;
@@ -208,7 +220,7 @@ fn run<R: Repository>(
         if since > patience {
             return Err(too_slow(patience));
         }
-        let (input, output) = link.ends();
+        let Ends { input, output } = link.ends();
         let interest = Interest {
             input: session.wants_input().then_some(input),
             output: Some((output, has_output)),
@@ -216,28 +228,28 @@ fn run<R: Repository>(
         let has_input = session.wants_input() && link.has_pending_input();
         let patience = if has_input { Duration::ZERO } else { LOOK };
         let asleep = Instant::now();
-        let (can_read, can_write) = wait(&interest, patience)?;
+        let ready = wait(&interest, patience)?;
         pace.waited(asleep.elapsed());
-        if can_write && has_output {
+        if ready.can_write && has_output {
             pace.moved(write(session, link)?);
         }
-        if can_read || has_input {
+        if ready.can_read || has_input {
             pace.moved(read(session, link)?);
         }
     }
 }
 
-/// Writes what can be written. Returns how many bytes the peer took.
+/// Writes without waiting. Returns the number of bytes that the peer accepted.
 fn write<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Result<usize, Error> {
     let written = match session.wants_output() {
         true => session.write_to(link),
-        // What is encrypted already was counted when it was taken.
+        // Encrypted bytes were counted when they were accepted.
         false => link.flush_pending().map(|()| 0),
     };
     match written {
         Ok(count) => Ok(count),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-        // What the peer said before it went says more.
+        // The last message of the peer says more.
         Err(error) if is_gone(&error) && session.wants_input() => {
             while matches!(session.read_from(link), Ok(1..)) {
                 session.advance()?;
@@ -248,7 +260,7 @@ fn write<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Resul
     }
 }
 
-/// Reads what has come. Returns how many bytes that were.
+/// Reads received bytes. Returns their number.
 fn read<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Result<usize, Error> {
     match session.read_from(link) {
         Ok(0) => {
@@ -277,7 +289,14 @@ fn lost(error: io::Error) -> Error {
     Error::new(ErrorKind::Closed, "the connection to the peer is lost").because(error)
 }
 
-/// What is waited for.
+/// The result of waiting.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    pub(super) can_read: bool,
+    pub(super) can_write: bool,
+}
+
+/// The descriptors to wait for.
 pub(super) struct Interest<'a> {
     pub(super) input: Option<BorrowedFd<'a>>,
     /// The sink is polled even if nothing is to be written, so a side that only waits for an answer
@@ -286,7 +305,7 @@ pub(super) struct Interest<'a> {
 }
 
 /// Waits until one of the two is ready, or for `patience`. Ends of streams count as ready.
-pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<(bool, bool), Error> {
+pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<Ready, Error> {
     let mut fds = Vec::with_capacity(2);
     if let Some(input) = &interest.input {
         fds.push(PollFd::new(input, PollFlags::IN));
@@ -313,10 +332,13 @@ pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<(bool,
     if can_write && !can_read && !writes {
         return Err(lost(io::ErrorKind::BrokenPipe.into()));
     }
-    Ok((can_read, can_write))
+    Ok(Ready {
+        can_read,
+        can_write,
+    })
 }
 
-/// From now on, reading and writing do not wait.
+/// Makes reading and writing nonblocking.
 fn calm(stream: BorrowedFd<'_>) -> io::Result<()> {
     let flags = fcntl_getfl(stream)?;
     Ok(fcntl_setfl(stream, flags | OFlags::NONBLOCK)?)

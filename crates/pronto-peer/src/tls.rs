@@ -8,7 +8,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,23 +29,23 @@ use rustls::{
 };
 
 use super::keys::{KeyPair, PublicKey};
-use super::stream::{Interest, Link, wait};
+use super::stream::{Ends, Interest, Link, wait};
 
-/// What is agreed on in the handshake: the protocol, and its version.
+/// The protocol and its version, as the handshake agrees on them.
 const PROTOCOL: &[u8] = b"netsync/1";
 
-/// What may wait to be encrypted and sent.
+/// The number of bytes that may wait to be encrypted and sent.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// A stream to a peer that has shown that it has the secret half of its key.
 pub struct TlsLink {
     socket: TcpStream,
     tls: Connection,
-    /// How much has come that was not read.
+    /// The number of received bytes that were not read.
     waiting_bytes: usize,
 }
 
-/// What a server needs for every handshake. Cloning shares it.
+/// The settings of a server for its handshakes. Cloning shares them.
 #[derive(Clone)]
 pub(super) struct Acceptor(Arc<ServerConfig>);
 
@@ -147,8 +147,8 @@ impl TlsLink {
                 input: Some(self.socket.as_fd()),
                 output: Some((self.socket.as_fd(), self.tls.wants_write())),
             };
-            let (can_read, _) = wait(&interest, left)?;
-            if can_read && self.take_in().map_err(failed)? == Some(0) {
+            let ready = wait(&interest, left)?;
+            if ready.can_read && self.take_in().map_err(failed)? == Some(0) {
                 return Err(lost(io::ErrorKind::UnexpectedEof.into()));
             }
         }
@@ -233,8 +233,11 @@ impl Link for TlsLink {
         Ok(())
     }
 
-    fn ends(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
-        (self.socket.as_fd(), self.socket.as_fd())
+    fn ends(&self) -> Ends<'_> {
+        Ends {
+            input: self.socket.as_fd(),
+            output: self.socket.as_fd(),
+        }
     }
 
     fn has_pending_input(&self) -> bool {
@@ -268,7 +271,7 @@ impl Link for TlsLink {
     }
 }
 
-/// Sees that who presents a key has its secret half, and whether it is the one expected.
+/// Verifies that a peer has the secret half of its key, and whether the key is the expected one.
 #[derive(Debug)]
 struct Proof {
     algorithms: WebPkiSupportedAlgorithms,
@@ -415,7 +418,7 @@ fn lost(error: io::Error) -> Error {
     Error::new(ErrorKind::Closed, "the connection to the peer is lost").because(error)
 }
 
-/// What went wrong in a handshake.
+/// Returns the error of a handshake.
 fn failed(error: io::Error) -> Error {
     let kind = match error.kind() {
         io::ErrorKind::InvalidData => ErrorKind::Malformed,

@@ -8,7 +8,7 @@ use pronto_pack::commit_graph::GENERATION_INFINITY;
 use pronto::history::{Commits, Number};
 use pronto::{Repository, Result};
 
-/// A commit that only one side has, as far as is known.
+/// A commit that, as far as is known, only one side has.
 #[derive(Clone, Debug)]
 pub(super) struct New {
     pub(super) id: ObjectId,
@@ -16,8 +16,8 @@ pub(super) struct New {
     pub(super) parents: Vec<ObjectId>,
 }
 
-/// Those of `wanted`, all of which are here, that `tips` lead to. Reads commits down to them; if one
-/// cannot be reached, as far as generations do not say so.
+/// Returns the commits of `wanted` that are reachable from `tips`. All of them must be present. Reads
+/// commits down to their generations, or all history without generations.
 pub(super) fn reached(
     repository: &Repository,
     wanted: &[ObjectId],
@@ -64,10 +64,10 @@ pub(super) fn reached(
     Ok(reached)
 }
 
-/// How far back commits are named.
+/// The largest distance of a named commit.
 const FURTHEST: usize = 1024;
 
-/// First parents of `tip`: 1, 2, 4, … commits back, `most` at most.
+/// Returns first parents of `tip`: 1, 2, 4, … commits back, at most `most`.
 pub(super) fn further_back(
     repository: &Repository,
     tip: ObjectId,
@@ -96,13 +96,13 @@ const SEEN: u8 = 1;
 const COMMON: u8 = 2;
 const POPPED: u8 = 4;
 
-/// Marks of commits, by number, and those whose turn has not come.
+/// Marks of commits by number, and the commits that were not visited.
 struct Marks {
     flags: Vec<u8>,
-    /// By generation and time. Of commits of the same second those that are common come first: they
+    /// Sorted by generation and time. Of commits of the same second, common ones come first: they
     /// may lead to the others.
     queue: BinaryHeap<(u64, i64, bool, Number)>,
-    /// How many in the queue are not common.
+    /// The number of commits in the queue that are not common.
     interesting: usize,
 }
 

@@ -2,7 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// What a name is checked as.
+/// The rules by which a name is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// At least two components: `refs/heads/main`.

@@ -168,7 +168,7 @@ pub struct References {
     namespace: BString,
     log_policy: LogPolicy,
     packed: Mutex<Option<Arc<packed::Packed>>>,
-    /// Where references are in reftables.
+    /// The stacks of reftables; `None` if references are in files.
     tables: Option<tables::Tables>,
 }
 

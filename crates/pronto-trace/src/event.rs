@@ -55,6 +55,13 @@ fn fields(record: &Record<'_>, object: &mut Object) {
         }
         Event::CommandMode { mode } => object.text("name", mode),
         Event::Repository { worktree } => object.text("worktree", worktree),
+        Event::Parameter { parameter } => {
+            object.text("scope", parameter.scope);
+            object.text("param", &parameter.name);
+            if let Some(value) = &parameter.value {
+                object.text("value", value);
+            }
+        }
         Event::Alias { alias, arguments } => {
             object.text("alias", alias);
             object.array("argv", arguments);
@@ -122,6 +129,7 @@ fn nested_fields(record: &Record<'_>, object: &mut Object) {
             category,
             key,
             value,
+            is_json,
             within,
         } => {
             object.seconds("t_abs", record.absolute);
@@ -129,7 +137,10 @@ fn nested_fields(record: &Record<'_>, object: &mut Object) {
             object.number("nesting", nesting);
             object.text("category", category);
             object.text("key", key);
-            object.text("value", value);
+            match is_json {
+                true => object.verbatim("value", value),
+                false => object.text("value", value),
+            }
         }
         _ => {}
     }

@@ -39,6 +39,7 @@ mod sid;
 mod subscriber;
 mod thread;
 
+pub use record::Parameter;
 pub use session::{Program, Session};
 pub use settings::{Duplicate, Settings};
 

@@ -33,6 +33,13 @@ fn message(record: &Record<'_>) -> Option<String> {
             quote::pretty(worktree, &mut text);
             text
         }
+        Event::Parameter { parameter } => {
+            let (scope, name) = (parameter.scope, &parameter.name);
+            match &parameter.value {
+                Some(value) => format!("def_param scope:{scope} {name}={value}"),
+                None => format!("def_param scope:{scope} {name}"),
+            }
+        }
         Event::Alias { alias, arguments } => {
             format!("alias {alias} -> {}", quote::arguments(arguments))
         }

@@ -2,6 +2,7 @@
 //!
 //! Format: api-trace2, "The Performance Format Target".
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::clock;
@@ -45,12 +46,14 @@ pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> String {
     text
 }
 
-fn category<'a>(event: &'a Event<'_>) -> &'a str {
-    match event {
+fn category<'a>(event: &'a Event<'_>) -> Cow<'a, str> {
+    let category: &str = match event {
         Event::RegionEnter { region } | Event::RegionLeave { region, .. } => &region.category,
         Event::Data { category, .. } => category,
+        Event::Parameter { parameter } => return format!("scope:{}", parameter.scope).into(),
         _ => "",
-    }
+    };
+    category.into()
 }
 
 /// Formats the times since the start of the process and since the start of the region or child, if
@@ -62,6 +65,7 @@ fn times(record: &Record<'_>) -> (String, String) {
         | Event::CommandName { .. }
         | Event::CommandMode { .. }
         | Event::Repository { .. }
+        | Event::Parameter { .. }
         | Event::Alias { .. }
         | Event::Error { .. } => return (String::new(), String::new()),
         Event::ChildExit { lasted, .. }
@@ -88,6 +92,10 @@ fn payload(record: &Record<'_>) -> String {
             quote::pretty(worktree, &mut text);
             text
         }
+        Event::Parameter { parameter } => match &parameter.value {
+            Some(value) => format!("{}:{value}", parameter.name),
+            None => parameter.name.clone(),
+        },
         Event::Alias { alias, arguments } => {
             format!("alias:{alias} argv:[{}]", quote::arguments(arguments))
         }

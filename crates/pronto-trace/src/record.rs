@@ -23,6 +23,9 @@ pub(crate) enum Event<'a> {
     Repository {
         worktree: &'a str,
     },
+    Parameter {
+        parameter: &'a Parameter,
+    },
     Alias {
         alias: &'a str,
         arguments: &'a [String],
@@ -69,8 +72,21 @@ pub(crate) enum Event<'a> {
         category: &'a str,
         key: &'a str,
         value: &'a str,
+        /// Whether the value is JSON.
+        is_json: bool,
         within: Duration,
     },
+}
+
+/// A setting that the trace was asked to record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// The scope of the configured variable; `command` for the environment.
+    pub scope: &'static str,
+    /// The name of the setting.
+    pub name: String,
+    /// Its value. A configured variable may have none.
+    pub value: Option<String>,
 }
 
 /// A phase of an operation.
@@ -110,6 +126,7 @@ impl Event<'_> {
             Event::CommandName { .. } => "cmd_name",
             Event::CommandMode { .. } => "cmd_mode",
             Event::Repository { .. } => "def_repo",
+            Event::Parameter { .. } => "def_param",
             Event::Alias { .. } => "alias",
             Event::Error { .. } => "error",
             Event::Exec { .. } => "exec",
@@ -122,6 +139,7 @@ impl Event<'_> {
             Event::ThreadExit { .. } => "thread_exit",
             Event::RegionEnter { .. } => "region_enter",
             Event::RegionLeave { .. } => "region_leave",
+            Event::Data { is_json: true, .. } => "data_json",
             Event::Data { .. } => "data",
         }
     }

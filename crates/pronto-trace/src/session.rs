@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::chrome::Chrome;
 use crate::destination::Destination;
-use crate::record::{Event, Record};
+use crate::record::{Event, Parameter, Record};
 use crate::settings::Settings;
 use crate::sid::Sid;
 use crate::subscriber::Listener;
@@ -153,6 +153,17 @@ impl Session {
         self.0.has_repository.store(true, Relaxed);
         self.0
             .emit(Event::Repository { worktree }, file!(), line!());
+    }
+
+    /// Records a setting that the trace was asked to record. Passwords in a URL are left out.
+    pub fn parameter(&self, mut parameter: Parameter) {
+        if let Some(value) = parameter.value.take() {
+            let shown = self.0.shown(&[value]).first().cloned();
+            parameter.value = shown;
+        }
+        let parameter = &parameter;
+        self.0
+            .emit(Event::Parameter { parameter }, file!(), line!());
     }
 
     /// Records that `alias` expanded to `arguments`.

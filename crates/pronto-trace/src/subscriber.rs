@@ -106,11 +106,13 @@ impl Subscriber for Listener {
             let mut fields = Fields::default();
             event.record(&mut fields);
             let (category, key, value) = (&*fields.category, &*fields.key, &*fields.value);
+            let is_json = fields.is_json;
             thread::with(&self.inner, |thread| {
                 let event = Event::Data {
                     category,
                     key,
                     value,
+                    is_json,
                     within: thread.within(),
                 };
                 self.inner.emit_as(event, file, line, thread);
@@ -153,6 +155,7 @@ struct Fields {
     category: String,
     key: String,
     value: String,
+    is_json: bool,
     detail: String,
 }
 
@@ -166,6 +169,10 @@ impl Visit for Fields {
             "category" => &mut self.category,
             "key" => &mut self.key,
             "value" => &mut self.value,
+            "json" => {
+                self.is_json = true;
+                &mut self.value
+            }
             "detail" => &mut self.detail,
             _ => return,
         };

@@ -29,7 +29,7 @@ pub struct RemoteRef {
     pub name: BString,
     /// The object it points to; `None` for a `HEAD` whose branch has no commit yet.
     pub id: Option<ObjectId>,
-    /// What the tag it points to points to in the end, if it points to a tag.
+    /// The object to which the tag finally points, if the reference points to a tag.
     pub peeled: Option<ObjectId>,
     /// The target of a symbolic ref, if the other side names one. An invalid name counts as none.
     pub symref_target: Option<RefName>,
@@ -197,7 +197,7 @@ fn check_count(capabilities: &Capabilities) -> Result<(), Error> {
     }
 }
 
-/// What to ask of `ls-refs`.
+/// The arguments of `ls-refs`.
 #[derive(Clone, Debug, Default)]
 pub struct LsRefs {
     /// Only references whose names start with one of these; all if there are none. A hint: the

@@ -6,11 +6,11 @@ use crate::error::{Error, malformed};
 /// for five million references.
 pub(crate) const MOST_REF_BYTES: usize = 1 << 30;
 
-/// What is left of an allowance.
+/// The rest of an allowance.
 #[derive(Debug)]
 pub(crate) struct Room {
     left: usize,
-    /// What is limited.
+    /// The limited quantity, for messages.
     what: &'static str,
 }
 

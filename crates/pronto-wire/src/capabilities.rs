@@ -5,7 +5,7 @@ use pronto_hash::Kind;
 
 use crate::error::{Error, ErrorKind};
 
-/// What pronto calls itself (`agent=`).
+/// The name of pronto in the protocol (`agent=`).
 pub const AGENT: &str = concat!("pronto/", env!("CARGO_PKG_VERSION"));
 
 /// Names with values, in the order in which they came. A name may come more than once.
@@ -77,7 +77,7 @@ impl Capabilities {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of capabilities.
     pub fn len(&self) -> usize {
         self.0.len()
     }

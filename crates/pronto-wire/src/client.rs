@@ -84,7 +84,7 @@ impl Client {
         self.greeting.version
     }
 
-    /// What the other side can do.
+    /// Returns the capabilities of the other side.
     pub fn capabilities(&self) -> &Capabilities {
         &self.greeting.capabilities
     }
@@ -264,9 +264,9 @@ fn interrupted(interrupt: &Interrupt) -> Result<(), Error> {
         .map_err(|_| Error::new(ErrorKind::Interrupted, "interrupted"))
 }
 
-/// What the other side sends.
+/// The answer of the other side.
 pub struct Response<'a> {
-    /// How the cut of the history changes.
+    /// The changes of the shallow boundary.
     pub shallow: ShallowUpdate,
     /// The pack.
     pub pack: Pack<'a>,

@@ -16,14 +16,14 @@ pub mod v2;
 /// The depth that means the whole history (`--unshallow`).
 pub const INFINITE_DEPTH: u32 = 0x7fff_ffff;
 
-/// What to fetch and how.
+/// The objects to fetch, and the options of the fetch.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// Objects that are wanted, each once; not empty.
     pub wants: Vec<ObjectId>,
     /// Commits at which the history here is cut off.
     pub shallow: Vec<ObjectId>,
-    /// Where to cut the history off, if at all.
+    /// The new shallow boundary, if the history is to be cut.
     pub deepen: Deepen,
     /// Which objects to leave out (`blob:none`), as the other side understands it.
     pub filter: Option<BString>,
@@ -37,7 +37,7 @@ pub struct Request {
     pub server_options: Vec<BString>,
 }
 
-/// Where to cut the history off. Nothing is set by default: no cut.
+/// The new shallow boundary. By default the history is not cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deepen {
     /// The maximum number of commits from each want, or from the present shallow commits if
@@ -58,7 +58,7 @@ impl Deepen {
     }
 }
 
-/// How the cut of the history changes by a fetch.
+/// The changes of the shallow boundary by a fetch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShallowUpdate {
     /// Commits whose parents will be missing.
@@ -115,7 +115,7 @@ impl Negotiator for Nothing {
     }
 }
 
-/// What a conversation needs next.
+/// The next step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Another packet.
@@ -129,11 +129,12 @@ pub enum Next {
     },
 }
 
-/// How many haves are offered in vain, once something common is known, before giving up.
+/// The number of haves without an acknowledgement, after the first common commit, at which
+/// negotiation ends.
 const MAX_IN_VAIN: usize = 256;
 const FIRST_HAVES: usize = 16;
 
-/// How many haves to send in the round after one of `count`, when each round costs a request.
+/// Returns the number of haves in the round after one of `count`, if each round costs a request.
 fn next_stateless(count: usize) -> usize {
     const LARGE: usize = 16_384;
     if count < LARGE {
@@ -143,7 +144,8 @@ fn next_stateless(count: usize) -> usize {
     }
 }
 
-/// How many to send when both sides must fit their talk into pipes.
+/// Returns the number of haves in the round after one of `count`, if both sides write into pipes of
+/// limited size.
 fn next_stateful(count: usize) -> usize {
     const PIPE_SAFE: usize = 32;
     if count < PIPE_SAFE {

@@ -18,7 +18,7 @@ pub trait Commits {
     fn commit(&mut self, id: &oid) -> Result<Option<Commit>, Error>;
 }
 
-/// What is to be known of a commit.
+/// The properties of a commit that negotiation needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// The committer's time, in seconds since the epoch.

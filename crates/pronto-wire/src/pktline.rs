@@ -33,14 +33,14 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What [`parse`] found at the start of the bytes.
+/// The result of [`parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<'a> {
     /// A packet that takes up `length` bytes.
     Complete {
         /// The packet.
         packet: Packet<'a>,
-        /// How many bytes it takes up, its header included.
+        /// The length in bytes, header included.
         length: usize,
     },
     /// The packet needs `length` bytes in all, which are not there yet.

@@ -21,7 +21,7 @@ const LONGEST_LINE: usize = 64 * 1024;
 pub struct Demultiplexer<'a, R> {
     packets: &'a mut PacketReader<R>,
     messages: Messages<'a>,
-    /// What is left of the payload of the current packet.
+    /// The unread part of the current packet's payload.
     left: Range<usize>,
     ended: bool,
     interrupt: Interrupt,

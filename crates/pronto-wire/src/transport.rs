@@ -91,7 +91,7 @@ impl Connection for Box<dyn Connection> {
     }
 }
 
-/// What to talk to on the other side.
+/// The program on the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     /// `git-upload-pack`: it sends.
@@ -137,12 +137,12 @@ pub struct Options {
     pub family: Family,
     /// Which transports are allowed.
     pub policy: Policy,
-    /// How to reach hosts by ssh.
+    /// Options for connections by ssh.
     pub ssh: Ssh,
     /// A program that connects to daemons, called with host and port (`core.gitProxy`,
     /// `GIT_PROXY_COMMAND`).
     pub git_proxy: Option<OsString>,
-    /// How long to wait for the other side.
+    /// The time limits for the other side.
     pub limits: Limits,
 }
 
@@ -162,14 +162,14 @@ impl Default for Options {
     }
 }
 
-/// How to reach hosts by ssh.
+/// Options for connections by ssh.
 #[derive(Clone, Debug, Default)]
 pub struct Ssh {
     /// A command line for the shell (`GIT_SSH_COMMAND`, `core.sshCommand`).
     pub command: Option<BString>,
     /// A program (`GIT_SSH`), used if there is no `command`.
     pub program: Option<PathBuf>,
-    /// What kind of ssh it is (`GIT_SSH_VARIANT`, `ssh.variant`): `ssh`, `plink`, `putty`,
+    /// The variant of ssh (`GIT_SSH_VARIANT`, `ssh.variant`): `ssh`, `plink`, `putty`,
     /// `tortoiseplink`, `simple`, or `auto`.
     pub variant: Option<String>,
 }

@@ -44,9 +44,9 @@ pub struct Origin {
 
 /// Why a text is not a URL.
 enum Refusal {
-    /// It is malformed, or not clear.
+    /// A malformed or ambiguous URL.
     Bad(&'static str),
-    /// It is one that only git understands.
+    /// A URL that only git understands.
     Beyond(&'static str),
 }
 
@@ -154,8 +154,8 @@ impl Url {
         Url::parse(self.to_string().trim_end_matches('/').into())
     }
 
-    /// Where a `Location` of an answer to this URL leads (RFC 3986, section 5.2). A login that it
-    /// holds is left out: a server does not choose who the user is.
+    /// Resolves the `Location` of an answer to this URL (RFC 3986, section 5.2). A login in it is
+    /// left out: a server does not choose the user.
     ///
     /// # Errors
     /// If it leads to no URL.

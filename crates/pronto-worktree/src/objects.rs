@@ -202,7 +202,16 @@ pub(crate) fn tree(objects: &dyn Objects, id: &oid, buffer: &mut Vec<u8>) -> Res
         buffer.clear();
         return Ok(());
     }
-    expect(objects.object(id, buffer)?, Kind::Tree, id)
+    let found = objects
+        .object(id, buffer)
+        .map_err(|error| match error.kind() {
+            ErrorKind::MissingObject => {
+                let message = format!("unable to read tree ({id})");
+                Error::new(ErrorKind::MissingObject, message)
+            }
+            _ => error,
+        })?;
+    expect(found, Kind::Tree, id)
 }
 
 fn expect(found: Kind, kind: Kind, id: &oid) -> Result<(), Error> {

@@ -9,6 +9,7 @@ mod ignore_files;
 mod monitored;
 mod pace;
 mod recall;
+mod recorded;
 mod remember;
 mod scan;
 mod scheduler;
@@ -29,6 +30,7 @@ use std::path::Path;
 
 pub use content::{Conversion, Unconverted, digest_file};
 pub use monitored::Monitored;
+pub use recorded::{recorded, tracked_names};
 pub use remember::{News, Remembered, blob_id, renew};
 pub use scheduler::default_threads;
 

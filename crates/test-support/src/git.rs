@@ -14,7 +14,7 @@ pub const REFERENCE: Release = [2, 55];
 /// workspace.
 pub const VARIABLE: &str = "PRONTO_TEST_GIT";
 
-/// The way out where [`reference()`] gives none.
+/// Advice if [`reference()`] finds no git.
 pub const NO_REFERENCE: &str =
     "put git 2.55 on PATH or beside the workspace, or have PRONTO_TEST_GIT name it";
 

@@ -1,5 +1,5 @@
 //! Support code that tests of several crates share: the git programs of the machine, scratch
-//! directories, random numbers, and the one way to skip a test.
+//! directories, random numbers, default signals, and skipping.
 
 pub mod git;
 mod random;

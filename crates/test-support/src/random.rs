@@ -1,4 +1,4 @@
-//! Numbers that are the same in every run.
+//! Pseudo-random numbers that are the same in every run.
 
 /// A pseudo-random sequence from a seed: Steele and Lea's SplitMix64.
 pub struct Random(u64);
@@ -10,7 +10,7 @@ impl Random {
         Random(seed)
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -19,25 +19,25 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`, or 0 if that is 0.
+    /// Returns a number below `limit`, or 0 if `limit` is 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.number() % limit.max(1)
     }
 
-    /// An index into something of length `len`.
+    /// Returns an index below `len`.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// One of `all`.
+    /// Returns one of `all`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `all` is empty.
     pub fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.index(all.len())]
     }
 
-    /// Bytes that do not compress.
+    /// Returns bytes that do not compress.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(len + 8);
         while bytes.len() < len {

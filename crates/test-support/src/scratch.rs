@@ -1,10 +1,10 @@
-//! A directory of a test, and programs in it.
+//! Temporary directories for tests, and programs in them.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A directory that is removed when this is dropped.
+/// A temporary directory. Dropping it removes the directory.
 pub struct Scratch(tempfile::TempDir);
 
 impl Default for Scratch {
@@ -14,39 +14,40 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// Makes one among the temporary files.
+    /// Creates one in the system's directory for temporary files.
     ///
     /// # Panics
-    /// If it cannot be made.
+    /// If it cannot be created.
     #[must_use]
     pub fn new() -> Self {
         Scratch(tempfile::tempdir().expect("a scratch directory"))
     }
 
-    /// Makes one in `directory`, for tests that need another file system.
+    /// Creates one in `directory`, for tests that need another file system.
     ///
     /// # Errors
-    /// Those of making a directory.
+    /// If the directory cannot be created.
     pub fn within(directory: &Path) -> io::Result<Self> {
         tempfile::tempdir_in(directory).map(Scratch)
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// A path in it.
+    /// Returns a path in it.
     #[must_use]
     pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path().join(name)
     }
 
-    /// Makes the directory `directory` in it, with the executable file `name` of the content `text`.
+    /// Creates the directory `directory` in it, with the executable file `name` and the content
+    /// `text`.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If a file or directory cannot be written.
     pub fn script(&self, directory: &str, name: &str, text: &str) -> PathBuf {
         let directory = self.join(directory);
         std::fs::create_dir_all(&directory).expect("a directory");
@@ -57,11 +58,11 @@ impl Scratch {
 }
 
 /// Writes an executable file from another process. Otherwise a child that another thread starts at
-/// the same time would inherit the open file, and the file could not be executed as long as that
-/// child lives.
+/// the same time would inherit the open file, and the file could not be executed until that child
+/// ends.
 ///
 /// # Panics
-/// If that is not possible.
+/// If a file or directory cannot be written.
 pub fn write_program(path: &Path, text: &str) {
     let mut shell = Command::new("sh")
         .args(["-c", r#"cat >"$1" && chmod 755 "$1""#, "sh"])
@@ -75,10 +76,10 @@ pub fn write_program(path: &Path, text: &str) {
     assert!(shell.wait().expect("it ends").success(), "a script");
 }
 
-/// Copies a program, by another process for the same reason as [`write_program`].
+/// Copies a program in another process, for the reason given at [`write_program`].
 ///
 /// # Errors
-/// If that fails.
+/// If the copy fails.
 pub fn copy_program(from: &Path, to: &Path) -> io::Result<()> {
     let status = Command::new("cp").args([from, to]).status()?;
     match status.success() {

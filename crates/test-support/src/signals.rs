@@ -1,5 +1,6 @@
-//! Processes whose signals do not depend on how the tests are started: `nohup` has them ignore
-//! SIGHUP, and a shell that starts them in the background SIGINT and SIGQUIT.
+//! Starts processes whose signal dispositions do not depend on how the tests are started. With
+//! `nohup` they would ignore SIGHUP; in the background of a shell without job control, SIGINT and
+//! SIGQUIT.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -12,7 +13,7 @@ pub fn with_default_signals(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Starts `program` with the default action for each signal but `ignored` (`HUP`).
+/// Starts `program` with the default action for each signal except `ignored` (such as `HUP`).
 #[must_use]
 pub fn ignoring_signal(ignored: &str, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("env");
@@ -21,5 +22,5 @@ pub fn ignoring_signal(ignored: &str, program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// What `env` is told in front of the program.
+/// The arguments of `env` before the program.
 pub const DEFAULT_SIGNALS: [&str; 1] = ["--default-signal"];

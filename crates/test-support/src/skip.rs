@@ -1,11 +1,11 @@
-//! Skipping a test, which is loud everywhere and an error in CI.
+//! Skipping a test: it is always reported, and an error in CI.
 
 #![expect(clippy::print_stdout, reason = "a test says what it skips")]
 use std::fmt::Display;
 
 use crate::git::{NO_REFERENCE, beside};
 
-/// The way out where a program is missing.
+/// Advice if a program is missing.
 pub const INSTALL: &str = "'.ci/run install' installs what the tests need (Debian)";
 
 /// Whether tests may be skipped: not if the variable `CI` is set.
@@ -27,7 +27,7 @@ pub fn report_skip(missing: &dyn Display, way_out: &dyn Display) {
     println!("SKIPPED: {missing}: {way_out}");
 }
 
-/// Prints that the test needs `what`, which git 2.55 has and no git on this machine.
+/// Prints that the test needs `what`, which requires git 2.55.
 ///
 /// # Panics
 /// If the variable `CI` is set and the directory `git-suite`, which holds that git, is beside the

@@ -33,7 +33,7 @@ pub(super) fn page(name: &str, about: &str, body: &str) -> Vec<u8> {
     writer.roff.to_roff().into_bytes()
 }
 
-/// Where the term of a list item ends: `- TERM: text`.
+/// The end of the term of a list item: `- TERM: text`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Term {
     /// The text is not part of an item.

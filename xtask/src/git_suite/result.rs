@@ -1,4 +1,4 @@
-//! What scripts printed: lines `ok N - TITLE` and `not ok N - TITLE`, then the plan `1..N`.
+//! The output of a script: lines `ok N - TITLE` and `not ok N - TITLE`, then the plan `1..N`.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// What the script `name` printed before it ended with `code`.
+    /// Parses the output of the script `name`, which ended with `code`.
     pub(super) fn parse(name: &str, code: i32, text: &str) -> Self {
         let mut script = Script {
             name: name.to_owned(),

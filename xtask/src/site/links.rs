@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// What the check needs to know of a page.
+/// The properties of a page that the check needs.
 #[derive(Debug, Default)]
 struct Page {
     links: BTreeSet<String>,

@@ -19,7 +19,7 @@ pub(crate) struct Finding {
 #[derive(Debug, Default)]
 pub(crate) struct Exemptions(BTreeMap<String, Allowed>);
 
-/// How far something may break a rule.
+/// The extent to which something may break a rule.
 #[derive(Debug, Default)]
 struct Allowed {
     size: usize,
@@ -27,7 +27,7 @@ struct Allowed {
     reason: String,
 }
 
-/// What is exempt only with a reason, which follows ` # `.
+/// Whether an exemption of `what` needs a reason, which follows ` # `.
 fn needs_reason(what: &str) -> bool {
     what.starts_with("crate ") || what.starts_with("knot ")
 }

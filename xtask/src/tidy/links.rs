@@ -62,7 +62,7 @@ fn links(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with a link of the document `from`.
+/// Returns the error of a link in the document `from`, if it has one.
 fn broken(root: &Path, from: &Path, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;

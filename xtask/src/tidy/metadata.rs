@@ -14,7 +14,7 @@ pub(crate) struct Metadata {
     pub(crate) packages: BTreeSet<String>,
 }
 
-/// What a member depends on directly, and where it says so.
+/// The direct dependencies of a member, and the manifest that names them.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies {
     /// In code that is shipped.

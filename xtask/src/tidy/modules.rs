@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::Source;
 
-/// How many re-exports one name is followed through.
+/// The largest number of re-exports through which a name is followed.
 const MAX_REEXPORTS: usize = 8;
 
 /// The path of a module from the root of its crate; empty for the root.
@@ -25,7 +25,7 @@ pub(crate) struct Crate {
 
 #[derive(Debug, Default)]
 struct Module {
-    /// What it names, as written.
+    /// The imported paths, as written.
     paths: Vec<ModulePath>,
     /// Names that it has from elsewhere, and the path of each.
     names: BTreeMap<String, ModulePath>,
@@ -190,7 +190,7 @@ fn without_comment(line: &str) -> &str {
 #[derive(Debug, PartialEq, Eq)]
 struct Import {
     path: ModulePath,
-    /// What it is called here; `None` for all names of a module.
+    /// The name in this module; `None` for all names of a module.
     alias: Option<String>,
 }
 
@@ -207,7 +207,7 @@ fn imports(text: &str) -> Vec<Import> {
     imports
 }
 
-/// Where the tree of the next `use` declaration starts.
+/// Returns the start of the tree of the next `use` declaration.
 fn next_use(text: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {

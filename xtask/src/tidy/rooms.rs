@@ -7,8 +7,8 @@ use super::exemptions::Finding;
 use super::modules::{self, Crate};
 use super::source::Source;
 
-/// How many thousand lines a library crate has at most, tests apart. An exemption is in thousands
-/// too, so that not each line that comes or goes changes it.
+/// The size limit of a library crate in thousands of lines, without tests. Exemptions are in
+/// thousands too, so that a single line does not change them.
 const CRATE_LIMIT: usize = 20;
 /// The crates that are programs.
 const PROGRAMS: &[&str] = &["pronto-cli"];

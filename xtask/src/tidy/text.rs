@@ -2,7 +2,7 @@
 
 use super::source::Source;
 
-/// Where `unsafe` may stand.
+/// The crates that may contain `unsafe`.
 const UNSAFE_CRATES: &[&str] = &["crates/pronto-io/", "crates/pronto-hash/", "bench/counter/"];
 
 pub(crate) fn check(source: &Source, problems: &mut Vec<String>) {

@@ -1,4 +1,5 @@
-//! Phrases that comments, documents and identifiers must not use, from `xtask/words.txt`.
+//! Phrases that comments, documents and identifiers must not use, and with which doc comments must
+//! not start, from `xtask/words.txt`.
 //!
 //! What remains is counted for each crate or document and listed in the exemptions, which only shrink.
 
@@ -18,6 +19,8 @@ const PLACES: usize = 5;
 pub(crate) struct Words {
     phrases: Vec<Phrase>,
     identifiers: Vec<Phrase>,
+    /// Phrases with which no doc comment may start.
+    starts: Vec<Phrase>,
 }
 
 /// A phrase, as its words in lower case (an identifier is one word as it is written), and what to
@@ -50,11 +53,15 @@ impl Words {
                 continue;
             };
             let instead = instead.to_owned();
+            let in_lower_case = |text: &str| text.split(' ').map(str::to_lowercase).collect();
             if let Some(identifier) = phrase.strip_prefix("code ") {
                 let words = vec![identifier.to_owned()];
                 list.identifiers.push(Phrase { words, instead });
+            } else if let Some(start) = phrase.strip_prefix("start ") {
+                let words = in_lower_case(start);
+                list.starts.push(Phrase { words, instead });
             } else {
-                let words = phrase.split(' ').map(str::to_lowercase).collect();
+                let words = in_lower_case(phrase);
                 list.phrases.push(Phrase { words, instead });
             }
         }
@@ -85,7 +92,43 @@ impl Words {
                 size: places.len(),
                 rule: rule(&places),
             })
+            .chain(self.starts_of_comments(sources))
             .collect()
+    }
+
+    /// Counts the doc comments of each crate that start with a phrase of the list.
+    fn starts_of_comments(&self, sources: &[Source]) -> Vec<Finding> {
+        let mut places = Places::new();
+        for source in sources {
+            let unit = unit_of(&source.path);
+            self.search_starts(source, places.entry(unit).or_default());
+        }
+        places
+            .into_iter()
+            .filter(|(_, places)| !places.is_empty())
+            .map(|(unit, places)| Finding {
+                what: format!("comments {unit}"),
+                size: places.len(),
+                rule: rule(&places),
+            })
+            .collect()
+    }
+
+    fn search_starts(&self, source: &Source, places: &mut Vec<String>) {
+        let mut is_inside = false;
+        for (at, line) in source.lines.iter().enumerate() {
+            let is_doc = is_doc_comment(line);
+            if is_doc && !is_inside {
+                let mut words = Vec::new();
+                append(&mut words, comment_of(line).unwrap_or_default(), at + 1);
+                let found = self.starts.iter().find(|phrase| phrase.is_at(&words));
+                if let Some(phrase) = found {
+                    let advice = phrase.advice();
+                    places.push(format!("{}:{}: {advice}", source.path, at + 1));
+                }
+            }
+            is_inside = is_doc;
+        }
     }
 
     fn search_source(&self, source: &Source, places: &mut Vec<String>) {
@@ -201,6 +244,12 @@ fn comment_of(line: &str) -> Option<&str> {
     Some(comment.trim_start_matches(['/', '!']))
 }
 
+/// Whether a line is part of a doc comment.
+fn is_doc_comment(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("///") && !line.starts_with("////") || line.starts_with("//!")
+}
+
 /// The crate of a source file, or its top directory.
 fn unit_of(path: &str) -> String {
     let parts = if path.starts_with("crates/") { 2 } else { 1 };
@@ -262,6 +311,17 @@ mod tests {
             places("// A Deed.\nlet a = Deed::Good; let Deeds = \"Deed\";\n"),
             ["a.rs:2: 'Deed' (write: Operation)"]
         );
+    }
+
+    #[test]
+    fn doc_comments_are_judged_by_their_start() {
+        let mut problems = Vec::new();
+        let words = Words::parse("start what -> name the thing\n", &mut problems);
+        let text = "/// What it is.\nlet a = 1;\n/// A thing.\n/// What it is.\nlet b = 1;\n// What now?\n";
+        let source = Source::new("a.rs".to_owned(), text);
+        let mut places = Vec::new();
+        words.search_starts(&source, &mut places);
+        assert_eq!(places, ["a.rs:1: 'what' (write: name the thing)"]);
     }
 
     #[test]

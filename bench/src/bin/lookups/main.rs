@@ -1,6 +1,6 @@
-//! `cargo run --release -p bench --bin lookups -- INDEX…`: operations on a pack index, with JGit
-//! and other programs. Opening it and finding one id, finding ids in random order, reading all ids
-//! and offsets.
+//! `cargo run --release -p bench --bin lookups -- INDEX…`: measures operations on a pack index
+//! beside JGit and other programs: opening it and finding one id, finding ids in random order, and
+//! reading all ids and offsets.
 
 #![expect(
     clippy::print_stdout,
@@ -18,28 +18,29 @@ use bench::plot::Bar;
 use clap::Parser;
 use measure::Figures;
 
-/// Measures lookups in pack indexes beside JGit and others.
+/// Measure lookups in pack indexes beside JGit and other programs.
 #[derive(Parser, Debug)]
 #[command(name = "lookups")]
 struct Arguments {
     /// Indexes to measure: a file, a repository (its largest pack), or `synthetic:OBJECTS`.
     #[arg(required = true)]
     indexes: Vec<String>,
-    /// Directory for made-up indexes, each of 28 to 36 bytes an object.
+    /// Directory for generated indexes, of 28 to 36 bytes for each object.
     #[arg(long, default_value = "bench/data")]
     data: PathBuf,
-    /// JGit, as `mvn -q -f bench/jgit package` makes it; left out when it is not there.
+    /// JGit, built by `mvn -q -f bench/jgit package`. Skipped if it does not exist.
     #[arg(long, default_value = "bench/jgit/target/bench-jgit.jar")]
     jgit: PathBuf,
-    /// Another peer, as `gix=bench/gix/target/release/bench-gix`: a program that is called with an index, a number of counted runs, and how many
-    /// ids to look up at most, and prints a line for each figure: what, a tab, seconds.
+    /// Another program, such as `gix=bench/gix/target/release/bench-gix`. Its arguments are an
+    /// index, the number of counted runs, and the maximum number of ids to look up. It prints a
+    /// line for each figure: the name, a tab, seconds.
     #[arg(long, value_name = "NAME=PROGRAM", value_parser = parse_peer)]
     peer: Vec<(String, PathBuf)>,
-    /// Draw a chart of each figure into this directory, `lookups-NUMBER-WHAT.svg` by number of the
-    /// index.
+    /// Draw a chart of each figure into this directory: `lookups-NUMBER-WHAT.svg`, where NUMBER is
+    /// that of the index.
     #[arg(long, value_name = "DIRECTORY")]
     plots: Option<PathBuf>,
-    /// Counted runs of each, after an uncounted one.
+    /// Number of counted runs, after one that does not count.
     #[arg(long, default_value_t = 7)]
     runs: usize,
 }
@@ -86,7 +87,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The least, the median and the most, in seconds.
+/// Minimum, median and maximum, in seconds.
 type Spread = (f64, f64, f64);
 
 fn spread(figures: &Figures, what: &str) -> Option<Spread> {
@@ -130,7 +131,7 @@ fn shown(seconds: f64) -> String {
     }
 }
 
-/// The index that `wanted` names.
+/// Returns the index that `wanted` names.
 fn find(wanted: &str, data: &Path) -> Result<PathBuf, String> {
     if let Some(objects) = wanted.strip_prefix("synthetic:") {
         let objects = objects
@@ -152,7 +153,7 @@ fn find(wanted: &str, data: &Path) -> Result<PathBuf, String> {
     largest.ok_or_else(|| format!("there is no pack index in '{wanted}'"))
 }
 
-/// JGit. Its heap holds the whole index.
+/// Measures JGit, with a heap that holds the whole index.
 fn jgit(jar: &Path) -> Command {
     let mut java = Command::new("java");
     java.args(["-XX:MaxRAMPercentage=70", "-jar"]).arg(jar);
@@ -160,7 +161,7 @@ fn jgit(jar: &Path) -> Command {
     java
 }
 
-/// Has another program measure the same.
+/// Runs another program that measures the same operations.
 fn ask(mut program: Command, index: &Path, runs: usize) -> Result<Figures, String> {
     let output = program
         .arg(index)

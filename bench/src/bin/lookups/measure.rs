@@ -1,4 +1,4 @@
-//! The measurements themselves, on pronto's own library.
+//! The measurements of pronto's library.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -10,10 +10,10 @@ use pronto_io::view::Access;
 use pronto_odb::{Options, Store};
 use pronto_pack::idx::{Index, IndexPosition};
 
-/// More ids than this are not looked up, but as many, evenly spread.
+/// The maximum number of looked up ids. They are spread evenly over a larger index.
 pub(crate) const MOST_IDS: u32 = 2_000_000;
 
-/// How often a run opens the index.
+/// The number of times that each run opens the index.
 const OPENINGS: usize = 10;
 
 pub(crate) const OPEN: &str = "open and find one";
@@ -22,10 +22,10 @@ pub(crate) const MANY: &str = "random find of many at once, each";
 pub(crate) const SORTED: &str = "sorted find, each";
 pub(crate) const SCAN: &str = "scan of all";
 
-/// How many commits are read from a repository that is opened for that.
+/// The number of commits that are read after opening a repository.
 const COMMITS: [usize; 4] = [1, 10, 100, 1000];
 
-/// What is measured, in the order to print it.
+/// The measured operations, in the order of printing.
 pub(crate) fn all() -> Vec<String> {
     let of_index = [OPEN, FIND, MANY, SORTED, SCAN].map(str::to_owned);
     of_index.into_iter().chain(COMMITS.map(reading)).collect()
@@ -35,11 +35,11 @@ fn reading(commits: usize) -> String {
     format!("open and read {commits} commits")
 }
 
-/// What each run took, in seconds.
+/// The duration of each run in seconds.
 #[derive(Debug, Default)]
 pub(crate) struct Figures(Vec<(String, f64)>);
 
-/// What an index was found to be, and to take.
+/// The properties and the figures of an index.
 pub(crate) struct Measured {
     pub(crate) objects: u32,
     pub(crate) figures: Figures,
@@ -51,7 +51,7 @@ impl Figures {
         wanted.map(|(_, seconds)| *seconds)
     }
 
-    /// Reads lines of a name, a tab, and seconds.
+    /// Parses lines of a name, a tab and seconds.
     pub(crate) fn parse(text: &str) -> Result<Figures, String> {
         let lines = text.lines().map(|line| {
             let (what, seconds) = line.split_once('\t')?;
@@ -64,7 +64,7 @@ impl Figures {
     }
 }
 
-/// Measures `path` `runs` times, after once.
+/// Measures `path` `runs` times, after one run that does not count.
 pub(crate) fn pronto(path: &Path, runs: usize) -> Result<Measured, String> {
     let measured = measure(path, runs);
     measured.map_err(|error| format!("{}: {error}", path.display()))
@@ -87,7 +87,7 @@ fn measure(path: &Path, runs: usize) -> Result<Measured, Failure> {
             }
         };
         for one in random.iter().take(OPENINGS) {
-            // Until it is found: to close the index is not part of it, here or elsewhere.
+            // The measured time ends when the id is found. Closing the index is never included.
             let mut opened = None;
             let opening = time(|| {
                 let index = opened.insert(open()?);
@@ -135,7 +135,7 @@ fn measure(path: &Path, runs: usize) -> Result<Measured, Failure> {
     })
 }
 
-/// Opens the objects and reads commits of them, each time again.
+/// Opens the object store and reads commits from it, in each run again.
 fn read_commits(
     objects: &Path,
     ids: &[ObjectId],
@@ -181,7 +181,7 @@ fn time(run: impl FnOnce() -> Result<bool, Failure>) -> Result<f64, Failure> {
     Ok(taken)
 }
 
-/// Ids of the index in random order.
+/// Returns ids of the index in random order.
 fn sample(index: &Index) -> Result<Vec<ObjectId>, pronto_pack::Error> {
     let step = index.len().div_ceil(MOST_IDS).max(1);
     let rows = (0..index.len()).step_by(step as usize);

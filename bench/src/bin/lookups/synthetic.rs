@@ -1,16 +1,16 @@
-//! Pack indexes of any size, of packs that nobody has.
+//! Generates pack indexes of any size without packs.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-/// How many bytes each entry of the pack would take: half of the offsets of an index of 100
-/// million objects take more than 31 bits.
+/// The assumed size of a pack entry. In an index of 100 million objects, half of the offsets then
+/// need more than 31 bits.
 const ENTRY_BYTES: u64 = 41;
 const HASH_BYTES: u64 = 20;
 
-/// Makes (once) an index of version 2 of `objects` objects in `data`. Ids are spread as digests
-/// are, offsets are in another order.
+/// Creates an index of version 2 with `objects` objects in `data`, unless it exists. Ids are
+/// distributed like digests, and offsets are in another order.
 pub(crate) fn make(objects: u32, data: &Path) -> io::Result<PathBuf> {
     std::fs::create_dir_all(data)?;
     let path = data.join(format!("synthetic-{objects}.idx"));
@@ -27,7 +27,7 @@ pub(crate) fn make(objects: u32, data: &Path) -> io::Result<PathBuf> {
         &mut out,
     )?;
     write_offsets(&mut out, objects)?;
-    // Checksums of nothing: no reader verifies them, and none of them is zero.
+    // Arbitrary checksums: no reader verifies them, and none of them is zero.
     out.write_all(&[0xab; 2 * HASH_BYTES as usize])?;
     out.seek(SeekFrom::Start(8))?;
     for count in fanout {
@@ -40,7 +40,7 @@ pub(crate) fn make(objects: u32, data: &Path) -> io::Result<PathBuf> {
 }
 
 fn write_ids(out: &mut impl io::Write, objects: u32) -> io::Result<[u32; 256]> {
-    // Steps are as long as those between random numbers; together they stay below the end.
+    // Steps have the length of those between sorted random numbers, and their sum fits.
     let count = f64::from(objects);
     let mean = u64::MAX as f64 / (count + 6.0 * count.sqrt() + 8.0);
     let mut fanout = [0; 256];
@@ -56,7 +56,7 @@ fn write_ids(out: &mut impl io::Write, objects: u32) -> io::Result<[u32; 256]> {
         let share = ((next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
         key = key.saturating_add((-share.ln() * mean) as u64);
         out.write_all(&key.to_be_bytes())?;
-        // Even where two keys are the same, ids rise.
+        // Ids increase even if two keys are equal.
         out.write_all(&row.to_be_bytes())?;
         out.write_all(&next().to_be_bytes())?;
         fanout[(key >> 56) as usize] += 1;
@@ -70,7 +70,7 @@ fn write_ids(out: &mut impl io::Write, objects: u32) -> io::Result<[u32; 256]> {
 
 fn write_offsets(out: &mut impl io::Write, objects: u32) -> io::Result<()> {
     const LARGE: u32 = 1 << 31;
-    // A prime, so that every place of the pack comes once.
+    // A prime number, so that each position in the pack is used once.
     let place = |row: u64| row * 2_654_435_761 % u64::from(objects.max(1));
     let offset = |row: u32| 12 + place(u64::from(row)) * ENTRY_BYTES;
     let mut large = Vec::new();

@@ -1,5 +1,5 @@
-//! What a long link costs: how many round trips it takes until both sides have what either had,
-//! by pronto in one session and by git with a fetch and a push.
+//! The cost of a link with high latency: the number of round trips until both repositories have the
+//! objects and refs of the other one. pronto uses one session, git a fetch and a push.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 use crate::process::{git, used};
 use crate::{Arguments, Peer, relay};
 
-/// Commits in the history that both sides have.
+/// Commits in the shared history.
 const COMMITS: usize = 2000;
-/// Branches beside the one that moves.
+/// Branches that do not move.
 const BRANCHES: usize = 100;
 
-/// Something that happened since both sides last met.
+/// A change since the last sync.
 struct Case {
     name: &'static str,
-    /// A commit came about there, or here.
+    /// A new commit on the remote or on the local side.
     there: bool,
     here: bool,
-    /// How many round trips are asked for.
+    /// The target: the maximum number of round trips.
     asked: f64,
 }
 
@@ -45,7 +45,7 @@ const CASES: [Case; 3] = [
     },
 ];
 
-/// Measures all cases, and writes `link.md`.
+/// Measures all cases and writes `link.md`.
 pub(crate) fn run(
     arguments: &Arguments,
     data: &Path,
@@ -56,7 +56,7 @@ pub(crate) fn run(
     let _ = std::fs::remove_dir_all(&place);
     std::fs::create_dir_all(&place).map_err(|error| error.to_string())?;
     let mut text = String::new();
-    for (name, value) in bench::machine::facts(data) {
+    for (name, value) in bench::machine::properties(data) {
         let _ = writeln!(text, "- {name}: {value}");
     }
     let _ = writeln!(
@@ -111,7 +111,7 @@ fn median(mut seconds: Vec<f64>) -> f64 {
     seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Two repositories below `made` that have met.
+/// Creates two repositories below `made` that are in sync.
 fn make(made: &Path, peer: &Peer) -> Result<(), String> {
     std::fs::create_dir_all(made).map_err(|error| error.to_string())?;
     git(made, &["init", "-q", "--bare", "-b", "main", "there.git"])?;
@@ -145,7 +145,7 @@ fn make(made: &Path, peer: &Peer) -> Result<(), String> {
         return Err("git fast-import failed".to_owned());
     }
     git(made, &["clone", "-q", "--bare", "there.git", "here.git"])?;
-    // As they were before they differ.
+    // Copies of the two repositories in sync.
     git(&made.join("here.git"), &["remote", "remove", "origin"])?;
     for command in commands(made, peer, "")? {
         used(command)?;
@@ -153,7 +153,7 @@ fn make(made: &Path, peer: &Peer) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets both meet again after what happened in `case`: the seconds it took, and the bytes.
+/// Synchronises both repositories after the changes of `case`. Returns the seconds and the bytes.
 fn meet(made: &Path, peer: &Peer, case: &Case, delay: Duration) -> Result<(f64, u64), String> {
     let again = made.join("again");
     let _ = std::fs::remove_dir_all(&again);
@@ -190,7 +190,7 @@ fn meet(made: &Path, peer: &Peer, case: &Case, delay: Duration) -> Result<(f64, 
     Ok((seconds, bytes))
 }
 
-/// What makes both sides one history.
+/// The commands that synchronise both sides.
 fn commands(place: &Path, peer: &Peer, delay: &str) -> Result<Vec<Command>, String> {
     let there: PathBuf = place.join("there.git");
     let url = format!("ssh://server{}", there.display());

@@ -1,6 +1,6 @@
-//! `cargo run --release -p bench --bin netsync`: report 004's table. Nine workloads, five
-//! operations, and for each the processor time, memory, and what is copied and allocated, of pronto
-//! and of git side by side.
+//! `cargo run --release -p bench --bin netsync`: the table of report 004. For nine workloads and
+//! five operations it shows processor time, memory, copied bytes and allocated bytes of pronto and
+//! git.
 
 #![expect(
     clippy::print_stdout,
@@ -21,33 +21,33 @@ use std::process::ExitCode;
 use bench::beside::{self, Peer};
 use clap::Parser;
 
-/// Measures what report 004 measured, of pronto and of git.
+/// Measure the figures of report 004 for pronto and git.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "netsync")]
 struct Arguments {
-    /// Directory for what is made on the way; up to 4 GB.
+    /// Directory for working data of up to 4 GB.
     #[arg(long, default_value = "bench/data")]
     data: PathBuf,
     /// Directory for results.
     #[arg(long, default_value = "bench/results")]
     results: PathBuf,
-    /// A repository with the history of monotone; generated files stand in for it when absent.
+    /// Repository with the history of monotone. Generated files replace it by default.
     #[arg(long, value_name = "REPOSITORY")]
     monotone: Option<PathBuf>,
-    /// The pronto to measure; the release build of this workspace when absent.
+    /// pronto to measure. Default: the release build of this workspace.
     #[arg(long)]
     pronto: Option<PathBuf>,
-    /// A git to compare with, by path; may be given more than once.
+    /// Path of a git to compare with. Can be repeated.
     #[arg(long, default_value = "git")]
     git: Vec<PathBuf>,
-    /// Measure this workload only; may be given more than once.
+    /// Measure only this workload. Can be repeated.
     #[arg(long)]
     workload: Vec<String>,
-    /// Runs of each, after the one in which copies are counted.
+    /// Number of runs, after the one that counts copies.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Instead of report 004's table: how many round trips a sync takes on a link that takes so many
-    /// milliseconds there and back.
+    /// Instead of the table of report 004, measure the round trips of a sync on a link with this
+    /// round-trip time in milliseconds.
     #[arg(long, value_name = "MS")]
     link: Option<u64>,
 }
@@ -85,7 +85,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         let made = workload::make(workload, &data, arguments.monotone.as_deref())?;
         rows.extend(operation::all(&made, &peers, arguments.runs)?);
         made.remove()?;
-        // A long series that is stopped keeps what it has.
+        // An interrupted series keeps its finished results.
         table::write(arguments, &data, &peers, &rows)?;
     }
     print!("{}", table::text(arguments, &data, &peers, &rows));

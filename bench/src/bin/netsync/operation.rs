@@ -1,4 +1,4 @@
-//! The five operations of report 004, each in a place made ready for it.
+//! The five operations of report 004, each with its preparation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::process::{Counted, Counts, Used, git, used};
 use crate::relay;
 use crate::workload::Workload;
 
-/// All runs of one peer in one operation on one workload.
+/// All runs of one program for one operation on one workload.
 pub(crate) struct Row {
     pub(crate) workload: &'static str,
     pub(crate) operation: &'static str,
@@ -35,16 +35,17 @@ impl Row {
     }
 }
 
-/// What a run gives: of this side, and of the server where there is one.
+/// The figures of a run: of this side, and of the server if there is one.
 struct Outcome {
     client: Used,
     server: Option<relay::Seen>,
 }
 
-/// How a run goes: what is made ready beforehand, the run itself, and whether it did its work.
+/// A run: prepares its data, executes the operation, and checks the result.
 type Run = fn(&Workload, &Peer, &Path, Option<&Counts>) -> Result<Outcome, String>;
 
-/// All operations by all peers: one round in which copies are counted, then `runs` that are timed.
+/// Measures all operations with all programs: one round that counts copies, then `runs` timed
+/// rounds.
 pub(crate) fn all(workload: &Workload, peers: &[Peer], runs: usize) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     stage(workload)?;
@@ -139,12 +140,12 @@ fn add(
     Ok(outcome)
 }
 
-/// A worktree in which all is staged, and its repository as it is then.
+/// A worktree in which everything is staged, and a copy of its repository.
 fn stage(workload: &Workload) -> Result<(), String> {
     let staged = workload.place.join("staged");
     copy(&workload.tree, &staged, "-a")?;
     git(&staged, &["init", "-q", "-b", "main"])?;
-    // Not within the second in which the files were written.
+    // Wait until the second in which the files were written has passed.
     std::thread::sleep(std::time::Duration::from_millis(1100));
     git(&staged, &["add", "-f", "."])?;
     std::fs::rename(staged.join(".git"), workload.place.join("staged.git"))
@@ -234,13 +235,13 @@ fn pull(
     })
 }
 
-/// A name under which the origin has not met anyone: each run is by a new repository.
+/// A new peer name for each run, because each run uses a new repository.
 fn unheard_of() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     format!("run-{}", now.unwrap_or_default().as_nanos())
 }
 
-/// Whether `id` is the tree of the workload.
+/// Checks that `id` is the tree of the workload.
 fn expect(workload: &Workload, id: &str) -> Result<(), String> {
     match git(&workload.origin, &["rev-parse", "main^{tree}"])? == id {
         true => Ok(()),

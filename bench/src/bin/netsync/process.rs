@@ -1,4 +1,4 @@
-//! Running programs, and what they used.
+//! Runs programs and measures their resource usage.
 
 use std::ffi::OsStr;
 use std::fmt::Debug;
@@ -10,21 +10,21 @@ use wait4::Wait4 as _;
 
 use crate::relay;
 
-/// What one process, or one and those it started, used.
+/// The resource usage of a process, or of a process and its descendants.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     pub(crate) cpu_seconds: f64,
     pub(crate) memory: Sampled,
 }
 
-/// What was counted of a process.
+/// The counters of a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) copied: u64,
     pub(crate) allocated: u64,
 }
 
-/// Runs `program` for what it prints.
+/// Runs `program` and returns its output.
 pub(crate) fn output<S: AsRef<OsStr> + Debug>(
     program: &OsStr,
     arguments: &[S],
@@ -45,7 +45,7 @@ pub(crate) fn output<S: AsRef<OsStr> + Debug>(
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Stock git, for what is prepared and checked.
+/// Runs stock git, which prepares and verifies.
 pub(crate) fn git<S: AsRef<OsStr> + Debug>(
     directory: &Path,
     arguments: &[S],
@@ -53,7 +53,7 @@ pub(crate) fn git<S: AsRef<OsStr> + Debug>(
     output(OsStr::new("git"), arguments, Some(directory))
 }
 
-/// The same surroundings for everyone.
+/// Sets the same environment for all programs.
 fn surroundings(command: &mut Command) -> &mut Command {
     command
         .stdin(Stdio::null())
@@ -64,7 +64,7 @@ fn surroundings(command: &mut Command) -> &mut Command {
         .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "bench@example.com")))
 }
 
-/// Runs the command to its end; what a relay and the processes behind it use does not count.
+/// Runs the command until it ends. The usage of a relay and of the processes behind it is excluded.
 pub(crate) fn used(mut command: Command) -> Result<Used, String> {
     let child = surroundings(&mut command)
         .stdout(Stdio::null())
@@ -88,20 +88,20 @@ pub(crate) fn used(mut command: Command) -> Result<Used, String> {
     })
 }
 
-/// A directory in which processes leave what they counted.
+/// A directory that holds the counters of processes.
 pub(crate) struct Counts {
     directory: PathBuf,
 }
 
 impl Counts {
-    /// A new directory `directory`.
+    /// Creates the directory `directory`.
     pub(crate) fn new(directory: PathBuf) -> Result<Self, String> {
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir_all(directory.join(relay::SERVER)).map_err(|e| e.to_string())?;
         Ok(Counts { directory })
     }
 
-    /// Has `command`, and all that it starts, count.
+    /// Makes `command` and its descendants count.
     pub(crate) fn of(&self, command: &mut Command) -> Result<(), String> {
         command
             .env("LD_PRELOAD", bench::beside::built("libcounter.so")?)
@@ -109,7 +109,7 @@ impl Counts {
         Ok(())
     }
 
-    /// The sums of this side, and of the one behind the relay.
+    /// Returns the sums of this side and of the side behind the relay.
     pub(crate) fn read(&self) -> Result<(Counted, Counted), String> {
         Ok((
             sum(&self.directory)?,

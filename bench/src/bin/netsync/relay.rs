@@ -1,5 +1,5 @@
-//! What stands in for ssh: it starts the other side, carries the bytes, and writes down how many
-//! there were and what the other side used.
+//! A replacement for ssh. It starts the other side, forwards the bytes, and records their number
+//! and the resource usage of the other side.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -13,38 +13,38 @@ use wait4::Wait4 as _;
 
 use crate::process::Used;
 
-/// The first argument of a call as a relay.
+/// The first argument that selects the relay.
 pub(crate) const NAME: &str = "relay-of-bytes";
 
-/// How many microseconds bytes take in each direction, if that is to be more than it takes.
+/// The variable that adds a delay in microseconds in each direction.
 pub(crate) const DELAY: &str = "RELAY_DELAY_MICROSECONDS";
 
-/// Below the directory of counts, that of the other side.
+/// The directory for counters of the other side, below that of this side.
 pub(crate) const SERVER: &str = "server";
 
 const BUFFER_LEN: usize = 64 << 10;
 
-/// How many buffers are on the way at most.
+/// The maximum number of buffers in transit.
 const LINE_BUFFERS: usize = 1024;
 
-/// What a relay saw.
+/// The record of a relay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
-    /// What the other side used.
+    /// The resource usage of the other side.
     pub(crate) server: Used,
-    /// What the relay itself and the other side used together.
+    /// The resource usage of the relay and the other side together.
     pub(crate) both_cpu_seconds: f64,
     /// Bytes in both directions.
     pub(crate) wire_bytes: u64,
 }
 
-/// The command that stands in for ssh and leaves what it saw in `file`.
+/// Returns the command that replaces ssh and writes its record to `file`.
 pub(crate) fn command(file: &Path) -> Result<String, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     Ok(format!("'{}' {NAME} '{}'", own.display(), file.display()))
 }
 
-/// Reads what a relay left in `file`.
+/// Reads the record of a relay from `file`.
 pub(crate) fn read(file: &Path) -> Result<Seen, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("no relay ran: {error}"))?;
     let numbers: Vec<f64> = text
@@ -77,7 +77,7 @@ pub(crate) fn read(file: &Path) -> Result<Seen, String> {
     })
 }
 
-/// Called as ssh is: `FILE [OPTION…] HOST COMMAND`.
+/// Runs as a relay with the arguments of ssh: `FILE [OPTION…] HOST COMMAND`.
 pub(crate) fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let (Some(file), Some(command)) = (words.next(), words.last()) else {
         return ExitCode::from(129);
@@ -93,7 +93,7 @@ pub(crate) fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn carry(file: &Path, command: &OsString) -> Result<u8, String> {
     let mut shell = Command::new("sh");
-    // One process, so that what is seen is the server's.
+    // Use `exec`, so that the measured process is the server.
     let mut line = OsString::from("exec ");
     line.push(command);
     shell
@@ -107,7 +107,7 @@ fn carry(file: &Path, command: &OsString) -> Result<u8, String> {
     let mut child = shell.spawn().map_err(|error| error.to_string())?;
     let sampler = Sampler::start(child.id());
     let (input, output) = (child.stdin.take(), child.stdout.take());
-    // Not joined: this side may keep its end open after the other has gone.
+    // Not joined: this side may keep its end open after the other side has ended.
     let there = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
     let sent = there.clone();
     let delay = std::env::var(DELAY).ok();
@@ -142,13 +142,13 @@ fn carry(file: &Path, command: &OsString) -> Result<u8, String> {
     Ok(ended.status.code().map_or(255, |code| code as u8))
 }
 
-/// User and system time of this process, in seconds.
+/// Returns the user and system time of this process in seconds.
 fn own_cpu_seconds() -> f64 {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
 }
 
-/// Carries all bytes, each so long after it came as `delay` says, however many are on the way.
+/// Forwards all bytes, each after `delay`, without limiting the bytes in transit.
 fn pump(
     from: &mut impl Read,
     to: &mut (impl Write + Send),

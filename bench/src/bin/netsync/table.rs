@@ -1,4 +1,4 @@
-//! Results as report 004's table, with what was asked of each row.
+//! Formats results as the table of report 004, with the target of each row.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -40,10 +40,10 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Formats the properties of the machine, and the table.
+/// Formats the properties of the machine and the table.
 pub(crate) fn text(arguments: &Arguments, data: &Path, peers: &[Peer], rows: &[Row]) -> String {
     let mut text = String::new();
-    for (name, value) in bench::machine::facts(data) {
+    for (name, value) in bench::machine::properties(data) {
         let _ = writeln!(text, "- {name}: {value}");
     }
     for peer in peers {

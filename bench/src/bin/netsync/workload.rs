@@ -1,4 +1,4 @@
-//! The nine workloads of report 004: generated from fixed seeds, and the trees of monotone's
+//! The nine workloads of report 004: files generated from fixed seeds, and the trees of monotone's
 //! releases.
 
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::process::git;
 
-/// What they are called, in the report's order.
+/// Their names, in the order of the report.
 pub(crate) const NAMES: [&str; 9] = [
     "zero_small",
     "zero_large",
@@ -21,7 +21,7 @@ pub(crate) const NAMES: [&str; 9] = [
     "everything",
 ];
 
-/// monotone's releases 0.10 to 0.22, as the commits nearest to their dates.
+/// The commits nearest to the dates of monotone's releases 0.10 to 0.22.
 const RELEASES: [&str; 13] = [
     "7156ed079",
     "7c02373de",
@@ -38,32 +38,32 @@ const RELEASES: [&str; 13] = [
     "99047ad12",
 ];
 
-/// Which of them is 0.19.
+/// The index of release 0.19.
 const RELEASE_0_19: usize = 9;
 
 const MIB: u64 = 1 << 20;
 
-/// Files to add, and a repository with them as one commit.
+/// A directory of files, and a repository that has them as one commit.
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    /// Where all of it is.
+    /// The directory that holds both.
     pub(crate) place: PathBuf,
     /// The files.
     pub(crate) tree: PathBuf,
     /// A bare repository with one commit on `main`, in one pack.
     pub(crate) origin: PathBuf,
-    /// Bytes of all objects, inflated.
+    /// The size of all objects, inflated.
     pub(crate) raw_bytes: u64,
 }
 
 impl Workload {
-    /// Takes it away.
+    /// Removes the workload.
     pub(crate) fn remove(&self) -> Result<(), String> {
         std::fs::remove_dir_all(&self.place).map_err(|error| error.to_string())
     }
 }
 
-/// Makes the workload `name` below `data`.
+/// Creates the workload `name` below `data`.
 pub(crate) fn make(
     name: &'static str,
     data: &Path,
@@ -74,7 +74,7 @@ pub(crate) fn make(
     let (tree, origin) = (place.join("tree"), place.join("origin.git"));
     std::fs::create_dir_all(&tree).map_err(|error| error.to_string())?;
     fill(name, &tree, monotone)?;
-    // Through an index of its own, so that nothing of git's is among the files.
+    // Uses an index outside, so that no file of git is among the files.
     git(
         &place,
         &["init", "-q", "--bare", "-b", "main", "origin.git"],
@@ -163,7 +163,8 @@ fn release(number: usize, below: &Path, monotone: Option<&Path>) -> Result<(), S
     }
 }
 
-/// As many files as a release has, as large, most of them those of the release before.
+/// Generates files in the number and size of a release. Most of them equal those of the previous
+/// release.
 fn stand_in(number: usize, below: &Path) -> Result<(), String> {
     for file in 0..570_u64 {
         let changed = (0..=number as u64)
@@ -189,7 +190,7 @@ fn stand_in(number: usize, below: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// All files of one release as one file, in the order of their paths.
+/// Concatenates all files of one release in the order of their paths.
 fn concatenate(tree: &Path, number: usize) -> Result<(), String> {
     let release = tree.join(format!("0.{}", number + 10));
     let mut files = Vec::new();
@@ -232,7 +233,7 @@ fn mixed(path: &Path, zeros: u64, random: u64) -> Result<(), String> {
     out.flush().map_err(|error| error.to_string())
 }
 
-/// SplitMix64: the same numbers for the same seed, everywhere.
+/// SplitMix64: a seed gives the same numbers on every machine.
 struct Random(u64);
 
 impl Random {

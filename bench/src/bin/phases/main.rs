@@ -1,7 +1,7 @@
-//! `cargo run --release -p bench --bin phases -- WORKTREE`: report 001's tables. `status -s -uno`
-//! (and with untracked files) with nothing cached and everything cached, with and without
-//! `core.preloadIndex`: how long each phase takes, of pronto and of git side by side, as both say it
-//! themselves (`GIT_TRACE2_EVENT`).
+//! `cargo run --release -p bench --bin phases -- WORKTREE`: the tables of report 001. For `status
+//! -s -uno`, and for status with untracked files, they show the duration of each phase in pronto
+//! and git as reported by `GIT_TRACE2_EVENT`: with a cold and a warm page cache, with and without
+//! `core.preloadIndex`.
 
 #![expect(
     clippy::print_stdout,
@@ -21,11 +21,11 @@ use clap::Parser;
 
 use trace::Phases;
 
-/// Measures what report 001 measured, of pronto and of git.
+/// Measure the figures of report 001 for pronto and git.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "phases")]
 struct Arguments {
-    /// The worktree whose status is asked for.
+    /// Worktree to run status in.
     worktree: PathBuf,
     /// Name of the results.
     #[arg(long, default_value = "report-001")]
@@ -33,20 +33,20 @@ struct Arguments {
     /// Directory for results.
     #[arg(long, default_value = "bench/results")]
     results: PathBuf,
-    /// The pronto to measure; the release build of this workspace when absent.
+    /// pronto to measure. Default: the release build of this workspace.
     #[arg(long)]
     pronto: Option<PathBuf>,
-    /// A git to compare with, by path; may be given more than once.
+    /// Path of a git to compare with. Can be repeated.
     #[arg(long, default_value = "git")]
     git: Vec<PathBuf>,
-    /// Runs of each.
+    /// Number of runs.
     #[arg(long, default_value_t = 7)]
     runs: usize,
 }
 
-/// One of the report's tables.
+/// A table of the report.
 struct Setting {
-    /// Its letter there.
+    /// Its letter in the report.
     letter: &'static str,
     what: &'static str,
     is_cold: bool,
@@ -92,7 +92,7 @@ const SETTINGS: [Setting; 6] = [
     },
 ];
 
-/// What the runs of one peer took in one setting.
+/// The figures of one program in one setting.
 struct Row {
     peer: String,
     is_pronto: bool,

@@ -1,4 +1,4 @@
-//! Results as report 001's tables.
+//! Formats results as the tables of report 001.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use bench::plot::{self, Bar};
 use crate::trace::{NAMES, Phases};
 use crate::{Arguments, Peer, Row, Setting};
 
-/// Formats the properties of the machine, and the tables.
+/// Formats the properties of the machine and the tables.
 pub(crate) fn text(
     arguments: &Arguments,
     peers: &[Peer],
     tables: &[(&Setting, Vec<Row>)],
 ) -> String {
     let mut text = String::new();
-    for (name, value) in bench::machine::facts(&arguments.worktree) {
+    for (name, value) in bench::machine::properties(&arguments.worktree) {
         let _ = writeln!(text, "- {name}: {value}");
     }
     let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
@@ -61,7 +61,7 @@ fn line(text: &mut String, name: &str, rows: &[Row], figure: impl Fn(&Row) -> St
     let _ = writeln!(text, "| {name} | {} |", figures.join(" | "));
 }
 
-/// The least, the median and the most of a figure, in milliseconds.
+/// Minimum, median and maximum of a figure, in milliseconds.
 fn spread(row: &Row, figure: impl Fn(&Phases) -> f64) -> (f64, f64, f64) {
     let mut all: Vec<f64> = row.runs.iter().map(|run| figure(run) * 1000.0).collect();
     all.sort_by(f64::total_cmp);
@@ -80,7 +80,7 @@ fn entries(arguments: &Arguments) -> usize {
     listed.map_or(0, |output| count(&output.stdout))
 }
 
-/// Writes the results, with a plot of each setting.
+/// Writes the results with a plot of each setting.
 pub(crate) fn write(
     arguments: &Arguments,
     text: &str,

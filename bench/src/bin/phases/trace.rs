@@ -1,8 +1,8 @@
-//! From the events of a run to its phases.
+//! Computes the phases of a run from its trace events.
 
 use serde_json::Value;
 
-/// The phases of report 001, in its order.
+/// The phases in the order of report 001.
 pub(crate) const NAMES: [&str; 6] = [
     "setup",
     "read index",
@@ -12,8 +12,8 @@ pub(crate) const NAMES: [&str; 6] = [
     "rest",
 ];
 
-/// The regions that make up each phase but the first and the last. Where all is found in one walk,
-/// as in pronto, looking at files includes what is untracked.
+/// The trace regions of each phase except the first and the last. pronto finds untracked files in
+/// the same walk, so its phase of tracked files includes them.
 const REGIONS: [&[&str]; 4] = [
     &["index/do_read_index"],
     &["index/preload", "index/refresh", "status/worktrees"],
@@ -21,17 +21,17 @@ const REGIONS: [&[&str]; 4] = [
     &["status/untracked"],
 ];
 
-/// How long each phase of a run took, and the whole process, in seconds.
+/// The duration of each phase of a run and of the process, in seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Phases {
     pub(crate) seconds: [f64; NAMES.len()],
     pub(crate) total: f64,
 }
 
-/// Adds up the regions of the main thread in `text`, one event in each line.
+/// Adds up the regions of the main thread in `text`, which has one event in each line.
 ///
 /// # Errors
-/// If it is no trace.
+/// If the text is not a trace.
 pub(crate) fn read(text: &str, total: f64) -> Result<Phases, String> {
     let mut seconds = [0.0; NAMES.len()];
     let (mut begun, mut first) = (None, None);
@@ -65,7 +65,7 @@ pub(crate) fn read(text: &str, total: f64) -> Result<Phases, String> {
     Ok(Phases { seconds, total })
 }
 
-/// Seconds of the day of `2026-11-22T14:05:06.123456Z`.
+/// Parses the seconds of the day from a time such as `2026-11-22T14:05:06.123456Z`.
 fn time(text: &str) -> f64 {
     let clock = text
         .split('T')

@@ -6,6 +6,7 @@ use std::io::Write;
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
 use pronto::add::{Options, Report, Said, Selection};
+use pronto::gitmodules::{self, Gitmodules};
 use pronto::status::Pathspec;
 
 use crate::commands::pathspecs::{self, Source};
@@ -103,6 +104,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         nothing_specified(&repository, context);
         return Ok(ExitCode::SUCCESS);
     }
+    if ignores_submodules(&repository) {
+        return Err(CliError::unsupported("submodules with ignore=all"));
+    }
     options.pathspec = repository
         .pathspec(specs.iter().map(|spec| spec.as_bstr()))
         .map_err(CliError::of)?;
@@ -112,8 +116,23 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     // `add PATH` also stages removals.
     options.remove = args.update || all(args).unwrap_or(!specs.is_empty());
     let interrupt = context.interrupt.clone();
-    let report = repository.add(&options, &interrupt).map_err(CliError::of)?;
+    let report = pronto::add::add(&repository, &options, &interrupt).map_err(CliError::of)?;
     tell(report, (&repository, args), context)
+}
+
+/// Returns whether a submodule is configured to be ignored, which `add` obeys.
+fn ignores_submodules(repository: &Repository) -> bool {
+    let Some(top) = repository.work_tree().filter(|top| gitmodules::is_in(top)) else {
+        return false;
+    };
+    let modules = Gitmodules::read(top);
+    let config = repository.config();
+    modules.names().into_iter().any(|name| {
+        let configured = config.raw(format!("submodule.{name}.ignore"));
+        configured
+            .or_else(|| modules.value(name, "ignore"))
+            .is_some_and(|value| value == "all")
+    })
 }
 
 /// Handles `--refresh`: lists differing files only on request, except for conflicts.
@@ -127,7 +146,7 @@ fn refresh(
         ..Default::default()
     };
     let interrupt = context.interrupt.clone();
-    let refreshed = repository.refresh_index(&options, &interrupt);
+    let refreshed = pronto::refresh::refresh_index(repository, &options, &interrupt);
     let refreshed = refreshed.map_err(CliError::of)?;
     let out = &mut context.out;
     if verbose && !refreshed.outdated.is_empty() {

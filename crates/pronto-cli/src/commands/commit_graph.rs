@@ -183,7 +183,7 @@ fn write(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         Err(error) if *error.kind() == ErrorKind::InvalidInput => {
             Err(CliError::error(error.to_string()))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(CliError::of(error)),
     }
 }
 
@@ -199,5 +199,5 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         &mut |message| wrong.push(message.to_owned()),
     );
     context.remark_all(&wrong)?;
-    Ok(ExitCode::new(verdict?.code))
+    Ok(ExitCode::new(verdict.map_err(CliError::of)?.code))
 }

@@ -22,6 +22,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if let [only] = args.arguments.as_slice()
+        && only.as_encoded_bytes().contains(&b'=')
+    {
+        return Err(CliError::unsupported("advice on an assignment"));
+    }
     let request = arguments::parse(&args.arguments)?;
     let source = source::Source::find(&request, context)?;
     if request.action.writes() {

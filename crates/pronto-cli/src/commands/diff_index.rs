@@ -31,6 +31,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    crate::diffing::refuse_patches(context)?;
     let repository = context.repository()?;
     let (revisions, paths) = revisions_and_paths(&args.operands, &repository, context)?;
     let [revision] = revisions.as_slice() else {
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let tree = tree(args, revision, &repository)?;
     let options = args.diff.options(&repository, paths)?;
     let mut printer = args.diff.printer(&repository, &options)?;
-    let found = repository.diff_index(tree, against, &options, &context.interrupt)?;
+    let found = pronto::diff::index(&repository, tree, against, &options, &context.interrupt)?;
     printer.print(&found, context)?;
     Ok(printer.code())
 }

@@ -40,6 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    crate::diffing::refuse_patches(context)?;
     let repository = context.repository()?;
     let (revisions, paths) = revisions_and_paths(&args.operands, &repository, context)?;
     let options = args.diff.options(&repository, paths)?;
@@ -129,9 +130,7 @@ impl Session<'_> {
             show_trees: self.args.show_trees,
         };
         let interrupt = &self.context.interrupt;
-        let found = self
-            .repository
-            .diff_trees(sides, depth, &self.options, interrupt)?;
+        let found = pronto::diff::trees(self.repository, sides, depth, &self.options, interrupt)?;
         if found.differences.is_empty() {
             return Ok(());
         }

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use pronto::Repository;
+use pronto::config::value;
 use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
@@ -19,7 +20,7 @@ use crate::{CliError, Context, ExitCode, bad_pack};
 pub(crate) struct Args {
     /// The remote, or several with --multiple
     repository: Option<OsString>,
-    /// What to fetch instead of the configured refspecs
+    /// Refspecs to fetch instead of the configured ones
     refspecs: Vec<OsString>,
     /// Be more verbose
     #[arg(long, short, action = clap::ArgAction::Count)]
@@ -36,7 +37,7 @@ pub(crate) struct Args {
     /// Fetch from several remotes
     #[arg(long, short)]
     multiple: bool,
-    /// How many remotes to fetch from at once
+    /// Number of remotes to fetch from at once
     #[arg(long, short, value_name = "N")]
     jobs: Option<String>,
     /// Append to FETCH_HEAD instead of overwriting it
@@ -127,6 +128,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
+    check_output(args, &repository)?;
     refuse_submodules(args, &repository)?;
     let fetch_all = args.all.unwrap_or(false)
         || (args.all.is_none()
@@ -146,6 +148,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     for remote in &remotes {
         // Calls for git are handed over before anything is done.
+        if args.verbose > 0 && remote.urls.iter().any(|url| url.starts_with(b"git://")) {
+            return Err(CliError::unsupported("messages about looking up a host"));
+        }
         fetch::check(&repository, remote, &options).map_err(CliError::of)?;
     }
     if several || remotes.is_empty() {
@@ -177,6 +182,27 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         crate::maintenance::maintain(&repository, args.quiet, context)?;
     }
     Ok(code)
+}
+
+/// Checks the form of the output.
+fn check_output(args: &Args, repository: &Repository) -> Result<(), CliError> {
+    let asks = args.recurse_submodules.as_deref();
+    if args.porcelain
+        && asks.is_some_and(|when| value::parse_bool(Some(when.into())) != Some(false))
+    {
+        let message = "options '--porcelain' and '--recurse-submodules' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    let Some(format) = repository.config().string("fetch.output")? else {
+        return Ok(());
+    };
+    let known = [&b"compact"[..], b"full"];
+    match known.iter().any(|known| format.eq_ignore_ascii_case(known)) {
+        true => Ok(()),
+        false => Err(CliError::fatal(format!(
+            "invalid value for 'fetch.output': '{format}'"
+        ))),
+    }
 }
 
 /// Fetches from one remote. Returns whether an update was refused.

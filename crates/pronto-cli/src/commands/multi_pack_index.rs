@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         Err(error) if *error.kind() == ErrorKind::Refused => {
             Err(CliError::error(error.to_string()))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(CliError::of(error)),
     }
 }
 
@@ -145,7 +145,7 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         &mut |message| wrong.push(message.to_owned()),
     );
     context.remark_all(&wrong)?;
-    Ok(if sound? {
+    Ok(if sound.map_err(CliError::of)? {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

@@ -1,12 +1,9 @@
 //! `netsync`: the key of the user, and trusted peers.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use pronto_netsync::message::Globs;
-use pronto_peer::{
-    self as netsync, KeyPair, KnownPeer, KnownPeers, PublicKey, key_paths, parse_roles,
-};
+use pronto_peer::{self as netsync, KeyPair, KeyPaths, KnownPeer, KnownPeers, PublicKey, Roles};
 use std::io::Write as _;
 
 use crate::{CliError, Context, ExitCode};
@@ -14,7 +11,7 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `netsync`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// What a trusted peer may do: 'read' receives from here, 'write' sends
+    /// Roles of a trusted peer: 'read' receives from here, 'write' sends
     #[arg(long, value_name = "ROLES", default_value = "read,write")]
     roles: String,
     /// The address of a trusted peer
@@ -51,20 +48,19 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 /// Returns the paths of the key and of the list of peers.
-pub(super) fn paths(context: &mut Context) -> Result<(PathBuf, PathBuf), CliError> {
+pub(super) fn paths(context: &mut Context) -> Result<KeyPaths, CliError> {
     let environment = context.environment()?;
-    let paths = match context.repository_if_any()? {
-        Some(repository) => key_paths(repository.config(), &environment)?,
-        None => key_paths(
-            &pronto::config::without_repository(&environment)?,
-            &environment,
-        )?,
-    };
-    Ok(paths)
+    Ok(match context.repository_if_any()? {
+        Some(repository) => KeyPaths::configured(repository.config(), &environment)?,
+        None => {
+            let config = pronto::config::without_repository(&environment)?;
+            KeyPaths::configured(&config, &environment)?
+        }
+    })
 }
 
 fn keygen(context: &mut Context) -> Result<ExitCode, CliError> {
-    let (path, _) = paths(context)?;
+    let path = paths(context)?.key;
     if path.exists() {
         let message = format!("there is a key already: {}", path.display());
         let hint = "peers trust it; remove it only if nobody shall any more";
@@ -76,7 +72,7 @@ fn keygen(context: &mut Context) -> Result<ExitCode, CliError> {
 }
 
 fn show_key(context: &mut Context) -> Result<ExitCode, CliError> {
-    let (path, _) = paths(context)?;
+    let path = paths(context)?.key;
     tell_key(&KeyPair::read(&path)?.public(), context)
 }
 
@@ -86,14 +82,14 @@ fn tell_key(key: &PublicKey, context: &mut Context) -> Result<ExitCode, CliError
 }
 
 fn show_peers(context: &mut Context) -> Result<ExitCode, CliError> {
-    let (_, path) = paths(context)?;
+    let path = paths(context)?.peers;
     for peer in KnownPeers::read(&path)?.iter() {
         let out = &mut context.out;
         write!(
             out,
             "{}\t{}\t{}",
             peer.name,
-            peer.roles(),
+            peer.roles.as_str(),
             peer.key.fingerprint()
         )?;
         if let Some(address) = &peer.address {
@@ -114,7 +110,7 @@ fn trust(
     (name, key): (&str, &str),
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
-    let (_, path) = paths(context)?;
+    let path = paths(context)?.peers;
     if !netsync::is_peer_name(name) {
         let message = format!("'{name}' cannot be the name of a peer");
         let hint = "use letters, digits, '.', '_' and '-', and begin with none of the last three";
@@ -124,8 +120,8 @@ fn trust(
         CliError::fatal(format!("'{key}' is no key"))
             .with_hint("a key is what 'pronto netsync key' shows there: ed25519: and 64 digits")
     })?;
-    let roles = parse_roles(&args.roles).filter(|roles| *roles != (false, false));
-    let (may_read, may_write) = roles.ok_or_else(|| {
+    let roles = Roles::parse(&args.roles).filter(|roles| !roles.is_revoked());
+    let roles = roles.ok_or_else(|| {
         CliError::fatal(format!("'{}' are no roles", args.roles))
             .with_hint("roles are read, write, or read,write")
     })?;
@@ -146,8 +142,7 @@ fn trust(
     let peer = KnownPeer {
         name: name.to_owned(),
         key,
-        may_read,
-        may_write,
+        roles,
         address: args.at.clone(),
         globs: Globs {
             include: full(&args.only),
@@ -159,7 +154,7 @@ fn trust(
 }
 
 fn revoke(whom: &str, context: &mut Context) -> Result<ExitCode, CliError> {
-    let (_, path) = paths(context)?;
+    let path = paths(context)?.peers;
     let key = PublicKey::parse(whom);
     let mut count = 0;
     KnownPeers::change(&path, |known| {

@@ -83,7 +83,7 @@ pub(crate) struct Args {
     /// The maximum length of delta chains
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
-    /// How many threads search for deltas
+    /// Number of threads that search for deltas
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// The compression level, 0 to 9
@@ -189,6 +189,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             made.1
         }
     };
+    pronto_io::data!("pack-objects", "write_pack_file/wrote", counts.objects);
     if shown {
         tell(&counts, context);
     }
@@ -404,8 +405,13 @@ fn with_git(context: &mut Context, input: &[u8]) -> Result<ExitCode, CliError> {
 /// Prints what a pack consists of.
 pub(super) fn tell(counts: &Counts, context: &mut Context) {
     context.remark(&format!(
-        "Total {} (delta {}), reused {} (delta {}), pack-reused {}",
-        counts.objects, counts.deltas, counts.reused, counts.reused_deltas, counts.whole_pack
+        "Total {} (delta {}), reused {} (delta {}), pack-reused {} (from {})",
+        counts.objects,
+        counts.deltas,
+        counts.reused,
+        counts.reused_deltas,
+        counts.whole_pack,
+        u32::from(counts.whole_pack > 0)
     ));
 }
 

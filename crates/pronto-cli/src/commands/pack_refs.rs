@@ -60,10 +60,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let report = repository.pack_refs(&options);
     let report = report.map_err(|error| match error.kind() {
-        ErrorKind::Hook => {
-            let message = error.to_string();
-            CliError::fatal(format!("unable to write new packed-refs: {message}"))
-        }
+        ErrorKind::Hook => error.into(),
         _ if repository.format().ref_storage == RefStorage::Reftable => {
             CliError::error(error.to_string())
         }

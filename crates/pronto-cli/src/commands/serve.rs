@@ -11,22 +11,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pronto::{Repository, upload_pack};
-use pronto_netsync::message::{Globs, Hello, Role};
+use pronto_netsync::message::{Hello, Role};
 use pronto_netsync::repository::Matcher;
 use pronto_netsync::session::{Admission, Options, Session};
 use pronto_netsync::{Error, ErrorKind};
 use pronto_peer::{self as netsync, PeerRepository, Pipes, Watch, drive};
 
+use super::peers::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
 
-/// The longest silence of a peer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(300);
-
-/// The most bytes that are received in a session.
-pub(super) const BUDGET_BYTES: u64 = 1 << 40;
-
-/// How long a peer may take for its greeting.
-pub(super) const GREETING_PATIENCE: Duration = Duration::from_secs(60);
+/// The time that a peer may take for its greeting.
+const GREETING_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Arguments of `serve`.
 #[derive(clap::Args, Debug)]
@@ -139,30 +134,6 @@ fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, Cli
         // The peer shows its error itself. Errors that only concern this side are printed here.
         Err(error) if matches!(error.kind(), ErrorKind::Repository) => Err(failure(&error)),
         Err(_) => Err(CliError::silent(ExitCode::FATAL)),
-    }
-}
-
-/// Returns the globs for branches and tags.
-pub(super) fn default_globs() -> Globs {
-    Globs {
-        include: vec![b"refs/heads/*".to_vec(), b"refs/tags/*".to_vec()],
-        exclude: Vec::new(),
-    }
-}
-
-/// Converts the error of a session, with advice.
-pub(super) fn failure(error: &Error) -> CliError {
-    let hint = match error.kind() {
-        _ if error.hint().is_some() => error.hint().map(str::to_owned),
-        ErrorKind::Unrelated => Some("use --allow-unrelated if they shall become one".to_owned()),
-        ErrorKind::Busy => Some("try again later: what has come is kept".to_owned()),
-        ErrorKind::Closed => Some("what has come is kept: the next sync goes on there".to_owned()),
-        _ => None,
-    };
-    let shown = CliError::fatal(error.to_string());
-    match hint {
-        Some(hint) => shown.with_hint(hint),
-        None => shown,
     }
 }
 

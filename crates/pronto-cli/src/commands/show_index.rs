@@ -29,11 +29,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let kind = match &args.object_format {
         Some(name) => hash_named(name.as_bytes().as_bstr())
             .ok_or_else(|| CliError::fatal("Unknown hash algorithm"))?,
-        None => context
-            .repository_if_any()?
-            .map_or(Kind::Sha1, |repository| {
-                Repository::object_hash(&repository)
-            }),
+        None => match context.repository_if_any()? {
+            Some(repository) => Repository::object_hash(&repository),
+            None => {
+                context.warn("assuming SHA-1; use --object-format to override");
+                Kind::Sha1
+            }
+        },
     };
     let mut bytes = Vec::new();
     std::io::stdin()

@@ -66,7 +66,9 @@ fn target_of(
     if !name::is_valid(name, name::Form::OneLevel) {
         return Err(missing());
     }
-    let found = repository.refs().find(name).map_err(|_| missing())?;
+    // git reads more than what a transaction would write.
+    let found = repository.refs().find(name);
+    let found = found.map_err(|_| CliError::lacking(format!("No such ref: {name}")))?;
     let Some(Target::Symbolic(target)) = found.map(|found| found.target) else {
         return Ok(None);
     };
@@ -121,9 +123,7 @@ fn set(
         .map(|text| text.as_encoded_bytes().as_bstr());
     let mut change = repository.transaction();
     change.set_symbolic(name, target, message);
-    change
-        .commit()
-        .map_err(|error| CliError::error(error.to_string()))?;
+    change.commit().map_err(failure)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -137,8 +137,14 @@ fn delete(repository: &Repository, name: &BStr) -> Result<ExitCode, CliError> {
     }
     let mut change = repository.transaction();
     change.delete(name, Expected::Anything);
-    change
-        .commit()
-        .map_err(|error| CliError::error(error.to_string()))?;
+    change.commit().map_err(failure)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the error for a change that failed. A hook that refuses ends every command.
+fn failure(error: pronto::Error) -> CliError {
+    match error.kind() {
+        pronto::ErrorKind::Hook => error.into(),
+        _ => CliError::error(error.to_string()),
+    }
 }

@@ -1,6 +1,6 @@
 //! `sync`: synchronise with a peer in both directions.
 
-pub(super) mod tell;
+mod tell;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use pronto_netsync::message::{Globs, Role};
 use pronto_netsync::repository::Matcher;
 use pronto_netsync::session::{Admission, Options, Report, Session};
 use pronto_peer::{
-    self as netsync, Dial, KeyPair, KnownPeer, KnownPeers, Link, Met, NetsyncAddress, Peer,
-    PeerRepository, Pipes, Watch, dial, drive,
+    self as netsync, Dial, KeyPair, KeyPaths, KnownPeer, KnownPeers, Link, Met, NetsyncAddress,
+    Peer, PeerRepository, Pipes, Watch, dial, drive,
 };
 
-use super::serve::{BUDGET_BYTES, PATIENCE, default_globs, failure};
+use super::peers::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
 
 /// When to use this command.
@@ -164,7 +164,7 @@ fn by_tls(
     let repository = context.repository()?;
     let environment = context.environment()?;
     netsync::check_protocol(netsync::TLS_PROTOCOL, repository.config(), &environment)?;
-    let (key, peers) = super::netsync::paths(context)?;
+    let KeyPaths { key, peers } = super::netsync::paths(context)?;
     let (key, known) = (KeyPair::read(&key)?, KnownPeers::read(&peers)?);
     let Met { mut link, peer } = netsync::meet(address, &key, &known, args.name.as_deref())?;
     let part = Part {
@@ -193,8 +193,8 @@ fn role_with(args: &Args, peer: &KnownPeer) -> Result<Role, CliError> {
     };
     match (wanted, peer.own_role()) {
         (Role::Both, Some(role)) => Ok(role),
-        (Role::Sink, _) if !peer.may_write => refused("give anything"),
-        (Role::Source, _) if !peer.may_read => refused("take anything"),
+        (Role::Sink, _) if !peer.roles.may_write => refused("give anything"),
+        (Role::Source, _) if !peer.roles.may_read => refused("take anything"),
         _ => Ok(wanted),
     }
 }
@@ -335,7 +335,7 @@ fn globs(args: &Args) -> Globs {
     }
 }
 
-/// What is drawn while a session runs: commits are not counted on the wire, so bytes are.
+/// The progress meters of a session: commits are not counted on the wire, so bytes are.
 #[derive(Default)]
 struct Meters {
     receiving: Option<(Meter, u64)>,

@@ -34,6 +34,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
+    if repository.work_tree().is_none() {
+        return Err(CliError::unsupported("the index of a bare repository"));
+    }
     let mut reader = Reader {
         repository: &repository,
         how: How::default(),
@@ -51,11 +54,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         _ => 0,
     };
     let interrupt = context.interrupt.clone();
-    let said = repository
-        .update_index(&options, &interrupt)
-        .map_err(|error| match error.kind() {
-            pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
-            _ => CliError::of(error),
+    let said =
+        pronto::update_index::update_index(&repository, &options, &interrupt).map_err(|error| {
+            match error.kind() {
+                pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
+                _ => CliError::of(error),
+            }
         })?;
     let code = tell(said, &how, context)?;
     if how.verbose {
@@ -482,7 +486,6 @@ fn tell(said: Vec<Said>, how: &How, context: &mut Context) -> Result<ExitCode, C
                 writeln!(context.out, ": needs {need}")?;
             }
             Said::Line(line) => context.remark(&line),
-            Said::Abandoned => failed = true,
             Said::Fatal(message) => return Err(CliError::fatal(message)),
         }
     }

@@ -18,7 +18,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let own = env!("CARGO_PKG_VERSION");
     if context.called_as_git {
-        writeln!(context.out, "git version {GIT_VERSION} (pronto {own})")?;
+        writeln!(context.out, "git version {GIT_VERSION}")?;
     } else {
         writeln!(context.out, "pronto version {own}")?;
     }
@@ -31,7 +31,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             size_of::<std::ffi::c_long>()
         )?;
         writeln!(context.out, "sizeof-size_t: {pointer_bytes}")?;
-        writeln!(context.out, "follows: git {GIT_VERSION}")?;
+        match context.called_as_git {
+            true => writeln!(context.out, "pronto: {own}")?,
+            false => writeln!(context.out, "follows: git {GIT_VERSION}")?,
+        }
         writeln!(context.out, "default-ref-format: files")?;
         writeln!(context.out, "default-hash: sha1")?;
     }

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use pronto::{ErrorKind, Repository};
 
+use crate::context::BACKGROUND_VARIABLE;
 use crate::terminal_text::write_to_stderr;
 use crate::{CliError, Context, ExitCode};
 
@@ -19,12 +20,9 @@ pub(crate) enum Background {
 }
 
 impl Background {
-    /// The variable that states the purpose. It is not passed on to children.
-    pub(crate) const VARIABLE: &'static str = "PRONTO_BACKGROUND";
-
     /// Returns the purpose of this process, if it runs in the background.
     pub(crate) fn of(context: &Context) -> Option<Self> {
-        let value = context.globals.variable(Self::VARIABLE)?;
+        let value = context.globals.variable(BACKGROUND_VARIABLE)?;
         let known = [Background::Automatic, Background::Rest, Background::Gc];
         known.into_iter().find(|it| value == it.name())
     }
@@ -40,7 +38,7 @@ impl Background {
     /// Starts `command`, which runs this program, in the background.
     pub(crate) fn spawn(self, command: &mut Command) -> std::io::Result<()> {
         pronto_io::child::in_background(command);
-        command.env(Self::VARIABLE, self.name());
+        command.env(BACKGROUND_VARIABLE, self.name());
         let traced = pronto_io::child::started("background", command);
         // No process waits for its end.
         let _ = traced;
@@ -66,7 +64,7 @@ pub(crate) fn in_background(
     context: &mut Context,
     work: impl FnOnce(&mut Context) -> Result<Ending, CliError>,
 ) -> Result<ExitCode, CliError> {
-    let log = match repository.begin_gc_log() {
+    let log = match pronto::maintenance::begin_gc_log(repository) {
         Err(error) if *error.kind() == ErrorKind::Locked => return Ok(ExitCode::SUCCESS),
         log => log?,
     };

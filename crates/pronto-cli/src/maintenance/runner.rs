@@ -33,9 +33,7 @@ impl Runner for Subprocesses<'_> {
             command.stdin(Stdio::piped()).stdout(Stdio::null());
         }
         // The trace uses the name of the program that users know.
-        let mut shown = pronto_io::child::command(self.context.program());
-        shown.args(&step.arguments);
-        let traced = pronto_io::child::started("?", &shown);
+        let traced = pronto_io::child::started_as("?", self.context.program(), &command);
         let cannot = |error: std::io::Error| {
             let name = step.arguments.first();
             let name = name.map(|name| name.to_string_lossy()).unwrap_or_default();

@@ -94,6 +94,9 @@ const SHARED_FILE_WRITERS: &[&str] = &[
 /// Values of `core.sharedRepository` that do not share.
 const PRIVATE: &[&str] = &["umask", "false", "no", "off", "0", ""];
 
+/// Values of `core.fsmonitor` that do not name a hook.
+const BOOLEANS: &[&str] = &["true", "yes", "on", "1", "false", "no", "off", "0", ""];
+
 /// Values that disable a trace.
 pub(super) const OFF: &[&str] = &["", "0", "false"];
 
@@ -135,6 +138,12 @@ pub static KEYS: &[Lacking] = &[
         Place::Section,
         &["commit-graph"],
         When::Set,
+    ),
+    row(
+        "core.fsmonitor",
+        Place::Section,
+        &["add", "update-index"],
+        When::Not(BOOLEANS),
     ),
     row("core.ignorestat", Place::Section, INDEX_WRITERS, When::True),
     row("core.maxtreedepth", Place::Section, ALL, When::Set),
@@ -199,6 +208,12 @@ pub static KEYS: &[Lacking] = &[
         When::True,
     ),
     row(
+        "pack.usepathwalk",
+        Place::Section,
+        &["pack-objects", "repack"],
+        When::True,
+    ),
+    row(
         "promisor.acceptfromserver",
         Place::Section,
         CLIENTS,
@@ -228,15 +243,29 @@ pub static KEYS: &[Lacking] = &[
         &["fetch"],
         When::Set,
     ),
+    row("remote.vcs", Place::Subsection, CLIENTS, When::NotEmpty),
+    row(
+        "repack.midxmustcontaincruft",
+        Place::Section,
+        &["repack"],
+        When::False,
+    ),
     row(
         "status.comparebranches",
         Place::Section,
         &["checkout", "status", "switch"],
         When::Set,
     ),
+    row(
+        "submodule.stickyrecursiveclone",
+        Place::Section,
+        &["clone"],
+        When::True,
+    ),
     row("trace2.eventtarget", Place::Section, ALL, When::Not(OFF)),
     row("trace2.normaltarget", Place::Section, ALL, When::Not(OFF)),
     row("trace2.perftarget", Place::Section, ALL, When::Not(OFF)),
+    row("transfer.advertisesid", Place::Section, CLIENTS, When::True),
     row("transfer.bundleuri", Place::Section, &["clone"], When::True),
     row(
         "transfer.credentialsinurl",
@@ -258,9 +287,11 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_ATTR_SOURCE", ATTRIBUTES, When::NotEmpty),
     variable("GIT_COMMIT_GRAPH_PARANOIA", ALL, When::True),
     variable("GIT_DEFAULT_REF_FORMAT", &["clone"], When::Not(&["files"])),
+    variable("GIT_FORCE_UNTRACKED_CACHE", &["status"], When::Set),
     variable("GIT_GLOB_PATHSPECS", LITERAL, When::True),
     variable("GIT_ICASE_PATHSPECS", LITERAL, When::True),
     variable("GIT_LITERAL_PATHSPECS", LITERAL, When::True),
+    variable("GIT_NAMESPACE", CLIENTS, When::NotEmpty),
     variable("GIT_NOGLOB_PATHSPECS", LITERAL, When::True),
     variable("GIT_NO_LAZY_FETCH", CLIENTS, When::True),
     variable("GIT_PAGER_IN_USE", &["status"], When::True),
@@ -282,8 +313,29 @@ pub static VARIABLES: &[Lacking] = &[
         &["clone", "fetch", "pack-objects", "repack", "upload-pack"],
         When::False,
     ),
-    variable("GIT_TRACE2_CONFIG_PARAMS", ALL, When::NotEmpty),
-    variable("GIT_TRACE2_ENV_VARS", ALL, When::NotEmpty),
+    variable(
+        "GIT_TEST_BLOOM_SETTINGS_BITS_PER_ENTRY",
+        &["commit-graph"],
+        When::Set,
+    ),
+    variable(
+        "GIT_TEST_BLOOM_SETTINGS_MAX_CHANGED_PATHS",
+        &["commit-graph"],
+        When::Set,
+    ),
+    variable(
+        "GIT_TEST_BLOOM_SETTINGS_NUM_HASHES",
+        &["commit-graph"],
+        When::Set,
+    ),
+    variable(
+        "GIT_TEST_CAT_FILE_NO_FLUSH_ON_EXIT",
+        &["cat-file"],
+        When::True,
+    ),
+    variable("GIT_TEST_FSYNC", ALL, When::True),
+    variable("GIT_TEST_SPLIT_INDEX", INDEX_WRITERS, When::True),
+    variable("GIT_TEST_UF_DELAY_WARNING", &["status"], When::True),
     variable("GIT_TRACE_FSMONITOR", ALL, When::Not(OFF)),
     variable("GIT_TRACE_PACKET", PROTOCOL, When::Not(OFF)),
     variable("GIT_TRACE_PACKFILE", PROTOCOL, When::Not(OFF)),

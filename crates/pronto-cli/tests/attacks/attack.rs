@@ -1,4 +1,4 @@
-//! What a row runs, and what must hold afterwards.
+//! The command of a row, and the conditions that must hold afterwards.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::process::Outcome;
 use crate::sandbox::Sandbox;
 use crate::servers::Server;
 
-/// The program that a row runs.
+/// The program under test in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     Pronto,
@@ -26,18 +26,18 @@ impl Program {
     }
 }
 
-/// How the command has to end.
+/// The required exit of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// With 0.
+    /// With code 0.
     Succeeds,
     /// With another code.
     Fails,
-    /// With any code: what counts are the traces it leaves.
+    /// With any code: only the effects are judged.
     Any,
 }
 
-/// A check of a row's own, after the command.
+/// An additional check of a row after the command.
 type Check = Box<dyn Fn(&Scene, &Outcome) -> Result<(), String>>;
 
 /// The sandbox of a row, and the servers in it.
@@ -47,7 +47,7 @@ pub(crate) struct Scene {
     pub(crate) servers: Vec<Server>,
     /// Canaries, each with the server that may see it.
     pub(crate) secrets: Vec<Secret>,
-    /// Programs that run beside the command.
+    /// Programs that run at the same time as the command.
     pub(crate) beside: Vec<Child>,
 }
 
@@ -64,7 +64,7 @@ impl Drop for Scene {
 /// A canary.
 pub(crate) struct Secret {
     pub(crate) text: String,
-    /// The port of the one server that may see it.
+    /// The port of the only server that may see it.
     pub(crate) owner: Option<u16>,
 }
 
@@ -87,7 +87,7 @@ impl Scene {
         }
     }
 
-    /// A canary that only the server at the port `owner` may see; nobody, if that is `None`.
+    /// A canary that only the server at the port `owner` may see, or no server if that is `None`.
     pub(crate) fn secret(&mut self, owner: Option<u16>) -> String {
         let text = format!("CANARY{}", 71_993 + self.secrets.len());
         self.secrets.push(Secret {
@@ -119,14 +119,15 @@ pub(crate) struct Attack {
     pub(crate) kept: Vec<PathBuf>,
     pub(crate) absent: Vec<PathBuf>,
     pub(crate) checks: Vec<Check>,
-    /// The reason why the control does not hold what pronto has to.
+    /// The reason why git does not satisfy the conditions that pronto must satisfy.
     pub(crate) git_differs: Option<&'static str>,
-    /// The reason why there is nothing to run with git.
+    /// The reason why the row cannot run with git.
     pub(crate) only_pronto: Option<&'static str>,
     pub(crate) skipped: Option<&'static str>,
 }
 
-/// A command that runs in `work`, may end with any code, and must keep everything outside of `work`.
+/// A command that runs in `work`, may end with any code, and must not change anything outside of
+/// `work`.
 pub(crate) fn command<W: Into<OsString>>(arguments: impl IntoIterator<Item = W>) -> Attack {
     Attack {
         arguments: arguments.into_iter().map(Into::into).collect(),
@@ -137,7 +138,7 @@ pub(crate) fn command<W: Into<OsString>>(arguments: impl IntoIterator<Item = W>)
         is_on_terminal: false,
         has_raw_output: false,
         may_hand_over: false,
-        seconds: 60,
+        seconds: 180,
         mebibytes: 384,
         kept: Vec::new(),
         absent: Vec::new(),
@@ -162,13 +163,13 @@ pub(crate) fn elsewhere(reason: &'static str) -> Attack {
 }
 
 impl Attack {
-    /// The command has to end with a code other than 0.
+    /// Requires a code other than 0.
     pub(crate) fn fails(mut self) -> Self {
         self.exit = Exit::Fails;
         self
     }
 
-    /// The command has to end with 0.
+    /// Requires code 0.
     pub(crate) fn succeeds(mut self) -> Self {
         self.exit = Exit::Succeeds;
         self
@@ -201,25 +202,26 @@ impl Attack {
         self
     }
 
-    /// Standard output is data, which may hold any bytes.
+    /// Standard output is data and may hold any bytes.
     pub(crate) fn with_raw_output(mut self) -> Self {
         self.has_raw_output = true;
         self
     }
 
-    /// What pronto does not do itself may go to the control.
+    /// pronto may hand the command over to git.
     pub(crate) fn with_fallback(mut self) -> Self {
         self.may_hand_over = true;
         self
     }
 
-    /// The time after which the command counts as hanging.
+    /// The time after which the command counts as hanging. No attack takes a noticeable part of it,
+    /// even on a busy machine.
     pub(crate) fn seconds(mut self, seconds: u64) -> Self {
         self.seconds = seconds;
         self
     }
 
-    /// The most memory that the command may have in use.
+    /// The maximum memory of the command.
     pub(crate) fn mebibytes(mut self, mebibytes: u64) -> Self {
         self.mebibytes = mebibytes;
         self
@@ -231,13 +233,13 @@ impl Attack {
         self
     }
 
-    /// Nothing may stand at this path afterwards.
+    /// Nothing may exist at this path afterwards.
     pub(crate) fn leaves_no(mut self, path: impl Into<PathBuf>) -> Self {
         self.absent.push(path.into());
         self
     }
 
-    /// Holds this too.
+    /// Adds a check.
     pub(crate) fn check(
         mut self,
         check: impl Fn(&Scene, &Outcome) -> Result<(), String> + 'static,
@@ -254,13 +256,13 @@ impl Attack {
         })
     }
 
-    /// The control does not hold this: it runs, and is not judged.
+    /// Git does not satisfy the conditions: it runs, but is not judged.
     pub(crate) fn git_differs(mut self, reason: &'static str) -> Self {
         self.git_differs = Some(reason);
         self
     }
 
-    /// Like [`Self::git_differs`], for some of the rows that are made together.
+    /// Like [`Self::git_differs`], for some of the rows of a group.
     pub(crate) fn git_differs_if(self, differs: bool, reason: &'static str) -> Self {
         match differs {
             true => self.git_differs(reason),
@@ -268,7 +270,7 @@ impl Attack {
         }
     }
 
-    /// There is no control, for this reason.
+    /// The row has no control run, for this reason.
     pub(crate) fn only_pronto(mut self, reason: &'static str) -> Self {
         self.only_pronto = Some(reason);
         self

@@ -1,4 +1,4 @@
-//! Finding the stock git that rows run against as control, and the one that builds repositories.
+//! Finds the git for control runs and the git that builds repositories.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,8 +20,8 @@ pub(crate) fn find() -> Result<&'static Path, String> {
     })
 }
 
-/// A directory with the control under all names that transports start it by: a git that was moved
-/// may have lost its links.
+/// Creates a directory with git under all names that transports use. An installation that was moved
+/// may lack the links.
 pub(crate) fn programs() -> Option<&'static Path> {
     static MADE: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
     let made = MADE.get_or_init(|| {

@@ -1,10 +1,10 @@
-//! The table of published vulnerabilities names rows: they have to exist.
+//! Checks that the rows named in the table of published vulnerabilities exist.
 
 use std::path::Path;
 
 use crate::rows;
 
-/// The column of the rows, in a table whose lines begin with a bar.
+/// The column with the names of rows. Lines of the table begin with a bar.
 const COLUMN: usize = 4;
 
 /// Checks every row that `docs/security.md` names as `class/name`, with `*` for any end of a name.

@@ -1,4 +1,4 @@
-//! Running one row with one program, and judging what it leaves.
+//! Runs one row with one program and judges the effects.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ const WRITABLE: &[&str] = &["work", "tmp"];
 
 const SIGPIPE: i32 = 13;
 
-/// Has every row say how its command ended.
+/// The variable that makes every row print how its command ended.
 const VERBOSE: &str = "PRONTO_TEST_VERBOSE";
 
-/// Runs `row` with `program`. The reason, if it is left out.
+/// Runs `row` with `program`. Returns the reason if it is skipped.
 ///
 /// # Errors
-/// Everything that does not hold, and what the command said.
+/// The violated conditions and the output of the command.
 pub(crate) fn judge(row: &Row, program: Program) -> Result<Option<String>, String> {
     if let (Program::Git, Some(reason)) = (program, row.only_pronto) {
         return Ok(Some(reason.to_owned()));
@@ -83,11 +83,11 @@ pub(crate) fn judge(row: &Row, program: Program) -> Result<Option<String>, Strin
     ))
 }
 
-/// Everything that must stay as it is.
+/// Everything that must not change.
 fn protected(scene: &Scene, attack: &Attack) -> Snapshot {
     let writable: Vec<PathBuf> = WRITABLE.iter().map(|name| scene.path(name)).collect();
     let mut found = snapshot::take(scene.root(), &writable);
-    // The sandbox itself is no more than a directory.
+    // The sandbox itself counts only as a directory.
     found.remove(scene.root());
     for path in &attack.kept {
         found.extend(snapshot::take(&scene.path(path), &[]));
@@ -112,7 +112,7 @@ fn bounds(attack: &Attack, outcome: &Outcome, program: Program, report: &mut Str
     if outcome.is_panic() {
         report.push_str("- panics\n");
     }
-    // Git ends by SIGPIPE when a server closes early; for a shell that is a failure like others.
+    // Git ends by SIGPIPE when a server closes early. A shell treats that as any failure.
     let is_pipe = program == Program::Git && outcome.signal == Some(SIGPIPE);
     if let Some(signal) = outcome.signal.filter(|_| !outcome.is_timed_out && !is_pipe) {
         _ = writeln!(report, "- is killed by signal {signal}");
@@ -127,7 +127,7 @@ fn bounds(attack: &Attack, outcome: &Outcome, program: Program, report: &mut Str
     }
 }
 
-/// Secrets in the logs of servers that they do not belong to.
+/// Finds secrets in the logs of servers that must not see them.
 fn leaks(scene: &Scene, report: &mut String) {
     for server in &scene.servers {
         let log = server.log.bytes();
@@ -146,7 +146,7 @@ fn leaks(scene: &Scene, report: &mut String) {
     }
 }
 
-/// What stands behind `Basic` in a log, decoded.
+/// Decodes the text after `Basic` in a log.
 fn decoded(log: &[u8]) -> Vec<String> {
     const MARK: &[u8] = b"Basic ";
     let starts = log.windows(MARK.len()).enumerate();
@@ -156,7 +156,7 @@ fn decoded(log: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// The text before the first byte that is none of base64.
+/// Returns the text before the first byte that is not base64.
 fn base64(text: &[u8]) -> String {
     let (mut bits, mut count, mut bytes) = (0_u32, 0, Vec::new());
     for digit in text {
@@ -178,7 +178,7 @@ fn base64(text: &[u8]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Control characters that reach the terminal. Colours may.
+/// Finds control characters in terminal output. Colours are allowed.
 fn terminal(attack: &Attack, outcome: &Outcome, report: &mut String) {
     let mut streams = vec![&outcome.stderr];
     if !attack.has_raw_output {
@@ -191,7 +191,7 @@ fn terminal(attack: &Attack, outcome: &Outcome, report: &mut String) {
     }
 }
 
-/// The text around the first control character that is not ours.
+/// Returns the text around the first control character that is not allowed.
 fn first_control(bytes: &[u8], is_terminal: bool) -> Option<String> {
     let mut at = 0;
     while at < bytes.len() {

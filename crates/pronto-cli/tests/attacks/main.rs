@@ -1,8 +1,9 @@
-//! The attack suite: each row is a hostile server, repository, peer or neighbour, and what must
-//! hold after a command has met it. Every row runs twice, with pronto and with stock git as control.
+//! The attack suite. Each row is a hostile server, repository, peer or user, and the conditions
+//! that must hold after a command has met it. Every row runs with pronto, and with stock git as
+//! control.
 //!
-//! `README.md` beside this file says how to write a row, `docs/security.md` which published
-//! vulnerabilities the rows cover.
+//! `README.md` in this directory describes how to write a row. `docs/security.md` lists the
+//! published vulnerabilities that the rows cover.
 
 #![expect(clippy::print_stdout, reason = "a test says what git holds by now")]
 
@@ -26,7 +27,7 @@ use test_support::report_missing_reference;
 
 use crate::attack::Program;
 
-/// Rows mostly wait for each other's processes, so more run at once than there are processors.
+/// Rows mostly wait for processes, so more of them run at once than there are processors.
 const THREADS: usize = 6;
 
 fn main() -> ExitCode {

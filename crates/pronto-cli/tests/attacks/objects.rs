@@ -1,4 +1,4 @@
-//! Trees and commits that git would not write.
+//! Writes trees and commits that git would refuse to write.
 
 use crate::pack::{self, Pack};
 use crate::sandbox::Sandbox;
@@ -35,7 +35,7 @@ impl Forge {
         self.add(pack::BLOB, "blob", content.as_ref())
     }
 
-    /// A tree with the entries as they come.
+    /// Writes a tree with the entries in the given order.
     pub(crate) fn tree(&mut self, entries: &[Entry]) -> [u8; 20] {
         let mut content = Vec::new();
         for entry in entries {
@@ -69,8 +69,8 @@ pub(crate) fn entry(mode: &'static str, name: impl AsRef<[u8]>, id: [u8; 20]) ->
     }
 }
 
-/// Makes the repository `server/evil`, whose branch `main` is a commit of the tree that `make`
-/// builds. The id of the commit.
+/// Creates the repository `server/evil`, whose branch `main` is a commit of the tree that `make`
+/// builds. Returns the id of the commit.
 pub(crate) fn evil(sandbox: &Sandbox, make: impl FnOnce(&mut Forge) -> [u8; 20]) -> String {
     let mut forge = Forge::new();
     let tree = make(&mut forge);

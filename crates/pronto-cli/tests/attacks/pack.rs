@@ -1,9 +1,9 @@
-//! Packs that are made by hand, and so may be wrong in any way.
+//! Builds packs byte by byte, valid or invalid.
 
 use libdeflater::{CompressionLvl, Compressor};
 use pronto_hash::{Kind, digest};
 
-/// The kinds of entries.
+/// The types of pack entries.
 pub(crate) const COMMIT: u8 = 1;
 pub(crate) const TREE: u8 = 2;
 pub(crate) const BLOB: u8 = 3;
@@ -11,7 +11,7 @@ pub(crate) const TAG: u8 = 4;
 const OFFSET_DELTA: u8 = 6;
 const REFERENCE_DELTA: u8 = 7;
 
-/// A pack in the making.
+/// A pack under construction.
 pub(crate) struct Pack {
     version: u32,
     claimed: Option<u32>,
@@ -34,18 +34,18 @@ impl Pack {
         self
     }
 
-    /// Claims a number of entries.
+    /// Starts a pack whose header claims this number of entries.
     pub(crate) fn claim(mut self, count: u32) -> Self {
         self.claimed = Some(count);
         self
     }
 
-    /// Where the next entry begins.
+    /// Returns the offset of the next entry.
     pub(crate) fn position(&self) -> u64 {
         12 + self.entries.len() as u64
     }
 
-    /// An entry with a size and compressed bytes that need not belong together.
+    /// Adds an entry with a size and compressed bytes that need not match.
     pub(crate) fn entry(mut self, kind: u8, claimed_size: u64, compressed: &[u8]) -> Self {
         self.entries.extend(header(kind, claimed_size));
         self.entries.extend_from_slice(compressed);
@@ -53,12 +53,12 @@ impl Pack {
         self
     }
 
-    /// A sound entry.
+    /// Adds a valid entry.
     pub(crate) fn object(self, kind: u8, content: &[u8]) -> Self {
         self.entry(kind, content.len() as u64, &zlib(content))
     }
 
-    /// A delta upon the entry that begins `distance` bytes before it.
+    /// Adds a delta whose base begins `distance` bytes before it.
     pub(crate) fn offset_delta(mut self, distance: u64, delta: &[u8]) -> Self {
         self.entries
             .extend(header(OFFSET_DELTA, delta.len() as u64));
@@ -68,7 +68,7 @@ impl Pack {
         self
     }
 
-    /// A delta upon an object.
+    /// Adds a delta whose base is an object id.
     pub(crate) fn reference_delta(mut self, base: [u8; 20], delta: &[u8]) -> Self {
         self.entries
             .extend(header(REFERENCE_DELTA, delta.len() as u64));
@@ -78,14 +78,14 @@ impl Pack {
         self
     }
 
-    /// Any bytes, which count as an entry.
+    /// Adds arbitrary bytes as an entry.
     pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
         self.entries.extend_from_slice(bytes);
         self.count += 1;
         self
     }
 
-    /// The pack with its checksum.
+    /// Returns the pack with its checksum.
     pub(crate) fn finish(self) -> Vec<u8> {
         let mut bytes = b"PACK".to_vec();
         bytes.extend(self.version.to_be_bytes());
@@ -95,7 +95,7 @@ impl Pack {
     }
 }
 
-/// `bytes` with their checksum.
+/// Appends the checksum to `bytes`.
 pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.extend(sha1(&[&bytes]));
     bytes
@@ -115,7 +115,7 @@ pub(crate) fn header(kind: u8, size: u64) -> Vec<u8> {
     bytes
 }
 
-/// The distance to the base of a delta.
+/// Encodes the distance to the base of a delta.
 fn offset(distance: u64) -> Vec<u8> {
     let mut bytes = vec![(distance & 0x7f) as u8];
     let mut rest = distance >> 7;
@@ -127,7 +127,7 @@ fn offset(distance: u64) -> Vec<u8> {
     bytes
 }
 
-/// The head of a delta: the sizes of its base and of its result.
+/// Encodes the start of a delta: the sizes of its base and of its result.
 pub(crate) fn delta(base: u64, result: u64, instructions: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for mut size in [base, result] {
@@ -150,7 +150,7 @@ pub(crate) fn zlib(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Compressed bytes that stand for `head` and `zeros` zeros, made without ever holding those.
+/// Compresses `head` followed by `zeros` zeros without holding the zeros in memory.
 pub(crate) fn zlib_bomb(head: &[u8], zeros: u64) -> Vec<u8> {
     let (mut low, mut high) = (1_u64, 0_u64);
     for byte in head {
@@ -182,8 +182,8 @@ pub(crate) fn gzip_bomb(head: &[u8], zeros: u64) -> Vec<u8> {
     bytes
 }
 
-/// One block with the fixed codes of DEFLATE: literals, and then matches of the longest length at
-/// distance 1.
+/// Writes one block with the fixed codes of DEFLATE: literals, then matches of the maximum length
+/// at distance 1.
 fn deflated(head: &[u8], zeros: u64) -> Vec<u8> {
     const LONGEST: u64 = 258;
     let mut bits = Bits::default();
@@ -203,7 +203,7 @@ fn deflated(head: &[u8], zeros: u64) -> Vec<u8> {
     bits.finish()
 }
 
-/// Codes, highest bit first, in bytes that fill from the lowest bit.
+/// Codes are written highest bit first into bytes that are filled from the lowest bit.
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Running the command of a row within bounds.
+//! Runs the command of a row with limits.
 
 use std::ffi::OsString;
 use std::io::{Read, Write as _};
@@ -16,19 +16,20 @@ use wait4::Wait4 as _;
 use crate::attack::{Attack, Program, Scene};
 use crate::control;
 
-/// What is kept of each stream.
+/// The maximum number of bytes kept of each stream.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// The address space of a command, in KiB: an attack must not take the machine's memory.
+/// The address space of a command in KiB, so that an attack cannot exhaust the memory of the
+/// machine.
 const SPACE_KIB: u64 = 3 << 20;
 
-/// How long processes that the command started have to end after it.
+/// The time that processes of the command may run after it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Names the row in the environment of all its processes.
+/// The variable that names the row in the environment of all its processes.
 const MARK: &str = "PRONTO_ATTACK_ROW";
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
@@ -62,7 +63,7 @@ impl Outcome {
     }
 }
 
-/// Runs the command of `attack`, and waits for it and all that it starts.
+/// Runs the command of `attack`, and waits for it and its descendants.
 pub(crate) fn run(scene: &Scene, attack: &Attack) -> Outcome {
     static ROWS: AtomicUsize = AtomicUsize::new(0);
     let mark = format!(
@@ -75,7 +76,7 @@ pub(crate) fn run(scene: &Scene, attack: &Attack) -> Outcome {
         .expect("the command starts");
     if let Some(mut pipe) = child.stdin.take() {
         let input = attack.input.clone();
-        // A command that does not read all of it has ended.
+        // Writing fails if the command ends without reading everything.
         std::thread::spawn(move || _ = pipe.write_all(&input));
     }
     let stdout = drain(child.stdout.take().expect("it is a pipe"));
@@ -105,8 +106,8 @@ pub(crate) fn run(scene: &Scene, attack: &Attack) -> Outcome {
     }
 }
 
-/// The most memory of a command. A process starts with what its parent had, so that a number below
-/// that says nothing.
+/// The peak memory of a command. A process starts with the memory of its parent, so smaller values
+/// mean nothing.
 fn peak_mebibytes(bytes: u64) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
@@ -177,7 +178,7 @@ pub(crate) fn path() -> OsString {
     path
 }
 
-/// `words` as one line for a shell.
+/// Quotes `words` as one command line for a shell.
 fn quoted(words: &[OsString]) -> OsString {
     let mut line = OsString::new();
     for word in words {
@@ -188,7 +189,7 @@ fn quoted(words: &[OsString]) -> OsString {
     line
 }
 
-/// Reads a stream to its end, and keeps the beginning.
+/// Reads a stream to its end and returns its beginning.
 fn drain(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let (mut kept, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
@@ -204,7 +205,7 @@ fn drain(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// The processes of this row that do not end; they are killed.
+/// Returns the processes of this row that have not ended, and kills them.
 fn survivors(mark: &str, is_timed_out: bool) -> Vec<String> {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -215,7 +216,7 @@ fn survivors(mark: &str, is_timed_out: bool) -> Vec<String> {
         if is_timed_out || Instant::now() > end {
             left.iter()
                 .for_each(|(id, _)| _ = kill_process(*id, Signal::KILL));
-            // What is killed with the command is no survivor.
+            // Processes that are killed with the command do not count.
             let names = left.into_iter().map(|(_, name)| name);
             return names.filter(|_| !is_timed_out).collect();
         }

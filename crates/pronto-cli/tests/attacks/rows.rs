@@ -18,7 +18,7 @@ mod trees;
 
 use crate::attack::{Attack, Scene};
 
-/// Sets the scene of a row, and says what runs there.
+/// Prepares the sandbox of a row and returns its attack.
 type Arm = Box<dyn Fn(&mut Scene) -> Attack + Send + Sync>;
 
 /// An attack.
@@ -26,11 +26,11 @@ pub(crate) struct Row {
     pub(crate) class: &'static str,
     pub(crate) name: String,
     pub(crate) arm: Arm,
-    /// The reason why there is nothing to run with git.
+    /// The reason why the row cannot run with git.
     pub(crate) only_pronto: Option<&'static str>,
 }
 
-/// The rows of one class, in the making.
+/// Collects the rows of one class.
 pub(crate) struct Table {
     class: &'static str,
     only_pronto: Option<&'static str>,
@@ -46,7 +46,7 @@ impl Table {
         }
     }
 
-    /// A class without control, for a reason.
+    /// Starts a class without control runs, for a reason.
     fn without_control(class: &'static str, reason: &'static str) -> Self {
         Table {
             only_pronto: Some(reason),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The helper for credentials: answers from the file `credentials` beside it, whose lines hold
+/// The credential helper. It answers from the file `credentials` in its directory, whose lines hold
 /// protocol, host, user and password.
 const HELPER: &str = r#"#!/bin/sh
 test "$1" = get || exit 0
@@ -24,7 +24,7 @@ while read -r known_protocol known_host user password; do
 done <"${0%/*}/credentials"
 "#;
 
-/// The sandbox of one row. It is removed with the value.
+/// The sandbox of one row. Dropping it removes the directory.
 pub(crate) struct Sandbox {
     folder: tempfile::TempDir,
     root: PathBuf,
@@ -38,9 +38,9 @@ pub(crate) struct Ids {
     pub(crate) first: String,
     /// The second commit of `project`, its branch `main`.
     pub(crate) second: String,
-    /// A pack with all that `first` reaches.
+    /// A pack with all objects reachable from `first`.
     pub(crate) pack: Vec<u8>,
-    /// A pack with all that `second` reaches.
+    /// A pack with all objects reachable from `second`.
     pub(crate) both: Vec<u8>,
 }
 
@@ -75,7 +75,7 @@ impl Sandbox {
         self.root.join(relative)
     }
 
-    /// Whether the directory is still there, which it is as long as the value is.
+    /// Keeps the directory until it is dropped.
     pub(crate) fn root(&self) -> &Path {
         debug_assert!(self.folder.path().exists(), "a sandbox outlives its row");
         &self.root
@@ -98,8 +98,9 @@ impl Sandbox {
         std::fs::write(path, content).expect("a file");
     }
 
-    /// Writes an executable script. Another process does it: a child that another thread starts
-    /// meanwhile would inherit the open file, and the script could not be executed while it runs.
+    /// Writes an executable script from another process. Otherwise a child that another thread
+    /// starts at the same time would inherit the open file, and the script could not be executed
+    /// until that child ends.
     pub(crate) fn script(&self, relative: impl AsRef<Path>, text: &str) -> PathBuf {
         let path = self.path(relative);
         let above = path.parent().expect("it is in the sandbox");
@@ -117,7 +118,7 @@ impl Sandbox {
         path
     }
 
-    /// A script that leaves a mark outside of the clone: no attack may run it.
+    /// A script that leaves a mark outside of the clone. No attack may run it.
     pub(crate) fn payload(&self, relative: impl AsRef<Path>) -> PathBuf {
         let mark = self.path("outside/pwned");
         let text = format!("#!/bin/sh\necho pwned >>'{}'\n", mark.display());
@@ -134,7 +135,7 @@ impl Sandbox {
         std::os::unix::fs::symlink(target, self.path(relative)).expect("a link");
     }
 
-    /// A FIFO, which nobody writes to.
+    /// A FIFO without a writer.
     pub(crate) fn fifo(&self, relative: impl AsRef<Path>) {
         let mode = rustix::fs::Mode::from_raw_mode(0o644);
         let kind = rustix::fs::FileType::Fifo;
@@ -145,17 +146,17 @@ impl Sandbox {
         std::fs::remove_file(self.path(relative)).expect("it was there");
     }
 
-    /// Runs the git that builds repositories, in the directory `at`. What it prints, trimmed.
+    /// Runs the git that builds repositories in the directory `at`. Returns its output, trimmed.
     pub(crate) fn git(&self, at: &str, arguments: &[&str]) -> String {
         git(&self.path(at), arguments, b"")
     }
 
-    /// Like [`Self::git`], with `input` to read.
+    /// Like [`Self::git`], with `input` on standard input.
     pub(crate) fn git_reading(&self, at: &str, arguments: &[&str], input: &[u8]) -> String {
         git(&self.path(at), arguments, input)
     }
 
-    /// Makes the canary of a credential that the helper gives for `host` alone.
+    /// Creates the canary of a credential that the helper returns only for `host`.
     pub(crate) fn credential(&self, protocol: &str, host: &str, secret: &str) {
         self.append(
             "home/credentials",
@@ -163,7 +164,7 @@ impl Sandbox {
         );
     }
 
-    /// Adds to the configuration of the user.
+    /// Appends to the configuration of the user.
     pub(crate) fn configure(&self, text: &str) {
         self.append("home/.gitconfig", text);
     }
@@ -179,7 +180,7 @@ fn scratch() -> tempfile::TempDir {
     builder.expect("a directory")
 }
 
-/// The sandbox that others are copies of.
+/// The template of all sandboxes.
 fn template() -> &'static Template {
     static TEMPLATE: OnceLock<Template> = OnceLock::new();
     TEMPLATE.get_or_init(|| {
@@ -223,7 +224,7 @@ fn git(at: &Path, arguments: &[&str], input: &[u8]) -> String {
     String::from_utf8_lossy(&output).trim_end().to_owned()
 }
 
-/// Runs the git that builds repositories, with nothing forbidden to it.
+/// Runs the git that builds repositories without protections.
 fn git_bytes(at: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     let lax = [
         "protocol.file.allow=always",
@@ -244,7 +245,7 @@ fn git_bytes(at: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
         .env("HOME", "/nonexistent")
         .env("LC_ALL", "C")
         .env("GIT_CONFIG_NOSYSTEM", "1")
-        // No samples of hooks: every sandbox is copied and compared.
+        // No sample hooks, because every sandbox is copied and compared.
         .env("GIT_TEMPLATE_DIR", "")
         .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
         .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
@@ -265,7 +266,7 @@ fn git_bytes(at: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// Copies a directory with what is in it. Links stay links.
+/// Copies a directory recursively. Symbolic links stay links.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a directory");
     for entry in std::fs::read_dir(from).expect("it lists").flatten() {

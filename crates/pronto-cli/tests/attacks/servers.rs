@@ -1,4 +1,4 @@
-//! Hostile servers on loopback. Each keeps a log of every byte that it receives.
+//! Hostile servers on the loopback interface. Each logs every byte that it receives.
 
 pub(crate) mod git;
 pub(crate) mod http;
@@ -18,11 +18,11 @@ pub(crate) struct Server {
     pub(crate) log: Log,
 }
 
-/// Everything that a server has received.
+/// The log of the bytes that a server has received.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
-/// The most that a log keeps.
+/// The maximum size of a log.
 const LOG_BYTES: usize = 1 << 20;
 
 impl Log {
@@ -37,7 +37,7 @@ impl Log {
     }
 }
 
-/// A connection, whose received bytes go to a log.
+/// A connection that logs received bytes.
 pub(crate) struct Stream<T> {
     inner: T,
     log: Log,
@@ -67,7 +67,7 @@ pub(crate) trait Duplex: Read + Write {}
 impl<T: Read + Write> Duplex for T {}
 
 impl Scene {
-    /// A server that plays `script` to each connection. Its port.
+    /// Starts a server that runs `script` for each connection. Returns its port.
     pub(crate) fn tcp<S>(&mut self, script: S) -> u16
     where
         S: Fn(&mut dyn Duplex) -> io::Result<()> + Send + Sync + 'static,
@@ -81,13 +81,13 @@ impl Scene {
         })
     }
 
-    /// A server for `git://` that plays `offer`. The URL of a repository there.
+    /// Starts a server for `git://` with `offer`. Returns the URL of a repository.
     pub(crate) fn git_server(&mut self, offer: Offer) -> String {
         let port = self.tcp(move |stream| offer.serve(stream));
         format!("git://127.0.0.1:{port}/repository")
     }
 
-    /// A server for HTTP. Its port.
+    /// Starts a server for HTTP. Returns its port.
     pub(crate) fn http<A>(&mut self, answer: A) -> u16
     where
         A: Fn(&http::Request, &mut dyn Write) -> io::Result<()> + Send + Sync + 'static,
@@ -95,7 +95,8 @@ impl Scene {
         self.tcp(move |stream| http::serve(stream, &answer))
     }
 
-    /// A server for HTTP with TLS, which asks for a client's certificate and takes any. Its port.
+    /// Starts a server for HTTP with TLS that requests a client certificate and accepts any.
+    /// Returns its port.
     pub(crate) fn https<A>(&mut self, answer: A) -> u16
     where
         A: Fn(&http::Request, &mut dyn Write) -> io::Result<()> + Send + Sync + 'static,
@@ -109,7 +110,8 @@ impl Scene {
         })
     }
 
-    /// A program in place of `ssh`, which plays `offer` and writes its arguments to `tmp/ssh.log`.
+    /// Creates a replacement for `ssh` that serves `offer` and writes its arguments to
+    /// `tmp/ssh.log`.
     pub(crate) fn ssh(&self, offer: &Offer) -> PathBuf {
         let transcript = self.write("server/transcript", offer.transcript());
         let log = self.path("tmp/ssh.log");
@@ -123,7 +125,7 @@ impl Scene {
         )
     }
 
-    /// The authority that signed the certificates of servers, and a certificate and key of a client.
+    /// The authority that signed the server certificates, and a client certificate with its key.
     pub(crate) fn certificates(&self) -> &'static tls::Certificates {
         tls::certificates().expect("openssl is installed: rows ask first")
     }
@@ -143,7 +145,7 @@ impl Scene {
         std::thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let (serve, log) = (Arc::clone(&serve), log.clone());
-                // A client that goes away is no failure of the server.
+                // A client that disconnects is not an error of the server.
                 std::thread::spawn(move || serve(connection, log));
             }
         });
@@ -151,7 +153,7 @@ impl Scene {
     }
 }
 
-/// Whether certificates can be made here.
+/// Whether certificates can be created.
 pub(crate) fn has_tls() -> bool {
     tls::certificates().is_some()
 }
@@ -159,13 +161,13 @@ pub(crate) fn has_tls() -> bool {
 /// Written to the log of a server that received the client's certificate.
 pub(crate) use tls::CLIENT as CLIENT_CERTIFICATE;
 
-/// Reads what comes first, and closes: a server that has nothing to say.
+/// Reads the first bytes and closes, as a server without a response.
 pub(crate) fn stall_once(stream: &mut dyn Duplex) -> io::Result<()> {
     let mut buffer = [0; 4096];
     stream.read(&mut buffer).map(|_| ())
 }
 
-/// Reads until the other side closes: a server that says no more.
+/// Reads until the other side closes, as a server that stays silent.
 pub(crate) fn stall(stream: &mut dyn Duplex) -> io::Result<()> {
     io::copy(stream, &mut io::sink()).map(|_| ())
 }

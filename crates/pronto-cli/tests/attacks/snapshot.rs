@@ -1,4 +1,4 @@
-//! A snapshot of directories: each path with its kind, its mode, and its content or target.
+//! A snapshot of directories: each path with its type, its mode, and its content or target.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// What stands at a path.
+/// The file at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     File { mode: u32, content: Vec<u8> },
@@ -17,8 +17,8 @@ pub(crate) enum Entry {
 
 pub(crate) type Snapshot = BTreeMap<PathBuf, Entry>;
 
-/// Takes everything at and below `path`, except what stands at or below `left_out`. A path that
-/// does not exist is an empty snapshot.
+/// Records everything at and below `path`, except for paths at or below `left_out`. A missing path
+/// gives an empty snapshot.
 pub(crate) fn take(path: &Path, left_out: &[PathBuf]) -> Snapshot {
     let mut found = Snapshot::new();
     add(path, left_out, &mut found);
@@ -52,7 +52,7 @@ fn add(path: &Path, left_out: &[PathBuf], found: &mut Snapshot) {
     found.insert(path.to_owned(), entry);
 }
 
-/// The differences, one a line; empty if there are none.
+/// Returns the differences, one in each line.
 pub(crate) fn differences(before: &Snapshot, after: &Snapshot) -> String {
     let mut report = String::new();
     for (path, entry) in before {

@@ -1,28 +1,30 @@
-//! Reading `*.case` files.
+//! Parses `*.case` files.
 
 use std::path::{Path, PathBuf};
 
-/// One script with its title and what it asks for.
+use test_support::git::Release;
+
+/// A case: a script with its title and its directives.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    /// Stem of the file it stands in.
+    /// The stem of the name of its file.
     pub(crate) file: String,
-    /// What it shows.
+    /// The title, which says what the case shows.
     pub(crate) title: String,
-    /// Whether standard error is compared, too.
+    /// Whether standard error is compared.
     pub(crate) compares_stderr: bool,
-    /// The numbers of the calls that pronto hands over to git; all others are native.
+    /// The numbers of the calls that pronto hands over to git. All others must be native.
     pub(crate) handed_over: Vec<usize>,
     /// Commands that must be installed.
     pub(crate) needs: Vec<String>,
-    /// The first release of git that does what it shows.
+    /// The first release of git with the behaviour of the case.
     pub(crate) since: Option<Release>,
     /// The script, for `sh`.
     pub(crate) script: String,
 }
 
 impl Case {
-    /// The first command this case needs and the machine does not have.
+    /// Returns the first needed command that is not installed.
     pub(crate) fn missing_need(&self) -> Option<&str> {
         let installed = |command: &str| {
             let path = std::env::var_os("PATH").unwrap_or_default();
@@ -33,10 +35,7 @@ impl Case {
     }
 }
 
-/// The two first numbers of a release of git.
-pub(crate) type Release = [u32; 2];
-
-/// All cases of all files beside this one, in the order of file names.
+/// Returns all cases of all files in `cases/`, in the order of file names.
 pub(crate) fn all() -> Vec<Case> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/cases");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&directory)
@@ -92,7 +91,10 @@ fn parse(path: &Path) -> Vec<Case> {
                     case.handed_over = numbers.split_whitespace().map(parse).collect();
                 }
                 Some(("needs", command)) => case.needs.push(command.trim().to_owned()),
-                Some(("since", release)) => case.since = parse_release(release),
+                Some(("since", release)) => {
+                    let release = parse_release(release);
+                    case.since = Some(release.expect("a release such as 2.55"));
+                }
                 _ => panic!("unknown directive '{line}' in {}", path.display()),
             }
         } else if let Some(case) = cases.last_mut() {
@@ -103,13 +105,8 @@ fn parse(path: &Path) -> Vec<Case> {
     cases
 }
 
-/// The release in `text`: `2.55`, or the words of `git version`.
-pub(crate) fn parse_release(text: &str) -> Option<Release> {
-    let text = text.trim();
-    let mut numbers = text
-        .strip_prefix("git version ")
-        .unwrap_or(text)
-        .split('.')
-        .map(|number| number.parse().ok());
-    Some([numbers.next()??, numbers.next()??])
+/// Parses a release such as `2.55`.
+fn parse_release(text: &str) -> Option<Release> {
+    let (major, minor) = text.trim().split_once('.')?;
+    Some([major.parse().ok()?, minor.parse().ok()?])
 }

@@ -1,8 +1,8 @@
-//! The differential suite: every case is a shell script that runs twice in the same place, once
-//! with stock `git` behind the command `vcs` and once with pronto, handing nothing over. Both
-//! runs must print the same, exit the same, and leave the same repositories behind.
+//! The differential suite. Each case is a shell script that runs twice in the same directory: the
+//! command `vcs` is stock `git` in the first run and pronto in the second. Both runs must have the
+//! same output and exit codes and leave the same repositories.
 //!
-//! Cases live in `cases/*.case`; `README.md` beside them says how to write one.
+//! Cases are in `cases/*.case`. `README.md` describes how to write one.
 
 mod case;
 mod run;
@@ -14,14 +14,20 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use run::Missing;
 use test_support::{INSTALL, report_skip};
 
+/// Cases that run at once for each processor, because they wait for processes and files.
+const FOR_EACH_PROCESSOR: usize = 2;
+
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = processors * FOR_EACH_PROCESSOR;
+    arguments.test_threads.get_or_insert(threads);
     if !run::git_is_installed() {
         report_skip(&"the differential suite needs stock git", &INSTALL);
         return ExitCode::SUCCESS;
     }
     let trials = case::all().into_iter().map(|case| {
-        // In CI the case runs, and its failure names what is missing.
+        // In CI the case runs, and its failure names the missing program.
         let missing = run::missing(&case).filter(Missing::is_excused);
         if let Some(missing) = &missing {
             missing.report(&case.title);

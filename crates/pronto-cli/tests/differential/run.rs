@@ -1,21 +1,23 @@
-//! Running one case with stock git and with pronto, and saying what differs.
+//! Runs one case with stock git and with pronto, and reports differences.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
+use test_support::git::{self, Release};
 use test_support::{
-    INSTALL, Random, git, may_lack_reference, may_skip, report_missing_reference, report_skip,
+    INSTALL, Random, may_lack_reference, may_skip, report_missing_reference, report_skip,
     write_program,
 };
 
-use crate::case::{Case, Release, parse_release};
+use crate::case::Case;
 use crate::snapshot;
 
-/// What one run did.
+/// The result of one run.
 struct Outcome {
-    /// What it printed and left behind, in named parts that are compared one by one.
+    /// Its output and the state of its directory, in named parts that are compared separately.
     parts: Vec<(&'static str, String)>,
     /// The numbers of the calls that went to git.
     handed_over: Vec<usize>,
@@ -58,47 +60,52 @@ commit() {
 test_tick
 "#;
 
-/// The variable that makes the runs of a case fall into different seconds.
+/// The variable that puts calls of a case into different seconds.
 const PAUSES: &str = "PRONTO_TEST_PAUSES";
 
-/// No case makes more calls.
+/// The maximum number of calls in a case.
 const CALLS: usize = 200;
 
+/// Git 2.47 and newer advise about sparse indexes, which pronto does not (`docs/settings.tsv`).
 const GLOBAL_CONFIG: &str = "[user]\n\tname = A U Thor\n\temail = author@example.com\n\
     [init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n\
-    [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdefaultBranchName = false\n";
+    [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdefaultBranchName = false\n\
+    \tsparseIndexExpanded = false\n";
 
-/// Whether the oracle is there.
+/// Whether git is installed.
 pub(crate) fn git_is_installed() -> bool {
-    release_of(Path::new("git")).is_some()
+    installed_release().is_some()
 }
 
-fn release_of(git: &Path) -> Option<Release> {
-    let output = Command::new(git).arg("version").output().ok()?;
-    parse_release(&String::from_utf8(output.stdout).ok()?)
+/// Returns the release of the installed git.
+fn installed_release() -> Option<Release> {
+    static RELEASE: OnceLock<Option<Release>> = OnceLock::new();
+    *RELEASE.get_or_init(|| git::release(Path::new("git")))
 }
 
-/// The git that `case` compares with: the installed one, or git 2.55 if the installed one is too
-/// old. `None` if there is none that is new enough.
+/// Returns the git that `case` compares with: the installed one, or git 2.55 if the installed one
+/// is too old. `None` if no git is new enough.
 pub(crate) fn oracle(case: &Case) -> Option<PathBuf> {
     let Some(since) = case.since else {
         return Some("git".into());
     };
-    let newest = git::reference().map(Path::to_owned);
-    let knows = |git: &PathBuf| release_of(git).is_some_and(|release| release >= since);
-    std::iter::once("git".into()).chain(newest).find(knows)
+    if installed_release().is_some_and(|release| release >= since) {
+        return Some("git".into());
+    }
+    let knows = |git: &&Path| git::release(git).is_some_and(|release| release >= since);
+    git::reference().filter(knows).map(Path::to_owned)
 }
 
-/// What the machine lacks for a case.
+/// A requirement of a case that the machine does not meet.
 pub(crate) enum Missing {
     /// A program that can be installed.
     Program(String),
-    /// A git of this release or a newer one.
+    /// A git of this release or newer.
     Git(Release),
 }
 
 impl Missing {
-    /// Whether the case may be left out.
+    /// Whether the case may be skipped.
     pub(crate) fn is_excused(&self) -> bool {
         match self {
             Missing::Program(_) => may_skip(),
@@ -106,7 +113,7 @@ impl Missing {
         }
     }
 
-    /// Prints that the case called `title` is left out.
+    /// Prints that the case called `title` is skipped.
     pub(crate) fn report(&self, title: &str) {
         let needs = format!("'{title}' needs {self}");
         match self {
@@ -139,7 +146,7 @@ pub(crate) fn missing(case: &Case) -> Option<Missing> {
 /// Runs `case` both ways.
 ///
 /// # Errors
-/// A description of every part that differs, the oracle's lines marked `-`, pronto's `+`.
+/// A description of each part that differs. Lines of git are marked `-`, those of pronto `+`.
 pub(crate) fn compare(case: &Case) -> Result<(), String> {
     if let Some(missing) = missing(case) {
         return Err(format!("needs {missing}, and CI may not skip a case"));
@@ -183,8 +190,9 @@ pub(crate) fn compare(case: &Case) -> Result<(), String> {
     ))
 }
 
-/// For each of the two runs, at which calls of git and of the command under test it waits for the
-/// next second: none, unless [`PAUSES`] holds a number. Different numbers give different pauses.
+/// Selects, for each of the two runs, the calls of git and of the command under test that wait for
+/// the next second: none, unless [`PAUSES`] holds a number. Different numbers give different
+/// pauses.
 fn pauses(case: &Case) -> [String; 2] {
     let Some(seed) = std::env::var(PAUSES)
         .ok()
@@ -197,13 +205,13 @@ fn pauses(case: &Case) -> [String; 2] {
     [(); 2].map(|()| (0..CALLS).map(|_| next()).collect())
 }
 
-/// Runs the script in an empty `base/work`; the same place both times, so that paths agree.
 /// The environment of a script.
 struct Surroundings<'a> {
     path: &'a OsStr,
     pauses: &'a str,
 }
 
+/// Runs the script in an empty `base/work`. Both runs use the same directory, so that paths agree.
 fn run(case: &Case, base: &Path, vcs: &Path, around: &Surroundings<'_>) -> Outcome {
     let (work, home) = (base.join("work"), base.join("home"));
     for directory in [&work, &home] {
@@ -213,15 +221,15 @@ fn run(case: &Case, base: &Path, vcs: &Path, around: &Surroundings<'_>) -> Outco
     std::fs::write(home.join(".gitconfig"), GLOBAL_CONFIG).expect("a file can be written");
     let calls = base.join("calls");
     let script = format!("exec 9>'{}'\n{PRELUDE}\n{}", calls.display(), case.script);
-    let mut command = shell(&work, &home);
+    let mut shell = command("sh", &work, &home);
     let handed = base.join("handed");
     let _ = std::fs::remove_file(&handed);
     if case.handed_over.is_empty() {
-        command.env("PRONTO_NO_FALLBACK", "1");
+        shell.env("PRONTO_NO_FALLBACK", "1");
     } else {
-        command.env("PRONTO_GIT", recorder(base, &handed));
+        shell.env("PRONTO_GIT", recorder(base, &handed));
     }
-    let output = command
+    let output = shell
         .env("VCS", vcs)
         .env("PATH", around.path)
         .env("PAUSES", around.pauses)
@@ -239,7 +247,7 @@ fn run(case: &Case, base: &Path, vcs: &Path, around: &Surroundings<'_>) -> Outco
         ("exit", output.status.to_string()),
     ];
     parts.extend(snapshot::of(&work, &|directory: &Path| {
-        shell(directory, &home)
+        command("git", directory, &home)
     }));
     let mut handed_over: Vec<usize> = handed
         .lines()
@@ -249,7 +257,7 @@ fn run(case: &Case, base: &Path, vcs: &Path, around: &Surroundings<'_>) -> Outco
     Outcome { parts, handed_over }
 }
 
-/// A program that adds the number of the call to the file `handed` and goes on as git.
+/// Creates a program that appends the number of the call to the file `handed` and then runs git.
 fn recorder(base: &Path, handed: &Path) -> PathBuf {
     let path = base.join("recorder");
     let script = format!(
@@ -260,7 +268,7 @@ fn recorder(base: &Path, handed: &Path) -> PathBuf {
     path
 }
 
-/// `PATH` with `directory` in front, if it is one.
+/// Returns `PATH` with `directory` at its front if there is one.
 fn path_with(directory: Option<&Path>) -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     match directory {
@@ -273,9 +281,9 @@ fn path_with(directory: Option<&Path>) -> OsString {
     }
 }
 
-/// `sh` in an environment that is the same on every machine.
-fn shell(directory: &Path, home: &Path) -> Command {
-    let mut command = Command::new("sh");
+/// Creates a command with an environment that is the same on every machine.
+fn command(program: &str, directory: &Path, home: &Path) -> Command {
+    let mut command = Command::new(program);
     let path = std::env::var_os("PATH").unwrap_or_default();
     command
         .current_dir(directory)
@@ -294,7 +302,7 @@ fn shell(directory: &Path, home: &Path) -> Command {
     command
 }
 
-/// Lines that only one side has, each block with where it begins.
+/// Appends the lines that only one side has.
 fn differing_lines(expected: &str, actual: &str, report: &mut String) {
     let (expected, actual): (Vec<&str>, Vec<&str>) =
         (expected.lines().collect(), actual.lines().collect());
@@ -324,7 +332,7 @@ fn differing_lines(expected: &str, actual: &str, report: &mut String) {
     }
 }
 
-/// A path relative to `base`, for reports that do not depend on the machine.
+/// Returns a path relative to `base`, so that reports do not depend on the machine.
 pub(crate) fn relative(base: &Path, path: &Path) -> PathBuf {
     path.strip_prefix(base).unwrap_or(path).to_owned()
 }

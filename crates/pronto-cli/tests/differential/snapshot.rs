@@ -1,4 +1,4 @@
-//! What a run left behind: every file, and every repository as stock git sees it.
+//! The state after a run: every file, and every repository as stock git reads it.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
@@ -7,49 +7,84 @@ use std::process::Command;
 
 use crate::run::relative;
 
-/// The parts of a snapshot of all that is below `work`, `shell` making commands that run in the
+/// Returns the parts of a snapshot of `work`. `git` creates a git process in a directory, in the
 /// environment of the case.
-pub(crate) fn of(work: &Path, shell: &dyn Fn(&Path) -> Command) -> Vec<(&'static str, String)> {
+pub(crate) fn of(work: &Path, git: &dyn Fn(&Path) -> Command) -> Vec<(&'static str, String)> {
     let mut files = String::new();
     let mut repositories = Vec::new();
     walk(work, work, &mut files, &mut repositories);
     let mut parts = vec![("files", files)];
-    let mut inside = |name, script: &str| {
+    let mut inside = |name, show: &dyn Fn(&Path) -> String| {
         let mut text = String::new();
         for repository in &repositories {
-            let output = shell(repository)
-                .arg("-c")
-                .arg(script)
-                .output()
-                .expect("sh starts");
             let shown = relative(work, repository);
-            let _ = writeln!(text, "# in {}", shown.display());
-            text.push_str(&String::from_utf8_lossy(&output.stdout));
-            text.push_str(&String::from_utf8_lossy(&output.stderr));
+            let _ = writeln!(text, "# in {}\n{}", shown.display(), show(repository));
         }
         parts.push((name, text));
     };
-    inside(
-        "objects",
-        "git --git-dir=. cat-file --batch-all-objects --unordered \
-        --batch-check='%(objectname) %(objecttype) %(objectsize)' | sort",
-    );
-    inside(
-        "index entries",
-        "for index in index worktrees/*/index; do test -f \"$index\" || continue; \
-        GIT_INDEX_FILE=\"$PWD/$index\" git --git-dir=. --work-tree=/ ls-files -s -v --full-name; done",
-    );
-    inside(
-        "fsck",
-        "git --git-dir=. fsck --full --strict --no-dangling 2>&1",
-    );
-    inside(
-        "status",
-        "test ! -f index || test \"$(basename \"$PWD\")\" != .git || \
-        (cd .. && GIT_OPTIONAL_LOCKS=0 git status --porcelain=v2 --branch 2>&1 \
-        | sed '/^warning: /d')",
-    );
+    inside("objects", &|repository| objects(&mut git(repository)));
+    inside("index entries", &|repository| {
+        let indexes = index_files(repository);
+        let show = |index: &PathBuf| index_entries(&mut git(repository), index);
+        indexes.iter().map(show).collect()
+    });
+    inside("fsck", &|repository| fsck(&mut git(repository)));
+    inside("status", &|repository| match repository.parent() {
+        Some(top) if repository.ends_with(".git") && repository.join("index").is_file() => {
+            status(&mut git(top))
+        }
+        _ => String::new(),
+    });
     parts
+}
+
+/// Runs `git` and returns its standard output followed by its standard error.
+fn output(git: &mut Command) -> String {
+    let output = git.output().expect("git starts");
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// Lists all objects, sorted.
+fn objects(git: &mut Command) -> String {
+    git.args(["--git-dir=.", "cat-file", "--batch-all-objects"]);
+    git.arg("--unordered");
+    git.arg("--batch-check=%(objectname) %(objecttype) %(objectsize)");
+    let text = output(git);
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+/// Returns the index of a repository and those of its linked worktrees, sorted.
+fn index_files(repository: &Path) -> Vec<PathBuf> {
+    let worktrees = std::fs::read_dir(repository.join("worktrees"));
+    let mut linked: Vec<PathBuf> = (worktrees.into_iter().flatten().flatten())
+        .map(|entry| entry.path().join("index"))
+        .collect();
+    linked.sort();
+    let all = std::iter::once(repository.join("index")).chain(linked);
+    all.filter(|index| index.is_file()).collect()
+}
+
+fn index_entries(git: &mut Command, index: &Path) -> String {
+    git.env("GIT_INDEX_FILE", index);
+    git.args(["--git-dir=.", "--work-tree=/", "ls-files", "-s", "-v"]);
+    output(git.arg("--full-name"))
+}
+
+fn fsck(git: &mut Command) -> String {
+    output(git.args(["--git-dir=.", "fsck", "--full", "--strict", "--no-dangling"]))
+}
+
+/// Returns the status of a worktree without warnings.
+fn status(git: &mut Command) -> String {
+    git.env("GIT_OPTIONAL_LOCKS", "0");
+    let text = output(git.args(["status", "--porcelain=v2", "--branch"]));
+    let is_warning = |line: &&str| line.starts_with("warning: ");
+    let lines = text.lines().filter(|line| !is_warning(line));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Lists `directory` recursively in the order of names, and finds the git directories in it.
@@ -93,7 +128,7 @@ fn walk(work: &Path, directory: &Path, out: &mut String, repositories: &mut Vec<
     }
 }
 
-/// An index holds times and inode numbers: its entries are compared, not its bytes.
+/// An index holds times and inode numbers, so its entries are compared rather than its bytes.
 fn is_index(path: &Path) -> bool {
     let inside_git_directory = path
         .parent()
@@ -101,7 +136,7 @@ fn is_index(path: &Path) -> bool {
     inside_git_directory && path.file_name().is_some_and(|name| name == "index")
 }
 
-/// Short text as it is, anything else as a length and a checksum.
+/// Formats short text literally, and other content as a length and a checksum.
 fn show(content: &[u8]) -> String {
     match std::str::from_utf8(content) {
         Ok(text) if text.len() <= 2000 => format!("{text:?}"),

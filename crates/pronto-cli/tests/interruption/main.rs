@@ -1,6 +1,5 @@
-//! Clones and checkouts that are stopped at random moments, by SIGKILL and by SIGINT: stock git
-//! must never find a broken repository, and the next run must succeed or say what stands in its
-//! way.
+//! Interrupts clones, checkouts and adds at different moments by SIGKILL and SIGINT. Stock git must
+//! never find a broken repository, and the next run must succeed or name the obstacle.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -9,10 +8,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use test_support::DEFAULT_SIGNALS;
 
-/// How many commands of each sort are stopped.
-const ROUNDS: u64 = 100;
+/// The number of interrupted commands of each kind.
+const ROUNDS: u64 = 40;
 
-/// As many as `PRONTO_TEST_KILLS` says, if it does.
+/// Returns the value of `PRONTO_TEST_KILLS`, or [`ROUNDS`].
 fn rounds() -> u64 {
     let told = std::env::var("PRONTO_TEST_KILLS").ok();
     told.and_then(|text| text.parse().ok()).unwrap_or(ROUNDS)
@@ -33,7 +32,7 @@ fn a_killed_clone_leaves_no_repository_that_git_finds_broken() {
 fn an_interrupted_clone_removes_what_it_made() {
     let place = Place::new("clone-int");
     place.stop_clones(Signal::INT, |place, finished, target| {
-        // The signal may come when all is done: then all must be there.
+        // If the signal comes after the end, the clone must be complete.
         if finished || target.exists() {
             place.assert_sound(target);
             let dirty = place.git(target, &["status", "--porcelain"]);
@@ -84,8 +83,8 @@ fn an_interrupted_checkout_leaves_no_lock() {
 }
 
 #[test]
-fn a_killed_add_leaves_nothing_half_written() {
-    const KILLS: u64 = 50;
+fn a_killed_add_leaves_no_partial_objects() {
+    const KILLS: u64 = 20;
     let place = Place::new("add-kill");
     let work = place.base.path().join("work");
     std::fs::create_dir_all(&work).expect("a directory");
@@ -130,7 +129,7 @@ fn a_killed_add_leaves_nothing_half_written() {
     }
 }
 
-/// A source repository of two quite different trees, and room for clones of it.
+/// A source repository with two very different trees, and a directory for clones.
 struct Place {
     base: tempfile::TempDir,
 }
@@ -166,7 +165,7 @@ impl Place {
         self.base.path().join("source")
     }
 
-    /// Clones, stopping each after another fraction of the time a whole one takes.
+    /// Interrupts clones, each after another fraction of the duration of a complete one.
     fn stop_clones(&self, signal: Signal, check: impl Fn(&Self, bool, &Path)) {
         let url = format!("file://{}", self.source().display());
         let arguments = |target: &str| ["clone", "-q", &url, target].map(str::to_owned);
@@ -192,7 +191,7 @@ impl Place {
         );
     }
 
-    /// Switches between the two trees, stopping each, checking, and completing it.
+    /// Switches between the two trees. Each switch is interrupted, checked, and completed.
     fn stop_checkouts(&self, signal: Signal, check: impl Fn(&Self, &Path, &str)) {
         let target = self.base.path().join("work");
         self.git(self.base.path(), &["clone", "-q", "source", "work"]);
@@ -294,25 +293,26 @@ impl Place {
     }
 }
 
-/// Seconds of one whole run, which must succeed.
+/// Returns the duration of a complete run, which must succeed.
 fn time(run: impl FnOnce() -> bool) -> Duration {
     let start = Instant::now();
     assert!(run(), "the undisturbed run succeeds");
     start.elapsed()
 }
 
-/// Spread over the whole run and a little beyond, in an order that is no order.
+/// Returns a moment within the run or shortly after its end. Rounds are spread evenly, in a mixed
+/// order.
 fn delay(whole: Duration, round: u64) -> Duration {
     let rounds = rounds();
     let fraction = (round * 61 % rounds) as f64 / rounds as f64;
     whole.mul_f64(fraction * 1.05)
 }
 
-/// Sends `signal` after `delay`; says whether the process had ended well by itself.
+/// Sends `signal` after `delay`. Returns whether the process had succeeded before.
 fn stop(mut child: Child, signal: Signal, delay: Duration) -> bool {
     std::thread::sleep(delay);
     let process = Pid::from_child(&child);
-    // It may be over already: then there is nothing to stop.
+    // It may have ended already.
     let _ = kill_process(process, signal);
     child.wait().expect("it can be waited for").success()
 }

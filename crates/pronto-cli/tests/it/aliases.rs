@@ -1,4 +1,4 @@
-//! Aliases, which are native when what they stand for is.
+//! Aliases are native if their commands are native.
 
 use std::process::Output;
 
@@ -27,7 +27,7 @@ fn native(home: &Scratch, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn simple_ones_are_native_and_may_stand_for_each_other() {
+fn simple_aliases_are_native_and_may_name_each_other() {
     let home = home();
     let line = format!("pronto version {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(stdout(&native(&home, &["v"])), line);
@@ -44,7 +44,7 @@ fn simple_ones_are_native_and_may_stand_for_each_other() {
 }
 
 #[test]
-fn circles_are_found_and_worded_as_git_words_them() {
+fn alias_loops_are_reported_as_in_git() {
     let home = home();
     for name in ["round", "self"] {
         let ours = native(&home, &[name]);
@@ -60,7 +60,7 @@ fn circles_are_found_and_worded_as_git_words_them() {
 }
 
 #[test]
-fn the_rest_is_left_to_git() {
+fn other_aliases_go_to_git() {
     let home = home();
     let output = pronto()
         .arg("says")
@@ -77,7 +77,7 @@ fn the_rest_is_left_to_git() {
 }
 
 #[test]
-fn a_program_of_that_name_comes_first() {
+fn a_program_takes_precedence_over_an_alias() {
     let home = home();
     home.script("bin", "git-v", "#!/bin/sh\necho program\n");
     let output = pronto()
@@ -90,7 +90,7 @@ fn a_program_of_that_name_comes_first() {
 }
 
 #[test]
-fn who_calls_us_git_means_an_alias_that_has_the_name_of_our_own_command() {
+fn called_as_git_an_alias_shadows_a_command_of_pronto() {
     let scratch = home();
     let config = std::fs::read_to_string(scratch.path().join(".gitconfig")).expect("it is there");
     let config = config.replace("\tv = version\n", "\tv = version\n\tsync = !echo theirs\n");

@@ -1,4 +1,4 @@
-//! `worktree add --carry`: ignored files that a new worktree gets from this one.
+//! `worktree add --carry`: ignored files that a new worktree receives from this one.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ fn add(work: &Path, arguments: &[&str]) -> Output {
     run(pronto_path(), work, &[&command[..], arguments].concat())
 }
 
-/// Adds `new` beside `work`, and says what was said.
+/// Adds the worktree `new` beside `work`, and returns the output.
 fn added(work: &Path, arguments: &[&str]) -> (PathBuf, String) {
     let arguments = [&["--carry-reflink=auto"], arguments, &["../new"]].concat();
     let made = add(work, &arguments);
@@ -63,13 +63,13 @@ fn set_time(path: &Path, nanoseconds: u64) {
 }
 
 /// Mode and time.
-fn facts(path: &Path) -> (u32, i64, i64) {
+fn stat_data(path: &Path) -> (u32, i64, i64) {
     let metadata = path.symlink_metadata().expect("it is there");
     (metadata.mode(), metadata.mtime(), metadata.mtime_nsec())
 }
 
 #[test]
-fn everything_about_files_is_kept() {
+fn modes_and_times_are_kept() {
     let scratch = Scratch::new();
     let work = repository(scratch.path());
     let modules = work.join("node_modules");
@@ -104,14 +104,18 @@ fn everything_about_files_is_kept() {
         "node_modules/empty",
         "packages/a/node_modules/b/index.js",
     ] {
-        assert_eq!(facts(&new.join(path)), facts(&work.join(path)), "{path}");
+        assert_eq!(
+            stat_data(&new.join(path)),
+            stat_data(&work.join(path)),
+            "{path}"
+        );
     }
     assert_eq!(read(&new.join("node_modules/a/secret")), "secret");
     let target = std::fs::read_link(new.join("node_modules/a/link"));
     assert_eq!(target.expect("a link"), Path::new("../../../outside"));
     assert!(!new.join("outside").exists());
     assert_eq!(git(&new, &["status", "--porcelain"]), "");
-    // Neither has anything in common with the other.
+    // The files are independent of each other.
     for (one, other) in [(&work, &new), (&new, &work)] {
         let path = "packages/a/node_modules/b/index.js";
         let before = read(&other.join(path));
@@ -123,7 +127,7 @@ fn everything_about_files_is_kept() {
 }
 
 #[test]
-fn only_what_is_ignored_and_named_is_carried() {
+fn only_ignored_and_named_files_are_carried() {
     let scratch = Scratch::new();
     let work = repository(scratch.path());
     write(&work.join("dist/kept.o"), "tracked");
@@ -135,7 +139,7 @@ fn only_what_is_ignored_and_named_is_carried() {
     write(&work.join("notes"), "untracked");
     write(&work.join("untracked/deep/y.o"), "y");
     write(&work.join("node_modules/c/z.o"), "z");
-    // A repository of its own is left alone, unless it is in what is carried.
+    // A nested repository is skipped unless it is below a carried path.
     git(scratch.path(), &["init", "-q", "work/nested"]);
     write(&work.join("nested/n.o"), "n");
     mknodat(CWD, work.join("dist/pipe"), FileType::Fifo, Mode::RWXU, 0).expect("a pipe");
@@ -159,7 +163,7 @@ fn only_what_is_ignored_and_named_is_carried() {
 }
 
 #[test]
-fn what_the_commit_has_is_not_replaced() {
+fn files_of_the_commit_are_not_replaced() {
     let scratch = Scratch::new();
     let work = repository(scratch.path());
     git(&work, &["checkout", "-qb", "other"]);
@@ -192,7 +196,7 @@ fn what_the_commit_has_is_not_replaced() {
 }
 
 #[test]
-fn work_trees_are_not_carried() {
+fn worktrees_are_not_carried() {
     let scratch = Scratch::new();
     let work = repository(scratch.path());
     git(&work, &["worktree", "add", "-q", "places/old"]);
@@ -210,7 +214,7 @@ fn work_trees_are_not_carried() {
 }
 
 #[test]
-fn configuration_names_patterns_too() {
+fn configured_patterns_are_carried() {
     let scratch = Scratch::new();
     let work = repository(scratch.path());
     git(&work, &["config", "worktree.carry", "node_modules/"]);
@@ -255,7 +259,7 @@ fn configuration_names_patterns_too() {
 }
 
 #[test]
-fn where_blocks_cannot_be_shared_nothing_is_made() {
+fn nothing_is_created_if_blocks_cannot_be_shared() {
     let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
         skip!("there is no /dev/shm", "mount a tmpfs there");
     };
@@ -271,7 +275,7 @@ fn where_blocks_cannot_be_shared_nothing_is_made() {
     assert!(!memory.path().join("new").exists());
     assert!(!work.join(".git/worktrees").exists());
     assert_eq!(git(&work, &["branch", "--list", "new"]), "");
-    // To another file system, whatever this one can.
+    // To another file system, where files cannot be cloned.
     let scratch = Scratch::new();
     let here = repository(scratch.path());
     write(&here.join("dist/file"), "content");

@@ -1,4 +1,4 @@
-//! Several processes at one index, and files that change while nobody could tell by their times.
+//! Several processes with one index, and files that change without a visible change of their times.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -11,14 +11,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::support::{Scratch, process, pronto, stderr, stdout};
 
-/// Commits beside status, unless `PRONTO_TEST_COMMITS` says how many. Then no command of the user
-/// may find the index locked; otherwise it is tried again, because that depends on time.
+/// The number of commits during status, unless `PRONTO_TEST_COMMITS` is set. With the variable no
+/// command may find the index locked. Otherwise a locked index is tried again, because that depends
+/// on timing.
 const COMMITS: usize = 8;
-/// Loops of status: as many as `PRONTO_TEST_COMMITS` is to be run with.
+/// The number of status loops: by default, and with `PRONTO_TEST_COMMITS`.
 const LOOPS: (usize, usize) = (4, 20);
-/// Rounds of racy edits, unless `PRONTO_TEST_RACY` says how many.
+/// The number of rounds of racy edits, unless `PRONTO_TEST_RACY` is set.
 const ROUNDS: usize = 4;
-/// Files in a round.
+/// The number of files in a round.
 const FILES: usize = 100;
 
 fn number(variable: &str) -> Option<usize> {
@@ -50,7 +51,7 @@ fn is_locked(output: &Output) -> bool {
 }
 
 #[test]
-fn status_beside_commits_loses_nothing() {
+fn status_during_commits_loses_nothing() {
     let scratch = Scratch::new();
     for skip_hash in ["false", "true"] {
         let top = repository(&scratch, skip_hash);
@@ -92,7 +93,7 @@ fn beside_status(top: &Path) {
             let message = format!("commit {at}");
             locked += patiently(in_(top, process("git")).args(["commit", "-qm", &message]));
             if at % 10 == 9 {
-                // Long enough for status to write what it knows.
+                // Long enough for status to write the index.
                 std::thread::sleep(Duration::from_millis(1050));
             }
         }
@@ -133,7 +134,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// Runs a command of the user's, again and again while the index is locked; says how often it was.
+/// Runs a command again while the index is locked. Returns how many times it was locked.
 fn patiently(command: &mut Command) -> usize {
     for times in 0..200 {
         let output = command.output().expect("it starts");
@@ -147,7 +148,7 @@ fn patiently(command: &mut Command) -> usize {
 }
 
 #[test]
-fn an_edit_in_the_same_second_is_seen() {
+fn an_edit_in_the_same_second_is_detected() {
     let scratch = Scratch::new();
     let top = repository(&scratch, "racy");
     let rounds = number("PRONTO_TEST_RACY").unwrap_or(ROUNDS);
@@ -179,7 +180,7 @@ fn an_edit_in_the_same_second_is_seen() {
             let found: BTreeSet<String> = lines.map(|line| line[3..].to_owned()).collect();
             assert_eq!(found, expected, "{name} in round {round}");
         };
-        // Who looks first may write the index.
+        // The first status may write the index.
         let order = match round % 2 {
             0 => ["pronto", "git"],
             _ => ["git", "pronto"],
@@ -195,7 +196,7 @@ fn an_edit_in_the_same_second_is_seen() {
             }
         };
         look();
-        // An index that is written without a look at the files must not make them look clean.
+        // Writing the index without refreshing it must not make the files look clean.
         let version = if next() % 2 == 0 { "4" } else { "2" };
         run(in_(&top, pronto()).args(["update-index", "--index-version", version]));
         look();
@@ -203,16 +204,16 @@ fn an_edit_in_the_same_second_is_seen() {
     println!("{edits} edits were seen");
 }
 
-/// A FIFO called `name`.
+/// Creates a FIFO called `name`.
 fn fifo(scratch: &Scratch, name: &str) -> PathBuf {
     let path = scratch.path().join(name);
     run(process("mkfifo").arg(&path));
     path
 }
 
-/// What a process writes into the FIFO `path` first, within a minute.
+/// Returns the first text that a process writes into the FIFO `path`, within a minute.
 fn first_line(path: &Path) -> String {
-    // Open for writing as well, it neither waits for a writer nor ends without one.
+    // Also opened for writing, so that it neither waits for a writer nor ends without one.
     let fifo = std::fs::File::options().read(true).write(true).open(path);
     let mut fifo = fifo.expect("a FIFO");
     let mut waiting = [PollFd::new(&fifo, PollFlags::IN)];
@@ -228,7 +229,7 @@ fn first_line(path: &Path) -> String {
 }
 
 #[test]
-fn the_lock_of_a_killed_process_stops_nobody() {
+fn the_lock_of_a_killed_process_is_taken_over() {
     let scratch = Scratch::new();
     let top = repository(&scratch, "killed");
     let (begun, go_on) = (fifo(&scratch, "begun"), fifo(&scratch, "go-on"));

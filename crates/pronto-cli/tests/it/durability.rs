@@ -1,4 +1,4 @@
-//! `core.fsync`: which files are flushed to the disk, counted by `strace`. Git is the oracle.
+//! `core.fsync`: which files are flushed to the disk, as counted by `strace`. Git is the oracle.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -39,7 +39,7 @@ fn repository(scratch: &Scratch, name: &str) -> PathBuf {
     top
 }
 
-/// What kinds of files a call flushes, and by which system call.
+/// Returns the kinds of files that a call flushes, with the system call.
 fn flushed(program: &Path, top: &Path, arguments: &[&str]) -> BTreeSet<String> {
     let log = top.join(".git/strace");
     let output = Command::new("strace")
@@ -63,7 +63,7 @@ fn flushed(program: &Path, top: &Path, arguments: &[&str]) -> BTreeSet<String> {
         .expect("strace starts");
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     let text = fs::read_to_string(&log).expect("strace wrote it");
-    // Files that are made without a name get theirs by a link to their descriptor.
+    // Files that are created without a name get one by a link to their descriptor.
     let mut names: HashMap<&str, &str> = HashMap::new();
     let kinds = text.lines().filter_map(|line| {
         let (call, rest) = line.split_once('(')?;
@@ -95,7 +95,7 @@ fn flushed(program: &Path, top: &Path, arguments: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn components_are_flushed_as_by_git() {
+fn components_are_flushed_as_in_git() {
     if !strace_is_installed() {
         return;
     }
@@ -151,7 +151,7 @@ fn components_are_flushed_as_by_git() {
 }
 
 #[test]
-fn what_lies_beside_packs_has_a_component_of_its_own() {
+fn auxiliary_files_of_packs_have_their_own_component() {
     if !strace_is_installed() {
         return;
     }
@@ -187,7 +187,7 @@ fn what_lies_beside_packs_has_a_component_of_its_own() {
 }
 
 #[test]
-fn unknown_components_are_told() {
+fn unknown_components_are_reported() {
     let scratch = Scratch::new();
     let top = repository(&scratch, "repository");
     fs::write(top.join("file"), "two\n").expect("a file");

@@ -1,4 +1,5 @@
-//! Status keeps where the entries of a large index are, beside it, and stock git passes it by.
+//! Status stores the positions of the entries of a large index in a file beside it, which stock git
+//! ignores.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -24,7 +25,7 @@ fn status(top: &Path, locks: &str) -> String {
 }
 
 #[test]
-fn status_keeps_them_and_sees_the_same() {
+fn status_stores_lengths_and_reports_the_same() {
     let scratch = Scratch::new();
     let top = scratch.path();
     run("git", top, &["init", "-q"]);
@@ -59,7 +60,7 @@ fn status_keeps_them_and_sees_the_same() {
     let expected = run("git", top, &["status", "--porcelain"]);
     assert_eq!(stderr(&expected), "");
     assert_eq!(seen, stdout(&expected));
-    // Of another index it is not believed.
+    // For another index the file is not used.
     run("git", top, &["rm", "-q", "--cached", "d00/f0"]);
     let seen = status(top, "1");
     let expected = run("git", top, &["status", "--porcelain"]);

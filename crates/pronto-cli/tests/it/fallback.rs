@@ -1,4 +1,4 @@
-//! What pronto lacks goes to the installed git, whole and exactly once.
+//! Calls that pronto does not support go to the installed git, complete and exactly once.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use crate::support::{
     stdout,
 };
 
-/// A git that tells how it was called.
+/// A git that prints its arguments.
 const TELLTALE: &str =
     "#!/bin/sh\nprintf '%s|' \"$$\" \"$PWD\" \"$@\"\necho to-stderr >&2\nexit 7\n";
 
@@ -49,7 +49,7 @@ fn arguments_streams_directory_process_and_exit_code_are_those_of_git() {
 }
 
 #[test]
-fn unknown_options_and_queries_go_to_git() {
+fn unknown_options_and_commands_go_to_git() {
     let scratch = Scratch::new();
     let git = scratch.script("bin", "git", "#!/bin/sh\necho \"$@\"\n");
     let calls: [&[&str]; 4] = [
@@ -69,7 +69,7 @@ fn unknown_options_and_queries_go_to_git() {
 }
 
 #[test]
-fn a_signal_that_kills_git_is_seen_by_the_caller() {
+fn a_signal_that_kills_git_reaches_the_caller() {
     let scratch = Scratch::new();
     let git = scratch.script("bin", "git", "#!/bin/sh\nkill -TERM $$\n");
     let output = interruptible_pronto()
@@ -120,7 +120,7 @@ fn installed_as_git_it_finds_the_next_git() {
 }
 
 #[test]
-fn a_script_called_git_that_leads_back_is_no_loop() {
+fn a_script_called_git_that_runs_pronto_is_no_loop() {
     let scratch = Scratch::new();
     let text = format!(
         "#!/bin/sh\nexec '{}' \"$@\"\n",
@@ -156,7 +156,7 @@ fn a_script_called_git_that_leads_back_is_no_loop() {
 }
 
 #[test]
-fn a_git_that_is_not_there_or_is_ourselves_is_named() {
+fn a_missing_git_or_pronto_in_its_place_is_reported() {
     let nowhere = pronto()
         .env("PATH", "/nonexistent")
         .arg("log")
@@ -175,7 +175,7 @@ fn a_git_that_is_not_there_or_is_ourselves_is_named() {
 }
 
 #[test]
-fn without_fallback_what_is_missing_is_named() {
+fn without_fallback_unsupported_options_are_named() {
     let forbidden = |arguments: &[&str]| {
         let output = pronto()
             .env("PRONTO_NO_FALLBACK", "1")
@@ -215,7 +215,7 @@ fn without_fallback_what_is_missing_is_named() {
 }
 
 #[test]
-fn the_real_git_runs_when_it_is_first_on_the_path() {
+fn the_first_git_on_the_path_runs() {
     let scratch = Scratch::new();
     install(&scratch, "bin", "pronto", |ours, path| {
         std::os::unix::fs::symlink(ours, path)

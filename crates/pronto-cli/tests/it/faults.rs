@@ -1,5 +1,6 @@
-//! Checkouts on a file system of which one call fails: every other file is written, what failed is
-//! named, nothing is left cut short, the index tells the truth, and running again completes.
+//! Checkouts on a file system where one call fails. Every other file is written, the failed file is
+//! named, no file is cut short, the index is correct, and running the command again completes the
+//! checkout.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -17,31 +18,32 @@ const EIO: i32 = 5;
 const EACCES: i32 = 13;
 const ENOSPC: i32 = 28;
 
-const FILES: usize = 500;
+/// Enough for checkout to use several workers.
+const FILES: usize = 200;
 
-/// How many calls fail by default, spread over all that there are. `PRONTO_TEST_FAULTS=all` lets
-/// each of them fail in each way, which takes hours; `PRONTO_TEST_FAULTS=1-3000` those of these
-/// numbers, so that it can be done in parts.
+/// The number of calls that fail by default, spread evenly. `PRONTO_TEST_FAULTS=all` makes each
+/// call fail in each way, which takes hours. `PRONTO_TEST_FAULTS=1-3000` selects the calls with
+/// these numbers.
 const SAMPLE: u64 = 40;
 
-/// A repository whose worktree is on a mount of ours.
+/// A repository whose worktree is on a `slowfs` mount.
 pub(crate) struct Place {
-    // The mount goes before the directories below it.
+    // The mount is dropped before the directories.
     pub(crate) mount: Mount,
     pub(crate) scratch: Scratch,
 }
 
 impl Place {
-    /// `None`, loudly, where mounting is not allowed.
+    /// Returns `None` and reports a skip if mounting is not possible.
     pub(crate) fn new(folding: Folding) -> Option<Place> {
         let mut model = Model::default();
         model.folding = folding;
-        // So that every call is seen.
+        // The kernel caches nothing, so that every call is counted.
         model.cache = std::time::Duration::ZERO;
         Place::on(Scratch::new(), model)
     }
 
-    /// Like [`new`](Self::new), on what `scratch` has as `real` already.
+    /// Like [`new`](Self::new), on the existing directory `real` in `scratch`.
     pub(crate) fn on(scratch: Scratch, model: Model) -> Option<Place> {
         let (real, at) = (scratch.path().join("real"), scratch.path().join("work"));
         std::fs::create_dir_all(&real).expect("a directory");
@@ -57,7 +59,7 @@ impl Place {
         }
     }
 
-    /// Mounted once more, so that the system knows nothing of it.
+    /// Mounts again, so that the kernel has cached nothing.
     pub(crate) fn anew(self, model: Model) -> Place {
         let Place { mount, scratch } = self;
         drop(mount);
@@ -70,7 +72,7 @@ impl Place {
         self.scratch.path().join("work")
     }
 
-    /// What the mount shows, without asking it.
+    /// Returns the real directory behind the mount.
     pub(crate) fn real(&self) -> PathBuf {
         self.scratch.path().join("real")
     }
@@ -86,7 +88,7 @@ impl Place {
     }
 
     pub(crate) fn pronto(&self, arguments: &[&str]) -> Output {
-        // Going there is pronto's part: it may fail.
+        // pronto changes the directory itself, because that call may fail.
         pronto()
             .arg("-C")
             .arg(self.work())
@@ -116,7 +118,7 @@ fn name(file: usize) -> String {
     format!("d{}/e{}/f{file}", file % 5, file % 23)
 }
 
-/// Two commits, `one` and `two`: of 500 files a fifth is missing in each, others differ.
+/// Two commits, `one` and `two`: a fifth of the files is missing in each, others differ.
 fn history(place: &Place) {
     let source = place.scratch.path().join("source");
     std::fs::create_dir(&source).expect("a directory");
@@ -137,7 +139,7 @@ fn history(place: &Place) {
         run(&["commit", "-qm", tag]);
         run(&["tag", tag]);
     }
-    // The repository itself is elsewhere: faults are those of the worktree.
+    // The repository is outside of the mount, so that only calls in the worktree fail.
     let work = place.work();
     let arguments = [
         "clone",
@@ -155,14 +157,14 @@ fn history(place: &Place) {
     assert!(cloned.status.success(), "{}", stderr(&cloned));
 }
 
-/// What is in the way of each path of `git status`.
+/// Returns the paths that `git status` reports.
 fn dirty(place: &Place) -> BTreeSet<String> {
     let output = place.git(&["status", "--porcelain", "--no-renames", "-uall"]);
     let paths = stdout(&output);
     paths.lines().map(|line| line[3..].to_owned()).collect()
 }
 
-/// No tracked file is anything but what one of the commits says.
+/// Asserts that each file has the content of one of the commits.
 fn assert_whole(place: &Place, context: &str) {
     for file in 0..FILES {
         let Ok(found) = std::fs::read_to_string(place.real().join(name(file))) else {
@@ -177,23 +179,29 @@ fn assert_whole(place: &Place, context: &str) {
     }
 }
 
+/// Checks out `revision` without faults, and compares the worktree with it.
 fn bring_to(place: &Place, revision: &str) {
-    let done = place.pronto(&["checkout", "-q", "-f", "--detach", revision]);
-    assert!(done.status.success(), "{}", stderr(&done));
+    check_out(place, revision);
     assert_eq!(dirty(place), BTreeSet::new());
 }
 
+/// Checks out `revision` without faults.
+fn check_out(place: &Place, revision: &str) {
+    let done = place.pronto(&["checkout", "-q", "-f", "--detach", revision]);
+    assert!(done.status.success(), "{}", stderr(&done));
+}
+
 #[test]
-fn a_call_that_fails_costs_one_file_at_most() {
+fn a_failing_call_costs_at_most_one_file() {
     each_call_fails("never");
 }
 
 #[test]
-fn a_call_that_fails_in_place_costs_one_file_at_most() {
+fn a_failing_call_in_place_costs_at_most_one_file() {
     each_call_fails("always");
 }
 
-/// `in_place`: whether files get new content in place.
+/// Tests with the value `in_place` of `checkout.inPlace`.
 fn each_call_fails(in_place: &str) {
     let setting = format!("checkout.inPlace={in_place}");
     let arguments = ["-c", &setting, "checkout", "-q", "-f", "--detach", "two"];
@@ -257,7 +265,7 @@ fn each_call_fails(in_place: &str) {
             code => panic!("{context}: {code:?}: {said}"),
         }
         bring_to(&place, "two");
-        bring_to(&place, "one");
+        check_out(&place, "one");
     };
     match asked {
         Some(numbers) => numbers.for_each(|number| {
@@ -279,7 +287,7 @@ fn each_call_fails(in_place: &str) {
     }
 }
 
-/// The calls that `PRONTO_TEST_FAULTS` wants to fail in each way.
+/// Returns the calls that `PRONTO_TEST_FAULTS` selects.
 fn asked_calls(calls: u64) -> Option<RangeInclusive<u64>> {
     let asked = std::env::var("PRONTO_TEST_FAULTS").ok()?;
     if asked == "all" {
@@ -291,7 +299,7 @@ fn asked_calls(calls: u64) -> Option<RangeInclusive<u64>> {
 }
 
 #[test]
-fn a_close_that_fails_costs_its_file() {
+fn a_failing_close_costs_its_file() {
     let Some(place) = Place::new(Folding::None) else {
         return;
     };
@@ -299,7 +307,7 @@ fn a_close_that_fails_costs_its_file() {
     bring_to(&place, "one");
     let model = place.mount.model();
     model.reset();
-    for number in [3, 40, 41, 200] {
+    for number in [3, 40, 41, 90] {
         model.fault(slowfs::Call::Flush, number, Fault::Error(ENOSPC));
     }
     model.fault(
@@ -319,9 +327,9 @@ fn a_close_that_fails_costs_its_file() {
     bring_to(&place, "two");
 }
 
-/// A network file system may make a file and then fail to say so.
+/// A network file system may create a file and then lose the reply.
 #[test]
-fn a_file_that_is_made_and_then_refused_does_not_stay() {
+fn a_file_whose_creation_seems_to_fail_is_removed() {
     let Some(place) = Place::new(Folding::None) else {
         return;
     };
@@ -335,7 +343,7 @@ fn a_file_that_is_made_and_then_refused_does_not_stay() {
         model.clear_faults();
         let said = stderr(&output);
         let left = dirty(&place);
-        // A call that was interrupted is made again.
+        // An interrupted call is repeated.
         let lost = usize::from(error != EINTR);
         assert_eq!(output.status.code(), Some(lost as i32), "{error}: {said}");
         assert_eq!(left.len(), lost, "{error}: {left:?}");

@@ -1,5 +1,5 @@
-//! Programs that make files: several at once where each takes one file, one conversation beside the
-//! files where it takes many, and git-lfs as it is installed.
+//! Filters: several processes at once for filters that take one file, one long-running process for
+//! filters that take many, and git-lfs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,15 +43,22 @@ fn remove_files(work: &Path) {
 }
 
 #[test]
-fn programs_for_one_file_run_as_many_at_once_as_there_are_workers() {
+fn filters_of_single_files_run_in_parallel() {
     let scratch = Scratch::new();
     let work = repository(&scratch, "*.txt filter=upper\n");
     let (running, log) = (scratch.path().join("running"), scratch.path().join("log"));
+    let wanted = scratch.path().join("wanted");
     std::fs::create_dir(&running).expect("a directory");
+    // Each program waits until as many have run at once as the file `wanted` says, for 20 s at most.
     let text = format!(
-        "#!/bin/sh\ntouch '{0}'/$$\nls '{0}' | wc -l >>'{1}'\nsleep 0.2\ntr a-z A-Z\necho %f >/dev/null\nrm '{0}'/$$\n",
+        "#!/bin/sh\ntouch '{0}'/$$\nturns=0\n\
+        while count=$(ls '{0}' | wc -l); test $count -lt $(cat '{2}') && test $turns -lt 1000; \
+        do turns=$((turns + 1)); sleep 0.02; done\n\
+        echo $count >>'{1}'\necho 1 >'{2}'.$$ && mv '{2}'.$$ '{2}'\n\
+        tr a-z A-Z\necho %f >/dev/null\nrm '{0}'/$$\n",
         running.display(),
-        log.display()
+        log.display(),
+        wanted.display()
     );
     let script = scratch.script("bin", "upper", &text);
     git(
@@ -59,9 +66,10 @@ fn programs_for_one_file_run_as_many_at_once_as_there_are_workers() {
         &["config", "filter.upper.smudge", &script.to_string_lossy()],
     );
     git(&work, &["config", "filter.upper.clean", "tr A-Z a-z"]);
-    let most = |workers: &str| {
+    let most = |workers: &str, count: &str| {
         remove_files(&work);
         let _ = std::fs::remove_file(&log);
+        std::fs::write(&wanted, count).expect("a file");
         let setting = format!("checkout.workers={workers}");
         let settings = ["-c", &setting, "-c", "checkout.thresholdForParallelism=0"];
         let output = run(
@@ -82,13 +90,13 @@ fn programs_for_one_file_run_as_many_at_once_as_there_are_workers() {
             .filter_map(|line| line.trim().parse::<usize>().ok());
         counts.max().expect("there are some")
     };
-    assert_eq!(most("1"), 1);
-    assert!(most("4") > 1);
-    assert!(most("auto") >= 1);
+    assert_eq!(most("1", "1"), 1);
+    assert!(most("4", "2") > 1);
+    assert!(most("auto", "1") >= 1);
 }
 
 #[test]
-fn what_programs_say_comes_in_the_order_of_the_index() {
+fn filter_messages_follow_the_order_of_the_index() {
     let scratch = Scratch::new();
     let work = repository(&scratch, "*.txt filter=fails\n");
     git(
@@ -118,7 +126,7 @@ fn what_programs_say_comes_in_the_order_of_the_index() {
 }
 
 #[test]
-fn git_lfs_fills_files_as_a_process_and_one_by_one() {
+fn git_lfs_works_as_a_process_and_for_single_files() {
     let has_lfs = Command::new("git-lfs").arg("version").output();
     if !has_lfs.is_ok_and(|output| output.status.success()) {
         skip!("git-lfs is not installed");

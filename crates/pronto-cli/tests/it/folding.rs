@@ -1,5 +1,5 @@
-//! Clones into file systems that take different names for the same: what is reported is what git
-//! reports, the last in the order of the index stays, and the number of workers changes nothing.
+//! Clones into file systems on which different names mean the same file. The report is that of git,
+//! the last file in the order of the index wins, and the number of workers changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use slowfs::Folding;
 use crate::faults::{Place, git};
 use crate::support::{process, pronto_path, stderr};
 
-/// A repository of such names, made where all of them differ: paths and contents.
+/// Creates a repository with colliding names on a file system where they differ.
 fn source(place: &Place, entries: &[(&str, &str)]) {
     let source = place.scratch.path().join("source");
     std::fs::create_dir_all(&source).expect("a directory");
@@ -53,7 +53,8 @@ fn clone(place: &Place, program: &Path, workers: &str, target: &str) -> Output {
         .expect("it starts")
 }
 
-/// What is there: the name as it was created first is chance, so folded, with its content.
+/// Lists the files with their contents. Which spelling was created first is arbitrary, so names are
+/// folded.
 fn listing(top: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut todo = vec![top.to_owned()];
@@ -110,7 +111,7 @@ fn compare(folding: Folding, entries: &[(&str, &str)]) {
 }
 
 #[test]
-fn names_that_differ_in_case_collide_as_with_git() {
+fn names_that_differ_in_case_collide_as_in_git() {
     compare(
         Folding::Case,
         &[
@@ -126,7 +127,7 @@ fn names_that_differ_in_case_collide_as_with_git() {
 }
 
 #[test]
-fn names_that_differ_in_composition_collide_as_with_git() {
+fn names_that_differ_in_composition_collide_as_in_git() {
     compare(
         Folding::Composition,
         &[
@@ -139,7 +140,7 @@ fn names_that_differ_in_composition_collide_as_with_git() {
 }
 
 #[test]
-fn a_link_does_not_lead_out_of_the_work_tree_under_another_case() {
+fn a_link_in_another_case_does_not_lead_out_of_the_worktree() {
     let Some(place) = Place::new(Folding::Case) else {
         return;
     };

@@ -1,7 +1,7 @@
-//! Repositories made to do harm: names that some file system takes for `.git` or for something
-//! above the worktree, trees with names twice, links that files would be written through, links
-//! swapped in by another process, and trees without measure. They are refused as git refuses them,
-//! and nothing is written outside of the worktree, into `.git`, or through a link.
+//! Hostile repositories: names that some file system treats as `.git` or as a path above the
+//! worktree, trees with duplicate names, symbolic links through which files would be written, links
+//! that another process creates, and trees of extreme size. They are refused as in git, and nothing
+//! is written outside of the worktree, into `.git`, or through a link.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -17,18 +17,18 @@ pub(crate) const LINK: &str = "120000";
 pub(crate) const DIRECTORY: &str = "40000";
 pub(crate) const SUBMODULE: &str = "160000";
 
-/// A repository beside which there is something to be harmed, and a writer of its trees.
+/// A repository, files outside of it that must not change, and a process that writes trees.
 pub(crate) struct Scene {
     pub(crate) scratch: Scratch,
     pub(crate) trees: Trees,
-    /// A blob, and the target of a link out of the worktree.
+    /// A blob, and the target of a symbolic link that leads out of the worktree.
     pub(crate) blob: String,
     pub(crate) link: String,
     /// The first commit, of a file `first`.
     pub(crate) base: String,
 }
 
-/// `git mktree --batch`: takes trees as they come, in order or not.
+/// `git mktree --batch`, which accepts trees in any order.
 pub(crate) struct Trees {
     process: Child,
     input: ChildStdin,
@@ -37,7 +37,7 @@ pub(crate) struct Trees {
 
 impl Drop for Trees {
     fn drop(&mut self) {
-        // It waits for more.
+        // It waits for more input.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -59,7 +59,7 @@ impl Trees {
         }
     }
 
-    /// A tree of mode, name and id; put in order.
+    /// Writes a tree of entries with mode, name and id, which are sorted.
     pub(crate) fn make(&mut self, entries: &[(&str, &[u8], &str)]) -> String {
         for (mode, name, id) in entries {
             let kind = match *mode {
@@ -113,7 +113,7 @@ impl Scene {
         self.scratch.path().join("work")
     }
 
-    /// What nothing may be done to.
+    /// The directory that must not change.
     pub(crate) fn outside(&self) -> PathBuf {
         self.scratch.path().join("outside")
     }
@@ -122,7 +122,7 @@ impl Scene {
         expect(&self.work(), &["commit-tree", "-m", "made", tree])
     }
 
-    /// A tree of these bytes, which git itself would not write.
+    /// Writes a tree of these bytes, which git would refuse to write.
     fn raw_tree(&self, entries: &[(&str, &str, &str)]) -> String {
         let mut bytes = Vec::new();
         for (mode, name, id) in entries {
@@ -141,7 +141,7 @@ impl Scene {
         id
     }
 
-    /// All there is, here and in `.git`, but for objects: what must stay as it is.
+    /// Lists all files here and in `.git`, except for objects. They must not change.
     pub(crate) fn everything(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut found = BTreeMap::new();
         list(self.scratch.path(), &mut found);
@@ -152,11 +152,11 @@ impl Scene {
         run(program, &self.work(), arguments)
     }
 
-    /// Runs `arguments` with both programs, and expects that both refuse with the same code, that
-    /// `message` is said, and that nothing changes.
+    /// Runs `arguments` with both programs. Both must refuse with the same code, `message` must be
+    /// printed, and nothing may change.
     fn refuses(&self, arguments: &[&str], message: &str) {
         let before = self.everything();
-        // Git puts back the files of a tree that it does not refuse.
+        // Git restores the files of a tree that it does not refuse.
         let is_lax = arguments.contains(&"restore");
         let theirs = (!is_lax).then(|| self.run(Path::new("git"), arguments));
         let ours = self.run(pronto_path(), arguments);
@@ -172,7 +172,7 @@ impl Scene {
         }
     }
 
-    /// Clones `commit`, and expects a repository without files, and nothing beside it.
+    /// Clones `commit`. There must be a repository without files, and nothing outside of it.
     fn clone_is_refused(&self, commit: &str, message: &str) {
         expect(&self.work(), &["update-ref", "refs/heads/bad", commit]);
         let before = self.everything();
@@ -229,7 +229,7 @@ pub(crate) fn list(directory: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// Names, what they are, and the settings under which they are refused.
+/// Names, their types, and the settings under which they are refused.
 const NAMES: &[(&[u8], &str, &[&str])] = &[
     (b".git", DIRECTORY, &[]),
     (b".git", LINK, &[]),
@@ -258,7 +258,7 @@ const NAMES: &[(&[u8], &str, &[&str])] = &[
     (b".gitmod\xe2\x80\x8fules", LINK, &["core.protectHFS=true"]),
 ];
 
-/// The calls that put a commit, `BAD`, into the worktree.
+/// The calls that check out the commit `BAD`.
 const CALLS: &[&[&str]] = &[
     &["checkout", "-q", "BAD"],
     &["checkout", "-q", "-f", "BAD"],
@@ -291,13 +291,13 @@ fn hostile_commit(scene: &mut Scene, name: &[u8], mode: &str) -> String {
         .trees
         .make(&[(FILE, b"first", &blob), (mode, name, &id)]);
     let above = scene.trees.make(&[(DIRECTORY, b"dir", &tree)]);
-    // At the top and further down.
+    // At the top and in a subdirectory.
     let top = [tree, above][usize::from(name.len().is_multiple_of(2))].clone();
     scene.commit(&top)
 }
 
 #[test]
-fn no_spelling_of_the_repository_is_checked_out() {
+fn no_spelling_of_the_git_directory_is_checked_out() {
     let mut scene = Scene::new();
     for (name, mode, settings) in NAMES {
         let commit = hostile_commit(&mut scene, name, mode);
@@ -316,7 +316,7 @@ fn no_spelling_of_the_repository_is_checked_out() {
 }
 
 #[test]
-fn no_command_checks_the_repository_out() {
+fn no_command_writes_into_the_repository() {
     let mut scene = Scene::new();
     for (name, mode) in [
         (&b".git"[..], DIRECTORY),
@@ -331,7 +331,7 @@ fn no_command_checks_the_repository_out() {
             scene.refuses(&arguments, "invalid path '");
         }
         scene.clone_is_refused(&commit, "invalid path '");
-        // Nor when it comes into the patterns of a sparse checkout.
+        // Also when it enters the patterns of a sparse checkout.
         expect(
             &scene.work(),
             &["sparse-checkout", "set", "--no-cone", "first"],
@@ -346,7 +346,7 @@ fn no_command_checks_the_repository_out() {
 fn names_with_slashes_and_without_letters_are_refused() {
     let scene = Scene::new();
     let blob = &scene.blob;
-    // Git takes some of these for what they seem to say.
+    // Git accepts some of these.
     for name in [
         "",
         "/x",
@@ -379,7 +379,7 @@ fn names_with_slashes_and_without_letters_are_refused() {
 }
 
 #[test]
-fn trees_with_a_name_twice_are_refused_and_others_put_in_order() {
+fn trees_with_duplicate_names_are_refused_and_unsorted_ones_accepted() {
     let mut scene = Scene::new();
     let (blob, link) = (scene.blob.clone(), scene.link.clone());
     let below = scene.trees.make(&[(FILE, b"x", &blob)]);
@@ -424,7 +424,7 @@ fn trees_with_a_name_twice_are_refused_and_others_put_in_order() {
         std::fs::remove_dir_all(scene.scratch.path().join("cloned")).expect("it stays");
         expect(&scene.work(), &["update-ref", "-d", "refs/heads/bad"]);
     }
-    // From anywhere to such a tree and back, as with git.
+    // Switches to such a tree and back, as git does.
     let entries = [
         (FILE, "first", &*blob),
         (DIRECTORY, "b", &below),

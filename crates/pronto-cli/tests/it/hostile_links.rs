@@ -1,5 +1,6 @@
-//! Links that are in the way of files, that another process swaps in while files are written, or
-//! that a file system takes for a directory of another name; and trees without measure.
+//! Symbolic links in place of directories: existing ones, ones that another process creates while
+//! files are written, and ones that a file system treats as a directory of another name. Also trees
+//! of extreme size.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -18,11 +19,11 @@ fn below(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Does what a hostile process can: puts links in place of `d` and of `top`, over and over.
+/// Acts as a hostile process: repeatedly replaces `d` and `top` by symbolic links.
 fn swap_links(work: &Path, outside: &Path, stop: &AtomicBool) {
     let (directory, away, top) = (work.join("d"), work.join("away"), work.join("top"));
     while !stop.load(Ordering::Relaxed) {
-        // Each of these fails whenever the checkout was there first.
+        // Each of these may fail, because the checkout changes the same paths.
         if std::fs::rename(&directory, &away).is_ok() {
             let _ = symlink(outside, &directory);
             std::thread::yield_now();
@@ -39,7 +40,7 @@ fn swap_links(work: &Path, outside: &Path, stop: &AtomicBool) {
 }
 
 #[test]
-fn links_swapped_in_meanwhile_lead_nowhere() {
+fn links_created_during_a_checkout_are_not_followed() {
     const FILES: usize = 60;
     const ROUNDS: usize = 30;
     let scene = Scene::new();
@@ -59,7 +60,7 @@ fn links_swapped_in_meanwhile_lead_nowhere() {
     expect(&work, &["rm", "-qr", "d", "top"]);
     expect(&work, &["commit", "-qm", "three"]);
     expect(&work, &["tag", "three"]);
-    // The same names outside: they may be neither written nor removed.
+    // Files with the same names outside must be neither written nor removed.
     for file in 0..FILES {
         let path = outside.join(name(file).replacen("d/", "", 1));
         std::fs::create_dir_all(path.parent().expect("it has one")).expect("directories");
@@ -87,7 +88,7 @@ fn links_swapped_in_meanwhile_lead_nowhere() {
             };
             let setting = ["-c", workers[round % workers.len()]];
             let output = run(pronto_path(), &work, &[&setting[..], &call].concat());
-            // It may fail, and it may not break down.
+            // It may fail, but not crash.
             assert!(
                 output.status.code().is_some_and(|code| code != 101),
                 "{output:?}"
@@ -116,7 +117,7 @@ impl Drop for Stopping<'_> {
 }
 
 #[test]
-fn files_are_not_put_where_a_link_was_or_will_be() {
+fn files_are_not_written_through_old_or_new_links() {
     let mut scene = Scene::new();
     let (blob, link) = (scene.blob.clone(), scene.link.clone());
     let inner = scene
@@ -143,7 +144,7 @@ fn files_are_not_put_where_a_link_was_or_will_be() {
                 assert_eq!(is_link, commit == &linked, "{call}");
             }
         }
-        // Another process has put a link in place of the directory.
+        // Another process has replaced the directory by a symbolic link.
         let paths: [&[&str]; 4] = [
             &["checkout-index", "-f", "-a"],
             &["checkout", "-q", "--", "."],
@@ -165,7 +166,7 @@ fn files_are_not_put_where_a_link_was_or_will_be() {
 }
 
 #[test]
-fn a_submodule_is_not_made_behind_a_link_of_another_case() {
+fn a_submodule_is_not_created_behind_a_link_of_another_case() {
     let Some(place) = Place::new(Folding::Case) else {
         return;
     };
@@ -212,7 +213,7 @@ fn a_submodule_is_not_made_behind_a_link_of_another_case() {
 }
 
 #[test]
-fn a_file_that_is_put_off_does_not_come_through_a_link_of_another_case() {
+fn a_delayed_file_is_not_written_through_a_link_of_another_case() {
     let Some(place) = Place::new(Folding::Case) else {
         return;
     };
@@ -268,7 +269,7 @@ fn a_file_that_is_put_off_does_not_come_through_a_link_of_another_case() {
             assert!(said.contains("have collided"), "{workers}: {said}");
             assert!(below(&scene.outside()) == before, "{entries:?}: {said}");
             let real = place.real().join("cloned");
-            // The last in the order of the index is there, and is what the process made of it.
+            // The last file in the order of the index exists with the output of the process.
             match expected {
                 Some(path) => {
                     let folded = real.join(path.to_uppercase());
@@ -289,7 +290,7 @@ fn a_file_that_is_put_off_does_not_come_through_a_link_of_another_case() {
     }
 }
 
-/// The content of the one file beside the attributes, however its name is written.
+/// Returns the content of the only file besides the attributes, in whatever spelling its name has.
 fn find(top: &Path, known: Option<&Path>) -> Option<String> {
     let known = known.map(Path::to_owned);
     let found = known.or_else(|| {
@@ -301,11 +302,11 @@ fn find(top: &Path, known: Option<&Path>) -> Option<String> {
 }
 
 #[test]
-fn trees_without_measure_are_refused_or_written_whole() {
+fn extreme_trees_are_refused_or_written_completely() {
     let mut scene = Scene::new();
     let blob = scene.blob.clone();
     let work = scene.work();
-    // A name that no file system takes costs its file; the longest that there is costs nothing.
+    // A name that is too long for file systems costs its file. A name of the maximum length works.
     let longest = [b'n'; 255];
     let tree = scene.trees.make(&[
         (FILE, &longest, &blob),
@@ -329,7 +330,7 @@ fn trees_without_measure_are_refused_or_written_whole() {
         assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(expect(&work, &["status", "--porcelain"]), "");
     }
-    // Directories in directories: as many as git takes by default, and one too many.
+    // Nested directories: the maximum depth of git's default, and one more.
     let mut tree = scene.trees.make(&[(FILE, b"f", &blob)]);
     let mut commits = Vec::new();
     for depth in 1..=5000 {
@@ -359,7 +360,7 @@ fn trees_without_measure_are_refused_or_written_whole() {
             assert!(!work.join("d").exists(), "{call} {depth}");
         }
     }
-    // Paths that are longer than any call takes, in names that are not.
+    // Paths longer than any system call accepts, with names of allowed length.
     let mut tree = scene.trees.make(&[(FILE, b"f", &blob)]);
     for _ in 0..40 {
         tree = scene.trees.make(&[(DIRECTORY, &[b'p'; 200], &tree)]);

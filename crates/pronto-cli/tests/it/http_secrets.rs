@@ -1,4 +1,4 @@
-//! Secrets stay with the origin that they are for, and settings that pronto lacks send nothing.
+//! Secrets are sent only to their origin, and unsupported settings send nothing.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use test_support::skip;
 use crate::servers::{Login, Web};
 use crate::support::write_program;
 
-/// A web server that answers each request with what `answer` makes of it, and keeps all requests.
+/// A web server that answers each request with `answer`, and records all requests.
 struct Recorder {
     port: u16,
     requests: Arc<Mutex<Vec<String>>>,
@@ -27,7 +27,7 @@ impl Recorder {
             for stream in listener.incoming().map_while(Result::ok) {
                 let request = read_request(&stream);
                 kept.lock().expect("no panics").push(request.clone());
-                // A client that goes away is none of the test's business.
+                // A client that disconnects is not an error.
                 let _ = (&stream).write_all(&answer(&request));
             }
         });
@@ -43,7 +43,7 @@ impl Recorder {
     }
 }
 
-/// Head and body of a request whose body is as long as its head says.
+/// Reads the head and the body of a request with `Content-Length`.
 fn read_request(stream: &TcpStream) -> String {
     let mut reader = BufReader::new(stream);
     let (mut request, mut length) = (String::new(), 0);
@@ -95,7 +95,7 @@ fn pronto(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Outp
         .expect("it can be started")
 }
 
-/// A setting of a helper that writes what it is asked into `file` and answers.
+/// Returns the setting of a credential helper that writes its input to `file` and answers.
 fn helper(scope: &str, file: &str) -> String {
     format!(
         "credential.{scope}helper=!f() {{ cat >>{file}; echo username=me; \
@@ -104,7 +104,7 @@ fn helper(scope: &str, file: &str) -> String {
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_is_asked_nobody() {
+fn ambiguous_urls_are_not_contacted() {
     let folder = tempfile::tempdir().expect("a folder");
     let (one, other) = (Recorder::start(challenge), Recorder::start(challenge));
     let (one, other) = (&one, &other);
@@ -122,7 +122,7 @@ fn what_can_be_read_in_two_ways_is_asked_nobody() {
 }
 
 #[test]
-fn a_redirect_takes_no_secret_along() {
+fn a_redirect_carries_no_secrets() {
     let folder = tempfile::tempdir().expect("a folder");
     let other = Recorder::start(challenge);
     let one = Recorder::start(redirect(&other.url()));
@@ -163,7 +163,7 @@ fn a_redirect_takes_no_secret_along() {
 }
 
 #[test]
-fn a_redirect_does_not_count_as_asked_for_by_the_user() {
+fn a_redirect_does_not_count_as_a_choice_of_the_user() {
     let folder = tempfile::tempdir().expect("a folder");
     let other = Recorder::start(challenge);
     let one = Recorder::start(redirect(&other.url()));
@@ -210,7 +210,7 @@ fn redirects_and_challenges_end() {
 }
 
 #[test]
-fn a_password_is_not_shown_to_who_does_not_ask_for_it() {
+fn a_password_is_sent_only_on_request() {
     let folder = tempfile::tempdir().expect("a folder");
     for headers in ["", "WWW-Authenticate: Digest realm=\"x\", nonce=\"y\"\r\n"] {
         let server = Recorder::start(move |_| answer("401 No", headers));
@@ -223,7 +223,7 @@ fn a_password_is_not_shown_to_who_does_not_ask_for_it() {
 }
 
 #[test]
-fn transfers_that_are_too_slow_end() {
+fn slow_transfers_end() {
     let folder = tempfile::tempdir().expect("a folder");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}/x", listener.local_addr().expect("it is bound"));
@@ -238,7 +238,7 @@ fn transfers_that_are_too_slow_end() {
 }
 
 #[test]
-fn settings_that_only_git_obeys_send_nothing_and_go_to_git() {
+fn unsupported_settings_send_nothing_and_go_to_git() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Recorder::start(challenge);
     let git = folder.path().join("git");
@@ -285,7 +285,7 @@ fn settings_that_only_git_obeys_send_nothing_and_go_to_git() {
     );
 }
 
-/// Sends posts to `web` itself, and passes everything else on.
+/// Redirects POST requests to `web`, and forwards everything else.
 fn front(web: u16) -> Recorder {
     Recorder::start(move |request| {
         if request.starts_with("POST") {
@@ -303,7 +303,7 @@ fn front(web: u16) -> Recorder {
 }
 
 #[test]
-fn later_requests_are_redirected_only_if_the_user_says_so() {
+fn later_requests_are_redirected_only_by_configuration() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = folder.path().join("origin");
     pronto(folder.path(), &["init", "-q", "origin"], &[]);
@@ -333,7 +333,7 @@ fn later_requests_are_redirected_only_if_the_user_says_so() {
 }
 
 #[test]
-fn connections_to_daemons_go_through_the_program_that_is_set() {
+fn connections_to_daemons_use_the_configured_proxy_program() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = folder.path().join("origin");
     pronto(folder.path(), &["init", "-q", "origin"], &[]);

@@ -1,4 +1,5 @@
-//! Files that get new content in place (`checkout.inPlace`), where nobody can tell that from new files.
+//! Files that are rewritten in place (`checkout.inPlace`), where the difference from new files is
+//! not visible.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +28,7 @@ fn content(version: usize, file: usize) -> String {
     format!("{file} in version {version}\n").repeat(1 + (file * 37 + version * 91) % 400)
 }
 
-/// Two commits, `one` and `two`, with other contents; the second is checked out.
+/// Creates two commits, `one` and `two`, with different contents. The second is checked out.
 fn repository(top: &Path) {
     git(top, &["init", "-q", "-b", "main"]);
     for (version, tag) in ["one", "two"].into_iter().enumerate() {
@@ -56,7 +57,7 @@ fn switch(top: &Path, setting: &str, tag: &str) {
     }
 }
 
-/// When each file was made.
+/// Returns the creation time of each file.
 fn made(top: &Path) -> Vec<SystemTime> {
     let made = |file| fs::metadata(top.join(name(file))).and_then(|file| file.created());
     (0..FILES)
@@ -65,7 +66,7 @@ fn made(top: &Path) -> Vec<SystemTime> {
 }
 
 #[test]
-fn files_stay_where_nobody_can_tell() {
+fn files_are_rewritten_in_place_if_the_difference_is_invisible() {
     let scratch = Scratch::new();
     let top = scratch.path();
     repository(top);
@@ -81,7 +82,7 @@ fn files_stay_where_nobody_can_tell() {
 }
 
 #[test]
-fn what_others_see_stays_as_it_was() {
+fn files_that_others_use_are_replaced() {
     let scratch = Scratch::new();
     let (top, other) = (scratch.path().join("top"), scratch.path().join("other"));
     fs::create_dir(&top).expect("a directory");
@@ -103,7 +104,7 @@ fn what_others_see_stays_as_it_was() {
 }
 
 #[test]
-fn a_value_that_means_nothing_is_told_of() {
+fn an_invalid_value_is_reported() {
     let scratch = Scratch::new();
     repository(scratch.path());
     let arguments = ["-c", "checkout.inPlace=perhaps", "checkout", "-q", "one"];

@@ -1,5 +1,5 @@
-//! `reset --hard` and `checkout -f` use the cached trees of the index: these are not read, and the
-//! result is the same as git's.
+//! `reset --hard` and `checkout -f` use the cached trees of the index instead of reading tree
+//! objects. The result equals that of git.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::support::{Scratch, pronto_path, run, stderr, stdout};
 
 const FILES: [&str; 4] = ["a/b/one", "a/two", "c/three", "four"];
 
-/// What git says, which has to succeed.
+/// Runs git, which must succeed, and returns its output.
 fn git(directory: &Path, arguments: &[&str]) -> String {
     let done = crate::faults::git(directory, arguments);
     assert!(done.status.success(), "{arguments:?}: {}", stderr(&done));
@@ -27,7 +27,7 @@ fn repository(scratch: &Scratch) -> PathBuf {
     work
 }
 
-/// Hides a loose object; gives where it was and where it is.
+/// Moves a loose object away. Returns its old and new paths.
 fn hide(work: &Path, revision: &str) -> (PathBuf, PathBuf) {
     let id = git(work, &["rev-parse", revision]);
     let (directory, name) = id.trim().split_at(2);
@@ -43,7 +43,7 @@ fn trees_that_the_index_makes_are_not_read() {
         let scratch = Scratch::new();
         let work = repository(&scratch);
         let hidden = [hide(&work, "HEAD:a/b"), hide(&work, "HEAD:a")];
-        // All of the index is known; then one directory and the top are not.
+        // First all cached trees are valid, then all except those of one directory and the top.
         for staged in [None, Some("c/three"), Some("c/new")] {
             std::fs::remove_file(work.join("a/b/one")).expect("it was there");
             std::fs::write(work.join("a/two"), "changed").expect("a file");

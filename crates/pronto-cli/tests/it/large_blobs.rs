@@ -1,5 +1,5 @@
-//! Blobs that are larger than the memory there is: they go from the object store to the file piece
-//! by piece. The memory is bounded by `ulimit -d`: what is allocated, without maps of files.
+//! Blobs that are larger than the available memory are streamed from the object store to the file.
+//! `ulimit -d` limits allocated memory, without mapped files.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::process::Stdio;
 
 use crate::support::{Scratch, process, pronto_path};
 
-/// What pronto may allocate in KiB, all told.
-const MEMORY_KIB: u64 = 160 << 10;
+/// The limit of allocated memory in KiB.
+const MEMORY_KIB: u64 = 64 << 10;
 
-/// 1 MiB that deflates to little, different for each number.
+/// 1 MiB that compresses well and differs for each number.
 fn piece(number: u64) -> Vec<u8> {
     let line = format!("line of piece {number:08} 0123456789 abcdefghijklmnopqrstuvwxyz\n");
     line.bytes().cycle().take(1 << 20).collect()
@@ -54,7 +54,7 @@ fn git(directory: &Path, arguments: &[&str]) {
     assert!(status.expect("git starts").success(), "git {arguments:?}");
 }
 
-/// Runs pronto with so little memory.
+/// Runs pronto with this memory limit.
 fn pronto_within(memory_kib: u64, directory: &Path, arguments: &str) {
     let script = format!("ulimit -d {memory_kib} && exec \"$0\" {arguments}");
     let output = process("sh")
@@ -69,7 +69,8 @@ fn pronto_within(memory_kib: u64, directory: &Path, arguments: &str) {
     assert!(output.status.success(), "{arguments}: {said}");
 }
 
-/// A repository with `large` of so many MiB, and a branch `other` where one of them differs.
+/// Creates a repository with a file `large` of that many MiB, and a branch `other` where one MiB
+/// differs.
 fn repository(scratch: &Scratch, pieces: u64) -> std::path::PathBuf {
     let work = scratch.path().join("work");
     git(scratch.path(), &["init", "-q", "-b", "main", "work"]);
@@ -93,10 +94,10 @@ fn check(work: &Path, pieces: u64) {
 
 #[test]
 fn large_blobs_are_checked_out_in_little_memory() {
-    const PIECES: u64 = 300;
+    const PIECES: u64 = 120;
     let scratch = Scratch::new();
     let work = repository(&scratch, PIECES);
-    // Loose, then in a pack, whole; then as a delta of 300 MiB on 300 MiB.
+    // First loose, then whole in a pack, then as a delta of 120 MiB on 120 MiB.
     check(&work, PIECES);
     git(
         &work,
@@ -105,7 +106,7 @@ fn large_blobs_are_checked_out_in_little_memory() {
     check(&work, PIECES);
     git(&work, &["repack", "-adfq", "--window=2", "--threads=1"]);
     check(&work, PIECES);
-    // One that must be converted is held, and given back before the next.
+    // A blob that is converted is held in memory, and freed before the next one.
     std::fs::write(work.join(".git/info/attributes"), "small eol=crlf\n").expect("a file");
     check(&work, PIECES);
     let left = std::fs::read_dir(work.join(".git/objects/pack")).expect("it is there");

@@ -1,4 +1,4 @@
-//! The command line as its users see it: real processes, a real git beside them.
+//! Tests of the command line with real processes and stock git.
 
 #![expect(clippy::print_stdout, reason = "tests say what they skip")]
 

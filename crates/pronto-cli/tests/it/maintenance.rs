@@ -1,5 +1,5 @@
-//! Maintenance: nobody waits for it, one process does it at a time, and none that is killed leaves harm
-//! behind.
+//! Maintenance: commands do not wait for it, one process runs it at a time, and a killed process
+//! does no harm.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use test_support::skip;
 
 use crate::support::{Scratch, path_with, process, pronto_path, stderr};
 
-/// How long something may take that happens in another process.
+/// The time limit for an effect of another process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn git(directory: &Path, arguments: &[&str]) {
@@ -38,7 +38,7 @@ fn pronto(directory: &Path) -> Command {
     command
 }
 
-/// A repository of which maintenance has only `task` to do.
+/// Creates a repository in which maintenance runs only `task`.
 fn repository(scratch: &Scratch, task: &str) -> PathBuf {
     git(scratch.path(), &["init", "-q", "-b", "main", "repository"]);
     let top = scratch.path().join("repository");
@@ -51,7 +51,7 @@ fn repository(scratch: &Scratch, task: &str) -> PathBuf {
     top
 }
 
-/// Like [`repository`], where `gc` is due and calls a hook with this text.
+/// Like [`repository`], with `gc` due and a hook with this text.
 fn with_hook(scratch: &Scratch, text: &str) -> PathBuf {
     let top = repository(scratch, "gc");
     for name in ["one", "two"] {
@@ -63,7 +63,7 @@ fn with_hook(scratch: &Scratch, text: &str) -> PathBuf {
     top
 }
 
-/// Lets the program under test commit something.
+/// Creates a commit with the program under test.
 fn commit(top: &Path, change: impl FnOnce(&mut Command)) {
     let file = top.join("file");
     let content = fs::read(&file).unwrap_or_default();
@@ -103,7 +103,7 @@ fn automatic_maintenance_needs_no_git() {
 }
 
 #[test]
-fn no_command_waits_for_maintenance() {
+fn commands_do_not_wait_for_maintenance() {
     let scratch = Scratch::new();
     let fifo = |name: &str| {
         let path = scratch.path().join(name);
@@ -112,7 +112,7 @@ fn no_command_waits_for_maintenance() {
         path
     };
     let (go, ended) = (fifo("go"), fifo("ended"));
-    // The first call ends only when this test says so, after the command that started it.
+    // The first maintenance ends when this test allows it, after the command that started it.
     let hook = format!(
         "#!/bin/sh\ntest -e done && exit 1\n: >done\nread line <'{}'\n\
          echo \"$line $(cut -d' ' -f5,6,19 /proc/self/stat)\" >'{}'\nexit 1\n",
@@ -129,7 +129,7 @@ fn no_command_waits_for_maintenance() {
 }
 
 #[test]
-fn one_process_maintains_at_a_time() {
+fn only_one_maintenance_runs_at_a_time() {
     let scratch = Scratch::new();
     let place = scratch.path().display();
     let hook = format!(
@@ -188,9 +188,9 @@ fn killed_maintenance_does_not_stop_the_next() {
 }
 
 #[test]
-fn what_did_not_help_is_not_started_again_at_once() {
+fn ineffective_maintenance_is_not_repeated_immediately() {
     let scratch = Scratch::new();
-    // Loose objects are packed by the first run, and removed by the second.
+    // The first run packs loose objects, and the second one removes them.
     let top = repository(&scratch, "loose-objects");
     git(&top, &["config", "maintenance.loose-objects.auto", "1"]);
     let trace = scratch.path().join("trace");
@@ -208,7 +208,7 @@ fn what_did_not_help_is_not_started_again_at_once() {
     wait_for("it is remembered", || tried.exists() || log.exists());
     wait_for("it ends", || !top.join(".git/gc.log.lock").exists());
     assert!(!started(&trace));
-    // A user who asks gets it.
+    // An explicit call runs it.
     let done = pronto(&top)
         .args(["maintenance", "is-needed", "--auto"])
         .status();
@@ -236,7 +236,7 @@ fn a_failure_is_not_repeated_by_each_command() {
     assert!(!said.contains("\"maintenance\""), "{said}");
 }
 
-/// So often garbage collection is killed; `PRONTO_TEST_KILLS` says how often, 3 by default.
+/// Garbage collection is killed three times, or as often as `PRONTO_TEST_KILLS` says.
 #[test]
 fn killed_garbage_collection_loses_nothing() {
     let kills = std::env::var("PRONTO_TEST_KILLS");
@@ -246,7 +246,7 @@ fn killed_garbage_collection_loses_nothing() {
     let top = scratch.path().join("repository");
     for round in 0..kills {
         for _ in 0..6 {
-            // Pronto takes over what a killed process has locked; git would refuse.
+            // pronto takes over the locks of a killed process, and git would refuse.
             commit(&top, |command| {
                 command
                     .env("GIT_CONFIG_COUNT", "1")
@@ -264,7 +264,7 @@ fn killed_garbage_collection_loses_nothing() {
             .expect("it starts");
         std::thread::sleep(Duration::from_millis(round * 37 % 150));
         let group = format!("-{}", child.id());
-        // It may be over by now.
+        // It may have ended.
         let _ = process("kill")
             .args(["-9", "--", &group])
             .stderr(Stdio::null())

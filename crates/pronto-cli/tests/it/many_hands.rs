@@ -1,8 +1,8 @@
-//! Many processes in one repository, each in its own worktree: no command fails and nothing that
-//! was committed is lost.
+//! Many processes in one repository, each in its own worktree. No command fails, and no commit is
+//! lost.
 //!
-//! `PRONTO_TEST_HANDS=PROCESSES,ROUNDS` sets the size, `PRONTO_TEST_HANDS_GIT=PATH` runs that git in
-//! place of pronto, to compare. `bench/results/many-hands.md` has the figures.
+//! `PRONTO_TEST_HANDS=PROCESSES,ROUNDS` sets the size. `PRONTO_TEST_HANDS_GIT=PATH` runs that git
+//! in place of pronto for comparison. `bench/results/many-hands.md` has the figures.
 
 mod scene;
 
@@ -17,15 +17,16 @@ use test_support::report_missing_reference;
 use crate::support::stderr;
 use scene::{Refs, Scene, Setting, identified, program, run};
 
-/// Processes at a time, and rounds of each, unless `PRONTO_TEST_HANDS=PROCESSES,ROUNDS` is set.
+/// The number of processes, and the rounds of each, unless `PRONTO_TEST_HANDS=PROCESSES,ROUNDS` is
+/// set.
 const HANDS: usize = 6;
 const ROUNDS: usize = 3;
 
-/// One of so many commands is killed, after less than so long.
+/// One of this many commands is killed, within this time.
 const KILLED_ONE_OF: u64 = 10;
 const KILLED_WITHIN: Duration = Duration::from_millis(40);
 
-/// Failures that are shown.
+/// The number of failures that are printed.
 const SHOWN: usize = 15;
 
 fn sizes(hands: usize, rounds: usize) -> (usize, usize) {
@@ -39,7 +40,7 @@ fn sizes(hands: usize, rounds: usize) -> (usize, usize) {
     (next(), next())
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Success,
@@ -47,7 +48,7 @@ enum End {
     Killed,
 }
 
-/// How far one worktree came.
+/// The progress of one worktree.
 struct Life {
     branch: String,
     is_committed: bool,
@@ -96,7 +97,7 @@ impl Life {
     }
 }
 
-/// Runs a command, and kills its whole process group after a while if that is wanted.
+/// Runs a command, and kills its process group after `killed_after`.
 fn output_of(command: &mut Command, killed_after: Option<Duration>) -> (Output, bool) {
     use std::os::unix::process::CommandExt;
     let Some(after) = killed_after else {
@@ -109,7 +110,7 @@ fn output_of(command: &mut Command, killed_after: Option<Duration>) -> (Output, 
         .stderr(Stdio::piped());
     let child = command.spawn().expect("it starts");
     std::thread::sleep(after);
-    // It is not waited for yet: its id is still its own.
+    // It was not waited for yet, so its id is not reused.
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let _ = kill_process_group(group.expect("a process id"), Signal::KILL);
     (
@@ -118,7 +119,7 @@ fn output_of(command: &mut Command, killed_after: Option<Duration>) -> (Output, 
     )
 }
 
-/// Numbers that look like random ones, the same in each run.
+/// Pseudo-random numbers that are the same in each run.
 static STATE: AtomicU64 = AtomicU64::new(0);
 
 fn random() -> u64 {
@@ -128,14 +129,14 @@ fn random() -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// The moment at which a command is to be killed, for one of ten.
+/// For one of ten commands, returns when it is killed.
 fn fate(setting: &Setting) -> Option<Duration> {
     let is_due = setting.kills && random().is_multiple_of(KILLED_ONE_OF);
     is_due.then(|| KILLED_WITHIN.mul_f64((random() % 1024) as f64 / 1024.0))
 }
 
-/// The life of one worktree: made, changed, committed, pushed, removed. It ends early with a command
-/// that fails or is killed.
+/// Creates a worktree, changes it, commits, pushes and removes it. Stops at a command that fails or
+/// is killed.
 fn live(scene: &Scene, hand: usize, round: usize) -> Life {
     let mut life = Life::new(hand, round);
     let branch = life.branch.clone();
@@ -159,13 +160,13 @@ fn live(scene: &Scene, hand: usize, round: usize) -> Life {
         }
         life.is_committed |= arguments[0] == "commit";
     }
-    // Git's work, also for pronto: Git leaves locks when it is killed.
+    // git does this even for pronto, and leaves locks when it is killed.
     life.is_pushed = life.step(&worktree, &["push", "-q", "origin", "HEAD"], None) == End::Success;
     life.step(&top, &["worktree", "remove", place], fate());
     life
 }
 
-/// Everything beside the hands: maintenance until `is_over`. Returns what failed.
+/// Runs maintenance until `is_over`. Returns the failures.
 fn maintain(scene: &Scene, is_over: &AtomicBool) -> (usize, Vec<String>) {
     let mut life = Life::new(0, 0);
     while scene.setting.maintains && !is_over.load(Relaxed) {
@@ -180,7 +181,7 @@ fn maintain(scene: &Scene, is_over: &AtomicBool) -> (usize, Vec<String>) {
     (life.commands, life.failures)
 }
 
-/// Runs all hands, and says what is wrong then.
+/// Runs all processes and asserts that nothing is wrong afterwards.
 fn check(name: &str, setting: Setting) {
     let (hands, rounds) = sizes(HANDS, ROUNDS);
     let scene = Scene::new(setting);
@@ -207,7 +208,7 @@ fn check(name: &str, setting: Setting) {
     failures.extend(lives.iter().flat_map(|life| life.failures.clone()));
     let commands = maintained + lives.iter().map(|life| life.commands).sum::<usize>();
     let kills: usize = lives.iter().map(|life| life.kills).sum();
-    // What is left of those that were killed stops nobody.
+    // Remains of killed processes do not block others.
     let last = Scene {
         setting: Setting::default(),
         ..scene
@@ -245,12 +246,12 @@ impl Life {
 }
 
 #[test]
-fn worktrees_beside_one_another_do_not_fail() {
+fn concurrent_worktrees_do_not_fail() {
     check("plain", Setting::default());
 }
 
 #[test]
-fn worktrees_with_monitors_do_not_fail() {
+fn concurrent_worktrees_with_monitors_do_not_fail() {
     let monitored = Setting {
         config: &[("core.fsmonitor", "true")],
         ..Setting::default()
@@ -259,7 +260,7 @@ fn worktrees_with_monitors_do_not_fail() {
 }
 
 #[test]
-fn worktrees_beside_maintenance_do_not_fail() {
+fn worktrees_do_not_fail_during_maintenance() {
     let maintained = Setting {
         maintains: true,
         ..Setting::default()
@@ -268,7 +269,7 @@ fn worktrees_beside_maintenance_do_not_fail() {
 }
 
 #[test]
-fn the_killed_stop_no_others() {
+fn killed_processes_do_not_block_others() {
     let killed = Setting {
         kills: true,
         ..Setting::default()
@@ -277,7 +278,7 @@ fn the_killed_stop_no_others() {
 }
 
 #[test]
-fn worktrees_with_a_reftable_do_not_fail() {
+fn concurrent_worktrees_with_a_reftable_do_not_fail() {
     if test_support::git::reference().is_none() {
         report_missing_reference(&"no git that knows reftables");
         return;
@@ -289,12 +290,12 @@ fn worktrees_with_a_reftable_do_not_fail() {
     check("reftable", tables);
 }
 
-/// Processes at a time, and changes of each.
+/// The number of processes, and the changes of each.
 const EDITORS: usize = 6;
 const CHANGES: usize = 5;
 
 #[test]
-fn changes_of_one_configuration_all_stay() {
+fn no_change_of_the_configuration_is_lost() {
     let (editors, changes) = sizes(EDITORS, CHANGES);
     let scene = Scene::new(Setting::default());
     let top = scene.path("work");

@@ -1,10 +1,10 @@
-//! Trees of a first commit are many at once: they become a pack, not a file each.
+//! The many trees of a first commit are stored in a pack rather than as loose objects.
 
 use std::path::Path;
 
 use crate::support::{Scratch, process, pronto, run, stderr, stdout};
 
-/// A directory and a file in it for each number.
+/// Writes a directory with one file for each number.
 fn make(top: &Path, numbers: std::ops::Range<usize>) {
     for number in numbers {
         let directory = top.join(format!("{:02}/{number:03}", number / 10));
@@ -33,7 +33,7 @@ fn pronto_in(top: &Path, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
-/// How many loose objects there are, and how many packs.
+/// Returns the numbers of loose objects and of packs.
 fn counted(top: &Path) -> (usize, usize) {
     let said = stdout(&run("git", top, &["count-objects", "-v"]));
     let number = |key: &str| {
@@ -51,24 +51,24 @@ fn assert_sound(top: &Path) {
 }
 
 #[test]
-fn trees_of_many_directories_are_a_pack() {
+fn many_trees_are_written_as_a_pack() {
     let scratch = Scratch::new();
     let top = scratch.path();
     pronto_in(top, &["init", "-q", "-b", "main"]);
     make(top, 0..150);
-    // The files are a pack already.
+    // The blobs are in a pack already.
     pronto_in(top, &["add", "."]);
     assert_eq!(counted(top), (0, 1));
     pronto_in(top, &["commit", "-q", "-m", "many"]);
     assert_eq!(counted(top), (1, 2), "only the commit is loose");
 
-    // A few more are a file each: two blobs, four trees and a commit.
+    // A few more objects are loose: two blobs, four trees and a commit.
     make(top, 150..152);
     pronto_in(top, &["add", "."]);
     pronto_in(top, &["commit", "-q", "-m", "few"]);
     assert_eq!(counted(top), (1 + 2 + 4 + 1, 2));
 
-    // What is there already is not written again.
+    // Existing objects are not written again.
     std::fs::remove_file(top.join(".git/index")).expect("it is there");
     pronto_in(top, &["add", "."]);
     let tree = pronto_in(top, &["write-tree"]);
@@ -82,7 +82,7 @@ fn trees_of_many_directories_are_a_pack() {
 }
 
 #[test]
-fn fewer_make_a_pack_in_a_first_commit() {
+fn a_first_commit_packs_fewer_trees() {
     let scratch = Scratch::new();
     let top = scratch.path();
     pronto_in(top, &["init", "-q", "-b", "main"]);

@@ -1,5 +1,6 @@
-//! Every change of a path from one sort of thing to another, with whatever may lie there meanwhile:
-//! one, two and any number of workers leave what git leaves, say what git says, and end as it ends.
+//! Every change of a path from one type to another, with every change of the worktree in between.
+//! One, two and any number of workers leave the same files, print the same messages and end with
+//! the same code as git.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,28 +14,28 @@ use slowfs::Folding;
 use crate::faults::{Place, git};
 use crate::support::{Scratch, process, pronto_path, stderr, stdout};
 
-/// What a path can be in a tree.
+/// The types of a path in a tree.
 const SORTS: [&str; 6] = ["none", "file", "program", "directory", "link", "submodule"];
 
-/// What is done to a path before the files move; `-ig` at the end of a name makes it ignored.
-const DEEDS: [&str; 11] = [
+/// The changes of a path in the worktree before the checkout. A suffix `-ig` makes the path
+/// ignored.
+const DISTURBANCES: [&str; 11] = [
     "nothing", "gone", "file", "program", "full", "empty", "link", "within", "file-ig", "full-ig",
     "link-ig",
 ];
 
-/// A path that is one thing in the first commit, another in the second, and has something done to
-/// it in between.
+/// A path with its types in both commits, and its change in the worktree in between.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Change {
     from: &'static str,
     /// One of [`SORTS`], or `same`.
     to: &'static str,
-    deed: &'static str,
+    disturbance: &'static str,
 }
 
 impl Change {
     fn name(self) -> String {
-        format!("{}.{}.{}", self.from, self.to, self.deed)
+        format!("{}.{}.{}", self.from, self.to, self.disturbance)
     }
 
     fn all() -> impl Iterator<Item = Change> {
@@ -42,7 +43,13 @@ impl Change {
         let pairs = SORTS
             .into_iter()
             .flat_map(move |from| targets().map(move |to| (from, to)));
-        pairs.flat_map(|(from, to)| DEEDS.map(|deed| Change { from, to, deed }))
+        pairs.flat_map(|(from, to)| {
+            DISTURBANCES.map(|disturbance| Change {
+                from,
+                to,
+                disturbance,
+            })
+        })
     }
 
     /// Those for the call `number`: a quarter, another one for the next call. All of them with
@@ -53,7 +60,7 @@ impl Change {
         chosen.step_by(each).collect()
     }
 
-    /// Does what is to be done to it in the worktree.
+    /// Changes the path in the worktree.
     fn disturb(self, work: &Path) {
         let path = work.join(self.name());
         let clear = || {
@@ -65,7 +72,7 @@ impl Change {
             };
         };
         let write = |path: &Path| std::fs::write(path, "disturbed\n").expect("a file");
-        match self.deed.trim_end_matches("-ig") {
+        match self.disturbance.trim_end_matches("-ig") {
             "nothing" => {}
             "gone" => clear(),
             "file" => {
@@ -97,12 +104,12 @@ impl Change {
                     write(&path.join("new"));
                 }
             }
-            deed => unreachable!("{deed}"),
+            disturbance => unreachable!("{disturbance}"),
         }
     }
 }
 
-/// The repository with both commits, and where its worktree is.
+/// The worktree of a repository with both commits.
 struct Scene {
     work: PathBuf,
     commits: [String; 2],
@@ -148,7 +155,7 @@ impl Scene {
         }
     }
 
-    /// Brings everything to the first commit, and disturbs `paths`; the others are as they were.
+    /// Checks out the first commit and changes `paths` in the worktree.
     fn prepare(&self, paths: &BTreeSet<Change>) {
         for entry in std::fs::read_dir(&self.work).expect("it lists") {
             let path = entry.expect("an entry").path();
@@ -170,7 +177,7 @@ impl Scene {
         paths.iter().for_each(|path| path.disturb(&self.work));
     }
 
-    /// What `call` says and leaves behind.
+    /// Runs `call` and returns its output and the state of the worktree.
     fn run(&self, program: &Path, setting: &str, call: &[String]) -> State {
         let output = process(program)
             .args(["-c", setting, "-c", "checkout.thresholdForParallelism=0"])
@@ -182,7 +189,7 @@ impl Scene {
         State::of(&self.work, &output)
     }
 
-    /// The calls `text`, with the commits for `A` and `B`.
+    /// Splits the call `text`, with the commits in place of `A` and `B`.
     fn call(&self, text: &str) -> Vec<String> {
         let word = |word: &str| match word {
             "A" => self.commits[0].clone(),
@@ -192,7 +199,7 @@ impl Scene {
         text.split(' ').map(word).collect()
     }
 
-    /// Compares pronto with git over `paths`; what git said and left.
+    /// Compares pronto with git over `paths`. Returns the result of git.
     fn compare(&self, text: &str, paths: &BTreeSet<Change>) -> State {
         let call = self.call(text);
         self.prepare(paths);
@@ -208,12 +215,12 @@ impl Scene {
     }
 }
 
-/// Whether nothing is to be left out (`PRONTO_TEST_MATRIX=all`).
+/// Whether the whole product is tested (`PRONTO_TEST_MATRIX=all`).
 fn is_whole() -> bool {
     std::env::var("PRONTO_TEST_MATRIX").is_ok_and(|value| value == "all")
 }
 
-/// What a call leaves and says.
+/// The state of the worktree after a call, and its output.
 #[derive(PartialEq, Eq)]
 pub(crate) struct State {
     files: BTreeMap<String, String>,
@@ -253,7 +260,7 @@ fn lines<'a>(lines: impl IntoIterator<Item = &'a String>) -> BTreeMap<String, St
     pairs.collect()
 }
 
-/// Fails, and names what is not the same.
+/// Fails with a list of differences.
 fn differ(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>, context: &str) {
     let mut report = String::new();
     for key in ours.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {
@@ -294,7 +301,7 @@ fn list(top: &Path, directory: &Path, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The entries of the index with what is recorded of the files, but for times and places.
+/// Returns the entries of the index with their stat data, except for times, devices and owners.
 fn index(work: &Path) -> Vec<String> {
     let shown = expect(work, &["ls-files", "--stage", "--debug"]);
     let is_noise = |line: &&str| {
@@ -305,7 +312,7 @@ fn index(work: &Path) -> Vec<String> {
     };
     let mut entries: Vec<String> = Vec::new();
     for line in shown.lines().filter(|line| !is_noise(line)) {
-        // Of a submodule it is the size of a directory, which changes with the file system.
+        // For a submodule it is the size of a directory, which depends on the file system.
         let is_link = entries
             .last()
             .is_some_and(|last| last.starts_with("160000"));
@@ -352,7 +359,7 @@ fn hash(work: &Path, content: &str) -> String {
     )
 }
 
-/// A commit of the entries that `info` lists.
+/// Creates a commit of the entries that `info` lists.
 fn commit(work: &Path, info: &str) -> String {
     let _ = std::fs::remove_file(work.join(".git/index"));
     feed(work, &["update-index", "--add", "--index-info"], info);
@@ -360,7 +367,7 @@ fn commit(work: &Path, info: &str) -> String {
     expect(work, &["commit-tree", "-m", "made", &tree])
 }
 
-/// What goes through whatever there is.
+/// Calls that overwrite local changes.
 const FORCED: [&str; 5] = [
     "checkout -q -f --detach B",
     "switch -q --discard-changes --detach B",
@@ -369,7 +376,7 @@ const FORCED: [&str; 5] = [
     "checkout -q -f B -- .",
 ];
 
-/// What refuses to lose anything.
+/// Calls that refuse to lose local changes.
 const CAREFUL: [&str; 4] = [
     "checkout -q --detach B",
     "switch -q --detach --no-overwrite-ignore B",
@@ -378,7 +385,7 @@ const CAREFUL: [&str; 4] = [
 ];
 
 #[test]
-fn from_everything_to_everything_by_force() {
+fn every_change_of_type_with_force() {
     let scratch = Scratch::new();
     for (number, text) in FORCED.into_iter().enumerate() {
         let paths = Change::some(number);
@@ -388,7 +395,7 @@ fn from_everything_to_everything_by_force() {
 }
 
 #[test]
-fn from_everything_to_everything_with_care() {
+fn every_change_of_type_without_force() {
     let scratch = Scratch::new();
     for (number, text) in CAREFUL.into_iter().enumerate() {
         let mut paths = Change::some(number);
@@ -399,7 +406,7 @@ fn from_everything_to_everything_with_care() {
             if theirs.code == Some(0) {
                 break;
             }
-            // The paths that git names are left as they are in the next round.
+            // The paths that git names are not changed in the next round.
             let before = paths.len();
             paths.retain(|path| {
                 let name = path.name();
@@ -408,8 +415,8 @@ fn from_everything_to_everything_with_care() {
             assert!(paths.len() < before, "{text}: {:?}", theirs.said);
             rounds += 1;
             if rounds == 1 && text.starts_with("read-tree") {
-                // It names one path at a time.
-                paths.retain(|path| path.deed == "nothing" || path.deed == "gone");
+                // It names only one path.
+                paths.retain(|path| path.disturbance == "nothing" || path.disturbance == "gone");
             }
         }
         println!(
@@ -421,15 +428,15 @@ fn from_everything_to_everything_with_care() {
 }
 
 #[test]
-fn from_everything_to_everything_where_case_does_not_count() {
+fn every_change_of_type_without_regard_to_case() {
     let Some(place) = Place::new(Folding::Case) else {
         return;
     };
     let mut paths = Change::some(0);
-    paths.retain(|path| path.deed != "within");
+    paths.retain(|path| path.disturbance != "within");
     let scene = Scene::new(&place.work().join("work"), &paths);
     assert_eq!(expect(&scene.work, &["config", "core.ignorecase"]), "true");
     scene.compare(FORCED[0], &paths);
-    paths.retain(|path| path.deed == "nothing");
+    paths.retain(|path| path.disturbance == "nothing");
     scene.compare(CAREFUL[0], &paths);
 }

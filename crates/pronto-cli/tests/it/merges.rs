@@ -1,11 +1,11 @@
-//! Merges of texts that chance has changed, against git's.
+//! Compares merges of randomly changed texts with those of git.
 
 use std::path::Path;
 use std::process::Output;
 
 use crate::support::{Scratch, process, pronto_path, stderr};
 
-/// Numbers that look like chance and are the same each time.
+/// Pseudo-random numbers that are the same in each run.
 struct Chance(u64);
 
 impl Chance {
@@ -17,7 +17,7 @@ impl Chance {
         ((self.0 >> 33) as usize) % limit.max(1)
     }
 
-    /// Lines of which some are often there.
+    /// Lines, some of which occur many times.
     fn text(&mut self, lines: usize) -> Vec<String> {
         (0..lines)
             .map(|_| match self.below(4) {
@@ -69,7 +69,7 @@ fn merge(program: impl AsRef<std::ffi::OsStr>, directory: &Path, style: &str) ->
 }
 
 #[test]
-fn merges_of_changed_texts_are_those_of_git() {
+fn merges_of_changed_texts_equal_those_of_git() {
     let scratch = Scratch::new();
     let directory = scratch.path();
     let mut chance = Chance(20_051_122);

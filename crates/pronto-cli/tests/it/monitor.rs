@@ -1,4 +1,4 @@
-//! `fsmonitor--daemon` and `core.fsmonitor`: with a monitor status says what it says without.
+//! `fsmonitor--daemon` and `core.fsmonitor`: status reports the same with and without a monitor.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -19,7 +19,7 @@ pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
-/// A repository with some files, to be monitored.
+/// A repository with some files and a monitor.
 pub(crate) fn repository(scratch: &Scratch) -> PathBuf {
     let top = scratch.path().join("repository");
     git(scratch.path(), &["init", "-q", "-b", "main", "repository"]);
@@ -35,7 +35,7 @@ pub(crate) fn repository(scratch: &Scratch) -> PathBuf {
     git(&top, &["commit", "-qm", "one"]);
     git(&top, &["config", "core.untrackedCache", "true"]);
     git(&top, &["config", "core.fsmonitor", "true"]);
-    // Not the events of all who work on this file system.
+    // Not the events of the whole file system.
     git(&top, &["config", "fsmonitor.source", "inotify"]);
     top
 }
@@ -74,7 +74,7 @@ impl Monitor {
 
 impl Drop for Monitor {
     fn drop(&mut self) {
-        // Either it still runs, or it has ended.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -88,7 +88,7 @@ const PLAIN: [&str; 5] = [
     "core.untrackedCache=false",
 ];
 
-/// What there is to say without a monitor and without a cache.
+/// Returns the output without a monitor and without a cache.
 pub(crate) fn truth(top: &Path, mode: &str) -> String {
     let status = ["status", "--porcelain", "--no-renames", mode];
     git(top, &[&PLAIN[..], &status].concat())
@@ -105,10 +105,10 @@ pub(crate) fn told(top: &Path, program: &Path, mode: &str) -> String {
     stdout(&output)
 }
 
-/// Puts the index in the past, where it may be written; never nearer to now than it is: stock git, which
-/// compares seconds, would then take what changed in the second of `add` for what was added.
+/// Sets the time of the index back, so that it may be written. The time never moves forward: stock
+/// git compares seconds, and would then miss changes in the second of `add`.
 fn settle(top: &Path) {
-    // Nobody has written the index for a while: it may be written.
+    // The index was not written for a while, so it may be written.
     let index = std::fs::File::options()
         .append(true)
         .open(top.join(".git/index"));
@@ -130,19 +130,19 @@ pub(crate) fn compare(top: &Path, at: u64) {
     }
 }
 
-/// Puts what is at `path` in the past, so that nothing about it is too young to count.
+/// Sets the time of `path` back, so that it is old enough to be cached.
 fn age(path: &Path, to: SystemTime) {
     let file = std::fs::File::open(path).expect("it is there");
     file.set_modified(to).expect("it is ours");
 }
 
 #[test]
-fn untracked_directories_are_all_looked_at_before_they_are_vouched_for() {
+fn untracked_directories_are_valid_only_after_a_complete_walk() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     let past = SystemTime::now() - Duration::from_secs(3600);
     let untracked = top.join("untracked");
-    // Whatever the order is that they are found in, some come before the file.
+    // In any order of the walk some come before the file.
     let below: Vec<PathBuf> = (0..20).map(|at| untracked.join(format!("s{at}"))).collect();
     for directory in &below {
         std::fs::create_dir_all(directory).expect("a directory");
@@ -166,17 +166,10 @@ fn untracked_directories_are_all_looked_at_before_they_are_vouched_for() {
 }
 
 #[test]
-fn without_a_change_no_entry_of_the_index_is_looked_at() {
+fn without_changes_no_index_entry_is_read() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
-    let past = SystemTime::now() - Duration::from_secs(3600);
-    let mut directories = vec![top.clone()];
-    while let Some(directory) = directories.pop() {
-        age(&directory, past);
-        let below = std::fs::read_dir(&directory).expect("it is there");
-        let below = below.map(|entry| entry.expect("it can be read").path());
-        directories.extend(below.filter(|path| path.is_dir() && !path.ends_with(".git")));
-    }
+    age_all(&top);
     let _monitor = Monitor::start(&top);
     compare(&top, 0);
     compare(&top, 1);
@@ -215,7 +208,77 @@ fn without_a_change_no_entry_of_the_index_is_looked_at() {
 }
 
 #[test]
-fn a_directory_that_was_looked_at_in_part_is_looked_at_again() {
+fn without_changes_no_directory_is_read_for_all_untracked_files() {
+    for shown in ["normal", "all"] {
+        for cached in ["true", "keep"] {
+            let scratch = Scratch::new();
+            let top = repository(&scratch);
+            git(&top, &["config", "status.showUntrackedFiles", shown]);
+            git(&top, &["config", "core.untrackedCache", cached]);
+            for path in [
+                "new",
+                "d0/new",
+                "d0/e0/new",
+                "un/tracked/x",
+                "un/tracked/y/z",
+            ] {
+                let path = top.join(path);
+                let parent = path.parent().expect("it is below");
+                std::fs::create_dir_all(parent).expect("a directory");
+                std::fs::write(path, "x").expect("a file");
+            }
+            git(&top, &["init", "-q", "un/nested"]);
+            age_all(&top);
+            let _monitor = Monitor::start(&top);
+            for at in 0..4 {
+                compare(&top, at);
+            }
+            let trace = scratch.path().join("trace");
+            let directories_read = || {
+                let _ = std::fs::remove_file(&trace);
+                let output = process(pronto_path())
+                    .args(["status", "--porcelain", "-uall"])
+                    .current_dir(&top)
+                    .env("GIT_TRACE2_PERF", &trace)
+                    .output()
+                    .expect("it starts");
+                assert_eq!(stdout(&output), truth(&top, "-uall"));
+                let trace = std::fs::read_to_string(&trace).expect("it was written");
+                let line = trace.lines().find(|line| line.contains("opendir"));
+                let line = line.expect("it is in the trace");
+                let count = line.rsplit(':').next().unwrap_or_default().trim();
+                count.parse::<u32>().expect("it is a number")
+            };
+            assert_eq!(directories_read(), 0, "{shown}, {cached}");
+            // Only what has changed is read, and the index may be another one.
+            std::fs::write(top.join("un/tracked/y/new"), "x").expect("a file");
+            assert!((1..=4).contains(&directories_read()), "{shown}, {cached}");
+            git(&top, &["add", "d0/e0/new"]);
+            compare(&top, 5);
+            git(&top, &["rm", "-q", "--cached", "d0/e0/new"]);
+            git(&top, &["add", "un/tracked/x"]);
+            for at in 6..9 {
+                compare(&top, at);
+            }
+            assert_eq!(directories_read(), 0, "{shown}, {cached}");
+        }
+    }
+}
+
+/// Puts all directories of a worktree in the past.
+fn age_all(top: &Path) {
+    let past = SystemTime::now() - Duration::from_secs(3600);
+    let mut directories = vec![top.to_owned()];
+    while let Some(directory) = directories.pop() {
+        age(&directory, past);
+        let below = std::fs::read_dir(&directory).expect("it is there");
+        let below = below.map(|entry| entry.expect("it can be read").path());
+        directories.extend(below.filter(|path| path.is_dir() && !path.ends_with(".git")));
+    }
+}
+
+#[test]
+fn a_partly_read_directory_is_read_again() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     let past = SystemTime::now() - Duration::from_secs(3600);
@@ -229,7 +292,7 @@ fn a_directory_that_was_looked_at_in_part_is_looked_at_again() {
     age(&untracked, past);
     age(&top, past);
     let monitored = Monitor::start(&top);
-    // Whichever is found first; then without a monitor, too.
+    // In either order; then also without a monitor.
     for (at, directory) in below.iter().enumerate() {
         compare(&top, at as u64);
         std::fs::remove_file(directory.join("file")).expect("it is there");
@@ -247,7 +310,7 @@ fn a_directory_that_was_looked_at_in_part_is_looked_at_again() {
         age(directory, past + Duration::from_secs(120));
         compare(&top, 20 + at as u64);
     }
-    // A repository that is none any more.
+    // A directory that is no longer a repository.
     git(&top, &["init", "-q", "untracked/nested"]);
     age(&untracked.join("nested"), past);
     age(&untracked, past);
@@ -261,7 +324,7 @@ fn a_directory_that_was_looked_at_in_part_is_looked_at_again() {
 }
 
 #[test]
-fn a_look_at_some_paths_does_not_make_others_look_old() {
+fn a_status_of_some_paths_does_not_hide_changes_of_others() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     git(&top, &["config", "core.trustCtime", "false"]);
@@ -277,7 +340,7 @@ fn a_look_at_some_paths_does_not_make_others_look_old() {
     git(&top, &["add", "d0"]);
     settle(&top);
     assert_eq!(told(&top, pronto_path(), "-uno"), "");
-    // Nothing but its content tells that it has changed, and the age of the index.
+    // Only its content and the age of the index reveal that it has changed.
     std::fs::write(&file, "9\n").expect("a file");
     age(&file, moment);
     age(&index, moment);
@@ -294,7 +357,7 @@ fn a_look_at_some_paths_does_not_make_others_look_old() {
 }
 
 #[test]
-fn a_monitor_is_started_asked_and_stopped() {
+fn a_monitor_is_started_queried_and_stopped() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     let call = |command: &str| {
@@ -313,7 +376,7 @@ fn a_monitor_is_started_asked_and_stopped() {
         format!("fsmonitor-daemon is not watching '{shown}'\n")
     );
     assert_eq!(call("stop").status.code(), Some(128));
-    // Status starts it by itself.
+    // Status starts the monitor.
     compare(&top, 0);
     let status = call("status");
     assert_eq!(
@@ -330,7 +393,7 @@ fn a_monitor_is_started_asked_and_stopped() {
 }
 
 #[test]
-fn hooks_are_asked_in_both_versions() {
+fn hooks_are_called_in_both_versions() {
     for version in [1, 2] {
         let scratch = Scratch::new();
         let top = repository(&scratch);
@@ -364,7 +427,7 @@ fn hooks_are_asked_in_both_versions() {
 }
 
 #[test]
-fn what_the_monitor_vouches_for_is_not_looked_at() {
+fn unchanged_files_are_not_read_with_a_monitor() {
     let works = Command::new("strace")
         .args(["-o", "/dev/null", "true"])
         .output();
@@ -380,7 +443,7 @@ fn what_the_monitor_vouches_for_is_not_looked_at() {
     let _monitor = Monitor::start(&top);
     std::thread::sleep(Duration::from_millis(1100));
     compare(&top, 0);
-    // A directory that is known becomes a repository.
+    // A known directory becomes a repository.
     git(&top, &["init", "-q", "nested"]);
     std::thread::sleep(Duration::from_millis(1100));
     compare(&top, 0);

@@ -1,4 +1,4 @@
-//! A monitor serves its owner, whatever the umask, and is believed only if the right user runs it.
+//! A monitor serves its owner with any umask, and is trusted only if the right user runs it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use test_support::{report_skip, skip};
 use crate::monitor::{git, repository};
 use crate::support::{Scratch, process, pronto, pronto_path};
 
-/// Runs `arguments` as a user that owns nothing here.
+/// Runs `arguments` as a user without files here.
 fn as_nobody(program: &Path, top: &Path, arguments: &[&str]) -> std::process::Output {
     process("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
@@ -23,7 +23,7 @@ fn as_nobody(program: &Path, top: &Path, arguments: &[&str]) -> std::process::Ou
 }
 
 #[test]
-fn the_monitor_answers_its_owner_whatever_the_umask() {
+fn the_monitor_answers_its_owner_with_any_umask() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     let status = process("sh")
@@ -54,13 +54,16 @@ fn the_monitor_answers_its_owner_whatever_the_umask() {
             let permissions = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(path, permissions).expect("it is ours");
         };
-        open(scratch.path(), 0o755);
+        // The other user can go there, whatever the umask of the tests is.
+        for path in [scratch.path(), &top, &git_dir] {
+            open(path, 0o755);
+        }
         let program = scratch.path().join("pronto");
         crate::support::copy_program(pronto_path(), &program).expect("it is copied");
         open(&program, 0o755);
         for mode in [0o600, 0o666] {
             open(&socket, mode);
-            // The mode may have been changed: then the monitor looks who it is.
+            // If the mode was changed, the monitor checks the user.
             let refused = as_nobody(&program, &top, &["fsmonitor--daemon", "stop"]);
             assert!(!refused.status.success(), "{mode:o}: {refused:?}");
             assert!(command("status"), "{mode:o}");
@@ -76,11 +79,11 @@ fn the_monitor_answers_its_owner_whatever_the_umask() {
 }
 
 #[test]
-fn a_monitor_of_another_user_is_not_believed() {
+fn a_monitor_of_another_user_is_not_trusted() {
     if !rustix::process::geteuid().is_root() {
         skip!("only root can be another user", "run the tests as root");
     }
-    // A user who can write the directory for sockets could answer that nothing has changed.
+    // A user with write access to the socket directory could report that nothing has changed.
     let scratch = Scratch::new();
     let top = repository(&scratch);
     git(&top, &["status"]);
@@ -88,8 +91,9 @@ fn a_monitor_of_another_user_is_not_believed() {
         let permissions = std::fs::Permissions::from_mode(0o777);
         std::fs::set_permissions(path, permissions).expect("it is ours");
     };
-    open(scratch.path());
-    open(&top.join(".git"));
+    for path in [scratch.path(), &top, &top.join(".git")] {
+        open(path);
+    }
     let script = "
 use IO::Socket::UNIX;
 my $listener = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 5) or die $!;

@@ -1,5 +1,5 @@
-//! A monitor of a repository that is on the file system of another machine, where no socket would
-//! lead anywhere: it is asked elsewhere.
+//! A monitor of a repository on a network file system, where sockets do not work: its socket is
+//! elsewhere.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use slowfs::Model;
 use super::faults::Place;
 use crate::support::{Scratch, process, pronto, run, stderr, stdout};
 
-/// The name of the socket for the worktree at `path`.
+/// Returns the name of the socket for the worktree at `path`.
 fn name(path: &Path) -> String {
     let script = "printf %s \"$1\" | sha1sum | cut -d ' ' -f 1";
     let output = process("sh").args(["-c", script, "sh"]).arg(path).output();
@@ -19,7 +19,7 @@ fn name(path: &Path) -> String {
 }
 
 #[test]
-fn a_remote_repository_is_asked_about_elsewhere() {
+fn a_repository_on_a_network_file_system_has_its_socket_elsewhere() {
     let Some(place) = Place::on(Scratch::new(), Model::default()) else {
         return;
     };

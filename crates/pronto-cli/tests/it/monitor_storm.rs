@@ -1,5 +1,5 @@
-//! Random changes to a worktree that is monitored, with kills, restarts and more events than are kept:
-//! with the monitor status says what it says without.
+//! Random changes in a monitored worktree, with kills, restarts and overflows of the event queue.
+//! Status reports the same with and without the monitor.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,11 +10,12 @@ use test_support::{Random, report_missing_reference, skip};
 use super::monitor::{Monitor, compare, git, repository, told, truth};
 use crate::support::{Scratch, process, pronto, stdout};
 
-/// Changes of the storm, unless `PRONTO_STORM` says how many.
+/// The number of changes, unless `PRONTO_STORM` is set.
 const STORM: u64 = 3_000;
-/// Changes between two comparisons.
+/// The number of changes between two comparisons.
 const BETWEEN: u64 = 40;
-/// Files made while the monitor cannot read: more events than a queue holds by default.
+/// The number of files created while the monitor is stopped: more events than the default queue
+/// holds.
 const FLOOD: u32 = 9_000;
 
 fn directory(random: &mut Random, top: &Path) -> PathBuf {
@@ -35,7 +36,7 @@ fn file(random: &mut Random, top: &Path) -> PathBuf {
     directory(random, top).join(name)
 }
 
-/// One random change; what cannot be does not happen.
+/// Makes one random change, if it is possible.
 fn change(top: &Path, random: &mut Random) {
     match random.below(20) {
         0..6 => {
@@ -59,7 +60,7 @@ fn change(top: &Path, random: &mut Random) {
         15 => drop(std::fs::remove_dir_all(directory(random, top))),
         16 => drop(std::fs::create_dir_all(directory(random, top))),
         17 => {
-            // Out of the worktree, and perhaps back from there.
+            // Out of the worktree, and possibly back.
             let outside = top.with_extension(format!("{}", random.below(2)));
             let inside = directory(random, top);
             if std::fs::rename(&inside, &outside).is_err() {
@@ -85,14 +86,22 @@ fn change(top: &Path, random: &mut Random) {
 }
 
 #[test]
-fn a_storm_hides_nothing_from_the_monitor() {
+fn the_monitor_misses_no_change() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     storm(&top);
 }
 
 #[test]
-fn a_storm_hides_nothing_from_a_mark_of_the_file_system() {
+fn a_cache_of_all_files_misses_no_change() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch);
+    git(&top, &["config", "status.showUntrackedFiles", "all"]);
+    storm(&top);
+}
+
+#[test]
+fn a_file_system_mark_misses_no_change() {
     if !rustix::process::geteuid().is_root() {
         skip!(
             "marking a file system needs privileges",
@@ -107,7 +116,7 @@ fn a_storm_hides_nothing_from_a_mark_of_the_file_system() {
         let is_marked = start.output().expect("it starts").status.success();
         is_marked.then_some((scratch, top))
     };
-    // Not every file system can be marked; the one in memory can.
+    // Not every file system can be marked by fanotify. tmpfs can.
     let memory = || Scratch::within(Path::new("/dev/shm")).ok();
     let place = started(Scratch::new()).or_else(|| started(memory()?));
     let Some((_scratch, top)) = place else {
@@ -124,7 +133,7 @@ fn a_storm_hides_nothing_from_a_mark_of_the_file_system() {
     storm(&top);
 }
 
-/// A git that knows how to ask the monitor of a repository.
+/// A git that can query a monitor.
 fn git_with_monitor() -> Option<&'static Path> {
     let git = reference()?;
     let version = process(git).args(["version", "--build-options"]).output();
@@ -154,7 +163,7 @@ fn storm(top: &Path) {
             }
             1 => std::thread::sleep(Duration::from_millis(1100)),
             2 => {
-                // If it was moved away, and nothing of it is staged, there is nothing to add.
+                // If it was moved away and is not staged, there is nothing to add.
                 let mut add = process("git");
                 let output = add.arg("-C").arg(top).args(["add", "-A", "d1"]).output();
                 drop(output.expect("git starts"));
@@ -171,7 +180,7 @@ fn storm(top: &Path) {
             );
         }
     }
-    // More events than are kept for who does not read them.
+    // More events than the queue keeps.
     compare(top, storm);
     monitor.signal("-STOP");
     let flood = top.join("flood");
@@ -191,7 +200,7 @@ fn storm(top: &Path) {
 }
 
 impl Monitor {
-    /// Kills it without a warning, changes something meanwhile, and starts another one.
+    /// Kills the monitor, changes files, and starts another monitor.
     fn restarted(monitor: Monitor, top: &Path) -> Monitor {
         drop(monitor);
         std::fs::write(top.join("meanwhile"), "x").expect("a file");

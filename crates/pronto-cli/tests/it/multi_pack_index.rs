@@ -1,5 +1,5 @@
-//! `multi-pack-index repack`, `expire` and `write --incremental`. Packs that are made have other
-//! names than git's, so what is compared is what is in them.
+//! `multi-pack-index repack`, `expire` and `write --incremental`. New packs have other names than
+//! those of git, so their contents are compared.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Output;
 
 use crate::support::{Scratch, process, pronto_path};
 
-/// Two repositories with the same packs, one for git and one for us.
+/// Two repositories with the same packs, one for git and one for pronto.
 struct Scene {
     scratch: Scratch,
 }
@@ -15,7 +15,7 @@ struct Scene {
 const BOTH: [&str; 2] = ["theirs", "ours"];
 
 impl Scene {
-    /// Six packs of one commit each, one a day; the last two are as old as each other.
+    /// Six packs of one commit each, one for each day. The last two have the same age.
     fn new() -> Scene {
         let scene = Scene {
             scratch: Scratch::new(),
@@ -32,7 +32,7 @@ impl Scene {
         scene
     }
 
-    /// A directory, which is made.
+    /// Creates a directory.
     fn path(&self, name: &str) -> PathBuf {
         let path = self.scratch.path().join(name);
         std::fs::create_dir_all(&path).expect("a directory");
@@ -60,7 +60,7 @@ impl Scene {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// One more pack.
+    /// Adds a pack.
     fn pack(&self, name: &str, number: u32) {
         let lines = (0..40 << (number % 3)).map(|line| format!("{} {line}\n", line * 7919 % 6007));
         let file = self.path(name).join(format!("f{number}"));
@@ -84,7 +84,7 @@ impl Scene {
         }
     }
 
-    /// The packs, and the ids in them.
+    /// Returns the packs with their object ids.
     fn packs(&self, name: &str) -> BTreeMap<PathBuf, Vec<String>> {
         let directory = self.path(name).join(".git/objects/pack");
         let entries = std::fs::read_dir(directory).expect("a directory");
@@ -103,7 +103,7 @@ impl Scene {
             .collect()
     }
 
-    /// What is in the packs, whatever they are called, and what else is beside them.
+    /// Returns the contents of the packs without their names, and the other files in the directory.
     fn contents(&self, name: &str) -> (Vec<Vec<String>>, Vec<String>) {
         let mut packs: Vec<_> = self.packs(name).into_values().collect();
         packs.sort();
@@ -116,7 +116,7 @@ impl Scene {
         (packs, others)
     }
 
-    /// Lets both do the same and compares.
+    /// Runs both programs with the same arguments and compares the results.
     fn both(&self, arguments: &[&str]) {
         let call = [&["multi-pack-index"], arguments].concat();
         let programs = [Path::new("git"), pronto_path()];
@@ -132,7 +132,7 @@ impl Scene {
 }
 
 #[test]
-fn packs_are_put_together_as_git_does_it() {
+fn packs_are_combined_as_in_git() {
     let scene = Scene::new();
     scene.both(&["repack"]);
     scene.both(&["write"]);
@@ -172,7 +172,7 @@ fn packs_that_are_kept_or_cruft_are_left_alone() {
 }
 
 #[test]
-fn a_pack_is_not_put_together_beside_somebody_else() {
+fn packs_are_not_combined_while_another_process_does() {
     let scene = Scene::new();
     scene.git("ours", &["multi-pack-index", "write"]);
     let lock = scene
@@ -182,12 +182,12 @@ fn a_pack_is_not_put_together_beside_somebody_else() {
     let output = scene.run((pronto_path(), "ours"), &["multi-pack-index", "repack"]);
     assert_eq!(output.status.code(), Some(128));
     std::fs::remove_file(&lock).expect("it is there");
-    // The new pack is there, only nobody names it.
+    // The new pack exists, but no index names it.
     scene.git("ours", &["multi-pack-index", "verify"]);
     scene.git("ours", &["fsck", "--full", "--strict"]);
 }
 
-/// What the chain of a repository names, and the number of packs of each of its layers.
+/// Returns the layers of a chain with the number of packs of each.
 fn layers(scene: &Scene) -> Vec<u32> {
     let directory = scene
         .path("ours")
@@ -203,7 +203,7 @@ fn layers(scene: &Scene) -> Vec<u32> {
 }
 
 #[test]
-fn new_packs_become_a_layer_on_top() {
+fn new_packs_become_a_new_layer() {
     let scene = Scene::new();
     let pronto = |arguments: &[&str]| {
         let output = scene.run((pronto_path(), "ours"), arguments);
@@ -244,7 +244,7 @@ fn new_packs_become_a_layer_on_top() {
     scene.pack("ours", 9);
     assert_eq!(pronto(&incremental).0, Some(128));
     std::fs::remove_file(&lock).expect("it is there");
-    // One file for all again: then there is no chain any more.
+    // A single file replaces the chain.
     assert_eq!(pronto(&["multi-pack-index", "write"]), done);
     assert!(single.exists());
     let left = std::fs::read_dir(lock.parent().expect("it has one")).expect("a directory");

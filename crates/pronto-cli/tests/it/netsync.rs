@@ -1,11 +1,11 @@
-//! Sync of real repositories: what is left behind is what fetches both ways leave behind.
+//! Sync of real repositories. The result equals that of fetches in both directions.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::support::{process, pronto_path, stderr, stdout, write_program};
 
-/// Two repositories, `one` and `other`, with some history in common.
+/// Two repositories, `one` and `other`, with some shared history.
 pub(super) struct Pair {
     folder: tempfile::TempDir,
 }
@@ -75,7 +75,8 @@ impl Pair {
         stdout(&output)
     }
 
-    /// Both are sound, nothing of the session is left, and each has what a fetch would have given.
+    /// Asserts that both are sound, that no temporary file is left, and that each has the refs of a
+    /// fetch.
     pub(super) fn check(&self) {
         for (here, there) in [("one", "other"), ("other", "one")] {
             assert_eq!(
@@ -117,7 +118,7 @@ impl Pair {
 }
 
 #[test]
-fn diverged_histories_become_one() {
+fn diverged_histories_are_exchanged() {
     let pair = Pair::new();
     pair.commit("one", "a/deep/file", "one\n");
     pair.commit("other", "b/file", "other\n");
@@ -140,7 +141,8 @@ fn diverged_histories_become_one() {
         pair.synced(&["../other"]),
         "Already up to date.\nmain and other/main have diverged\n"
     );
-    // A merge here is a fast-forward there; what is checked out stays.
+    // A merge on one side is a fast-forward on the other side. The checked out branch does not
+    // change.
     pair.git("one", &["merge", "-q", "-m", "both", "other/main"]);
     pair.commit("one", "after", "merge\n");
     let told = pair.synced(&["../other"]);
@@ -149,7 +151,7 @@ fn diverged_histories_become_one() {
         "To other\n\x20  forward  main -> one/main\nmain is ahead of other/main\n"
     );
     pair.check();
-    // What was rewritten is taken over, in the peer's own place only.
+    // Rewritten history is taken over, but only in the tracking refs of the peer.
     pair.git("other", &["reset", "-q", "--hard", "HEAD~1"]);
     pair.commit("other", "again", "y\n");
     assert!(
@@ -160,7 +162,7 @@ fn diverged_histories_become_one() {
 }
 
 #[test]
-fn an_empty_repository_is_filled_and_objects_of_sha256_move() {
+fn empty_and_sha256_repositories_are_synced() {
     for format in ["sha1", "sha256"] {
         let pair = Pair::empty(format);
         for at in 0..30 {
@@ -176,7 +178,7 @@ fn an_empty_repository_is_filled_and_objects_of_sha256_move() {
 }
 
 #[test]
-fn branches_move_forward_only_when_asked_and_not_under_a_work_tree() {
+fn branches_move_only_on_request_and_not_if_checked_out() {
     let pair = Pair::new();
     pair.git("one", &["branch", "side"]);
     pair.git("other", &["checkout", "-q", "-b", "side"]);
@@ -201,7 +203,7 @@ fn branches_move_forward_only_when_asked_and_not_under_a_work_tree() {
     );
     assert_eq!(pair.git("one", &["rev-parse", "main"]), before);
     assert_eq!(pair.git("one", &["status", "--porcelain"]), "");
-    // The other side learns with the next.
+    // The other side receives it with the next sync.
     assert!(
         pair.synced(&["../other"])
             .contains("  forward  side -> one/side\n")
@@ -210,7 +212,7 @@ fn branches_move_forward_only_when_asked_and_not_under_a_work_tree() {
 }
 
 #[test]
-fn a_dry_run_tells_and_globs_choose() {
+fn a_dry_run_reports_and_globs_select() {
     let pair = Pair::new();
     pair.commit("one", "mine", "mine\n");
     pair.git("other", &["branch", "secret"]);
@@ -239,7 +241,7 @@ fn a_dry_run_tells_and_globs_choose() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_way_out() {
+fn impossible_syncs_are_refused_with_a_hint() {
     let pair = Pair::new();
     let fails = |arguments: &[&str], parts: &[&str]| {
         let output = pair.sync(arguments);
@@ -266,7 +268,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     );
     pair.synced(&["../stranger", "--allow-unrelated"]);
     pair.git("one", &["rev-parse", "stranger/main"]);
-    // Parts of histories, and other names of objects.
+    // Shallow repositories, and other object formats.
     let url = format!("file://{}", pair.path("one").display());
     pair.commit("one", "second", "second\n");
     pair.git(".", &["clone", "-q", "--depth=1", &url, "cut"]);
@@ -276,7 +278,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
 }
 
 impl Pair {
-    /// As ssh: a host, and a line for a shell there, of which `filter` hands on what it says.
+    /// A replacement for ssh, whose output goes through `filter`.
     fn write_ssh(&self, filter: &str) {
         let script = format!("#!/bin/sh\ntest \"$1\" = laptop || exit 9\nsh -c \"$2\" {filter}\n");
         let path = self.path("ssh");
@@ -309,7 +311,7 @@ fn a_peer_behind_ssh_is_reached() {
 }
 
 #[test]
-fn what_has_come_before_a_cut_does_not_come_again() {
+fn an_interrupted_sync_resumes() {
     let pair = Pair::new();
     let mut noise = 1u64;
     let mut bytes = Vec::new();
@@ -330,7 +332,7 @@ fn what_has_come_before_a_cut_does_not_come_again() {
     let cut = pair.over_ssh(&[]);
     assert_eq!(cut.status.code(), Some(128));
     assert!(
-        stderr(&cut).contains("what has come is kept"),
+        stderr(&cut).contains("the received objects are kept"),
         "{}",
         stderr(&cut)
     );
@@ -342,7 +344,7 @@ fn what_has_come_before_a_cut_does_not_come_again() {
     let packs = packs.filter(|file| file.path().extension().is_some_and(|end| end == "pack"));
     assert_eq!(packs.count(), 1);
     assert_eq!(pair.git("one", &["fsck", "--full", "--strict"]), "");
-    // All is 30 MiB; of that, 12 have come.
+    // The history has 30 MiB, of which 12 MiB were received.
     pair.write_ssh("");
     let told = stdout(&pair.over_ssh(&["--json", "--name", "laptop"]));
     let (_, after) = told.split_once("\"received_bytes\":").expect("it is told");
@@ -357,7 +359,7 @@ fn what_has_come_before_a_cut_does_not_come_again() {
 }
 
 #[test]
-fn nothing_is_served_from_the_repository_of_somebody_else() {
+fn repositories_of_other_users_are_not_served() {
     let pair = Pair::new();
     let serve = |variables: &[(&str, &str)], place: &str| {
         process(pronto_path())
@@ -375,7 +377,7 @@ fn nothing_is_served_from_the_repository_of_somebody_else() {
         assert!(said.contains("detected dubious ownership"), "{said}");
         assert!(!stderr(&serve(&[], place)).contains("dubious"));
     }
-    // Not one around what was named.
+    // The named directory itself, not a repository around it.
     std::fs::create_dir(pair.path("other/inner")).expect("a folder");
     let said = stderr(&serve(&[], "other/inner"));
     assert!(
@@ -390,7 +392,7 @@ fn two_peers_do_not_share_a_name() {
     pair.git(".", &["clone", "-q", "other", "third"]);
     pair.commit("third", "third", "third\n");
     pair.synced(&["../other", "--name", "friend"]);
-    // The same one again, by another way; and another one.
+    // The same one through another path, and another one.
     let real = pair.path("other").join(".git").display().to_string();
     pair.synced(&[&real, "--name", "friend"]);
     let output = pair.sync(&["../third", "--name", "friend"]);
@@ -414,7 +416,7 @@ fn two_peers_do_not_share_a_name() {
 }
 
 #[test]
-fn replacements_change_nothing_of_what_peers_see_and_move() {
+fn replace_refs_do_not_affect_a_sync() {
     let pair = Pair::new();
     pair.commit("one", "second", "second\n");
     pair.git("one", &["checkout", "-q", "-b", "away"]);
@@ -423,7 +425,7 @@ fn replacements_change_nothing_of_what_peers_see_and_move() {
     pair.commit("other", "strange", "strange\n");
     pair.git("other", &["branch", "-f", "main", "strange"]);
     pair.git("one", &["fetch", "-q", "../other", "main:kept"]);
-    // With this one, the peer's branch would seem to be ahead of this one's.
+    // With this refspec the branch of the peer would seem to be ahead.
     let theirs = pair.git("one", &["rev-parse", "kept"]);
     let ours = pair.git("one", &["rev-parse", "main"]);
     pair.git("one", &["replace", "--graft", theirs.trim(), ours.trim()]);
@@ -434,9 +436,9 @@ fn replacements_change_nothing_of_what_peers_see_and_move() {
     pair.git("other", &["fsck", "--full", "--strict"]);
 }
 
-/// What was pulled is held, merged or not.
+/// Fetched commits are kept, merged or not.
 #[test]
-fn whoever_pulls_again_gets_what_is_new() {
+fn a_second_pull_gets_new_commits() {
     let pair = Pair::new();
     let received = || {
         let told = pair.synced(&["--json", "--pull", "../other"]);
@@ -456,7 +458,7 @@ fn whoever_pulls_again_gets_what_is_new() {
     pair.commit("other", "small", "one line\n");
     let second = received();
     assert!(second < 4_000, "{second} bytes for one line");
-    // Of a branch that was rewritten, too.
+    // Also for a rewritten branch.
     pair.git(
         "other",
         &["commit", "-q", "--amend", "-m", "another message"],
@@ -473,9 +475,9 @@ fn whoever_pulls_again_gets_what_is_new() {
     pair.git("one", &["fsck", "--full", "--strict"]);
 }
 
-/// What is stored as deltas goes as deltas, also of what the receiver has.
+/// Stored deltas are sent as deltas, even if the base is only on the receiving side.
 #[test]
-fn as_little_goes_over_the_wire_as_by_a_thin_pack() {
+fn a_sync_transfers_no_more_than_a_thin_pack() {
     let pair = Pair::new();
     let line = |at: usize| format!("line {} of many\n", at * at * 7919 % 1_000_003);
     let text: String = (0..4000).map(line).collect();

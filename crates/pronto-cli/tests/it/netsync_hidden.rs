@@ -1,4 +1,4 @@
-//! What a peer may not see gives the same answers as what is not here.
+//! Hidden objects give the same answers as missing ones.
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
@@ -9,7 +9,7 @@ use crate::netsync_hostile::commit_of;
 use crate::netsync_peers::{Server, World};
 use crate::netsync_puppet::{Attacker, Puppet, id_of, pack, whole};
 
-/// A server with a branch that nobody sees, and a peer.
+/// A server with a hidden branch, and a peer.
 struct Scene {
     world: World,
     server: Server,
@@ -23,7 +23,7 @@ impl Scene {
         for name in ["one", "two", "three"] {
             world.commit("desk", name, name.as_bytes());
         }
-        // Its history is the visible one but for its tip.
+        // Its history is visible except for its tip.
         world.git("desk", &["checkout", "-q", "-b", "hidden"]);
         world.commit("desk", "secret", b"[core]\nwhat = nobody shall know\n");
         world.git("desk", &["checkout", "-q", "main"]);
@@ -47,7 +47,7 @@ impl Scene {
     }
 }
 
-/// An id that is near another one, and of nothing.
+/// An unused id close to another one.
 fn near(id: ObjectId) -> ObjectId {
     let mut near = id;
     let last = near.as_mut_slice().last_mut().expect("bytes");
@@ -56,7 +56,7 @@ fn near(id: ObjectId) -> ObjectId {
 }
 
 #[test]
-fn commits_that_a_reader_names_count_only_if_it_may_see_them() {
+fn a_reader_may_name_only_visible_commits() {
     let scene = Scene::new();
     let plan = |held: ObjectId| -> (Plan, u64) {
         let puppet = Puppet {
@@ -76,13 +76,13 @@ fn commits_that_a_reader_names_count_only_if_it_may_see_them() {
     for kind in ["hidden:secret", "hidden^{tree}", "main:one"] {
         assert_eq!(plan(scene.id(kind)), of_nothing, "{kind}");
     }
-    // What is seen counts.
+    // Visible commits count.
     assert_eq!(plan(scene.id("main~1")).0.commits, 1);
     drop(scene.server);
 }
 
 #[test]
-fn no_refusal_of_a_writer_tells_what_is_hidden() {
+fn refusals_do_not_reveal_hidden_objects() {
     let scene = Scene::new();
     let blob = b"a gift\n";
     let parts = commit_of(&id_of(ObjectKind::Blob, blob));
@@ -98,7 +98,7 @@ fn no_refusal_of_a_writer_tells_what_is_hidden() {
         ObjectId::from_hex(&[b'f'; 40]).expect("an id"),
     ];
     let hidden = ["hidden", "hidden^{tree}", "hidden:secret"].map(|name| scene.id(name));
-    // Two branches, one on what is hidden, the other on what is nowhere.
+    // Two branches: one based on a hidden commit, the other on a missing one.
     let said = |unknown: &ObjectId, other: &ObjectId, is_first: bool| {
         let (one, two) = (child(unknown), child(other));
         let content = [
@@ -124,7 +124,7 @@ fn no_refusal_of_a_writer_tells_what_is_hidden() {
             }
         }
     }
-    // Tips that did not come.
+    // Tips that were not sent.
     let offered = |unknown: &ObjectId, other: &ObjectId| {
         let content = [whole(ObjectKind::Blob, &blob[..])];
         let error = scene
@@ -141,7 +141,7 @@ fn no_refusal_of_a_writer_tells_what_is_hidden() {
 }
 
 #[test]
-fn no_check_of_content_looks_at_what_is_hidden() {
+fn content_checks_do_not_read_hidden_objects() {
     let scene = Scene::new();
     let said = |unknown: &ObjectId| {
         let tree = [b"100644 .gitmodules\0", unknown.as_slice()].concat();
@@ -164,9 +164,9 @@ fn no_check_of_content_looks_at_what_is_hidden() {
     }
 }
 
-/// A pack says many parents in few bytes, and they would be held.
+/// A pack can name many parents in few bytes, which the receiver would hold in memory.
 #[test]
-fn a_commit_has_no_thousands_of_parents() {
+fn commits_with_thousands_of_parents_are_refused() {
     let scene = Scene::new();
     let [(_, tree), (_, commit)] = commit_of(&id_of(ObjectKind::Blob, b"x"));
     let text = String::from_utf8(commit).expect("text");

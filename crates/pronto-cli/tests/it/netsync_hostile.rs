@@ -1,4 +1,4 @@
-//! Peers that mean harm, beside others who do not.
+//! Hostile peers beside honest ones.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ pub(crate) fn commit_of(blob: &ObjectId) -> [(ObjectKind, Vec<u8>); 2] {
     ]
 }
 
-/// A delta that makes what it is a delta of, so many times.
+/// A delta that repeats its base that many times.
 fn repeated(base_len: usize, times: usize) -> Vec<u8> {
     let mut delta = Vec::new();
     for mut number in [base_len, base_len * times] {
@@ -49,10 +49,10 @@ fn peers() -> usize {
 }
 
 #[test]
-fn a_server_outlives_its_enemies_and_serves_its_friends() {
+fn a_server_survives_attacks_and_serves_honest_peers() {
     let world = World::new();
     world.repository("desk");
-    // Nobody sees this branch, and what is in it.
+    // This branch and its objects are hidden.
     world.git("desk", &["checkout", "-q", "-b", "hidden"]);
     let secret = "what nobody shall know\n".repeat(40);
     world.commit("desk", "secret", secret.as_bytes());
@@ -89,7 +89,7 @@ fn a_server_outlives_its_enemies_and_serves_its_friends() {
     let server = world.serve("desk", "desk", &arguments);
     let attacker = Attacker::new(&world, &server, "mallory");
 
-    // Some connect and say nothing, some say what means nothing, one stops when it was let in.
+    // Some connect and stay silent, some send garbage, and one stops after it was accepted.
     let address = &server.address;
     let connect = |_| TcpStream::connect(address).expect("it listens");
     let silent: Vec<TcpStream> = (0..150).map(connect).collect();
@@ -116,7 +116,7 @@ fn a_server_outlives_its_enemies_and_serves_its_friends() {
     let blob_id = id_of(ObjectKind::Blob, &blob);
     let [(_, tree), (_, commit)] = commit_of(&blob_id);
     let tip = id_of(ObjectKind::Commit, &commit);
-    // A bomb of an object, and one of a delta.
+    // A decompression bomb as an object and as a delta.
     let bomb = pack(&[whole(ObjectKind::Commit, &zeros)]);
     let said = attacker.attack(tip, bomb, 1);
     assert!(said.to_string().contains("exceeds the limit"), "{said}");
@@ -125,7 +125,7 @@ fn a_server_outlives_its_enemies_and_serves_its_friends() {
     let bomb = pack(&[whole(ObjectKind::Blob, &blob), (base, &delta[..])]);
     let said = attacker.attack(tip, bomb, 2);
     assert!(said.to_string().contains("a segment is refused"), "{said}");
-    // Other counts than there are, and more than can be.
+    // Wrong counts, and impossible counts.
     let gift = || {
         let blob = whole(ObjectKind::Blob, &blob[..]);
         pack(&[
@@ -138,11 +138,11 @@ fn a_server_outlives_its_enemies_and_serves_its_friends() {
         let said = attacker.attack(tip, gift(), objects);
         assert_eq!(*said.kind(), ErrorKind::Malformed, "{said}");
     }
-    // Something is missing.
+    // A missing object.
     let part = pack(&[whole(ObjectKind::Commit, &commit)]);
     let said = attacker.attack(tip, part, 1);
     assert_eq!(*said.kind(), ErrorKind::Malformed, "{said}");
-    // What is hidden, by its name in a tree, and as what a delta builds on.
+    // A hidden object, named in a tree and as the base of a delta.
     let [(_, stolen_tree), (_, stolen)] = commit_of(&hidden);
     let theft = pack(&[
         whole(ObjectKind::Tree, &stolen_tree),
@@ -174,7 +174,7 @@ fn a_server_outlives_its_enemies_and_serves_its_friends() {
         );
         assert_eq!(tracked, world.git(friend, &["rev-parse", "main"]));
     }
-    // Those who only wait are ended.
+    // Sessions that only wait are closed.
     for mut socket in silent {
         let end = Duration::from_secs(120);
         socket.set_read_timeout(Some(end)).expect("a socket");
@@ -199,9 +199,9 @@ fn a_server_outlives_its_enemies_and_serves_its_friends() {
     world.git("desk", &["fsck", "--full", "--strict"]);
 }
 
-/// What was recorded of a session opens no other: nothing comes back but the server's own greeting.
+/// A recorded session cannot be replayed: only the greeting of the server is returned.
 #[test]
-fn a_recording_opens_nothing() {
+fn a_recorded_session_cannot_be_replayed() {
     let world = World::new();
     world.repository("desk");
     world.git(".", &["clone", "-q", "desk", "laptop"]);
@@ -239,7 +239,7 @@ fn a_recording_opens_nothing() {
     world.done("laptop", "laptop", &["sync", &url, "--name", "desk"]);
     let said = recorded.join().expect("it is recorded");
     assert!(said.len() > 500, "{}", said.len());
-    // None of what was sent can be read in it.
+    // No sent text is readable in it.
     assert!(!said.windows(10).any(|part| part == b"refs/heads"));
     let refs = world.git("desk", &["for-each-ref"]);
     let mut socket = TcpStream::connect(&server.address).expect("it listens");

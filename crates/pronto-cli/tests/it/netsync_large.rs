@@ -1,8 +1,8 @@
-//! Sync of large files that change: what is stored as deltas travels so.
+//! Sync of large changing files: stored deltas are sent as deltas.
 
 use super::netsync::Pair;
 
-/// Lines of text from a seed, `len` bytes of them and somewhat more.
+/// Returns lines of pseudo-random text of at least `len` bytes.
 fn lines(seed: u64, len: usize) -> Vec<String> {
     let mut noise = seed;
     let mut next = move || {
@@ -21,7 +21,7 @@ fn lines(seed: u64, len: usize) -> Vec<String> {
     lines
 }
 
-/// Changes lines here and there, and adds some.
+/// Changes some lines and adds others.
 fn change(lines: &mut Vec<String>, version: usize) {
     for at in (version * 131..lines.len()).step_by(9_001) {
         lines[at] = format!("version {version} changes line {at}\n");
@@ -29,7 +29,7 @@ fn change(lines: &mut Vec<String>, version: usize) {
     lines.extend((0..500).map(|line| format!("version {version} adds line {line}\n")));
 }
 
-/// How many bytes came.
+/// Returns the number of received bytes.
 fn received(told: &str) -> u64 {
     let (_, after) = told.split_once("\"received_bytes\":").expect("it is told");
     let (count, _) = after.split_once(',').expect("a number ends");
@@ -37,10 +37,11 @@ fn received(told: &str) -> u64 {
 }
 
 #[test]
-fn large_deltas_come_as_they_are_stored() {
+fn large_deltas_are_sent_as_stored() {
     let pair = Pair::new();
     pair.git("other", &["config", "core.compression", "1"]);
-    // One that is held by who receives it, one that is made in a file, and one that is not a delta.
+    // One whose base the receiver has in memory, one that is built in a file, and one that is not a
+    // delta.
     let mut files = [lines(1, 9 << 20), lines(3, 17 << 20)];
     let write = |files: &[Vec<String>; 2]| {
         for (number, file) in files.iter().enumerate() {
@@ -74,7 +75,8 @@ fn large_deltas_come_as_they_are_stored() {
     assert_eq!(pair.git("one", &["fsck", "--full", "--strict"]), "");
     assert!(size("one") < all + all / 20);
 
-    // What is new is all that comes: one file whole, for git makes the older one a delta of it.
+    // Only new objects are received: one whole file, because git stores the older one as a delta of
+    // it.
     change(&mut files[0], 5);
     write(&files);
     pair.commit("other", "version", "5");

@@ -10,15 +10,15 @@ use test_support::DEFAULT_SIGNALS;
 
 use crate::support::{process, pronto_path, stderr, stdout};
 
-/// A long time: only what hangs takes it.
+/// A time limit that only a hang reaches.
 const LONG: Duration = Duration::from_secs(300);
 
-/// People with a home each, and repositories.
+/// Users with home directories, and repositories.
 pub(crate) struct World {
     folder: tempfile::TempDir,
 }
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) address: String,
@@ -35,7 +35,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    /// Creates a command that runs a program in place of `who`.
+    /// Creates a command that runs a program as `who`.
     pub(crate) fn command(&self, program: &Path, who: &str, place: &str) -> Command {
         let mut command = process(program);
         command
@@ -85,7 +85,7 @@ impl World {
         told.lines().next().expect("a key").to_owned()
     }
 
-    /// Lets each of the two know the other.
+    /// Makes the two peers trust each other.
     pub(crate) fn introduce(&self, one: (&str, &str), other: (&str, &str)) {
         self.done(one.0, ".", &["netsync", "trust", other.0, other.1]);
         self.done(other.0, ".", &["netsync", "trust", one.0, one.1]);
@@ -129,7 +129,7 @@ impl Server {
         self.lines.lock().expect("no panic").clone()
     }
 
-    /// Waits until it has told something.
+    /// Waits for a matching line of its log.
     pub(crate) fn wait_for(&self, what: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + LONG;
         loop {
@@ -141,7 +141,7 @@ impl Server {
         }
     }
 
-    /// The most memory that it has had, in KiB.
+    /// Returns its peak memory in KiB.
     pub(crate) fn peak_kib(&self) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(path).expect("it runs");
@@ -165,7 +165,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn two_machines_become_one_history_by_tls() {
+fn two_machines_sync_over_tls() {
     let world = World::new();
     world.repository("desk");
     world.git(".", &["clone", "-q", "desk", "laptop"]);
@@ -186,7 +186,7 @@ fn two_machines_become_one_history_by_tls() {
         assert_eq!(world.git(here, &["fsck", "--full", "--strict"]), "");
     }
     server.wait_for(|line| line.contains("\"event\":\"synced\"") && line.contains("\"number\":1"));
-    // Who is not called by the name of the host is found by its address.
+    // A peer without the name of the host is found by its address.
     let trusted = ["netsync", "trust", "desk", &desk, "--at", &server.address];
     world.done("laptop", ".", &trusted);
     world.done("laptop", "laptop", &["sync", &url]);
@@ -195,7 +195,7 @@ fn two_machines_become_one_history_by_tls() {
 }
 
 #[test]
-fn whoever_is_not_known_hears_how_to_be_and_nothing_else() {
+fn an_unknown_peer_learns_only_how_to_be_trusted() {
     let world = World::new();
     world.repository("desk");
     world.git(".", &["clone", "-q", "desk", "laptop"]);
@@ -220,7 +220,7 @@ fn whoever_is_not_known_hears_how_to_be_and_nothing_else() {
         "hint: make one with 'pronto netsync keygen'",
     ]);
     let laptop = world.key("laptop");
-    // The server is not known to the client, then the client to the server.
+    // First the client does not know the server, then the server does not know the client.
     let hint = format!("pronto netsync trust desk {desk} --at {}", server.address);
     refused(&["is not known: its fingerprint is ", &hint]);
     world.done("laptop", ".", &["netsync", "trust", "desk", &desk]);
@@ -235,12 +235,15 @@ fn whoever_is_not_known_hears_how_to_be_and_nothing_else() {
     );
     world.done("desk", ".", &["netsync", "trust", "laptop", &laptop]);
     world.done("laptop", "laptop", &["sync", &url, "--name", "desk"]);
-    // Another key under a known name.
+    // A known name with another key.
     let other = world.key("other");
     world.done("laptop", ".", &["netsync", "revoke", "desk"]);
     refused(&["has the key of 'desk', which was revoked"]);
     world.done("laptop", ".", &["netsync", "trust", "desk", &other]);
-    refused(&["has not the key of 'desk'", "somebody may stand in between"]);
+    refused(&[
+        "has not the key of 'desk'",
+        "another host may intercept the connection",
+    ]);
     let list = world.path("home-laptop/.config/pronto/netsync/known_peers");
     std::fs::write(&list, format!("desk read,write {desk}\n")).expect("a list");
     // Revoked on the other side.
@@ -250,7 +253,7 @@ fn whoever_is_not_known_hears_how_to_be_and_nothing_else() {
 }
 
 #[test]
-fn roles_and_globs_hold() {
+fn roles_and_globs_are_enforced() {
     let world = World::new();
     world.repository("desk");
     world.git(".", &["clone", "-q", "desk", "laptop"]);
@@ -295,7 +298,7 @@ fn roles_and_globs_hold() {
     );
     assert!(sync(&["--push"]).status.success());
     world.git("desk", &["rev-parse", "refs/remotes/laptop/main"]);
-    // Places outside of what is served are none.
+    // Paths outside of the served directory do not exist.
     world.repository("elsewhere");
     for path in ["nowhere", "../elsewhere", "desk/../elsewhere", ""] {
         let url = server.url(path);
@@ -311,7 +314,7 @@ fn roles_and_globs_hold() {
 }
 
 #[test]
-fn what_does_not_fit_is_said() {
+fn mismatches_are_reported() {
     let world = World::new();
     world.repository("desk");
     world.git(".", &["init", "-q", "-b", "main", "stranger"]);
@@ -327,7 +330,7 @@ fn what_does_not_fit_is_said() {
         assert_eq!(output.status.code(), Some(128), "{}", stdout(&output));
         assert!(stderr(&output).contains(part), "{}", stderr(&output));
     };
-    // The first repository that comes under a name is the one that has it.
+    // A name belongs to the first repository that uses it.
     let forget = || world.done("desk", "desk", &["netsync", "forget", "laptop"]);
     fails("long", &[], "different object formats");
     fails("stranger", &[], "nothing in common");
@@ -353,14 +356,14 @@ fn what_does_not_fit_is_said() {
 }
 
 #[test]
-fn a_server_drains_when_it_is_told_to_end_and_ends_after_one() {
+fn a_server_finishes_sessions_before_it_ends() {
     let world = World::new();
     world.repository("desk");
     world.git(".", &["clone", "-q", "desk", "laptop"]);
     let (desk, laptop) = (world.key("desk"), world.key("laptop"));
     world.introduce(("desk", &desk), ("laptop", &laptop));
     let mut server = world.serve("desk", "desk", &["--handshake-timeout", "300"]);
-    // A client that is connected and silent.
+    // A connected client that stays silent.
     let mut guest = std::net::TcpStream::connect(&server.address).expect("it listens");
     world.done(
         "laptop",

@@ -1,4 +1,4 @@
-//! `sync` asks which transports the user allows before it reaches anything.
+//! `sync` checks the allowed transports before it connects.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,7 @@ use std::process::Output;
 use crate::netsync_peers::World;
 use crate::support::{process, pronto_path, stderr};
 
-/// The name and value of a variable of the environment, or of the configuration (with a dot).
+/// The name and value of an environment variable, or of a configuration variable (with a dot).
 type Setting<'a> = (&'a str, &'a str);
 
 /// A repository, and a program in place of ssh that leaves a trace.
@@ -44,7 +44,7 @@ impl Scene {
         command.output().expect("it can be started")
     }
 
-    /// Whether ssh was started, and with what.
+    /// Returns the arguments of ssh if it was started.
     fn trace(&self) -> Option<String> {
         let path = self.world.path("trace");
         let trace = std::fs::read_to_string(&path).ok();
@@ -54,7 +54,7 @@ impl Scene {
 }
 
 #[test]
-fn transports_that_are_not_allowed_are_not_used() {
+fn forbidden_transports_are_not_used() {
     let scene = Scene::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a place");
     listener.set_nonblocking(true).expect("a socket");
@@ -103,7 +103,7 @@ fn transports_that_are_not_allowed_are_not_used() {
     let nobody = listener.accept().expect_err("nobody came");
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
     assert_eq!(scene.world.git("laptop", &["for-each-ref"]), before);
-    // And those that are allowed are.
+    // Allowed transports are used.
     let allowed: &[Setting<'_>] = &[
         ("protocol.allow", "never"),
         ("protocol.file.allow", "always"),
@@ -123,7 +123,7 @@ fn transports_that_are_not_allowed_are_not_used() {
 }
 
 #[test]
-fn no_address_becomes_an_option_or_a_command() {
+fn no_url_becomes_an_option_or_a_command() {
     let scene = Scene::new();
     let canary = scene.world.path("canary");
     let touch = format!("touch {}", canary.display());
@@ -138,7 +138,7 @@ fn no_address_becomes_an_option_or_a_command() {
         assert_eq!(output.status.code(), Some(128), "{address}");
         assert_eq!(scene.trace(), None, "{address}");
     }
-    // What a shell would run stays one argument, on this side and on the other.
+    // Shell syntax stays one argument on both sides.
     let line = format!("'{}'", scene.world.path("fake-ssh").display());
     for address in [
         format!("ssh://h;{}/x", touch.replace('/', "%2f")),

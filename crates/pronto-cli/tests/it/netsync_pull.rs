@@ -1,4 +1,4 @@
-//! `pull --netsync`: what a peer has comes, and git brings it together with the own branch.
+//! `pull --netsync`: fetches the history of a peer, which git then merges into the current branch.
 
 use std::process::Output;
 
@@ -33,12 +33,12 @@ fn a_branch_moves_forward_to_that_of_a_peer() {
     let tips = ["one", "other"].map(|place| pair.git(place, &["rev-parse", "main"]));
     assert_eq!(tips[0], tips[1]);
     assert_eq!(pair.git("one", &["status", "--porcelain"]), "");
-    // Nothing went the other way.
+    // Nothing was sent to the peer.
     assert_eq!(pair.git("other", &["for-each-ref", "refs/remotes"]), "");
 }
 
 #[test]
-fn branches_that_have_diverged_are_merged_or_rebased_as_git_does_it() {
+fn diverged_branches_are_merged_or_rebased_as_in_git() {
     let pair = Pair::new();
     pair.commit("one", "mine", "mine\n");
     pair.commit("other", "new", "new\n");
@@ -61,7 +61,7 @@ fn branches_that_have_diverged_are_merged_or_rebased_as_git_does_it() {
 }
 
 #[test]
-fn what_cannot_be_pulled_is_named() {
+fn impossible_pulls_are_reported() {
     let pair = Pair::new();
     let absent = pull(&pair, &["../other", "absent"]);
     assert_eq!(absent.status.code(), Some(128));
@@ -77,7 +77,7 @@ fn what_cannot_be_pulled_is_named() {
          hint: name it: pronto pull --netsync ../other BRANCH\n"
     );
     assert_eq!(pull(&pair, &[]).status.code(), Some(129));
-    // Without it all is git's.
+    // Without the option, git runs the whole command.
     let plain = process(pronto_path())
         .args(["pull", "-q", "--ff-only", "../other", "main"])
         .current_dir(pair.path("one"))

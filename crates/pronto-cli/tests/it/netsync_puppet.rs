@@ -1,4 +1,4 @@
-//! A peer that says what a test wants it to say.
+//! A peer whose messages a test controls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use pronto_peer::{KeyPair, KnownPeers, Met, NetsyncAddress, Watch, drive, meet};
 
 use crate::netsync_peers::{Server, World};
 
-/// A long time: only what hangs takes it.
+/// A time limit that only a hang reaches.
 const LONG: Duration = Duration::from_secs(300);
 
-/// A repository that offers what it likes, sends what it likes, and forgets what it is sent.
+/// A repository with arbitrary offers and segments that discards received segments.
 #[derive(Default)]
 pub(crate) struct Puppet {
     pub(crate) offers: Vec<Offer>,
     pub(crate) segments: VecDeque<OutgoingSegment>,
-    /// Whether it wants all that it is offered.
+    /// Whether it wants everything that is offered.
     pub(crate) wants: bool,
-    /// Commits that it says it has.
+    /// Commits that it claims to have.
     pub(crate) held: Vec<ObjectId>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Attacker {
     address: NetsyncAddress,
 }
 
-/// A session that does nothing more, and stays open until this is dropped.
+/// A session that stays open without activity until this is dropped.
 pub(crate) struct Stalled {
     release: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -129,8 +129,8 @@ impl Attacker {
         meet(&self.address, &self.key, &self.known, Some("desk")).expect("it is known")
     }
 
-    /// A session with the server to its end. `look` sees several times a second what has happened, and
-    /// may end it.
+    /// Runs a session with the server until it ends. `look` is called several times a second with a
+    /// report, and may end it.
     pub(crate) fn converse(
         &self,
         puppet: Puppet,
@@ -161,8 +161,8 @@ impl Attacker {
         (result, session.report().clone())
     }
 
-    /// Begins a session that wants everything, and stops when `is_time`. Returns when it has, or at
-    /// once if `waits` is not set.
+    /// Begins a session that wants everything, and stops when `is_time`. Returns after it has
+    /// stopped, or immediately if `waits` is not set.
     pub(crate) fn stall(
         &self,
         is_time: impl Fn(&Report) -> bool + Send + 'static,
@@ -182,7 +182,7 @@ impl Attacker {
                         let _ = reached.send(());
                         released.recv().is_err()
                     }
-                    // One that the server has not let in yet.
+                    // Connects without waiting to be accepted.
                     false => matches!(released.try_recv(), Err(TryRecvError::Disconnected)),
                 };
                 if is_over {
@@ -200,12 +200,13 @@ impl Attacker {
         }
     }
 
-    /// Offers `tip`, and sends a pack that is said to have `objects`. What the server says to it.
+    /// Offers `tip`, and sends a pack that claims to have `objects`. Returns the answer of the
+    /// server.
     pub(crate) fn attack(&self, tip: ObjectId, pack: (Vec<u8>, ObjectId), objects: u64) -> Error {
         self.attack_with(&[tip], pack, objects)
     }
 
-    /// As [`attack`](Self::attack) with several branches.
+    /// Like [`attack`](Self::attack) with several branches.
     pub(crate) fn attack_with(
         &self,
         tips: &[ObjectId],
@@ -222,7 +223,7 @@ impl Attacker {
     }
 }
 
-/// A puppet that offers branches, and sends one segment.
+/// Creates a puppet that offers branches and sends one segment.
 pub(crate) fn gifts(tips: &[ObjectId], segment: OutgoingSegment) -> Puppet {
     let offer = |(at, tip): (usize, &ObjectId)| Offer {
         name: format!("refs/heads/gift{at}").into_bytes(),
@@ -236,7 +237,7 @@ pub(crate) fn gifts(tips: &[ObjectId], segment: OutgoingSegment) -> Puppet {
     }
 }
 
-/// A segment that is said to have so many objects and bytes.
+/// Creates a segment that claims this many objects and bytes.
 pub(crate) fn segment(
     content: Content,
     (objects, bytes): (u64, u64),
@@ -255,7 +256,7 @@ pub(crate) fn segment(
     }
 }
 
-/// Bytes that never end: `first`, and then it stalls until the test is over.
+/// A stream of `first` that then stalls until the test ends.
 pub(crate) struct Stalling {
     pub(crate) first: std::io::Cursor<Vec<u8>>,
     pub(crate) reached: Sender<()>,
@@ -275,7 +276,7 @@ impl std::io::Read for Stalling {
     }
 }
 
-/// A pack of these entries, and its checksum.
+/// Builds a pack of these entries with its checksum.
 pub(crate) fn pack(entries: &[(Header, &[u8])]) -> (Vec<u8>, ObjectId) {
     let mut bytes = Vec::new();
     let count = u32::try_from(entries.len()).expect("a few");
@@ -293,7 +294,7 @@ pub(crate) fn pack(entries: &[(Header, &[u8])]) -> (Vec<u8>, ObjectId) {
     (bytes, streamed.checksum)
 }
 
-/// An entry that is no delta.
+/// Encodes an entry that is not a delta.
 pub(crate) fn whole(kind: ObjectKind, content: &[u8]) -> (Header, &[u8]) {
     (Header::Object(kind), content)
 }

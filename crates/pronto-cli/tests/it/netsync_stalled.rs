@@ -1,4 +1,4 @@
-//! Peers that stall in every way there is: others are served at once.
+//! Peers that stall in different ways. Other peers are served without delay.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -17,10 +17,10 @@ use crate::netsync_peers::{Server, World};
 use crate::netsync_puppet::{Attacker, Stalled, Stalling, gifts, segment};
 use crate::support::stderr;
 
-/// A long time: only what hangs takes it.
+/// A time limit that only a hang reaches.
 const LONG: Duration = Duration::from_secs(300);
 
-/// A server's side, and one peer that means no harm.
+/// The repository of a server, and one honest peer.
 struct Scene {
     world: World,
     desk: String,
@@ -37,7 +37,7 @@ impl Scene {
         Scene { world, desk }
     }
 
-    /// Peers of these names and roles.
+    /// Creates trusted peers with this role.
     fn know(&self, count: usize, roles: &str) -> Vec<String> {
         let names: Vec<String> = (0..count).map(|at| format!("{roles}er{at}")).collect();
         for name in &names {
@@ -59,7 +59,7 @@ impl Scene {
         self.world.serve("desk", "desk", arguments)
     }
 
-    /// The friend gives and takes something new.
+    /// Syncs new commits of the honest peer.
     fn friend_syncs(&self, server: &Server) {
         let url = server.url("");
         let output = self
@@ -74,7 +74,7 @@ impl Scene {
     }
 }
 
-/// No session of these had an end.
+/// Asserts that no session of these peers has ended.
 fn assert_all_stall(server: &Server, names: &[String]) {
     for line in server.lines() {
         let is_theirs = |name: &String| line.contains(&format!("\"peer\":\"{name}\""));
@@ -83,7 +83,7 @@ fn assert_all_stall(server: &Server, names: &[String]) {
 }
 
 #[test]
-fn two_stalled_readers_leave_a_server_of_any_size_to_others() {
+fn two_stalled_readers_do_not_block_a_server() {
     let scene = Scene::new();
     let names = scene.know(2, "read");
     for memory in ["1", "96", "1024", "65536"] {
@@ -102,7 +102,7 @@ fn two_stalled_readers_leave_a_server_of_any_size_to_others() {
 }
 
 #[test]
-fn a_reader_that_does_not_read_holds_no_memory_for_work() {
+fn a_stalled_reader_reserves_no_memory() {
     let scene = Scene::new();
     let mut noise = vec![0; 24 << 20];
     let mut number = 1_u64;
@@ -114,7 +114,7 @@ fn a_reader_that_does_not_read_holds_no_memory_for_work() {
     }
     scene.world.commit("desk", "noise", &noise);
     let names = scene.know(2, "read");
-    // One piece of work at a time.
+    // Memory for one piece of work at a time.
     let server = scene.serve(&["--memory", "96"]);
     let attackers = scene.attackers(&server, &names);
     let stalled: Vec<Stalled> = (attackers.iter())
@@ -126,7 +126,7 @@ fn a_reader_that_does_not_read_holds_no_memory_for_work() {
 }
 
 #[test]
-fn a_writer_that_stalls_within_a_segment_holds_no_memory_for_work() {
+fn a_stalled_writer_reserves_no_memory() {
     let scene = Scene::new();
     let names = scene.know(2, "write");
     let server = scene.serve(&["--memory", "96", "--allow-unrelated"]);
@@ -158,7 +158,7 @@ fn a_writer_that_stalls_within_a_segment_holds_no_memory_for_work() {
     }
 }
 
-/// One that has said hello and then sends a small frame again and again, until it is dropped.
+/// A session that sends small frames after its greeting until it is dropped.
 struct Dripping {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -195,7 +195,7 @@ fn frame(kind: FrameType, body: &[u8]) -> Vec<u8> {
     wire
 }
 
-/// Lets a peer drip once it was let in.
+/// Starts sending small frames after the peer was accepted.
 fn drip(attacker: &Attacker) -> Dripping {
     let mut link = attacker.meet().link;
     let (stop, stopped) = channel::<()>();
@@ -204,7 +204,7 @@ fn drip(attacker: &Attacker) -> Dripping {
     link.flush().expect("it is taken");
     let mut reader = FrameReader::default();
     while reader.peek().expect("frames").is_none() {
-        let ends = link.ends().0;
+        let ends = link.ends().input;
         poll(&mut [PollFd::new(&ends, PollFlags::IN)], None).expect("it is waited for");
         match reader.read_from(&mut link) {
             Ok(count) => assert_ne!(count, 0, "it was not let in"),
@@ -232,9 +232,9 @@ fn drip(attacker: &Attacker) -> Dripping {
     }
 }
 
-/// Many keys have all places, and each says a little again and again.
+/// Many peers occupy all places, and each sends small frames.
 #[test]
-fn one_small_frame_after_another_keeps_no_place_that_others_need() {
+fn small_frames_keep_no_place() {
     let scene = Scene::new();
     let names = scene.know(4, "read");
     // Four places.
@@ -251,9 +251,9 @@ fn one_small_frame_after_another_keeps_no_place_that_others_need() {
     drop(dripping);
 }
 
-/// When no session is slow, one that waits is told so after a while.
+/// If no session is slow, a waiting peer is refused after a timeout.
 #[test]
-fn a_session_that_finds_no_place_is_told_to_try_again() {
+fn a_session_without_a_place_is_told_to_try_again() {
     let scene = Scene::new();
     let names = scene.know(4, "read");
     let timeouts = ["--slow-timeout", "3600", "--wait-timeout", "1"];
@@ -268,7 +268,7 @@ fn a_session_that_finds_no_place_is_told_to_try_again() {
     assert!(said.contains("too many sessions are under way"), "{said}");
     assert!(said.contains("hint: try again later"), "{said}");
     drop(dripping);
-    // And then there is one.
+    // Then a place is free.
     for name in &names {
         server.wait_for(|line| line.contains(&format!("\"peer\":\"{name}\"")));
     }
@@ -276,7 +276,7 @@ fn a_session_that_finds_no_place_is_told_to_try_again() {
 }
 
 #[test]
-fn one_small_frame_after_another_is_no_progress() {
+fn small_frames_are_no_progress() {
     let scene = Scene::new();
     let names = scene.know(1, "read");
     let server = scene.serve(&["--idle-timeout", "2"]);
@@ -295,16 +295,17 @@ fn a_session_ends_after_its_time() {
     drop(dripping);
 }
 
-/// A part of a greeting costs no memory that others need, and one that comes byte by byte has an end.
+/// An incomplete greeting takes no memory that others need, and one that arrives byte by byte times
+/// out.
 #[test]
-fn greetings_that_do_not_end_hold_nothing_and_end() {
+fn incomplete_greetings_reserve_nothing_and_time_out() {
     let scene = Scene::new();
     let names = scene.know(2, "read");
     let partial = |server: &Server| {
         let attackers = scene.attackers(server, &names);
         let links = attackers.iter().map(|attacker| {
             let mut link = attacker.meet().link;
-            // The rest of so long a frame does not come byte by byte within the time.
+            // The frame is too long to arrive byte by byte within the time limit.
             let wire = frame(FrameType::Hello, &vec![0; 10_000]);
             link.write_all(&wire[..20]).expect("it is taken");
             link.flush().expect("it is taken");
@@ -337,9 +338,10 @@ fn greetings_that_do_not_end_hold_nothing_and_end() {
     thread.join().expect("it ends");
 }
 
-/// Connections that do not even finish a handshake end one another, and nobody else.
+/// Connections that do not finish their handshake replace one another, and do not affect other
+/// peers.
 #[test]
-fn a_flood_of_half_open_handshakes_ends_itself() {
+fn half_open_handshakes_replace_one_another() {
     let scene = Scene::new();
     let server = scene.serve(&["--handshake-timeout", "300"]);
     let connect = |_| {

@@ -1,4 +1,4 @@
-//! Options before the command and of commands, read as Git reads them.
+//! Options before the command and options of commands, parsed as in Git.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ fn version_line() -> String {
 }
 
 #[test]
-fn version_has_its_three_spellings() {
+fn version_has_three_spellings() {
     for call in [
         &["version"][..],
         &["--version"],
@@ -40,7 +40,7 @@ fn options_of_commands_may_be_abbreviated() {
 }
 
 #[test]
-fn directories_add_up_and_are_named_when_they_are_missing() {
+fn directory_options_accumulate_and_missing_ones_are_reported() {
     let scratch = Scratch::new();
     std::fs::create_dir_all(scratch.path().join("a/b")).expect("directories");
     let in_scratch = |arguments: &[&str]| {
@@ -63,7 +63,7 @@ fn directories_add_up_and_are_named_when_they_are_missing() {
 }
 
 #[test]
-fn config_env_names_what_is_missing_as_git_does() {
+fn config_env_reports_missing_parts_as_git_does() {
     for argument in [
         "--config-env=a.b",
         "--config-env=a.b=",
@@ -91,7 +91,7 @@ fn native_commands_are_listed_one_per_line() {
 }
 
 #[test]
-fn help_is_printed_and_usage_asked_for_ends_with_its_code() {
+fn help_and_usage_have_their_exit_codes() {
     let output = pronto().arg("help").output().expect("it runs");
     assert!(stdout(&output).contains("\n   version "));
     assert_eq!(output.status.code(), Some(0));
@@ -102,7 +102,7 @@ fn help_is_printed_and_usage_asked_for_ends_with_its_code() {
 }
 
 #[test]
-fn the_usage_of_a_command_of_git_is_gits_where_there_is_one() {
+fn the_usage_of_a_command_is_that_of_git() {
     let scratch = Scratch::new();
     let link = |from: &Path, to: &Path| std::os::unix::fs::symlink(from, to);
     let ours = install(&scratch, "bin", "git", link);

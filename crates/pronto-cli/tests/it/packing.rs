@@ -1,4 +1,4 @@
-//! `pack-objects` beside git's: the same objects, in packs that git takes.
+//! Compares `pack-objects` with git: the same objects, in packs that git accepts.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -55,7 +55,7 @@ impl Scene {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The ids in the one pack whose name begins with `base`, which git verifies.
+    /// Returns the ids in the only pack whose name begins with `base`, after git has verified it.
     fn packed(&self, base: &str, hash: &str) -> Vec<String> {
         let index = format!("{base}-{}.idx", hash.trim());
         self.git(&["verify-pack", &index], "");
@@ -70,7 +70,7 @@ impl Scene {
 
 const PRONTO: &str = env!("CARGO_BIN_EXE_pronto");
 
-/// Both make files of the same objects.
+/// Both programs write files with the same objects.
 fn compare(scene: &Scene, options: &[&str], input: &str) {
     let made = [("git", "theirs"), (PRONTO, "ours")].map(|(program, base)| {
         let call = [&["pack-objects", "-q"], options, &[base]].concat();
@@ -84,7 +84,7 @@ fn compare(scene: &Scene, options: &[&str], input: &str) {
 }
 
 #[test]
-fn files_hold_what_was_asked_for() {
+fn files_have_the_requested_objects() {
     let scene = Scene::new();
     for _ in 0..2 {
         compare(&scene, &["--revs"], "main\n");
@@ -108,7 +108,7 @@ fn files_hold_what_was_asked_for() {
 }
 
 #[test]
-fn bitmaps_are_written_beside_packs_of_everything() {
+fn bitmaps_are_written_for_packs_of_all_objects() {
     let scene = Scene::new();
     let base = ".git/objects/pack/pack";
     let call = ["pack-objects", "-q", "--all", "--write-bitmap-index", base];
@@ -120,7 +120,7 @@ fn bitmaps_are_written_beside_packs_of_everything() {
 }
 
 #[test]
-fn wrong_input_is_told_in_gits_words() {
+fn wrong_input_is_reported_as_in_git() {
     let scene = Scene::new();
     for (options, input) in [
         (&["--stdout"][..], "nonsense\n"),
@@ -139,7 +139,7 @@ fn wrong_input_is_told_in_gits_words() {
 }
 
 #[test]
-fn all_has_what_other_work_trees_are_at() {
+fn all_includes_heads_of_other_worktrees() {
     let scene = Scene::new();
     scene.git(&["worktree", "add", "-q", "--detach", "linked"], "");
     let own = ["-C", "linked", "commit", "-q", "--allow-empty", "-m", "own"];
@@ -209,7 +209,7 @@ fn damage_is_not_copied_where_the_index_has_no_checksums() {
             let output = scene.run(program, &call, "");
             assert_eq!(output.status.code(), Some(128), "{program} {output:?}");
         }
-        // With another copy all is well.
+        // With another copy the call succeeds.
         let odd = scene.path().join("odd");
         std::fs::create_dir_all(odd.join("objects")).expect("a folder");
         scene.git(&["init", "-q", "--bare", "odd"], "");
@@ -226,7 +226,7 @@ fn damage_is_not_copied_where_the_index_has_no_checksums() {
 }
 
 #[test]
-fn a_base_name_counts_from_the_top_and_limits_are_left_to_git() {
+fn a_base_name_is_relative_to_the_top_and_limits_go_to_git() {
     let scene = Scene::new();
     std::fs::create_dir(scene.path().join("sub")).expect("a folder");
     let call = ["-C", "sub", "pack-objects", "-q", "--all", "named"];
@@ -242,7 +242,7 @@ fn a_base_name_counts_from_the_top_and_limits_are_left_to_git() {
 }
 
 #[test]
-fn what_other_packs_have_can_be_left_out() {
+fn objects_of_other_packs_can_be_left_out() {
     let scene = Scene::new();
     scene.git(&["repack", "-q", "-d"], "");
     let change = |text: &str| {
@@ -272,13 +272,13 @@ fn what_other_packs_have_can_be_left_out() {
     compare(&scene, &["--honor-pack-keep"], &listed);
 }
 
-/// The ids of the deltas in the one pack whose index is `index`, in order.
+/// Returns the ids of the deltas in the pack with the index `index`, in order.
 fn deltas(scene: &Scene, index: &str) -> Vec<String> {
     let listed = scene.git(&["verify-pack", "-v", index], "");
     let fields = listed
         .lines()
         .map(|line| line.split(' ').collect::<Vec<_>>());
-    // Beside what whole objects have, a delta has its depth and its base.
+    // Lines of deltas also have a depth and a base.
     let deltas = fields.filter(|fields| fields.last().is_some_and(|last| last.len() == 40));
     let mut ids: Vec<String> = deltas.map(|fields| fields[0].to_owned()).collect();
     ids.sort();
@@ -286,7 +286,7 @@ fn deltas(scene: &Scene, index: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_attributes_keep_whole_becomes_no_delta() {
+fn objects_with_a_delta_attribute_are_stored_whole() {
     let scene = Scene::new();
     std::fs::create_dir(scene.path().join("d")).expect("a folder");
     let names = ["top", "d/below", "d/else", "told", "free"];
@@ -326,7 +326,7 @@ fn what_attributes_keep_whole_becomes_no_delta() {
         (&[], &*listed),
     ] {
         for (program, base) in [("git", "theirs"), (PRONTO, "ours")] {
-            // Of lines git takes the line feed for a part of the path.
+            // In lines git treats the line feed as part of the path.
             if program == "git" && options.is_empty() {
                 continue;
             }
@@ -359,9 +359,9 @@ fn a_window_may_be_limited_in_memory() {
 }
 
 #[test]
-fn several_threads_deflate_what_one_does() {
+fn several_threads_write_the_same_as_one() {
     let scene = Scene::new();
-    // Enough of what is no delta for threads to be started, in files of many sizes.
+    // Enough objects without deltas to start threads, of many sizes.
     for number in 0..60_u32 {
         let mut state = number + 1;
         let numbers = (0..number * 200).map(|_| {

@@ -1,9 +1,9 @@
-//! From one tree of a real history to another, with files in the way that were changed, staged,
-//! removed or are new: what is left and said is what git leaves and says.
+//! Switches between trees of a real history, with files that were changed, staged, removed or
+//! added. The result and the messages equal those of git.
 //!
-//! The history is that of this repository, or a small one that is made where this is none, or the
-//! one that `PRONTO_TEST_HISTORY` names; `PRONTO_TEST_PAIRS` says how many pairs are tried, and
-//! `PRONTO_TEST_SEED` which.
+//! The history is that of this repository, the one that `PRONTO_TEST_HISTORY` names, or a small
+//! generated one. `PRONTO_TEST_PAIRS` sets the number of pairs, and `PRONTO_TEST_SEED` selects
+//! them.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,9 @@ use super::faults::git;
 use super::matrix::State;
 use crate::support::{Scratch, process, pronto_path, stderr, stdout};
 
-const PAIRS: usize = 24;
+const PAIRS: usize = 16;
 
-/// Of so many commits, from the first on, they are taken by default.
+/// The number of oldest commits from which pairs are taken by default.
 const OLDEST: usize = 250;
 
 const CALLS: [&[&str]; 6] = [
@@ -27,9 +27,9 @@ const CALLS: [&[&str]; 6] = [
     &["checkout", "-q", "--no-overwrite-ignore"],
 ];
 
-/// What happens to a path before.
+/// A change of a path before the switch.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum Disturbance {
     Changed,
     Staged,
     Removed,
@@ -40,19 +40,19 @@ enum Deed {
     Ignored,
 }
 
-const DEEDS: [Deed; 8] = [
-    Deed::Changed,
-    Deed::Staged,
-    Deed::Removed,
-    Deed::Unstaged,
-    Deed::Program,
-    Deed::Link,
-    Deed::Directory,
-    Deed::Ignored,
+const DISTURBANCES: [Disturbance; 8] = [
+    Disturbance::Changed,
+    Disturbance::Staged,
+    Disturbance::Removed,
+    Disturbance::Unstaged,
+    Disturbance::Program,
+    Disturbance::Link,
+    Disturbance::Directory,
+    Disturbance::Ignored,
 ];
 
-/// Does it, as far as what is there lets it.
-fn disturb(work: &Path, path: &str, deed: Deed) {
+/// Makes the change if it is possible.
+fn disturb(work: &Path, path: &str, disturbance: Disturbance) {
     let file = work.join(path);
     let remove = || match file.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(&file),
@@ -66,23 +66,23 @@ fn disturb(work: &Path, path: &str, deed: Deed) {
     let tell = |arguments: &[&str]| {
         let _ = git(work, &[arguments, &["--", path]].concat());
     };
-    match deed {
-        Deed::Changed => write(),
-        Deed::Staged => {
+    match disturbance {
+        Disturbance::Changed => write(),
+        Disturbance::Staged => {
             write();
             tell(&["add", "-f"]);
         }
-        Deed::Removed => drop(remove()),
-        Deed::Unstaged => tell(&["rm", "-q", "--cached"]),
-        Deed::Program => tell(&["update-index", "--chmod=+x"]),
-        Deed::Link => {
+        Disturbance::Removed => drop(remove()),
+        Disturbance::Unstaged => tell(&["rm", "-q", "--cached"]),
+        Disturbance::Program => tell(&["update-index", "--chmod=+x"]),
+        Disturbance::Link => {
             let _ = remove().and_then(|()| std::os::unix::fs::symlink("elsewhere", &file));
         }
-        Deed::Directory => {
+        Disturbance::Directory => {
             let _ = remove().and_then(|()| std::fs::create_dir_all(file.join("below")));
             let _ = std::fs::write(file.join("below/new"), "new\n");
         }
-        Deed::Ignored => {
+        Disturbance::Ignored => {
             let exclude = work.join(".git/info/exclude");
             std::fs::write(exclude, format!("/{path}\n")).expect("a file");
             write();
@@ -90,15 +90,15 @@ fn disturb(work: &Path, path: &str, deed: Deed) {
     }
 }
 
-/// The commits of `history`, oldest first; none where there is no history.
+/// Returns the commits of `history`, oldest first. Empty if it is not a repository.
 fn commits(history: &Path) -> Vec<String> {
     let words = ["-c", "safe.directory=*", "rev-list", "--reverse"];
     let known = git(history, &[&words[..], &["--topo-order", "HEAD"]].concat());
     stdout(&known).lines().map(str::to_owned).collect()
 }
 
-/// Makes a history of random trees of a few paths, of which some are files here and directories
-/// there.
+/// Creates a history of random trees with a few paths, some of which are a file in one tree and a
+/// directory in another.
 fn make_history(at: &Path, random: &mut Random) {
     const PATHS: [&str; 9] = [
         "a", "a/b", "a/b/c", "b", "b/a", "c/a/a", "c/a/b", "d.x", "d/x",
@@ -115,7 +115,7 @@ fn make_history(at: &Path, random: &mut Random) {
             let file = at.join(path);
             let _ = std::fs::create_dir_all(file.parent().expect("it has one"));
             if random.below(2) == 0 {
-                // What is a directory by now stays one.
+                // A path that is a directory now stays one.
                 let _ = std::fs::write(file, format!("{}\n", random.below(3)));
             }
         }
@@ -140,8 +140,8 @@ fn names(work: &Path, commit: &str) -> Vec<String> {
     stdout(&output).lines().map(str::to_owned).collect()
 }
 
-/// Brings a worktree to `commit`, whatever it was, and disturbs it.
-fn prepare(work: &Path, commit: &str, deeds: &[(String, Deed)]) {
+/// Checks `commit` out in a worktree and makes the changes.
+fn prepare(work: &Path, commit: &str, disturbances: &[(String, Disturbance)]) {
     std::fs::write(work.join(".git/info/exclude"), "").expect("a file");
     let _ = std::fs::remove_file(work.join(".git/index.lock"));
     for arguments in [
@@ -160,8 +160,8 @@ fn prepare(work: &Path, commit: &str, deeds: &[(String, Deed)]) {
     let age = "git ls-files -z | xargs -0r touch -chd 2020-01-01 && git update-index -q --refresh";
     let aged = process("sh").args(["-c", age]).current_dir(work).status();
     assert!(aged.expect("sh starts").success());
-    for (path, deed) in deeds {
-        disturb(work, path, *deed);
+    for (path, disturbance) in disturbances {
+        disturb(work, path, *disturbance);
     }
 }
 
@@ -181,7 +181,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn trees_of_a_real_history_follow_one_another() {
+fn switches_between_trees_of_a_real_history() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let pairs = number("PRONTO_TEST_PAIRS").map_or(PAIRS, |count| count as usize);
     let mut history = std::env::var_os("PRONTO_TEST_HISTORY").map_or(own, PathBuf::from);
@@ -196,7 +196,7 @@ fn trees_of_a_real_history_follow_one_another() {
         known = commits(&history);
     }
     if pairs <= PAIRS {
-        // The same pairs tomorrow, when there are more commits.
+        // The pairs do not change when commits are added.
         known.truncate(OLDEST);
     }
     assert!(known.len() > 1, "{}", history.display());
@@ -207,18 +207,18 @@ fn trees_of_a_real_history_follow_one_another() {
         let mut paths = names(&theirs, from);
         paths.extend(names(&theirs, to));
         let count = random.index(4);
-        let deeds: Vec<(String, Deed)> = match paths.is_empty() {
+        let disturbances: Vec<(String, Disturbance)> = match paths.is_empty() {
             true => Vec::new(),
             false => (0..count)
-                .map(|_| (random.one_of(&paths).clone(), *random.one_of(&DEEDS)))
+                .map(|_| (random.one_of(&paths).clone(), *random.one_of(&DISTURBANCES)))
                 .collect(),
         };
         let call = [*random.one_of(&CALLS), &[to.as_str()]].concat();
         let setting = format!("checkout.workers={}", random.one_of(&["1", "2", "auto"]));
         let context =
-            format!("pair {pair} of seed {seed}: {deeds:?} at {from}, {call:?} {setting}");
-        prepare(&theirs, from, &deeds);
-        prepare(&ours, from, &deeds);
+            format!("pair {pair} of seed {seed}: {disturbances:?} at {from}, {call:?} {setting}");
+        prepare(&theirs, from, &disturbances);
+        prepare(&ours, from, &disturbances);
         let expected = run(Path::new("git"), &theirs, "checkout.workers=1", &call);
         run(pronto_path(), &ours, &setting, &call).assert_is(&expected, &context);
     }

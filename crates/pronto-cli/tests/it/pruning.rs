@@ -1,5 +1,5 @@
-//! Writers beside processes that repack and prune all the time, and are killed at any moment:
-//! no writer fails, and nothing that was committed is lost.
+//! Writers beside processes that repack and prune continuously and are killed at any moment. No
+//! writer fails, and no commit is lost.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Scratch, process, pronto, stderr, stdout};
 
-/// Writers at a time, and rounds of each, unless `PRONTO_TEST_PRUNERS=WRITERS,ROUNDS` is set.
+/// The number of writers, and the rounds of each, unless `PRONTO_TEST_PRUNERS=WRITERS,ROUNDS` is
+/// set.
 const WRITERS: usize = 3;
 const ROUNDS: usize = 5;
 
@@ -40,8 +41,8 @@ fn git(directory: &Path, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
-/// A repository with a worktree for each writer. Without logs, what is left behind is prunable at
-/// once.
+/// Creates a repository with a worktree for each writer. Without reflogs, abandoned commits can be
+/// pruned immediately.
 fn scene(scratch: &Scratch, writers: usize) -> PathBuf {
     let top = scratch.path().join("top");
     std::fs::create_dir(&top).expect("a directory");
@@ -63,8 +64,8 @@ fn scene(scratch: &Scratch, writers: usize) -> PathBuf {
     top
 }
 
-/// Commits the same files as others do, takes that back, so that it is prunable, and commits
-/// again. The commit of each round that has to stay, and what failed.
+/// Commits the same files as other writers, resets, so that the commit can be pruned, and commits
+/// again. Returns the commits that must be kept, and the failures.
 fn write(place: &Path, rounds: usize) -> (Vec<String>, Vec<String>) {
     let (mut kept, mut failures) = (Vec::new(), Vec::new());
     for round in 0..rounds {
@@ -91,8 +92,8 @@ fn write(place: &Path, rounds: usize) -> (Vec<String>, Vec<String>) {
     (kept, failures)
 }
 
-/// Repacks, prunes and packs references until `ended`; every other process is killed after a
-/// while. What failed of the others, and how many ended well.
+/// Repacks, prunes and packs references until `ended`. Every other process is killed. Returns the
+/// failures of the others, and how many succeeded.
 fn prune(top: &Path, ended: &AtomicBool, well: &AtomicUsize) -> Vec<String> {
     const CALLS: [&[&str]; 4] = [
         &["repack", "-a", "-d", "-q"],
@@ -120,7 +121,7 @@ fn prune(top: &Path, ended: &AtomicBool, well: &AtomicUsize) -> Vec<String> {
                 false => failures.push(format!("{arguments:?}: {}", stderr(&output))),
             }
         }
-        // An odd number of calls: each kind is killed every other time.
+        // An odd number of calls, so that each kind is killed every other time.
         number += 1;
         git(top, &["pack-refs", "--all"]);
     }
@@ -128,7 +129,7 @@ fn prune(top: &Path, ended: &AtomicBool, well: &AtomicUsize) -> Vec<String> {
 }
 
 #[test]
-fn writers_lose_nothing_while_others_prune() {
+fn writers_lose_nothing_during_pruning() {
     let (writers, rounds) = sizes();
     let scratch = Scratch::new();
     let top = scene(&scratch, writers);
@@ -163,7 +164,7 @@ fn writers_lose_nothing_while_others_prune() {
     assert_eq!(leftovers(&top.join(".git/objects")), Vec::<PathBuf>::new());
 }
 
-/// Removes what killed processes have left, and gives what is still there.
+/// Removes the remains of killed processes, and returns the files that are left.
 fn leftovers(objects: &Path) -> Vec<PathBuf> {
     let output = call(objects, pronto(), &["prune", "--expire=now"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -179,10 +180,10 @@ fn leftovers(objects: &Path) -> Vec<PathBuf> {
     files.filter(is_left).collect()
 }
 
-/// What a process found to be there, and did not write, stays until it has ended; what was
-/// set meanwhile is taken into account.
+/// Objects that a process found and did not write are kept until it ends, and refs that were set
+/// meanwhile count.
 #[test]
-fn nothing_is_pruned_while_somebody_writes() {
+fn nothing_is_pruned_while_another_process_writes() {
     let scratch = Scratch::new();
     let top = scene(&scratch, 0);
     std::fs::write(top.join("new"), "new\n").expect("a file");

@@ -1,4 +1,4 @@
-//! Worktrees that share contents (`checkout.reflink`), on images of btrfs and XFS.
+//! Worktrees that share file contents (`checkout.reflink`), on images of btrfs and XFS.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,13 @@ use test_support::skip;
 
 use crate::support::{Scratch, process, pronto_path, run, stderr, stdout};
 
-/// An image with a file system, mounted.
+/// A mounted image of a file system.
 struct Volume {
     scratch: Scratch,
 }
 
 impl Volume {
-    /// `None`, loudly, where that is not allowed.
+    /// Returns `None` and reports a skip if mounting is not possible.
     fn new(kind: &str) -> Option<Volume> {
         let volume = Volume {
             scratch: Scratch::new(),
@@ -68,7 +68,7 @@ fn git(directory: &Path, arguments: &[&str]) -> String {
     stdout(&output).trim().to_owned()
 }
 
-/// How many files of `LARGE` and of `SMALL` bytes there are.
+/// The numbers of files of `LARGE` and `SMALL` bytes.
 const FILES: usize = 20;
 const LARGE: usize = 50_000;
 const SMALL: usize = 5_000;
@@ -100,7 +100,7 @@ fn repository(place: &Path) -> PathBuf {
     work
 }
 
-/// How many files called `name` and a number share blocks with others.
+/// Returns how many files called `name` and a number share blocks with others.
 fn shared(top: &Path, name: &str) -> usize {
     let is_shared = |file: &usize| {
         let path = top.join(format!("{name}{file}"));
@@ -156,29 +156,29 @@ fn sharing_on(kind: &str) {
     check_contents(&always);
     assert_eq!(shared(&always, "d/large"), FILES);
     assert_eq!(shared(&always, "small"), FILES);
-    // What is written into one is not seen in the others.
+    // Writing to one does not change the others.
     std::fs::write(first.join("d/large0"), "other").expect("a file");
     check_contents(&work);
     check_contents(&always);
 }
 
 #[test]
-fn work_trees_share_contents_on_btrfs() {
+fn worktrees_share_contents_on_btrfs() {
     sharing_on("btrfs");
 }
 
 #[test]
-fn work_trees_share_contents_on_xfs() {
+fn worktrees_share_contents_on_xfs() {
     sharing_on("xfs");
 }
 
 #[test]
-fn what_is_not_the_same_is_written() {
+fn different_contents_are_written() {
     let Some(volume) = Volume::new("btrfs") else {
         return;
     };
     let work = repository(&volume.top());
-    // Matching stat data with a content that is not the blob's: only the digest shows it.
+    // Matching stat data with a content that differs from the blob: only the digest reveals it.
     let attributes = work.join(".git/info/attributes");
     std::fs::write(&attributes, "d/large3 filter=lower\n").expect("a file");
     let other = content(LARGE, 3 + LARGE).to_ascii_uppercase();
@@ -201,7 +201,7 @@ fn what_is_not_the_same_is_written() {
         let place = top.to_string_lossy();
         git(&work, &["worktree", "remove", &place]);
     }
-    // Conversions are done.
+    // Conversions are applied.
     git(&work, &["config", "core.autocrlf", "true"]);
     let converted = work.parent().expect("it has one").join("converted");
     let place = converted.to_string_lossy();
@@ -215,7 +215,7 @@ fn what_is_not_the_same_is_written() {
 }
 
 #[test]
-fn where_nothing_can_be_shared_it_is_written() {
+fn contents_that_cannot_be_shared_are_written() {
     let scratch = Scratch::new();
     let work = repository(scratch.path());
     let top = add(&work, "auto", "new");

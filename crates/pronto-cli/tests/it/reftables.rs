@@ -1,5 +1,5 @@
-//! Repositories with reftables: pronto leaves what git 2.55 leaves, and either reads what the other
-//! has written.
+//! Repositories with reftables: pronto leaves the same state as git 2.55, and each reads what the
+//! other has written.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use test_support::report_missing_reference;
 
 use crate::support::{Scratch, process, pronto_path, stderr, stdout};
 
-/// The git that knows reftables.
+/// A git that supports reftables.
 fn reference() -> Option<&'static Path> {
     let found = test_support::git::reference();
     if found.is_none() {
@@ -17,7 +17,7 @@ fn reference() -> Option<&'static Path> {
     found
 }
 
-/// One of two programs, and a place of its own.
+/// One of the two programs, with its own directory.
 struct Side {
     program: PathBuf,
     git: &'static Path,
@@ -58,7 +58,7 @@ impl Side {
         stdout(&output)
     }
 
-    /// What git says.
+    /// Runs git and returns its output.
     fn git(&self, directory: &str, arguments: &[&str]) -> String {
         let output = self.command(self.git, directory).args(arguments).output();
         let output = output.expect("it starts");
@@ -67,7 +67,7 @@ impl Side {
         stdout(&output)
     }
 
-    /// What git finds in a worktree.
+    /// Returns the state of a worktree as git reports it.
     fn state(&self, directory: &str) -> String {
         let asked: [&[&str]; 6] = [
             &["for-each-ref", "--include-root-refs"],
@@ -91,7 +91,7 @@ impl Side {
     }
 }
 
-/// Runs `script` with pronto and with git, and compares what git finds in `places` then.
+/// Runs `script` with pronto and with git, and compares the state of `places` afterwards.
 fn compare(places: &[&str], script: impl Fn(&Side)) {
     let Some(git) = reference() else {
         return;
@@ -122,7 +122,7 @@ fn compare(places: &[&str], script: impl Fn(&Side)) {
 }
 
 #[test]
-fn branches_and_logs_are_as_git_leaves_them() {
+fn branches_and_reflogs_equal_those_of_git() {
     compare(&["work"], |side| {
         side.ok("work", &["switch", "-q", "-c", "other"]);
         std::fs::write(side.scratch.path().join("work/file"), "two\n").expect("a file");
@@ -142,7 +142,7 @@ fn branches_and_logs_are_as_git_leaves_them() {
 }
 
 #[test]
-fn worktrees_have_tables_of_their_own() {
+fn worktrees_have_their_own_tables() {
     compare(&["work", "linked"], |side| {
         side.ok(
             "work",
@@ -164,7 +164,7 @@ fn worktrees_have_tables_of_their_own() {
 }
 
 #[test]
-fn reflogs_are_changed_as_git_changes_them() {
+fn reflogs_are_changed_as_in_git() {
     compare(&["work"], |side| {
         for at in 0..4 {
             std::fs::write(side.scratch.path().join("work/file"), format!("{at}\n"))
@@ -188,7 +188,7 @@ fn reflogs_are_changed_as_git_changes_them() {
 }
 
 #[test]
-fn what_logs_lead_to_is_not_pruned() {
+fn objects_in_reflogs_are_not_pruned() {
     let Some(git) = reference() else {
         return;
     };
@@ -206,7 +206,7 @@ fn what_logs_lead_to_is_not_pruned() {
     side.git("linked", &["commit", "-q", "--allow-empty", "-m", "two"]);
     let two = side.git("linked", &["rev-parse", "HEAD"]);
     side.ok("linked", &["reset", "-q", "--hard", "main"]);
-    // One that only a reference of the other worktree leads to.
+    // A commit that is reachable only from a reference of the other worktree.
     let tree = side.git("work", &["rev-parse", "HEAD^{tree}"]);
     let three = side.git("work", &["commit-tree", "-m", "three", tree.trim()]);
     side.git(
@@ -224,7 +224,7 @@ fn what_logs_lead_to_is_not_pruned() {
 }
 
 #[test]
-fn what_is_refused_leaves_no_lock() {
+fn refused_changes_leave_no_lock() {
     compare(&["work"], |side| {
         let calls: [&[&str]; 3] = [
             &["switch", "-q", "-c", "main/below"],
@@ -243,7 +243,7 @@ fn what_is_refused_leaves_no_lock() {
 }
 
 #[test]
-fn formats_are_chosen_as_git_chooses_them() {
+fn formats_are_chosen_as_in_git() {
     let Some(git) = reference() else {
         return;
     };

@@ -1,5 +1,5 @@
-//! `repack` beside git's: the same objects in as many packs, the same ones loose; and killed at any
-//! moment it loses nothing.
+//! Compares `repack` with git: the same objects in as many packs, and the same loose objects.
+//! Killed at any moment it loses nothing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use crate::support::{Scratch, process, pronto_path};
 
-/// What a repository is made of.
+/// The contents of a repository.
 #[derive(Debug, PartialEq, Eq)]
 struct Contents {
     /// The objects of each pack.
     packs: BTreeSet<Vec<String>>,
     loose: Vec<String>,
-    /// What is beside the packs, by its ending, and in directories of other names.
+    /// Other files by their extension, and files in other directories.
     others: Vec<String>,
 }
 
@@ -23,8 +23,8 @@ struct Scene {
 }
 
 impl Scene {
-    /// Packs of one and of several commits, loose objects, logs that name what nothing else does,
-    /// something staged, and something that nothing leads to, packed and loose.
+    /// Packs of one and of several commits, loose objects, objects that only reflogs or the index
+    /// refer to, and unreachable objects, packed and loose.
     fn new() -> Scene {
         let scene = Scene {
             scratch: Scratch::new(),
@@ -42,12 +42,12 @@ impl Scene {
             }
         }
         scene.git(name, &["tag", "-m", "tagged", "v1", "HEAD~3"]);
-        // Only a log leads to this commit.
+        // Only a reflog refers to this commit.
         scene.write(name, "lost", "only logs know\n");
         scene.git(name, &["add", "."]);
         scene.git(name, &["commit", "-q", "-m", "lost"]);
         scene.git(name, &["reset", "-q", "--hard", "HEAD~1"]);
-        // Nothing leads to these.
+        // These are unreachable.
         let pack = scene.path(name).join(".git/objects/pack/pack");
         for text in ["packed and forgotten\n", "loose and forgotten\n"] {
             scene.write(name, "scrap", text);
@@ -166,7 +166,8 @@ impl Scene {
         contents
     }
 
-    /// Lets both repack copies, which `prepare` has changed, and compares.
+    /// Repacks copies with both programs, after `prepare` has changed them, and compares the
+    /// results.
     fn compare(&self, arguments: &[&str], prepare: &dyn Fn(&str)) {
         let call = [&["repack"], arguments].concat();
         let programs = [(Path::new("git"), "theirs"), (pronto_path(), "ours")];
@@ -188,7 +189,7 @@ impl Scene {
     }
 }
 
-/// The packs of a repository, the smallest first.
+/// Returns the packs of a repository, smallest first.
 fn packs(scene: &Scene, name: &str) -> Vec<PathBuf> {
     let directory = scene.path(name).join(".git/objects/pack");
     let entries = std::fs::read_dir(directory).expect("a directory");
@@ -200,7 +201,7 @@ fn packs(scene: &Scene, name: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn repositories_are_repacked_as_git_does_it() {
+fn repositories_are_repacked_as_in_git() {
     let scene = Scene::new();
     let nothing = |_: &str| {};
     for arguments in [
@@ -227,7 +228,7 @@ fn repositories_are_repacked_as_git_does_it() {
 }
 
 #[test]
-fn packs_that_are_kept_stay() {
+fn kept_packs_stay() {
     let scene = Scene::new();
     let keep = |name: &str| {
         let smallest = &packs(&scene, name)[1];
@@ -253,7 +254,7 @@ fn packs_that_are_kept_stay() {
 }
 
 #[test]
-fn what_alternates_have_stays_there() {
+fn objects_of_alternates_stay_there() {
     let scene = Scene::new();
     let borrow = |name: &str| {
         let other = scene.path("other");
@@ -273,7 +274,7 @@ fn what_alternates_have_stays_there() {
 }
 
 #[test]
-fn an_index_of_many_packs_goes_before_what_it_names() {
+fn a_multi_pack_index_is_removed_before_its_packs() {
     let scene = Scene::new();
     let index = |name: &str| {
         scene.git(name, &["multi-pack-index", "write", "--bitmap"]);
@@ -285,14 +286,14 @@ fn an_index_of_many_packs_goes_before_what_it_names() {
 }
 
 #[test]
-fn nothing_is_lost_whenever_it_is_killed() {
+fn nothing_is_lost_at_any_kill() {
     let scene = Scene::new();
     let wanted = scene.git("first", &["rev-list", "--objects", "--all", "--reflog"]);
     let loose_too = scene.git(
         "first",
         &["cat-file", "--batch-all-objects", "--batch-check"],
     );
-    // From the first instruction to long after the end, wherever that is today.
+    // From the start to long after the end.
     for milliseconds in [0, 1, 2, 4, 6, 9, 13, 18, 25, 35, 50, 80, 150] {
         for call in [
             &["repack", "-A", "-d", "-q"][..],
@@ -307,7 +308,7 @@ fn nothing_is_lost_whenever_it_is_killed() {
             scene.git("ours", &["fsck", "--full", "--strict"]);
             let left = scene.git("ours", &["rev-list", "--objects", "--all", "--reflog"]);
             assert_eq!(left, wanted, "{call:?} killed after {milliseconds} ms");
-            // What nothing leads to is not lost either.
+            // Unreachable objects are kept too.
             let all = ["cat-file", "--batch-all-objects", "--batch-check"];
             assert_eq!(scene.git("ours", &all), loose_too);
             let again = scene.run(pronto_path(), "ours", &["repack", "-a", "-d", "-q"]);

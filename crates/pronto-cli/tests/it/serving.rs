@@ -1,4 +1,4 @@
-//! Stock git fetches from `pronto upload-pack`: it gets what its own server would send.
+//! Stock git fetches from `pronto upload-pack` and receives the same as from git's server.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -58,7 +58,7 @@ impl Scene {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// All objects and references of a repository.
+    /// Returns all objects and references of a repository.
     fn state(&self, name: &str) -> (String, Vec<String>) {
         self.git(&["-C", name, "fsck", "--full", "--strict"]);
         let all = ["cat-file", "--batch-all-objects", "--batch-check"];
@@ -72,7 +72,7 @@ fn server() -> String {
     format!("'{}' upload-pack", env!("CARGO_BIN_EXE_pronto"))
 }
 
-/// Clones and fetches with each version, from our server and from git's.
+/// Clones and fetches with each version from the server of pronto and from that of git.
 fn compare(scene: &Scene, clone: &[&str], fetch: &[&str]) {
     for version in ["0", "1", "2"] {
         let setting = format!("protocol.version={version}");
@@ -151,7 +151,7 @@ fn hidden_references_stay_hidden() {
 }
 
 #[test]
-fn what_is_not_there_is_refused() {
+fn missing_repositories_are_refused() {
     let scene = Scene::new();
     scene.git(&["init", "-q", "empty"]);
     let nothing = "1234567890123456789012345678901234567890";
@@ -180,7 +180,7 @@ fn what_is_not_there_is_refused() {
 }
 
 #[test]
-fn only_the_repository_that_is_named_is_served() {
+fn only_the_named_repository_is_served() {
     let scene = Scene::new();
     std::fs::create_dir_all(scene.path().join("origin/b3/objects")).expect("a folder");
     std::fs::write(
@@ -219,7 +219,7 @@ fn only_the_repository_that_is_named_is_served() {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             let shown = String::from_utf8_lossy(&output.stdout).into_owned();
             let lines = shown.lines().map(|line| match line.split_once('\0') {
-                // What each can do is its own affair.
+                // Capabilities may differ.
                 Some((line, _)) => line.get(4..).unwrap_or(line).to_owned(),
                 None => line.to_owned(),
             });
@@ -230,7 +230,7 @@ fn only_the_repository_that_is_named_is_served() {
 }
 
 #[test]
-fn whoever_asks_only_what_both_have_is_told() {
+fn a_client_can_ask_only_for_shared_commits() {
     let scene = Scene::new();
     scene.git(&["clone", "-q", &scene.url(), "clone"]);
     scene.git(&["-C", "origin", "reset", "-q", "--hard", "HEAD~3"]);
@@ -246,13 +246,13 @@ fn whoever_asks_only_what_both_have_is_told() {
 }
 
 #[test]
-fn what_the_other_side_has_need_not_be_whole_here() {
+fn incomplete_history_of_the_client_is_no_error() {
     for pack in [
         &["repack", "-q", "-d"][..],
         &["repack", "-q", "-a", "-d", "-b"],
     ] {
         let scene = Scene::new();
-        // Both have a commit of which the parent is gone here, and so is its tree.
+        // Both have a commit whose parent and tree are missing on this side.
         scene.git(&["-C", "origin", "checkout", "-q", "-b", "lost", "HEAD~3"]);
         scene.commit(20);
         scene.commit(21);
@@ -287,7 +287,7 @@ fn what_the_other_side_has_need_not_be_whole_here() {
 }
 
 #[test]
-fn no_branch_to_come_is_named_where_that_is_ignored() {
+fn an_unborn_branch_is_not_named_if_that_is_disabled() {
     let scene = Scene::new();
     scene.git(&["-C", "origin", "symbolic-ref", "HEAD", "refs/heads/to-come"]);
     for value in ["advertise", "allow", "ignore"] {
@@ -319,7 +319,7 @@ fn requests_without_wants_are_answered() {
     let have = format!("0032have {}\n", id.trim());
     let start = "0012command=fetch\n0001000fno-progress";
     for arguments in [
-        // Nobody wants anything, and waits for it.
+        // A client that wants nothing.
         "0011wait-for-done0000".to_owned(),
         "0011wait-for-done0008done0000".to_owned(),
         format!("{have}0011wait-for-done0000"),
@@ -343,8 +343,8 @@ fn requests_without_wants_are_answered() {
     }
 }
 
-/// What a conversation says, where the data of the pack stands as one piece: into how many lines a
-/// server cuts it depends on how its own processes are scheduled.
+/// Returns the packets of a conversation, with the data of the pack as one piece. How a server
+/// splits it depends on the scheduling of its processes.
 fn without_framing(mut conversation: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut said: Vec<(u8, Vec<u8>)> = Vec::new();
     while let Some((length, rest)) = conversation.split_first_chunk::<4>() {

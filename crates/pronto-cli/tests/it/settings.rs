@@ -1,5 +1,5 @@
-//! Every setting of git is accounted for in `docs/settings.tsv`, the table agrees with the code,
-//! and what is handed over is never passed by.
+//! Every setting of git is listed in `docs/settings.tsv`, the table agrees with the code, and
+//! settings that must be handed over are never ignored.
 
 mod handed_over;
 mod obeyed;
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use super::support::stdout;
 
-/// The release of git that the table accounts for.
+/// The release of git that the table describes.
 const ACCOUNTED: (u32, u32) = (2, 55);
 
 /// A line of the table.
@@ -53,7 +53,7 @@ fn table() -> Vec<Row> {
     text.lines().skip(1).map(row).collect()
 }
 
-/// The git that knows the settings: `PRONTO_TEST_GIT`, or the one that is installed.
+/// The git that is compared with the table: `PRONTO_TEST_GIT`, or the installed one.
 fn git() -> PathBuf {
     std::env::var_os("PRONTO_TEST_GIT").map_or_else(|| "git".into(), PathBuf::from)
 }
@@ -67,7 +67,7 @@ fn ask_git(arguments: &[&str]) -> String {
     stdout(&output)
 }
 
-/// Whether the git here is at least as new as the table; says so if it is not.
+/// Returns whether the installed git is at least as new as the table, and reports if it is not.
 fn is_new_enough() -> bool {
     let version = ask_git(&["version"]);
     let number = version.split(' ').nth(2).expect("git version NUMBER");
@@ -157,7 +157,7 @@ fn the_table_has_every_environment_variable_of_git() {
         .filter(|row| !row.is_config())
         .map(|row| row.name.as_str())
         .collect();
-    // `GIT_TEST_<name>` stands for all that begin so.
+    // `GIT_TEST_<name>` stands for all variables with this prefix.
     let families = known.iter().filter_map(|name| name.strip_suffix("<name>"));
     let families: Vec<&str> = families.collect();
     let missing: Vec<_> = words
@@ -183,7 +183,7 @@ fn the_table_has_every_environment_variable_of_git() {
     }
 }
 
-/// Adds the words in `bytes` that begin as variables of git do.
+/// Adds the words in `bytes` that begin like environment variables of git.
 fn words_of(bytes: &[u8], words: &mut BTreeSet<String>) {
     let is_part = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
     for run in bytes.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_') {
@@ -194,7 +194,7 @@ fn words_of(bytes: &[u8], words: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn what_protects_and_has_no_effect_says_why() {
+fn protective_settings_without_effect_have_a_reason() {
     for row in table().iter().filter(|row| row.protects) {
         let is_reason = row.note.len() > "clone, fetch".len() || row.note.starts_with("for ");
         assert!(row.status != "no effect" || is_reason, "{row:?}");

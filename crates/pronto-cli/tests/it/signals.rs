@@ -1,4 +1,4 @@
-//! Signals that come while a command works.
+//! Signals during a command.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -9,12 +9,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Scratch, interruptible_pronto, process};
 
-/// Killed when the test is over, however it ends.
+/// A child that is killed when this is dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It has ended already if the test went well.
+        // It has ended already if the test succeeded.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -52,7 +52,7 @@ fn entries(directory: &Path) -> usize {
 fn an_interrupted_clone_leaves_nothing_and_dies_of_the_signal() {
     let scratch = Scratch::new();
     source(&scratch);
-    // A server that tells its refs, and then takes its time over the pack.
+    // A server that lists its refs and then delays the pack.
     let slow = scratch.script(
         "bin",
         "slow",

@@ -1,5 +1,5 @@
-//! Status on a file system that lets everyone wait: more threads come, even for one directory, and
-//! what is found is what git finds.
+//! Status on a slow file system uses more threads, even for one directory, and reports the same as
+//! git.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::support::{Scratch, stderr, stdout};
 
 const DIRECTORIES: usize = 30;
 const FILES_OF_EACH: usize = 20;
-/// Of one directory more.
+/// More threads also for one directory.
 const FILES_OF_LARGE: usize = 500;
 const EIO: i32 = 5;
 
-/// A commit of some directories, of which one is large and one was removed since.
+/// A commit of some directories. One is large, and one was removed since.
 fn history(real: &Path) {
     let run = |arguments: &[&str]| {
         let output = git(real, arguments);
@@ -48,7 +48,7 @@ fn history(real: &Path) {
 }
 
 #[test]
-fn threads_come_where_the_file_system_waits() {
+fn a_slow_file_system_gets_more_threads() {
     let scratch = Scratch::new();
     history(&scratch.path().join("real"));
     let mut model = Model::default();
@@ -70,7 +70,7 @@ fn threads_come_where_the_file_system_waits() {
 }
 
 #[test]
-fn a_listing_that_tells_of_files_saves_asking_for_each() {
+fn listings_with_attributes_save_calls() {
     let scratch = Scratch::new();
     history(&scratch.path().join("real"));
     let model = |lists_attributes| {
@@ -92,7 +92,7 @@ fn a_listing_that_tells_of_files_saves_asking_for_each() {
             lookups.push(place.mount.model().count(Call::Lookup));
         }
     }
-    // About as many as there are files, and half of them if a listing returns their attributes.
+    // About one call for each file, and half as many if listings return attributes.
     let fewer = |plain: u64, listed: u64| listed * 4 < plain * 3;
     assert!(
         fewer(lookups[0], lookups[2]) && fewer(lookups[1], lookups[3]),
@@ -101,7 +101,7 @@ fn a_listing_that_tells_of_files_saves_asking_for_each() {
 }
 
 #[test]
-fn a_file_that_cannot_be_looked_at_is_named() {
+fn a_file_without_readable_metadata_is_reported() {
     let scratch = Scratch::new();
     let real = scratch.path().join("real");
     history(&real);
@@ -110,7 +110,7 @@ fn a_file_that_cannot_be_looked_at_is_named() {
         return;
     };
     for number in (20..).step_by(31).take(24) {
-        // What was never looked at is not looked up a second time when that fails.
+        // A lookup that fails is not repeated.
         place = place.anew(Model::default());
         let model = place.mount.model();
         model.fault(Call::Lookup, number, Fault::Error(EIO));
@@ -122,7 +122,7 @@ fn a_file_that_cannot_be_looked_at_is_named() {
             .filter(|line| line.contains("Input/output error"));
         let missing = all.lines().filter(|line| !said.contains(line));
         match named.count() {
-            // It was a directory, and was there the second time.
+            // It was a directory that exists at the second lookup.
             0 => assert_eq!(said, all, "{number}: {told}"),
             1 => assert!(missing.count() <= 1, "{number}: {said}{told}"),
             _ => panic!("{number}: more than one is named: {told}"),

@@ -1,5 +1,5 @@
-//! Directories of few files are not opened when nothing but their files counts. What is found is what
-//! git finds, whatever has taken the place of a file or of a directory.
+//! Directories with few files are not opened if only tracked files count. Status reports the same
+//! as git, whatever has replaced a file or a directory.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -65,7 +65,7 @@ fn assert_same(top: &Path, what: &str) -> String {
 }
 
 #[test]
-fn whatever_is_in_their_place() {
+fn replaced_files_and_directories_are_detected() {
     let scratch = Scratch::new();
     let top = &scratch.path().join("top");
     fs::create_dir(top).expect("a directory");
@@ -87,12 +87,12 @@ fn whatever_is_in_their_place() {
     fs::remove_dir_all(at(101)).expect("it is there");
     fs::remove_dir_all(at(102)).expect("it is there");
     fs::write(at(102), "a file\n").expect("a file");
-    // The same files at the other end of a link.
+    // The same files behind a symbolic link.
     fs::rename(at(103), top.join("elsewhere")).expect("renamed");
     symlink(top.join("elsewhere"), at(103)).expect("a link");
     assert_same(top, "directories");
 
-    // And above: the link leads out of the worktree.
+    // Also above: the link leads out of the worktree.
     fs::rename(top.join("a03"), scratch.path().join("outside")).expect("renamed");
     symlink(scratch.path().join("outside"), top.join("a03")).expect("a link");
     fs::rename(top.join("a04/b04"), scratch.path().join("below")).expect("renamed");

@@ -1,5 +1,5 @@
-//! Which programs are started: the git that the rules choose, none where that is forbidden, and never
-//! one that lies in the current directory.
+//! Which programs are started: the configured git, none if that is forbidden, and never one in the
+//! current directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ fn with_submodule(scratch: &Scratch) {
     git(&outer, &["commit", "-qm", "two"]);
 }
 
-/// A program called `name` that says that it ran, in a directory of its own.
+/// Creates a program called `name` in its own directory that reports that it ran.
 fn trap(scratch: &Scratch, directory: &str, name: &str) -> (PathBuf, PathBuf) {
     let mark = scratch.path().join(format!("{directory}-ran"));
     let text = format!("#!/bin/sh\n: >'{}'\nexit 0\n", mark.display());
@@ -67,7 +67,7 @@ fn output(command: &mut Command) -> Output {
 }
 
 #[test]
-fn submodules_of_a_clone_are_the_business_of_the_chosen_git() {
+fn submodules_of_a_clone_use_the_chosen_git() {
     let scratch = Scratch::new();
     with_submodule(&scratch);
     let (evil, ran) = trap(&scratch, "evil", "git");
@@ -97,7 +97,7 @@ fn submodules_of_a_clone_are_the_business_of_the_chosen_git() {
     );
     assert!(done.status.success(), "{done:?}");
     assert!(called.exists() && !ran.exists());
-    // The real one does it.
+    // The real git does it.
     let done = output(pronto(scratch.path()).args(clone).arg("three"));
     assert!(done.status.success(), "{done:?}");
     assert!(scratch.path().join("three/module/.git").exists());
@@ -150,7 +150,7 @@ fn programs_of_the_current_directory_are_not_run() {
         for call in calls {
             let mut command = pronto(&here);
             command.env("PATH", path).env("GIT_ALLOW_PROTOCOL", "ssh");
-            // The real ssh, if there is one, reaches nobody.
+            // The real ssh, if installed, reaches no host.
             command
                 .env("GIT_SSH_VARIANT", "ssh")
                 .env("PRONTO_GIT", "/bin/false");

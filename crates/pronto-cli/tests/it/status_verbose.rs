@@ -1,4 +1,4 @@
-//! `status -v`: the differences are git's, all else is ours, and together they are what git shows.
+//! `status -v`: git writes the diff, pronto writes the rest, and the output equals that of git.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::{Scratch, process, pronto_path, stderr, stdout};
 
-/// A git that shows differences, and does nothing else.
+/// A git that only runs `diff` commands.
 const ONLY_DIFF: &str = "#!/bin/sh\ncase \" $* \" in *' diff '*) exec git \"$@\" ;; esac\necho \"not: $*\" >&2\nexit 9\n";
 
 fn git(directory: &Path, arguments: &[&str]) {
@@ -18,8 +18,7 @@ fn git(directory: &Path, arguments: &[&str]) {
     assert!(status.expect("git starts").success(), "{arguments:?}");
 }
 
-/// A file that has another name and is changed, one that is changed twice, one that is only meant
-/// to be added.
+/// A file that is renamed and changed, one that is changed twice, and one with intent to add.
 fn repository(scratch: &Scratch) -> PathBuf {
     let top = scratch.path().join("repository");
     fs::create_dir_all(top.join("sub")).expect("a directory");
@@ -40,7 +39,7 @@ fn repository(scratch: &Scratch) -> PathBuf {
     top
 }
 
-/// The same call of both.
+/// Runs the same call with both programs.
 fn compare(scratch: &Scratch, directory: &Path, arguments: &[&str]) {
     let only_diff = scratch.path().join("bin/git");
     let call = |mut command: Command| {
@@ -58,7 +57,7 @@ fn compare(scratch: &Scratch, directory: &Path, arguments: &[&str]) {
 }
 
 #[test]
-fn what_has_changed_is_shown_as_git_shows_it() {
+fn changes_are_shown_as_in_git() {
     let scratch = Scratch::new();
     scratch.script("bin", "git", ONLY_DIFF);
     let top = repository(&scratch);

@@ -1,4 +1,4 @@
-//! Ends of streams that are gone or full.
+//! Closed and full output streams.
 
 use std::fs::OpenOptions;
 use std::os::unix::process::ExitStatusExt;
@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::support::{pronto, stderr};
 
 #[test]
-fn a_reader_that_went_away_ends_it_quietly_by_the_signal() {
+fn a_closed_pipe_ends_the_command_by_the_signal() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let output = pronto()

@@ -91,7 +91,7 @@ fn submodules_of_a_new_worktree_come_from_the_current_one() {
     let add = ["worktree", "add", "-q", "--recurse-submodules", "../new"];
     pronto(&work, &add);
     check(&place.join("new"));
-    // One that is made from a linked worktree, by configuration.
+    // One that is created from a linked worktree, by configuration.
     git(&work, &["config", "worktree.recurseSubmodules", "true"]);
     pronto(&place.join("new"), &["worktree", "add", "-q", "../second"]);
     check(&place.join("second"));
@@ -110,7 +110,7 @@ fn submodules_of_a_new_worktree_come_from_the_current_one() {
         objects.iter().all(|found| *found == objects[0]),
         "{objects:?}"
     );
-    // They are independent: a commit in one is not seen in the others.
+    // They are independent: a commit in one does not appear in the others.
     let module = place.join("new/below/middle");
     git(&module, &["commit", "-q", "--allow-empty", "-m", "more"]);
     check(&place.join("second"));

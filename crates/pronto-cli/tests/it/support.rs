@@ -1,4 +1,4 @@
-//! A directory with a `pronto` in it, and processes with a known environment.
+//! Directories with a copy of `pronto`, and processes with a fixed environment.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) fn install(
     path
 }
 
-/// Runs a program in `directory`, handing nothing over, at home in the directory above.
+/// Runs a program in `directory` without fallback to git. The home directory is its parent.
 pub(crate) fn run(program: impl AsRef<OsStr>, directory: &Path, arguments: &[&str]) -> Output {
     process(program)
         .args(arguments)
@@ -37,7 +37,7 @@ pub(crate) fn pronto_path() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_pronto"))
 }
 
-/// `program` with an environment that holds nothing but what git needs.
+/// Creates a command with only the environment that git needs.
 pub(crate) fn process(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command
@@ -49,12 +49,12 @@ pub(crate) fn process(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Our own program in a clean environment.
+/// Creates a command for pronto with a clean environment.
 pub(crate) fn pronto() -> Command {
     process(pronto_path())
 }
 
-/// Our own program, with the default action for each signal however the tests were started.
+/// Creates a command for pronto with the default action for each signal.
 pub(crate) fn interruptible_pronto() -> Command {
     let mut command = process("env");
     command.args(DEFAULT_SIGNALS).arg(pronto_path());
@@ -69,7 +69,7 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// `PATH` with `first` in front.
+/// Returns `PATH` with `first` at its front.
 pub(crate) fn path_with(first: &Path) -> std::ffi::OsString {
     let mut path = first.as_os_str().to_owned();
     path.push(":");

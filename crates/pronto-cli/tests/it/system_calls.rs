@@ -1,5 +1,5 @@
-//! What `index-pack` and `checkout` cost in system calls, by `strace`. The counts do not depend on
-//! the machine.
+//! The system calls of `index-pack` and `checkout`, as counted by `strace`. The counts do not
+//! depend on the machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -10,16 +10,16 @@ use test_support::skip;
 
 use crate::support::{Scratch, process, pronto_path};
 
-/// How many objects there are to index.
+/// The number of objects to index.
 const OBJECTS: u32 = 250_000;
-/// How many loose objects lie where they go to.
+/// The number of loose objects in the target repository.
 const LOOSE: u32 = 100_000;
-/// How many of them are in the pack, too.
+/// The number of them that are also in the pack.
 const DUPLICATES: u32 = 12;
-/// How many loose objects each alternate has.
+/// The number of loose objects in each alternate.
 const BORROWED: u32 = 2_000;
 
-/// Calls that ask or change what is on a disk, rather than move bytes.
+/// System calls that read or change metadata.
 const METADATA: &[&str] = &[
     "access",
     "chdir",
@@ -60,7 +60,7 @@ const METADATA: &[&str] = &[
     "utimensat",
 ];
 
-/// Whether `strace` works here. CI may not be without it.
+/// Whether `strace` works. It must work in CI.
 pub(crate) fn strace_is_installed() -> bool {
     let works = Command::new("strace")
         .args(["-o", "/dev/null", "true"])
@@ -81,7 +81,7 @@ fn git(directory: &Path, arguments: &[&str]) {
     assert!(status.expect("git starts").success(), "git {arguments:?}");
 }
 
-/// A repository with a pack of one blob for each number of `numbers`, and that pack.
+/// Creates a repository with a pack of one blob for each of `numbers`. Returns it with the pack.
 fn packed(directory: &Path, numbers: std::ops::Range<u32>) -> PathBuf {
     git(
         Path::new("/"),
@@ -108,9 +108,9 @@ fn packed(directory: &Path, numbers: std::ops::Range<u32>) -> PathBuf {
         .expect("there is a pack")
 }
 
-/// A repository with `count` files that are named as loose objects are, and are not to be opened.
+/// Creates a repository with `count` files that have names of loose objects and must not be opened.
 fn loose(scratch: &Scratch, name: &str, count: u32, seed: u64) -> PathBuf {
-    /// File systems let one file have so many names only.
+    /// File systems limit the links of one file.
     const NAMES_OF_A_FILE: u32 = 30_000;
     let directory = scratch.path().join(name);
     git(
@@ -141,14 +141,14 @@ fn loose(scratch: &Scratch, name: &str, count: u32, seed: u64) -> PathBuf {
     directory
 }
 
-/// Indexes `pack` in the repository `to` under strace, and returns what that logs.
+/// Indexes `pack` in the repository `to` under strace. Returns the log.
 fn trace(scratch: &Scratch, to: &Path, pack: &Path, options: &[&str]) -> String {
     let pack = std::fs::File::open(pack).expect("it is there");
     let arguments = ["index-pack", "--stdin"];
     trace_command(scratch, to, &arguments, pack.into(), options)
 }
 
-/// Runs pronto with `arguments` in `directory` under strace, and returns what that logs.
+/// Runs pronto with `arguments` in `directory` under strace. Returns the log.
 fn trace_command(
     scratch: &Scratch,
     directory: &Path,
@@ -173,7 +173,8 @@ fn trace_command(
     std::fs::read_to_string(log).expect("strace wrote it")
 }
 
-/// Calls by name out of `strace -c`: percent, seconds, microseconds a call, calls, errors, name.
+/// Parses the calls by name from `strace -c`: percent, seconds, microseconds per call, calls,
+/// errors, name.
 fn counts(log: &str) -> BTreeMap<&str, u64> {
     let rows = log.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -212,7 +213,7 @@ fn newest_index(repository: &Path) -> String {
         .into_owned()
 }
 
-/// The path that a line of a log is about, if it opens one, and whether it does so to list it.
+/// Returns the path that a line of a log opens, and whether it is opened as a directory.
 fn opened(line: &str) -> Option<(&str, bool)> {
     let call = line.split_once("openat")?.1;
     let path = call.split('"').nth(1)?;
@@ -220,7 +221,7 @@ fn opened(line: &str) -> Option<(&str, bool)> {
 }
 
 #[test]
-fn many_objects_beside_many_loose_ones_take_listings_only() {
+fn many_objects_beside_loose_ones_take_only_listings() {
     if !strace_is_installed() {
         return;
     }
@@ -256,7 +257,7 @@ fn many_objects_beside_many_loose_ones_take_listings_only() {
         };
         let opens: Vec<(&str, bool)> = log.lines().filter_map(opened).collect();
         let below = opens.iter().filter(|(path, _)| is_below(path));
-        // Those of the packs and of the objects are locked, or list packs.
+        // Files in the pack and object directories are locks, or listings of packs.
         let lists = |path: &str| !path.ends_with("/pack") && !path.ends_with("objects");
         let listings = below
             .clone()
@@ -290,7 +291,7 @@ fn many_objects_beside_many_loose_ones_take_listings_only() {
     assert!(asked <= 2 * DUPLICATES as usize, "{asked}");
 }
 
-/// Whether a path or line names a loose object: two digits, a slash and 38 more.
+/// Whether a path or line names a loose object: two hexadecimal digits, a slash and 38 more.
 fn is_loose(text: &str) -> bool {
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     text.split(['"', '\n', ' ']).any(|word| {
@@ -304,7 +305,7 @@ fn is_loose(text: &str) -> bool {
 
 #[test]
 fn a_checkout_of_many_directories_does_not_look_for_them() {
-    /// How many directories lie in each on the three levels.
+    /// The number of subdirectories on each of the three levels.
     const WIDTHS: [u32; 3] = [2, 10, 15];
     if !strace_is_installed() {
         return;
@@ -335,7 +336,8 @@ fn a_checkout_of_many_directories_does_not_look_for_them() {
     let (made, failed) = (count("mkdirat", "= 0"), count("openat2", "ENOENT"));
     println!("{made} directories made, {failed} looked for in vain");
     assert!(made >= 300, "{log}");
-    // The few at the top for what may lie in the way, for attributes, and by each worker.
+    // A few directories at the top are opened to look for obstacles and attributes, and by each
+    // worker.
     assert!(failed <= 24, "{log}");
 }
 
@@ -364,9 +366,9 @@ fn a_switch_to_an_id_looks_for_references_and_operations_once() {
         let is_it = |line: &&str| parts.iter().all(|part| line.contains(part));
         log.lines().filter(is_it).count()
     };
-    // `gitrevisions` has six places, of which one would be no valid name.
+    // `gitrevisions` lists six places. One of them would not be a valid name.
     assert_eq!(count(&[id, "ENOENT", "/refs/"]), 5, "{log}");
-    // Once each for the name and for replacements, and twice for the branch that `HEAD` is on.
+    // Once for the name, once for replacements, and twice for the branch of `HEAD`.
     assert!(count(&["/packed-refs"]) <= 4, "{log}");
     for state in ["MERGE_HEAD", "REVERT_HEAD", "AUTO_MERGE", "BISECT_LOG"] {
         assert_eq!(count(&[state]), 0, "{log}");
@@ -374,7 +376,7 @@ fn a_switch_to_an_id_looks_for_references_and_operations_once() {
 }
 
 #[test]
-fn adding_a_file_takes_an_open_a_stat_a_read_and_a_close() {
+fn adding_a_file_takes_one_open_stat_read_and_close() {
     const DIRECTORIES: usize = 40;
     const FILES: usize = 60;
     if !strace_is_installed() {
@@ -405,14 +407,14 @@ fn adding_a_file_takes_an_open_a_stat_a_read_and_a_close() {
     let count = |names: &[&str]| calls(names).len();
     let files = DIRECTORIES * FILES;
     let opens = &["open", "openat", "openat2"][..];
-    // Each worker opens the directories that it comes to. How many workers there are, and where
-    // one takes over from another, depends on how busy the machine is.
+    // Each worker opens the directories that it visits. The number of workers, and how they share
+    // directories, depends on the load of the machine.
     let is_directory = |line: &&&str| line.contains("O_DIRECTORY");
     let directories = calls(opens).iter().filter(is_directory).count();
     println!("{directories} times a directory for {files} files");
     assert!(directories <= files / 4, "{directories}");
     for (names, bound) in [
-        // Each directory may say something of ignored files and of attributes.
+        // Each directory may have a file of ignore patterns and one of attributes.
         (opens, files + directories + 2 * DIRECTORIES + 120),
         (
             &["stat", "fstat", "lstat", "newfstatat", "statx"],

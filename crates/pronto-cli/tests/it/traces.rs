@@ -1,8 +1,8 @@
-//! Traces of the process, line by line beside those of git.
+//! Compares traces line by line with those of git.
 
 use crate::support::{Scratch, process, pronto, stderr, stdout};
 
-/// The trace of `version` by ours and by git, with what differs by nature taken out.
+/// Returns the traces of `version` by pronto and by git, without the parts that must differ.
 fn both(variable: &str, brief: &str) -> (Vec<String>, Vec<String>) {
     let trace = |mut command: std::process::Command| {
         let output = command
@@ -32,7 +32,7 @@ fn simplify(line: &str) -> String {
 }
 
 #[test]
-fn the_steps_of_the_process_are_those_of_git() {
+fn the_trace_of_a_process_equals_that_of_git() {
     for (variable, brief) in [
         ("GIT_TRACE2", "GIT_TRACE2_BRIEF"),
         ("GIT_TRACE2_PERF", "GIT_TRACE2_PERF_BRIEF"),
@@ -99,7 +99,7 @@ fn a_descriptor_and_a_socket_may_be_named() {
 }
 
 #[test]
-fn a_destination_that_makes_no_sense_is_a_warning_only() {
+fn an_invalid_destination_is_only_a_warning() {
     for (variable, words) in [
         ("GIT_TRACE2", "trace2: unknown value"),
         ("GIT_TRACE_PERFORMANCE", "unknown trace value"),
@@ -115,7 +115,7 @@ fn a_destination_that_makes_no_sense_is_a_warning_only() {
 }
 
 #[test]
-fn chrome_gets_a_file_of_its_own() {
+fn the_chrome_format_has_its_own_file() {
     let scratch = Scratch::new();
     let path = scratch.path().join("trace.json");
     let output = pronto()

@@ -1,4 +1,4 @@
-//! Clone and fetch over every transport: what is left behind is what stock git leaves behind.
+//! Clone and fetch over every transport. The result equals that of stock git.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -68,7 +68,7 @@ impl Scene {
         self.run(env!("CARGO_BIN_EXE_pronto"), arguments, variables)
     }
 
-    /// Clones `url` and fetches from it, with git and with pronto, and compares.
+    /// Clones `url` and fetches from it with git and with pronto, and compares the results.
     fn compare(&self, url: &str, options: &[&str], variables: &[(&str, &str)]) {
         let clone = |program: &str| {
             let _ = std::fs::remove_dir_all(self.path().join("copy"));
@@ -113,7 +113,7 @@ impl Scene {
 }
 
 #[test]
-fn the_version_asked_for_is_what_a_local_server_sees() {
+fn a_local_server_receives_the_requested_version() {
     let scene = Scene::new();
     let url = format!("file://{}", scene.origin().display());
     let seen = scene.path().join("seen");
@@ -188,7 +188,7 @@ fn over_http() {
     assert!(!scene.path().join("nowhere").exists());
 }
 
-/// A web server that knows nothing of git is left to git altogether: nothing is said twice.
+/// A web server without Git's protocol is handled by git alone. No message appears twice.
 #[test]
 fn over_http_without_a_smart_server() {
     let scene = Scene::new();
@@ -210,14 +210,14 @@ fn over_http_without_a_smart_server() {
     assert!(!scene.path().join("refused").exists());
 }
 
-/// Serves the files below `directory` as they are, until the process ends; returns the address.
+/// Serves the files below `directory` until the process ends. Returns the address.
 fn serve_files(directory: &Path) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("it is bound").port();
     let directory = directory.to_owned();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            // A client that goes away is none of the test's business.
+            // A client that disconnects is not an error.
             let _ = serve_file(&directory, &stream);
         }
     });
@@ -283,7 +283,7 @@ fn with_passwords() {
     let script = "#!/bin/sh\ncase $1 in User*) echo me ;; *) echo secret ;; esac\n";
     crate::support::write_program(&ask, script);
     let setting = format!("credential.helper=store --file={}", store.display());
-    // The helper comes with git, so that git may be called for it.
+    // The helper is part of git, so git may be called for it.
     let asked = [
         ("GIT_ASKPASS", ask.to_str().expect("a name in ASCII")),
         ("PRONTO_NO_FALLBACK", "0"),
@@ -316,9 +316,9 @@ fn with_passwords() {
     assert!(!scene.path().join("refused").exists());
 }
 
-/// What a submodule was at is not here: a file of the same id still has to come.
+/// The commit of the submodule is missing. A file with the same id must still be fetched.
 #[test]
-fn a_file_in_the_place_of_a_submodule_has_to_come() {
+fn a_file_in_place_of_a_submodule_is_fetched() {
     let scene = Scene::new();
     std::fs::write(scene.path().join("secret"), "secret\n").expect("a file");
     let in_origin = |arguments: &[&str]| {
@@ -346,7 +346,7 @@ fn a_file_in_the_place_of_a_submodule_has_to_come() {
     ]);
     in_origin(&["pick"]);
     let pack = scene.path().join("pack");
-    // It reads what the server asks for: the server ends where nobody does.
+    // It reads the requests of the server, which would end without a reader.
     let read_all = "cat >/dev/null";
     let pack = pack.display();
     let hook = format!("uploadpack.packObjectsHook={read_all}; cat '{pack}'; :");

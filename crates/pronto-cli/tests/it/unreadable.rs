@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use crate::support::{Scratch, pronto, run, stderr, stdout};
 
-/// Runs `command` in `top` without root's leave to go everywhere.
+/// Runs `command` in `top` without the capabilities of root.
 fn output(command: &Command, top: &Path, arguments: &[&str]) -> Output {
     let is_root = fs::metadata(top).expect("it is there").uid() == 0;
     let mut bound = match is_root {
@@ -41,7 +41,7 @@ impl Drop for Restore<'_> {
 }
 
 #[test]
-fn what_may_not_be_read_is_entered() {
+fn unreadable_directories_are_searched() {
     let scratch = Scratch::new();
     let top = scratch.path();
     let git = |arguments: &[&str]| {
@@ -50,7 +50,7 @@ fn what_may_not_be_read_is_entered() {
     };
     git(&["init", "-q"]);
     for name in ["entered", "read", "closed"] {
-        // Some below that are looked at from the top, and some that are not.
+        // Some subdirectories that are visited from the top, and some that are not.
         for file in 0..30 {
             let below = top.join(name).join(format!("below{}", file / 20));
             fs::create_dir_all(&below).expect("directories");

@@ -1,5 +1,5 @@
-//! Files that an attacker put into a worktree or a repository: FIFOs, devices, endless and huge
-//! ones. A command ends in any case, and uses limited memory.
+//! Files that an attacker placed in a worktree or a repository: FIFOs, devices, endless and huge
+//! files. Every command ends and uses limited memory.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,16 +8,16 @@ use std::process::Output;
 
 use crate::support::{Scratch, process, pronto_path, stderr, stdout};
 
-/// No command here takes a noticeable part of this.
+/// The time limit, far above the duration of each command.
 const SECONDS: &str = "120";
-/// Address space, which maps and threads use, too.
+/// The limit of the address space, which includes maps and threads.
 const KILOBYTES: &str = "4000000";
-/// Memory that a command fills, which no command here comes near to.
+/// The limit of memory, far above the use of each command.
 const FILLED_KILOBYTES: &str = "1000000";
-/// What `timeout` ends with when it had to act.
+/// The code of `timeout` after it stopped a command.
 const TIMED_OUT: i32 = 124;
 
-/// Runs `program` within bounds.
+/// Runs `program` within the limits.
 fn bounded(program: &Path, directory: &Path, arguments: &[&str]) -> Output {
     let output = process("sh")
         .args([
@@ -66,7 +66,7 @@ fn git(directory: &Path, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
-/// A repository with a file, and a submodule that is not there.
+/// Creates a repository with a file, and a submodule that is not checked out.
 fn repository(scratch: &Scratch) -> PathBuf {
     let top = scratch.path().join("repository");
     git(
@@ -91,7 +91,7 @@ fn fifo(path: &Path) {
     assert!(status.expect("mkfifo is there").success());
 }
 
-/// What can lie in place of a text file.
+/// Objects in place of a text file.
 const KINDS: [&str; 6] = [
     "fifo",
     "device",
@@ -101,7 +101,7 @@ const KINDS: [&str; 6] = [
     "endless include",
 ];
 
-/// Puts it there.
+/// Creates it.
 fn place(path: &Path, kind: &str) {
     match kind {
         "fifo" => fifo(path),
@@ -197,7 +197,7 @@ fn attributes_and_patterns_of_a_worktree_are_bounded() {
 }
 
 #[test]
-fn what_looks_like_a_repository_in_a_worktree_is_read_with_care() {
+fn nested_repositories_in_a_worktree_are_read_with_limits() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     let nested = top.join("nested");
@@ -206,7 +206,7 @@ fn what_looks_like_a_repository_in_a_worktree_is_read_with_care() {
         place(&nested.join(".git"), kind);
         succeeds(&top, &["status", "--porcelain"]);
         remove(&nested.join(".git"));
-        // Behind a file that is good.
+        // After a valid file.
         let behind = scratch.path().join("behind");
         fs::create_dir_all(behind.join("objects")).expect("a directory");
         fs::create_dir_all(behind.join("refs")).expect("a directory");
@@ -222,7 +222,7 @@ fn what_looks_like_a_repository_in_a_worktree_is_read_with_care() {
     }
 }
 
-/// Files of a repository, and what reads them.
+/// Files of a repository, and the commands that read them.
 const REPOSITORY_FILES: [(&str, &[&str]); 14] = [
     ("HEAD", &["status"]),
     ("config", &["status"]),
@@ -255,7 +255,7 @@ fn no_file_of_a_repository_makes_a_command_wait() {
                 remove(&file);
             }
             place(&file, kind);
-            // What it says is not the point, but that it ends.
+            // Its output does not matter, only that it ends.
             pronto(&top, command);
         }
         remove(&file);
@@ -327,7 +327,7 @@ fn a_clone_of_another_owners_repository_needs_permission() {
 }
 
 #[test]
-fn safe_directory_names_places_not_spellings() {
+fn safe_directory_names_directories_in_any_spelling() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     symlink(&top, scratch.path().join("link")).expect("a link");
@@ -377,6 +377,6 @@ fn safe_directory_names_places_not_spellings() {
             "'{value}' is reset"
         );
     }
-    // Below the top the directory that is entered is not the repository.
+    // In a subdirectory, the entered directory is not the repository.
     assert!(!run(pronto_path(), &["."], &top.join("directory")));
 }

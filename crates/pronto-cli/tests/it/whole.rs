@@ -1,8 +1,8 @@
-//! Whole repositories, by every transport: what a clone leaves behind is compared with what stock
-//! git leaves behind, and what `status` says of it with what git says, in every format.
+//! Whole repositories over every transport: compares the result of a clone with that of stock git,
+//! and `status` in every format.
 //!
-//! `PRONTO_TEST_REPOSITORIES` names repositories (their paths, separated by colons) of any size;
-//! without it a small one is made.
+//! `PRONTO_TEST_REPOSITORIES` names repositories of any size by path, separated by colons. By
+//! default a small one is generated.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use crate::servers::{Daemon, Login, Ssh, Tls, Web};
 
 const VARIABLE: &str = "PRONTO_TEST_REPOSITORIES";
 
-/// What both programs are asked about a worktree.
+/// The status commands that are compared.
 const FORMATS: &[&[&str]] = &[
     &[],
     &["--long", "-uno"],
@@ -36,7 +36,7 @@ const FORMATS: &[&[&str]] = &[
     &["--", "Documentation", "t", "*.c"],
 ];
 
-/// Where one repository is served and cloned to.
+/// The directories of one served repository and its clones.
 struct Place {
     folder: tempfile::TempDir,
     name: String,
@@ -80,7 +80,7 @@ impl Place {
         command
     }
 
-    /// Everything of the clone `copy` that does not depend on how it travelled.
+    /// Returns the state of the clone `copy` that does not depend on the transport.
     fn state(&self, copy: &str, url: &str) -> Vec<(String, String)> {
         let folder = self.path().join(copy).join(".git");
         let mut state = Vec::new();
@@ -103,7 +103,7 @@ impl Place {
         state
     }
 
-    /// Asks both programs for every format.
+    /// Compares both programs in every format.
     fn compare_statuses(&self, copy: &str) {
         for format in FORMATS {
             let arguments = [&["-C", copy, "status"], *format].concat();
@@ -122,7 +122,7 @@ impl Place {
         }
     }
 
-    /// Changes files of the clone in every way that status tells apart.
+    /// Changes files of the clone in every way that status distinguishes.
     fn change(&self, copy: &str) {
         let files = self.run("git", &["-C", copy, "ls-files", "-z"]);
         let files: Vec<&str> = files
@@ -193,7 +193,7 @@ fn small_repository(folder: &Path) -> PathBuf {
     top.join(".git")
 }
 
-/// Names of the packs of a clone: the checksums of their content.
+/// Returns the names of the packs of a clone, which are checksums of their contents.
 fn packs(copy: &Path) -> BTreeSet<OsString> {
     let folder = fs::read_dir(copy.join(".git/objects/pack")).expect("a clone");
     let names = folder.map(|entry| entry.expect("an entry").file_name());
@@ -217,7 +217,7 @@ fn compare_by_every_transport(repository: &Path) {
         for (ours, theirs) in place.state("ours", url).iter().zip(&theirs) {
             assert!(ours == theirs, "{name}: {} differs", ours.0);
         }
-        // A pack of the same checksum has been checked already.
+        // A pack with the same checksum was checked already.
         if checked.insert(packs(&root.join("ours"))) {
             place.run("git", &["-C", "ours", "fsck", "--full", "--strict"]);
         }
@@ -267,7 +267,7 @@ fn compare_by_every_transport(repository: &Path) {
 }
 
 #[test]
-fn clones_and_statuses_are_those_of_git() {
+fn clones_and_statuses_equal_those_of_git() {
     match std::env::var_os(VARIABLE) {
         Some(paths) => {
             for path in std::env::split_paths(&paths) {

@@ -1,5 +1,5 @@
-//! Worktrees that are made by a process which does not live to see them, and those without
-//! commits, which git knows since 2.42.
+//! Worktrees whose creating process is killed, and worktrees without commits, which git supports
+//! since 2.42.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -31,7 +31,7 @@ fn repository(scratch: &Scratch) -> PathBuf {
     work
 }
 
-/// What is to stay as it was, whatever becomes of a new worktree.
+/// Returns the state that must not change when a new worktree fails.
 fn essence(work: &Path) -> Vec<String> {
     vec![
         git(work, &["fsck", "--full", "--strict"]),
@@ -42,11 +42,11 @@ fn essence(work: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_a_killed_process_began_is_pruned() {
+fn worktrees_of_killed_processes_are_pruned() {
     let scratch = Scratch::new();
     let work = repository(&scratch);
     let before = essence(&work);
-    // The shell that runs the filter ends the one that waits for it.
+    // The shell of the filter kills the process that waits for it.
     git(
         &work,
         &["config", "filter.deadly.smudge", "kill -9 $PPID; cat"],
@@ -55,7 +55,7 @@ fn what_a_killed_process_began_is_pruned() {
     assert!(!killed.status.success(), "{}", stderr(&killed));
     assert_eq!(essence(&work), before);
     assert!(work.join(".git/worktrees/new/locked").exists());
-    // Git treats it as a worktree that a user has locked, and keeps it.
+    // Git treats it as a locked worktree and keeps it.
     git(&work, &["worktree", "prune"]);
     assert!(work.join(".git/worktrees/new").exists());
     let pruned = pronto(&work, &["worktree", "prune", "-v"]);
@@ -76,7 +76,7 @@ fn what_a_killed_process_began_is_pruned() {
 }
 
 #[test]
-fn what_is_being_made_is_not_pruned() {
+fn a_worktree_under_construction_is_not_pruned() {
     let scratch = Scratch::new();
     let work = repository(&scratch);
     let prune = format!(
@@ -93,7 +93,7 @@ fn what_is_being_made_is_not_pruned() {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_nothing() {
+fn a_failed_worktree_leaves_nothing() {
     let scratch = Scratch::new();
     let work = repository(&scratch);
     git(&work, &["config", "filter.deadly.smudge", "false"]);
@@ -106,7 +106,7 @@ fn what_cannot_be_written_leaves_nothing() {
 }
 
 #[test]
-fn a_work_tree_without_commits() {
+fn a_worktree_without_commits() {
     let scratch = Scratch::new();
     let work = repository(&scratch);
     let made = pronto(&work, &["worktree", "add", "--orphan", "../new"]);

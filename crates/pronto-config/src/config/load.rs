@@ -11,7 +11,7 @@ use super::{Config, Origin, OriginKind, Scope, command, include, key};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
-/// How deep includes may nest.
+/// The largest depth of nested includes.
 const MAX_INCLUDE_DEPTH: u32 = 10;
 
 /// The repository whose configuration is read.
@@ -25,7 +25,8 @@ pub struct Place {
     pub spoken_common_dir: PathBuf,
     /// `git_dir` as messages spell it.
     pub spoken_git_dir: PathBuf,
-    /// How to read the branch of the worktree from a reftable; without it, only `HEAD` itself is read.
+    /// The function that reads the branch of the worktree from a reftable; without it, only `HEAD`
+    /// itself is read.
     pub branch_in_tables: Option<BranchInTables>,
 }
 
@@ -136,7 +137,7 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// What options and environment configure.
+    /// Adds the configuration from options and the environment.
     pub fn command(&mut self) -> &mut Self {
         self.steps.push(Step::Command);
         self

@@ -7,7 +7,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadLine(pub u32);
 
-/// What the cursor came across. Names and values are left in the [`Parser`].
+/// An item that the cursor reached. Names and values are left in the [`Parser`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A section header: [`Parser::section`] is now its name.
@@ -235,7 +235,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What C calls white space, less the two exotic ones, as Git does.
+/// Whether `byte` is white space as in C, without vertical tab and form feed, as in Git.
 pub fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }

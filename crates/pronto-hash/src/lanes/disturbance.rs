@@ -22,10 +22,10 @@ use super::vector::Vector;
 /// The least `k` of any disturbance vector; the first word of a family belongs to it.
 pub(super) const FIRST_K: usize = 43;
 
-/// How many values of `k` the arrays of a family have room for.
+/// The capacity of the arrays of a family, in values of `k`.
 pub(super) const FAMILY: usize = 16;
 
-/// How many disturbance vectors the arrays have room for; 32 of them exist.
+/// The capacity of the arrays in disturbance vectors, of which 32 exist.
 pub(super) const VECTORS: usize = 4 * FAMILY;
 
 /// The step of the first word of a row. The conditions reach from step 25 (of vectors that do not
@@ -45,7 +45,7 @@ pub(super) struct Planes([[u16; ROW]; POSITIONS.len()]);
 /// A word of lanes for each vector, by family, then `k`.
 type Families = [[u16; FAMILY]; 4];
 
-/// What satisfies all conditions.
+/// The lanes and vectors that satisfy all conditions.
 pub(super) struct Survivors {
     /// A bit for each vector for which there is a lane; which one, says [`vector_of_bit`].
     pub(super) possible: u64,
@@ -86,7 +86,8 @@ const fn plane(position: i32) -> usize {
     index
 }
 
-/// Where in a row the words for `k = FIRST_K` and following begin, `distance` steps on.
+/// Returns the column in a row of the words for `k = FIRST_K` and following, `distance` steps
+/// later.
 const fn column(distance: i32) -> usize {
     let column = (FIRST_K as i32 + distance - FIRST_STEP as i32) as usize;
     assert!(
@@ -281,7 +282,7 @@ impl Planes {
         })
     }
 
-    /// What satisfies all conditions of a vector.
+    /// Collects the lanes that satisfy all conditions of a vector.
     ///
     /// # Safety
     ///

@@ -12,7 +12,7 @@ use crate::{Collision, Kind, ObjectId, digest};
 /// The longest header that fits.
 pub(crate) const HEADER_MAX: usize = 64;
 
-/// What is no longer, without its padding, is copied whole.
+/// The largest size in bytes, without padding, at which a message is copied whole.
 const SHORT: usize = 500;
 
 /// Bytes in a buffer: there is room for more padding than there can be, and for any header.
@@ -31,7 +31,7 @@ struct Buffer([u8; BUFFER]);
 /// The functions that do the work for a kind of hash, with the instructions for `N` lanes.
 pub(super) struct Kernel<const N: usize> {
     pub(super) kind: Kind,
-    /// How much longer all lanes together take for a block each than one message does alone, in
+    /// The time that all lanes together take for a block each, relative to one message alone, in
     /// quarters.
     pub(super) step_cost: usize,
     /// Advances the states by some blocks. The blocks must be readable.
@@ -58,7 +58,7 @@ struct Waiting<T> {
     words: [u32; 8],
 }
 
-/// What follows the piece a lane is working on.
+/// The piece that follows the current piece of a lane.
 #[derive(Clone, Copy)]
 enum Next {
     /// Whole blocks of the body, from this position.
@@ -76,9 +76,9 @@ pub(super) struct Feed<T, const N: usize> {
     suspects: Suspects<N>,
     /// One per lane.
     buffers: Box<[Buffer; N]>,
-    /// How many blocks all lanes have gone through.
+    /// The number of blocks that all lanes have processed.
     clock: usize,
-    /// Where the piece of each lane begins, less `BLOCK * clock` at the time it was begun.
+    /// The start of the piece of each lane, less `BLOCK * clock` at the time it was begun.
     bases: [*const u8; N],
     /// The clock at which the piece of each lane ends; never for idle lanes.
     ends: [usize; N],
@@ -325,7 +325,7 @@ impl<T, const N: usize> Feed<T, N> {
             .expect("an active lane has a message")
     }
 
-    /// Where the header of the message of an active lane is now.
+    /// Returns the header of the message of an active lane.
     fn header(&self, lane: usize) -> &[u8; HEADER_MAX] {
         let is_short = self.message(lane).len() <= SHORT;
         match self.next[lane] {
@@ -418,7 +418,7 @@ impl<T> Current<T> {
         self.header_length + self.body.len()
     }
 
-    /// How many blocks it has with its padding.
+    /// Returns the number of blocks, padding included.
     fn blocks(&self) -> usize {
         (self.len() + PADDING).div_ceil(BLOCK)
     }

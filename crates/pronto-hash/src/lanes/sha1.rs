@@ -14,7 +14,7 @@ pub(super) const INITIAL: [u32; 5] = [
     0xc3d2_e1f0,
 ];
 
-/// What is added in each of the four phases of twenty steps.
+/// The constants of the four phases of twenty steps.
 const CONSTANTS: [u32; 4] = [0x5a82_7999, 0x6ed9_eba1, 0x8f1b_bcdc, 0xca62_c1d6];
 
 /// The function of three words of the phase that `STEP` belongs to.

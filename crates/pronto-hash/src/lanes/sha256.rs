@@ -16,7 +16,7 @@ const INITIAL: [u32; 8] = [
     0x5be0_cd19,
 ];
 
-/// What is added in each step.
+/// The constants of the steps.
 const CONSTANTS: [u32; 64] = [
     0x428a_2f98,
     0x7137_4491,

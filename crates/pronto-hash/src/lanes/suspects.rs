@@ -10,11 +10,11 @@ use super::disturbance::{DIFFERENCES, Survivors, VECTORS, is_late, vector_of_bit
 use super::sha1::{step, step_back};
 use super::vector::Vector;
 
-/// How many blocks of each lane are gone through before looking for suspects among them. Each
-/// look costs the processor a wrong guess or two, which is why it is not done for every block.
+/// The number of blocks of each lane between two searches for suspects. Each search costs one or
+/// two branch mispredictions, so it does not run for every block.
 pub(super) const TRACES: usize = 8;
 
-/// What is remembered of one block of all lanes.
+/// The trace of one block of all lanes.
 #[repr(align(64))]
 pub(super) struct Trace<const N: usize> {
     /// The states before step 58, before step 65, and after the block.
@@ -23,7 +23,7 @@ pub(super) struct Trace<const N: usize> {
     pub(super) after: [[u32; N]; 5],
     /// Which lanes satisfy all conditions, and of which vectors.
     pub(super) survivors: Survivors,
-    /// Where the blocks are from the bases of the lanes.
+    /// The offset of the blocks from the bases of the lanes.
     pub(super) offset: usize,
 }
 
@@ -42,7 +42,7 @@ impl<const N: usize> Trace<N> {
 
 /// Blocks to recheck, and the messages in which an attack was found.
 pub(super) struct Suspects<const N: usize> {
-    /// Where the blocks of a run are traced.
+    /// The traces of the blocks of a run.
     pub(super) traces: Box<[Trace<N>; TRACES]>,
     /// The places in the traces to check: the trace and the bit of the vector.
     places: Box<[(u8, u8); TRACES * VECTORS + 2]>,
@@ -55,7 +55,7 @@ pub(super) struct Suspects<const N: usize> {
     recheck: unsafe fn(&Batch<N>) -> u16,
 }
 
-/// As many suspects as there are lanes.
+/// A batch of suspects, one for each lane.
 pub(super) struct Batch<const N: usize> {
     /// The block that looked suspicious.
     blocks: [[u8; 64]; N],

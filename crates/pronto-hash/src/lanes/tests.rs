@@ -59,7 +59,7 @@ fn existing() -> impl Iterator<Item = usize> {
     })
 }
 
-/// What is added in step `t` beside the word and the rest of the state.
+/// Returns the sum of step `t` without the word and the rest of the state.
 fn mix(t: usize, b: u32, c: u32, d: u32) -> u32 {
     match t / 20 {
         0 => ((b & c) | (!b & d)).wrapping_add(0x5a82_7999),

@@ -68,7 +68,7 @@ impl Plan {
     }
 }
 
-/// How many blocks a message takes with its padding.
+/// Returns the number of blocks of a message, padding included.
 fn blocks(message: &Message<'_>) -> usize {
     (message.header.len() + message.body.len() + 9).div_ceil(64)
 }
@@ -83,7 +83,7 @@ fn class(message: &Message<'_>) -> usize {
     8 * shift + (blocks >> shift)
 }
 
-/// How many of the messages, from the longest, to digest alone for the least time.
+/// Returns the number of messages, from the longest, to digest alone for the least total time.
 fn count_alone(messages: &[Message<'_>], order: &[u32], lanes: usize, step: usize) -> usize {
     let length = |index: usize| {
         order

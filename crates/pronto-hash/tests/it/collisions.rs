@@ -26,7 +26,7 @@ fn innocent(index: usize, length: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Digests with all backends and expects a collision for exactly the messages at `places`.
+/// Hashes with all backends. Exactly the messages at `places` must be reported as collisions.
 fn expect_collisions(messages: &[Message<'_>], places: &[usize]) {
     for backend in Backend::available() {
         let mut ids = Vec::new();

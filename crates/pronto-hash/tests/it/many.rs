@@ -2,7 +2,7 @@
 
 use pronto_hash::{Backend, Kind, ManyDigester, Message, ObjectId, TrailerDigester};
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
@@ -22,7 +22,7 @@ impl Numbers {
     }
 }
 
-/// The digest by crates that share no code with the lanes.
+/// Returns the digest as computed by crates that share no code with the lanes.
 fn expected(kind: Kind, message: &Message<'_>) -> ObjectId {
     let whole = [message.header, message.body].concat();
     let mut trailer = TrailerDigester::new(kind);
@@ -93,7 +93,7 @@ fn few_messages() {
             .collect();
         check(&messages);
     }
-    // One much longer than the others, at each place.
+    // One message is much longer than the others, at each position.
     for place in 0..20 {
         let messages: Vec<_> = (0..20)
             .map(|index| if index == place { 150_000 } else { 100 + index })

@@ -1,4 +1,4 @@
-//! Messages that come one after the other.
+//! Messages that are hashed as a stream.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use pronto_hash::{Backend, Body, DigestStream, Kind, digest};
 
 use crate::many::Numbers;
 
-/// Pushes messages of the given lengths and expects each of them back once with its id.
+/// Pushes messages of the given lengths. Each must be returned once with its id.
 fn check<B>(kind: Kind, backend: Backend, lengths: &[usize], data: &[u8], body: impl Fn(usize) -> B)
 where
     B: Body + PartialEq + std::fmt::Debug,
 {
     let mut stream = DigestStream::with_backend(kind, backend);
-    // Twice, as a stream can be used again.
+    // Twice, because a stream can be reused.
     for _ in 0..2 {
         let mut ids = vec![None; lengths.len()];
         let mut ended = |bytes: B, token: usize, id| {

@@ -31,7 +31,7 @@ impl<'a> Names<'a> {
         &self.bytes
     }
 
-    /// How many there are.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.count
     }

@@ -1,4 +1,4 @@
-//! Damaged files give an error, or something else that is sound: never a panic.
+//! Damaged files give an error or another valid index, never a panic.
 
 use crate::support::{KINDS, Repository};
 use pronto_hash::Kind;

@@ -1,8 +1,9 @@
-//! The untracked cache and what a file system monitor said, as git writes them.
+//! The untracked cache and the file system monitor extension as written by git.
 
 use crate::support::{KINDS, Repository};
+use bstr::ByteSlice as _;
 use pronto_hash::Kind;
-use pronto_index::{Edit, Fsmonitor, Index, Lock, Outline, UntrackedCache, Writer};
+use pronto_index::{Edit, Fsmonitor, Index, Lock, Outline, UntrackedCache, UntrackedList, Writer};
 
 /// A repository with untracked files and an untracked cache.
 fn with_untracked(kind: Kind) -> Repository {
@@ -57,6 +58,45 @@ fn what_git_cached_is_read_and_written_the_same() {
         }
         copy.close(top);
         assert_eq!(copy, cache);
+    }
+}
+
+#[test]
+fn a_list_of_untracked_files_is_read_for_the_index_it_was_written_for() {
+    for kind in KINDS {
+        let repository = Repository::with_files(kind);
+        for path in ["new", "dir0/new", "d/e/f"] {
+            repository.write(path, path);
+        }
+        repository.git(&["config", "core.untrackedCache", "true"]);
+        repository.git(&["config", "status.showUntrackedFiles", "all"]);
+        repository.git(&["status"]);
+        repository.git(&["status"]);
+        let index = repository.index();
+        let cache = index.untracked_cache().expect("it is sound");
+        assert_eq!(cache.flags, UntrackedCache::ALL);
+        let outline = index.outline();
+        assert_eq!(outline.read_untracked_list(), None);
+        let tracked = (0..cache.len()).map(|at| [at as u8; 16]).collect();
+        let list = UntrackedList::new(outline, b"token".as_bstr().into(), tracked, cache);
+        let list = list.expect("the index is a file");
+        for _ in 0..2 {
+            (outline.write_untracked_list(&list)).expect("the directory is writable");
+        }
+        let bytes = outline.read_untracked_list().expect("it was written");
+        let read = UntrackedList::parse(&bytes, kind).expect("it is sound");
+        assert_eq!(read, list);
+        assert!(read.is_for(outline));
+        for cut in 0..bytes.len() {
+            assert_eq!(UntrackedList::parse(&bytes[..cut], kind), None);
+        }
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert_eq!(UntrackedList::parse(&damaged, kind), None);
+        }
+        repository.git(&["add", "new"]);
+        assert!(!read.is_for(repository.index().outline()));
     }
 }
 
@@ -136,12 +176,12 @@ fn with_a_monitor_no_entry_is_looked_at_before_it_is_asked_for() {
             root.id().map(ToOwned::to_owned).zip(root.entry_count())
         });
         assert_eq!(outline.root_tree(), root.flatten());
-        // The length of a path is not looked at, and then it is.
+        // First the length of a path is not read, then it is.
         let mut broken = bytes.clone();
         let flags = 12 + 40 + kind.len_in_bytes();
         broken[flags..flags + 2].copy_from_slice(&[0x0f, 0x00]);
         assert!(Index::of(open(&broken).expect("its ends are sound")).is_err());
-        // What says where the entries end is not believed if anything about it is wrong.
+        // The extension with the end of the entries is ignored if anything in it is wrong.
         let end = bytes.len() - kind.len_in_bytes();
         let told = end - kind.len_in_bytes() - 4;
         for at in [told, told + 3, told + 4, told - 1, told - 5, 8] {

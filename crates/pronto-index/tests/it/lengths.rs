@@ -1,16 +1,16 @@
-//! Where entries are, kept beside the index: used only for that very index, and never trusted.
+//! The file of entry positions beside the index: used only for that index, and never trusted.
 
 use crate::support::{KINDS, Repository, listing};
 use pronto_hash::Kind;
 use pronto_index::Index;
 use std::path::PathBuf;
 
-/// Enough for a file beside the index.
+/// Enough entries for a file beside the index.
 const ENTRIES: usize = 5000;
-/// Before the lengths, the digest of the index aside.
+/// The bytes before the lengths, without the digest of the index.
 const HEAD_BYTES: usize = 4 + 4 + 5 * 8 + 4;
 
-/// A repository with an index of many entries, some of them of longer forms.
+/// A repository with an index of many entries, some of which are extended.
 fn with_many(kind: Kind) -> Repository {
     let repository = Repository::new(kind);
     let id = pronto_hash::ObjectId::empty_blob(kind);
@@ -39,7 +39,7 @@ fn beside(repository: &Repository) -> PathBuf {
     repository.path(".git/index.pronto")
 }
 
-/// Whether the index is read by what is kept beside it: only then it is not kept again.
+/// Whether the index is read with the file beside it. Only then the file is not written again.
 fn is_known(repository: &Repository) -> bool {
     let index = repository.index();
     let kept = std::fs::read(beside(repository)).expect("it is there");
@@ -104,7 +104,7 @@ fn where_it_does_not_help_there_is_none() {
     assert!(is_known(&link), "the link is replaced");
 }
 
-/// All that can be asked of entries.
+/// Returns all properties of the entries.
 fn look_at_all(index: &Index) {
     for number in 0..index.len() {
         let _ = index.entry(number);
@@ -153,14 +153,14 @@ fn damage_costs_time_and_nothing_else() {
     for cut in [0, 3, 71, 72, 1000, len - 1] {
         assert_eq!(listing(&try_with(&kept[..cut])), sound, "cut at {cut}");
     }
-    // A file with a valid checksum was made intentionally.
+    // A file with a valid checksum is intentional.
     let lengths = HEAD_BYTES + 20..len - 4;
     for (round, by) in [1, 2, 7, 100, 255].into_iter().enumerate() {
         let mut forged = kept.clone();
         for at in lengths.clone().step_by(round + 1) {
             forged[at] = forged[at].wrapping_add(by);
         }
-        // The sum is right, the entries are not.
+        // The checksum is right, but the entries are not.
         let mut moved = kept.clone();
         moved[lengths.start + round] += by.min(100);
         let other = lengths.end - 1 - round;

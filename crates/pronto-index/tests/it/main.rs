@@ -1,4 +1,4 @@
-//! Stock git is the oracle: what it writes is read, and what is written here it reads.
+//! Tests with stock git as oracle, in both directions.
 
 mod broken;
 mod caches;

@@ -1,11 +1,11 @@
-//! Every version and extension that stock git writes is read.
+//! Reads every version and extension that stock git writes.
 
 use crate::support::{KINDS, Repository, listing};
 use pronto_hash::Kind;
 use pronto_index::{Edit, ErrorKind, Flags, Index, Writer};
 
 fn assert_read(repository: &Repository) {
-    // A flag that git only has in memory, for split indexes.
+    // A flag that git uses only in memory, for split indexes.
     let expected = repository
         .git(&["ls-files", "--stage", "--debug"])
         .replace("flags: 8000000", "flags: 0");
@@ -51,7 +51,7 @@ fn a_file_cut_short_under_its_reader_is_an_error() {
             .write(true)
             .open(repository.index_path());
         file.expect("it is ours").set_len(5000).expect("it is ours");
-        // Whatever is read now is nothing to rely on, but it is read.
+        // The result is arbitrary, but reading succeeds.
         let changed = listing(&index) != before;
         assert_eq!(changed, version == "2");
         let error = index.intact().expect_err("it is not what it was");

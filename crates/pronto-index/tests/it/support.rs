@@ -1,4 +1,4 @@
-//! A repository made by stock git.
+//! A repository created by stock git.
 
 use pronto_hash::Kind;
 use pronto_index::Index;
@@ -67,7 +67,7 @@ impl Repository {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Stock git, here.
+    /// Runs stock git here.
     pub(crate) fn command(&self) -> Command {
         git_in(self.directory.path())
     }
@@ -88,7 +88,7 @@ fn git_in(directory: &Path) -> Command {
     command
 }
 
-/// The entries as `git ls-files --debug` lists them.
+/// Returns the entries as `git ls-files --debug` lists them.
 pub(crate) fn listing(index: &Index) -> String {
     use std::fmt::Write;
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! What is written is what stock git writes, and stock git is content with it.
+//! Writes the same index as stock git, which accepts it.
 
 use crate::support::{KINDS, Repository, listing};
 use pronto_hash::Kind;
@@ -54,7 +54,7 @@ fn marks_are_taken_off_in_memory() {
             let marked = ["empty", "link"].map(|path| index.find(path.into(), 0).expect("there"));
             assert!(index.entry(marked[0]).flags.contains(Flags::SKIP_WORKTREE));
             index.unskip(&marked);
-            // What has no mark stays as it is.
+            // Entries without a mark do not change.
             index.unskip(&[0]);
             assert!(!index.entry(marked[0]).flags.contains(Flags::SKIP_WORKTREE));
             let encoded = Writer::default().encode(&Edit::new(&index).content());
@@ -154,7 +154,7 @@ fn a_new_index_is_as_read_tree_makes_it() {
     }
 }
 
-/// The trees of `HEAD`, in the order of a walk.
+/// Returns the trees of `HEAD` in the order of a walk.
 fn trees(repository: &Repository) -> CachedTree {
     let id = |spec: &str| {
         let id = repository.git(&["rev-parse", spec]);
@@ -163,11 +163,11 @@ fn trees(repository: &Repository) -> CachedTree {
     let mut builder = CachedTree::builder(id("HEAD:"));
     let mut depth = 0;
     for line in repository.git(&["ls-tree", "-rt", "HEAD"]).lines() {
-        let (facts, path) = line.split_once('\t').expect("two columns");
+        let (columns, path) = line.split_once('\t').expect("two columns");
         let parents = path.matches('/').count();
         (parents..depth).for_each(|_| builder.leave());
         depth = parents;
-        if facts.contains(" tree ") {
+        if columns.contains(" tree ") {
             let name = path.rsplit('/').next().expect("it has a name");
             builder.enter(name.into(), id(&format!("HEAD:{path}")));
             depth += 1;
@@ -245,7 +245,7 @@ fn racily_clean_entries_are_smudged_when_they_differ() {
     });
     let racy = |entry: &EntryRef<'_>| entry.stat.is_racy_by_second(index.timestamp());
     assert_eq!(asked, index.iter().filter(racy).count());
-    // The second may have changed while the files were written.
+    // The second may have passed while the files were written.
     let is_racy = index
         .iter()
         .any(|entry| entry.path == "dir0/sub0/file0" && racy(&entry));

@@ -17,16 +17,16 @@ use crate::interrupt::Interrupt;
 use crate::pool::{self, Gather, Workers, ends_of_groups};
 use crate::progress::Meter;
 
-/// What is kept of a mode: who may read, write and execute, and the sticky bit of directories.
+/// The part of a mode that is copied: permissions, and the sticky bit of directories.
 const KEPT_MODE: u32 = 0o1777;
 
 /// Whether a copy shares its blocks with the original.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// It does, and where that is not possible the operation fails.
+    /// Share blocks, and fail if that is not possible.
     #[default]
     Always,
-    /// It does where that is possible; other files are written.
+    /// Share blocks if that is possible, and write other files.
     Auto,
     /// All files are written.
     Never,
@@ -34,13 +34,13 @@ pub enum Sharing {
 
 /// Copies what is in one directory to the same paths in another one.
 pub struct TreeCopy<'a> {
-    /// Where files come from.
+    /// The directory to copy.
     pub source: &'a Directory,
-    /// Where they go to. It may lie in `source`: it is not copied into itself.
+    /// The destination. It may lie in `source`: it is not copied into itself.
     pub target: &'a Directory,
     /// Whether copies share their blocks.
     pub sharing: Sharing,
-    /// How many threads.
+    /// The number of threads.
     pub workers: Workers,
     /// Counts files.
     pub meter: &'a Meter,
@@ -62,11 +62,11 @@ pub struct Skipped {
 /// Why a path was not copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SkipReason {
-    /// It is a socket, a FIFO or a device.
+    /// A socket, a FIFO or a device.
     Special,
     /// There is something at this path of the target, or it is barred.
     InTheWay,
-    /// It is a directory with a file `.git`, which ties it to its place.
+    /// A directory with a file `.git`, which ties it to its path.
     WorkTree,
 }
 
@@ -134,7 +134,7 @@ struct Walk<'a> {
     failure: Mutex<Option<CopyFailure>>,
 }
 
-/// What one worker found in directories.
+/// The entries that one worker found in directories.
 #[derive(Default)]
 struct Level {
     found: Vec<Found>,

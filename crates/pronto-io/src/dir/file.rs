@@ -11,7 +11,7 @@ use rustix::fs::{FileType, Stat};
 
 use super::{EntryKind, retry};
 
-/// What a file system says about a file.
+/// The metadata of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// The device the file is on.
@@ -91,7 +91,7 @@ impl Metadata {
     }
 }
 
-/// What the open file is.
+/// Returns the metadata of the open file.
 ///
 /// # Errors
 /// Those of `fstat(2)`.
@@ -99,8 +99,8 @@ pub fn file_metadata(file: &impl AsFd) -> io::Result<Metadata> {
     Ok(Metadata::new(&retry(|| rustix::fs::fstat(file))?))
 }
 
-/// What the file at `path` is, without following a link in its last component: for paths the
-/// caller trusts.
+/// Returns the metadata of the file at `path`, without following a link in its last component. For
+/// trusted paths.
 ///
 /// # Errors
 /// Those of `lstat(2)`.

@@ -14,7 +14,7 @@ const CHUNK_BYTES: usize = 32 * 1024;
 pub struct Listing {
     chunk: Vec<u8>,
     names: Vec<u8>,
-    /// Where each name starts in `names`; it ends where the next one starts.
+    /// The start of each name in `names`, which ends at the start of the next one.
     entries: Vec<(u32, EntryKind)>,
 }
 
@@ -24,7 +24,7 @@ impl Listing {
         Self::default()
     }
 
-    /// How many names there are, without `.` and `..`.
+    /// Returns the number of names, without `.` and `..`.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::{Directory, Metadata, NewFile, retry};
 use crate::file_system::FileSystem;
 
-/// What follows the end of a file in its last block; larger blocks are left alone.
+/// Zeros for the rest of the last block of a file; larger blocks are left alone.
 const ZEROS: [u8; 4096] = [0; 4096];
 
 /// The number of `F_SETSIG` in `fcntl.h`, which sets the signal of a lease; the same on all
@@ -27,7 +27,7 @@ const F_SETSIG: libc::c_int = 10;
 /// The same everywhere.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// What belongs to any new file where such labels are in use.
+/// The extended attribute of every new file on systems that use such labels.
 const LABEL: &[u8] = b"security.selinux\0";
 
 /// Gives files new content in place. `Send` and `Sync`.

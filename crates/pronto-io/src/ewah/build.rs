@@ -11,9 +11,9 @@ const MOST_LITERALS: u64 = (1 << 31) - 1;
 #[derive(Clone, Debug)]
 pub struct Builder {
     words: Vec<u64>,
-    /// Where the last marker is.
+    /// The position of the last marker.
     marker: usize,
-    /// How many words were added.
+    /// The number of added words.
     count: u64,
 }
 
@@ -77,7 +77,7 @@ impl Builder {
         self.words.push(u64::from(ones));
     }
 
-    /// How many words were added.
+    /// Returns the number of added words.
     pub fn len(&self) -> u64 {
         self.count
     }
@@ -87,7 +87,7 @@ impl Builder {
         self.count == 0
     }
 
-    /// How many bytes [`write`](Self::write) adds.
+    /// Returns the number of bytes that [`write`](Self::write) adds.
     pub fn size_bytes(&self) -> usize {
         self.words.len() * WORD_LEN + 12
     }

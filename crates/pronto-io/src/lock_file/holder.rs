@@ -104,12 +104,12 @@ pub(super) fn held(target: &Path, path: &Path) -> Error {
     }
 }
 
-/// What is known of the holder of a lock.
+/// The holder of a lock, as recorded.
 #[derive(Debug, PartialEq, Eq)]
 enum Holder {
     /// Nothing is recorded.
     Unknown,
-    /// What is recorded has no meaning.
+    /// A record that cannot be parsed.
     Malformed,
     /// A process with the recorded id is running.
     Running(u64),

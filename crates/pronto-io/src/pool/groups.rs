@@ -82,8 +82,8 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Where the groups of `items` end, if neighbours that are `same` form a group: for
-/// [`run_groups`](super::run_groups). Nothing for no items. One pass, and a number for each group.
+/// Returns the ends of the groups of `items`, in which neighbours are `same`, for
+/// [`run_groups`](super::run_groups). Empty without items. One pass, and a number for each group.
 pub fn ends_of_groups<T>(items: &[T], same: impl FnMut(&T, &T) -> bool) -> Vec<usize> {
     let groups = items.chunk_by(same);
     let ends = groups.scan(0, |end, group| {

@@ -26,9 +26,9 @@ const BUSY: f64 = 0.7;
 const WAITING: f64 = 0.4;
 /// Above this share of what the cores have, workers beyond their number are in each other's way.
 const SATURATED: f64 = 0.9;
-/// What more workers must gain to be kept.
+/// The gain for which added workers are kept.
 const EARNED: f64 = 1.10;
-/// What fewer must gain: a disk that seeks gains far more than chance does.
+/// The gain for which workers are removed. A disk that seeks gains far more than chance does.
 const CALMED: f64 = 1.25;
 
 /// The number of workers that start at once when workers that only read wait.
@@ -37,7 +37,7 @@ const BOLD: usize = 16;
 /// Windows in which they waited, after which it is believed.
 const CERTAIN: u32 = 2;
 
-/// What is known at one moment of looking.
+/// The state of the review at one moment.
 #[derive(Debug)]
 pub(super) struct Controller {
     most: usize,
@@ -55,7 +55,7 @@ pub(super) struct Controller {
     next_pause: u32,
     /// After a failed attempt with more workers, fewer are tried.
     try_fewer: bool,
-    /// They only read: there are never fewer than this once they have waited.
+    /// The smallest number of workers once readers have waited.
     floor: Option<usize>,
     /// The number of consecutive windows in which they have waited.
     waited: u32,
@@ -252,7 +252,7 @@ fn steep(before: usize, after: usize) -> f64 {
     1.0 + (after as f64 / before as f64 - 1.0) / 3.0
 }
 
-/// How much was computed in a window.
+/// The processor time of a window.
 #[derive(Clone, Copy)]
 struct Load {
     /// Of the time of the workers: the rest they waited, for the file system or for a core.

@@ -26,7 +26,7 @@ pub struct Tuner {
     target: AtomicUsize,
 }
 
-/// What the workers measured since the start.
+/// The measurements of the workers since the start.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     pub(super) items: AtomicU64,
@@ -55,7 +55,7 @@ impl Tuner {
         }
     }
 
-    /// How many workers there should be.
+    /// Returns the target number of workers.
     pub fn target(&self) -> usize {
         self.target.load(Relaxed)
     }
@@ -94,7 +94,7 @@ impl Tuner {
 #[derive(Debug)]
 pub struct Clock {
     wall: Instant,
-    /// What the thread had computed by then.
+    /// The processor time of the thread until then.
     cpu: Duration,
     items: u64,
     took: Duration,
@@ -148,8 +148,9 @@ fn is_quick(wall: Duration, items: u64) -> bool {
     wall.as_nanos() < QUICK.as_nanos() * u128::from(items)
 }
 
-/// How often this thread has waited so far: for an answer, for a device, for another thread, but not
-/// for a processor that others use. Costs a system call. `None` where the system does not say.
+/// Returns the number of times that this thread has waited: for an answer, for a device, for
+/// another thread, but not for a processor that others use. Costs a system call. `None` if the
+/// system does not count them.
 pub fn waits() -> Option<u64> {
     #[cfg(target_os = "linux")]
     {

@@ -53,7 +53,7 @@ impl ReceiveQueue {
         &self.buffer[self.start..self.end]
     }
 
-    /// How many bytes are waiting.
+    /// Returns the number of waiting bytes.
     pub fn len(&self) -> usize {
         self.end - self.start
     }
@@ -63,7 +63,7 @@ impl ReceiveQueue {
         self.start == self.end
     }
 
-    /// How many more bytes may be queued now.
+    /// Returns the number of bytes that may still be queued.
     pub fn free_bytes(&self) -> usize {
         self.limit - self.len()
     }
@@ -131,17 +131,18 @@ impl ReceiveQueue {
         }
     }
 
-    /// How many bytes were ever moved inside the buffer: never more than were received.
+    /// Returns the number of bytes that were moved inside the buffer: never more than were
+    /// received.
     pub fn moved_bytes(&self) -> u64 {
         self.moved
     }
 
-    /// What this queue copied and allocated so far.
+    /// Returns the copies and allocations of this queue.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// How many bytes of memory the queue holds now.
+    /// Returns the memory that the queue holds, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.buffer.len()
     }

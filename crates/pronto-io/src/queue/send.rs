@@ -18,7 +18,7 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 #[derive(Default)]
 pub struct SendQueue {
     slices: VecDeque<Slice>,
-    /// How much of the first slice has gone.
+    /// The number of bytes of the first slice that are sent.
     gone: usize,
     len: usize,
     limit: usize,
@@ -56,7 +56,7 @@ impl SendQueue {
         }
     }
 
-    /// How many bytes are waiting.
+    /// Returns the number of waiting bytes.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -66,7 +66,7 @@ impl SendQueue {
         self.len == 0
     }
 
-    /// How many more bytes may be queued now.
+    /// Returns the number of bytes that may still be queued.
     pub fn free_bytes(&self) -> usize {
         self.limit.saturating_sub(self.len)
     }
@@ -190,7 +190,7 @@ impl SendQueue {
         Ok(count)
     }
 
-    /// What this queue copied and allocated so far.
+    /// Returns the copies and allocations of this queue.
     pub fn counters(&self) -> Counters {
         self.counters
     }

@@ -56,7 +56,7 @@ fn the_limit_holds() {
     assert_eq!(queue.free_bytes(), 0);
 }
 
-/// What a receive buffer has to do to be measured here.
+/// A receive buffer that these tests can measure.
 trait Buffer {
     /// Takes up to `READ` bytes of `source`, `step` at most; false when it may not take any.
     fn fill(&mut self, source: &mut &[u8], step: usize) -> bool;

@@ -12,7 +12,7 @@ use crate::untrusted::Links;
 
 use super::Identity;
 
-/// How many descriptors all views together keep open between reads.
+/// The largest number of descriptors that all views together keep open between reads.
 const LIMIT: usize = 64;
 
 static OPEN: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());

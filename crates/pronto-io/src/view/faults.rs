@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
-/// How many maps the first block of the registry has room for; each further one has twice that.
+/// The capacity of the first block of the registry in maps; each further block has twice that.
 const FIRST_BLOCK_LEN: usize = 64;
 const MAX_BLOCKS: usize = 26;
 
@@ -98,7 +98,7 @@ impl Slot {
         MARKED.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Where the map ends, if `address` lies in it.
+    /// Returns the end of the map, if `address` lies in it.
     fn end_if_has(&self, address: usize) -> Option<usize> {
         let start = self.start.load(Ordering::Acquire);
         let end = start.saturating_add(self.len.load(Ordering::Relaxed));

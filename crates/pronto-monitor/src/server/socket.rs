@@ -31,8 +31,14 @@ pub(super) struct Claim {
 pub(super) struct Socket {
     claim: Claim,
     listener: UnixListener,
-    /// Device and inode of the socket.
-    identity: Option<(u64, u64)>,
+    identity: Option<Identity>,
+}
+
+/// The identity of a socket, which distinguishes it from others at the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
 }
 
 impl Claim {
@@ -47,9 +53,12 @@ impl Claim {
         Ok(cookies)
     }
 
-    fn identity(&self) -> Option<(u64, u64)> {
+    fn identity(&self) -> Option<Identity> {
         let metadata = self.socket().symlink_metadata().ok()?;
-        Some((metadata.dev(), metadata.ino()))
+        Some(Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        })
     }
 
     /// Creates the socket, replacing one on which no process listens.

@@ -41,7 +41,7 @@ impl Place {
             source,
             ..Settings::default()
         };
-        Server::new((&top, &self.git_dir()), &self.address(), settings)
+        Server::new(&top, &self.git_dir(), &self.address(), settings)
     }
 }
 

@@ -133,12 +133,24 @@ fn directory_and_name(record: &[u8]) -> Option<(&Place, &[u8])> {
     (!name.is_empty()).then_some((place, name))
 }
 
-/// Splits a place into the number of its file system and the handle.
-pub fn split(place: &Place) -> Option<(u64, &[u8])> {
+/// The parts of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts<'a> {
+    /// The number of the file system.
+    pub file_system: u64,
+    /// The handle of the directory.
+    pub handle: &'a [u8],
+}
+
+/// Splits a place into its parts.
+pub fn split(place: &Place) -> Option<Parts<'_>> {
     let (file_system, handle) = place.split_at_checked(FILE_SYSTEM_BYTES)?;
     let low = number(file_system, 0)? as u64;
     let high = number(file_system, 4)? as u64;
-    Some((high << 32 | low, handle))
+    Some(Parts {
+        file_system: high << 32 | low,
+        handle,
+    })
 }
 
 /// Joins the number of a file system and the handle of a directory.
@@ -187,7 +199,10 @@ mod tests {
         assert_eq!((first.name, second.name), (&b"file"[..], &b"."[..]));
         assert!(first.appears() && !first.is_directory() && !first.moves_directory());
         assert!(!second.appears() && second.moves_directory());
-        let (file_system, handle) = split(first.place).expect("a place");
+        let Parts {
+            file_system,
+            handle,
+        } = split(first.place).expect("a place");
         assert_eq!(file_system, 9 << 32 | 7);
         assert!(handle.ends_with(HANDLE) && handle.len() == HANDLE.len() + HANDLE_HEAD_BYTES);
         assert_eq!(first.place, second.place);

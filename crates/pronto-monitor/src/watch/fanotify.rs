@@ -25,7 +25,7 @@ use std::path::PathBuf;
 const CHUNK_BYTES: usize = 64 * 1024;
 /// The number of cached directories at which the cache is cleared.
 const MOST_KNOWN: usize = 65_536;
-/// How often reading a path is tried while directories above the top are renamed.
+/// The number of attempts to read a path while directories above the top are renamed.
 const TRIES: usize = 8;
 
 /// A mount through which directories are opened.
@@ -92,17 +92,16 @@ impl Fanotify {
         let cookies = Directory::open(&common.cookies).inspect_err(|error| {
             common.has_ended |= error.kind() == io::ErrorKind::NotFound;
         })?;
-        let (file_system, place) = identify(&cookies)?;
-        if !self.is_marked(file_system) {
+        if !self.is_marked(file_system_of(&cookies)?) {
             self.group.add_directory(&cookies)?;
         }
-        self.cookies = Some((place, cookies));
+        self.cookies = Some((place_of(&cookies)?, cookies));
         let path = link(&common.root)?;
         let name = path[path.rfind_byte(b'/').map_or(0, |slash| slash + 1)..].to_vec();
         // Read after marking, so a later change of its name is reported.
         let above = above(&common.root)?;
         self.above = match self.is_marked(file_system_of(&above)?) {
-            true => Some((identify(&above)?.1, name)),
+            true => Some((place_of(&above)?, name)),
             // The top is a mount, which cannot be renamed.
             false => None,
         };
@@ -190,7 +189,8 @@ impl Fanotify {
 
     /// Returns the relevant paths of a directory below the top.
     fn paths(&self, place: &Place, root: &Directory) -> io::Result<Vec<BString>> {
-        let (file_system, handle) = events::split(place).ok_or(io::ErrorKind::InvalidData)?;
+        let parts = events::split(place).ok_or(io::ErrorKind::InvalidData)?;
+        let (file_system, handle) = (parts.file_system, parts.handle);
         for _ in 0..TRIES {
             let top = link(root)?;
             let mut paths = Vec::new();
@@ -263,11 +263,10 @@ fn file_system_of(directory: &Directory) -> io::Result<u64> {
     Ok(rustix::fs::fstatvfs(directory)?.f_fsid)
 }
 
-/// Returns the file system and the place of a directory.
-fn identify(directory: &Directory) -> io::Result<(u64, Vec<u8>)> {
+/// Returns the place of a directory, as events name it.
+fn place_of(directory: &Directory) -> io::Result<Vec<u8>> {
     let file_system = file_system_of(directory)?;
-    let place = events::join(file_system, &handle_of(directory)?);
-    Ok((file_system, place))
+    Ok(events::join(file_system, &handle_of(directory)?))
 }
 
 /// Returns the path of an open directory.

@@ -180,12 +180,13 @@ impl Inotify {
             }
             return;
         }
-        self.note_name((&directory, event), common, journal);
+        self.note_name(&directory, event, common, journal);
     }
 
     fn note_name(
         &mut self,
-        (directory, event): (&BString, &Event),
+        directory: &BString,
+        event: &Event,
         common: &mut Common,
         journal: &mut Journal,
     ) {

@@ -13,18 +13,18 @@ use crate::error::exceeded;
 /// The limit for bytes in frames of unknown types, which are skipped.
 const MAX_PASSED_OVER_BYTES: u64 = 1024 * 1024;
 
-/// A frame where it lies in the queue.
+/// A frame in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// The type.
     pub kind: FrameType,
-    /// On which channel it came.
+    /// The channel.
     pub channel: Channel,
     /// The body.
     pub body: &'a [u8],
 }
 
-/// Takes bytes from the transport and gives frames.
+/// Splits the bytes of a transport into frames.
 ///
 /// The frame at the front stays until [`consume`](Self::consume): nothing behind it is read, and
 /// its channel gets no new credit, so that a consumer that stops stops the sender.
@@ -63,7 +63,7 @@ impl FrameReader {
         }
     }
 
-    /// Reads once from `source`. Returns how many bytes came; 0 means it has ended.
+    /// Reads once from `source`. Returns the number of bytes; 0 at its end.
     ///
     /// # Errors
     /// Those of the source; [`io::ErrorKind::StorageFull`] while frames wait to be consumed.
@@ -71,7 +71,7 @@ impl FrameReader {
         self.queue.read_from(source)
     }
 
-    /// Takes a copy of as many of `bytes` as there is room for, and returns how many.
+    /// Copies as many of `bytes` as there is room for, and returns their number.
     pub fn accept(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.queue.free_bytes());
         match self.queue.extend_from_slice(&bytes[..count]) {
@@ -81,7 +81,7 @@ impl FrameReader {
     }
 
     /// Returns the frame at the front if it is complete, and the same one until it is consumed.
-    /// Frames of ignored types are consumed here.
+    /// Frames of unknown types are consumed here.
     ///
     /// # Errors
     /// The frame is malformed, its channel has no credit left for it, or too many bytes were
@@ -142,17 +142,17 @@ impl FrameReader {
         Some(grant)
     }
 
-    /// How many bytes wait, unconsumed.
+    /// Returns the number of bytes that wait to be consumed.
     pub fn waiting_bytes(&self) -> usize {
         self.queue.len()
     }
 
-    /// The queue beneath, for its counters.
+    /// Returns the queue, for its counters.
     pub fn queue(&self) -> &ReceiveQueue {
         &self.queue
     }
 
-    /// The header at the front, charged once, as soon as it can be read.
+    /// Returns the header at the front, and charges it once to its channel.
     fn header(&mut self) -> Result<Option<Header>, Error> {
         if self.charged.is_some() {
             return Ok(self.charged);

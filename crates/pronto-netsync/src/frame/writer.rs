@@ -20,7 +20,7 @@ pub struct FrameWriter {
     credit: [u64; CHANNELS],
 }
 
-/// What stays free in the queue for the control channel.
+/// The number of bytes of the queue that are reserved for the control channel.
 const RESERVED_FOR_CONTROL: usize = 2 * (HEADER_BYTES + MAX_FRAME_BYTES);
 
 impl Default for FrameWriter {
@@ -41,7 +41,8 @@ impl FrameWriter {
         }
     }
 
-    /// Queues a frame with a copy of `body`. False, and nothing queued, while credit or room lack.
+    /// Queues a frame with a copy of `body`. Returns `false` and queues nothing if credit or room is
+    /// missing.
     ///
     /// # Errors
     /// If the body is too long for a frame.
@@ -49,8 +50,8 @@ impl FrameWriter {
         Ok(self.reserve(kind, body.len())? && self.queue.extend_from_slice(body).is_ok())
     }
 
-    /// Queues a frame whose body stays where it is. False, and nothing queued, while credit or
-    /// room lack.
+    /// Queues a frame whose body is not copied. Returns `false` and queues nothing if credit or room
+    /// is missing.
     ///
     /// # Errors
     /// If the body is too long for a frame.
@@ -66,7 +67,7 @@ impl FrameWriter {
         Ok(self.reserve(kind, range.len())? && self.queue.push_shared(bytes, range).is_ok())
     }
 
-    /// Adds the credit that the peer granted.
+    /// Adds credit that the peer granted.
     ///
     /// # Errors
     /// If the sum cannot be.
@@ -78,7 +79,7 @@ impl FrameWriter {
         Ok(())
     }
 
-    /// The longest body that `channel` could send now; none while not even an empty one.
+    /// Returns the longest body that `channel` could send now; `None` if not even an empty one.
     pub fn ready_bytes(&self, channel: Channel) -> Option<usize> {
         let (mut room, credit) = (self.queue.free_bytes(), self.credit[channel.index()]);
         if channel != Channel::Control {
@@ -93,7 +94,7 @@ impl FrameWriter {
         &self.queue
     }
 
-    /// Writes once to `sink` what is queued. Returns how many bytes it took.
+    /// Writes queued bytes once to `sink`. Returns the number of bytes that it accepted.
     ///
     /// # Errors
     /// Those of the sink.
@@ -101,7 +102,7 @@ impl FrameWriter {
         self.queue.write_to(sink)
     }
 
-    /// Queues the header of a frame if all of it may go now.
+    /// Queues the header of a frame if the whole frame may be sent now.
     fn reserve(&mut self, kind: FrameType, body: usize) -> Result<bool, Error> {
         if body > MAX_BODY_BYTES {
             return Err(Error::new(

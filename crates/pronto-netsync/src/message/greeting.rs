@@ -6,13 +6,13 @@ use crate::error::malformed;
 use crate::frame::Channel;
 use crate::varint::{self, Cursor};
 
-/// How many versions may be offered.
+/// The largest number of versions.
 const MAX_VERSIONS: usize = 8;
 
 /// The longest identity of a repository.
 const MAX_IDENTITY_BYTES: usize = 64;
 
-/// How the objects of a repository are named.
+/// The format of the object ids of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
     /// Ids of 20 bytes.
@@ -30,7 +30,7 @@ impl ObjectFormat {
         }
     }
 
-    /// How long an object id is.
+    /// Returns the length of an object id.
     pub fn id_bytes(self) -> usize {
         match self {
             ObjectFormat::Sha1 => 20,
@@ -39,14 +39,14 @@ impl ObjectFormat {
     }
 }
 
-/// Which way history goes, as the sender of it sees it.
+/// The direction of the transfer, from the view of the side that states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It gives.
+    /// This side sends.
     Source = 1,
-    /// It takes.
+    /// This side receives.
     Sink = 2,
-    /// It gives and takes.
+    /// This side sends and receives.
     Both = 3,
 }
 
@@ -70,7 +70,7 @@ impl Role {
         self != Role::Source
     }
 
-    /// Whether history can go between this role and that of the peer at all.
+    /// Returns whether a peer with this other role can exchange history with this one.
     pub fn fits(self, peer: Role) -> bool {
         self == Role::Both || peer == Role::Both || self != peer
     }
@@ -114,21 +114,21 @@ impl Globs {
 pub struct Hello {
     /// Versions of the protocol that the sender speaks, ascending.
     pub versions: Vec<u64>,
-    /// How its objects are named.
+    /// The format of its object ids.
     pub object_format: ObjectFormat,
     /// The requested role.
     pub role: Role,
     /// Further capabilities as bits; unknown ones are ignored.
     pub capabilities: u64,
-    /// The repository that is meant; empty if there is only one.
+    /// The name of the requested repository; empty if there is only one.
     pub repository: Vec<u8>,
     /// The identity of the sender's repository; empty if it has none.
     pub identity: Vec<u8>,
     /// Which refs it wants to take part.
     pub globs: Globs,
-    /// What each channel may send it before the first credit.
+    /// The number of bytes that each channel may send before the first credit.
     pub window_bytes: u64,
-    /// Thirty-two bytes of chance.
+    /// Thirty-two random bytes.
     pub nonce: [u8; 32],
 }
 
@@ -181,7 +181,7 @@ impl Hello {
         Ok(hello)
     }
 
-    /// The highest version that both speak.
+    /// Returns the highest version that both sides speak.
     pub fn common_version(&self, peer: &Hello) -> Option<u64> {
         self.versions
             .iter()
@@ -191,10 +191,10 @@ impl Hello {
     }
 }
 
-/// The answer to a hello that is agreed to.
+/// The acceptance of a hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accept {
-    /// The version that holds.
+    /// The version in use.
     pub version: u64,
 }
 
@@ -221,7 +221,7 @@ impl Accept {
 pub struct Refusal {
     /// The code, for programs.
     pub code: u64,
-    /// What people read: [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES) at most.
+    /// A text for people, of at most [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES).
     pub text: String,
 }
 
@@ -264,7 +264,7 @@ fn floor_char_boundary(text: &str, limit: usize) -> usize {
 pub struct Credit {
     /// Which channel; never control.
     pub channel: Channel,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
 }
 

@@ -38,13 +38,13 @@ impl Cut {
 /// The position of a transfer, at which it resumes after an interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// How many objects of all that are to be sent.
+    /// The number of objects, of all that are to be sent.
     pub objects: u64,
     /// A mark that identifies the objects in their order. Only the sender can interpret it.
     pub mark: [u8; MARK_BYTES],
 }
 
-/// What the sender takes.
+/// The wanted refs, and what the sender needs to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Want {
     /// For each tip of the [`Cut`] whether the history to it is to be sent.
@@ -52,7 +52,7 @@ pub struct Want {
     /// Ids of commits, one behind the other, that are held completely though no ref that takes
     /// part leads to them; ascending, [`MAX_HELD`] at most.
     pub held: Vec<u8>,
-    /// How many bytes of segments it takes in all.
+    /// The number of bytes of segments that the receiver accepts.
     pub budget_bytes: u64,
     /// The position at which to resume, if the same objects are to be sent as before.
     pub resume: Option<Resume>,
@@ -118,14 +118,14 @@ impl Resume {
     }
 }
 
-/// How much is going to be sent.
+/// The plan of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// How many commits.
+    /// The number of commits.
     pub commits: u64,
-    /// How many objects in all; only known where nothing is sent but this.
+    /// The number of objects; only known in a dry run.
     pub objects: u64,
-    /// How many bytes they have, inflated; as for objects.
+    /// Their inflated size; only known in a dry run.
     pub bytes: u64,
 }
 
@@ -156,7 +156,7 @@ impl Plan {
 /// All segments were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// How many there were.
+    /// The number of segments.
     pub segments: u64,
 }
 
@@ -178,7 +178,7 @@ impl Sent {
     }
 }
 
-/// What a segment is.
+/// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
     /// A pack whose objects link to nothing but one another, what is in the segments before it,
@@ -195,9 +195,9 @@ pub struct Segment {
     pub id: u64,
     /// The kind.
     pub kind: SegmentKind,
-    /// How many objects it has.
+    /// The number of objects.
     pub objects: u64,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
@@ -239,7 +239,7 @@ pub struct SegmentEnd {
     pub id: u64,
     /// The checksum at the end of its pack, as long as an object id.
     pub checksum: Vec<u8>,
-    /// How far it has gone with this segment: what the receiver says back if it comes again.
+    /// The position of the transfer after this segment. The receiver sends it back to resume.
     pub resume: Resume,
 }
 
@@ -292,16 +292,16 @@ impl SegmentAck {
     }
 }
 
-/// What became of a ref at the peer's.
+/// The result for a ref at the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// It is new there.
+    /// The ref is new there.
     New = 1,
-    /// It moved forward.
+    /// The ref moved forward.
     FastForward = 2,
     /// Neither contains the other; both are kept.
     Divergent = 3,
-    /// It was not taken.
+    /// The ref was refused.
     Refused = 4,
 }
 
@@ -310,13 +310,13 @@ pub enum Stored {
 pub struct PublishedRef {
     /// Its name at the side that gave it.
     pub name: Vec<u8>,
-    /// What became of it.
+    /// The result.
     pub stored: Stored,
     /// Its name at the side that took it; empty if it was refused.
     pub stored_as: Vec<u8>,
 }
 
-/// What became of the refs. There may be several such frames.
+/// The results for refs. There may be several such frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Publish {
     /// Each of them, in the order of their names.

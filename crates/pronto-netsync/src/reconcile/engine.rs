@@ -2,9 +2,10 @@
 
 use std::ops::{Deref, Range};
 
-use super::message::{Content, Entries, Ranges};
+use super::answer::Answer;
+use super::message::{Content, Entries, Ranges, write_entry};
 use super::set::shared_prefix;
-use super::writer::{Writer, write_entry};
+use super::writer::Writer;
 use super::{BUCKETS, Entry, Fingerprinter, LEAST_MESSAGE_BYTES, LIST_BELOW, Set};
 use crate::Error;
 use crate::error::{exceeded, malformed};
@@ -12,16 +13,16 @@ use crate::error::{exceeded, malformed};
 /// The limits of one reconciliation.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How long a message may be; never less than [`LEAST_MESSAGE_BYTES`].
+    /// The largest length of a message; never less than [`LEAST_MESSAGE_BYTES`].
     pub message_bytes: usize,
-    /// A set of fewer entries than this is listed at once by who starts.
+    /// The side that starts lists a set of fewer entries than this instead of splitting it.
     pub list_below: usize,
-    /// How many messages may be received.
+    /// The largest number of received messages.
     pub turns: u32,
-    /// How many bytes of entries may be learned.
+    /// The largest number of bytes of entries that may be learned.
     pub learned_bytes: usize,
-    /// Whether what is learned is kept: who only wants to know what the peer lacks does not need
-    /// it, and then there is no limit.
+    /// Whether learned entries are kept. A side that only needs to know what the peer lacks does not
+    /// need them; then there is no limit.
     pub keeps_learned: bool,
 }
 
@@ -75,7 +76,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         }
     }
 
-    /// The first message, for one of the two sides to send.
+    /// Returns the first message, for one of the two sides to send.
     pub fn start(&mut self) -> Vec<u8> {
         let mut writer = Writer::new(self.options.message_bytes);
         let all = Span {
@@ -87,7 +88,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         writer.out
     }
 
-    /// Takes a message, and gives the one to be sent back if there is one. It may be empty.
+    /// Takes a message and returns the answer, which may be empty; `None` if none is due.
     ///
     /// # Errors
     /// If the message is malformed, or a limit is exceeded.
@@ -114,7 +115,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
                 upper,
                 entries: from..to,
             };
-            // What lies behind a cut is taken up when the rest is.
+            // Ranges behind a cut are processed with the rest.
             if !writer.is_cut {
                 self.take(&mut writer, &span, &content)?;
             }
@@ -124,17 +125,17 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         Ok(was_asked.then_some(writer.out))
     }
 
-    /// How much is held of what was learned.
+    /// Returns the bytes of the learned entries that are held.
     pub fn learned_bytes(&self) -> usize {
         self.learned_bytes
     }
 
-    /// The set of this side.
+    /// Returns the set of this side.
     pub fn set(&self) -> &Set {
         &self.set
     }
 
-    /// Whether nothing more will come or go, once the last message given was sent.
+    /// Returns whether the exchange ends when the last returned message has been sent.
     pub fn is_done(&self) -> bool {
         self.is_done
     }
@@ -330,108 +331,5 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
     fn rest(&self, writer: &mut Writer, lower: &[u8], from: usize) {
         let fingerprint = self.set.fingerprint(&self.key, from..self.set.len());
         writer.rest(lower, &fingerprint);
-    }
-}
-
-/// An answer to a list while the two are merged.
-pub(super) struct Answer<'s> {
-    set: &'s Set,
-    budget: usize,
-    next: usize,
-    /// The last key that was settled, of either side.
-    last: Vec<u8>,
-    before: &'s [u8],
-    /// The key of the entry that did not fit.
-    cut_at: Option<Vec<u8>>,
-    pub(super) listed_count: usize,
-    pub(super) lacking: Vec<u8>,
-    /// Positions of this side's entries that the list lacked.
-    own_places: Vec<usize>,
-    pub(super) own: Vec<u8>,
-}
-
-impl<'s> Answer<'s> {
-    fn new(set: &'s Set, next: usize, budget: usize) -> Self {
-        Answer {
-            set,
-            budget,
-            next,
-            last: Vec::new(),
-            before: &[],
-            cut_at: None,
-            listed_count: 0,
-            lacking: Vec::new(),
-            own_places: Vec::new(),
-            own: Vec::new(),
-        }
-    }
-
-    /// Adds this side's entries below `key`. Returns `false` when the message is full.
-    fn own_before(&mut self, key: &[u8], end: usize) -> bool {
-        while self.next < end && self.set.key(self.next) < key {
-            if !self.put_own() {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn own_rest(&mut self, end: usize) {
-        while self.next < end && self.put_own() {}
-    }
-
-    /// Marks whether this side has the listed entry. Returns `false` if a different value of it
-    /// does not fit.
-    fn listed(&mut self, key: &[u8], value: &[u8], end: usize) -> bool {
-        if self.listed_count.is_multiple_of(8) {
-            if self.own.len() + self.lacking.len() + 1 > self.budget {
-                self.cut_at = Some(key.to_vec());
-                return false;
-            }
-            self.lacking.push(0);
-        }
-        let has_key = self.next < end && self.set.key(self.next) == key;
-        let has_entry = has_key && self.set.value(self.next) == value;
-        if has_entry {
-            self.next += 1;
-        } else if has_key && !self.put_own() {
-            if self.listed_count.is_multiple_of(8) {
-                self.lacking.pop();
-            }
-            return false;
-        }
-        if let Some(bits) = self.lacking.last_mut() {
-            *bits |= u8::from(!has_entry) << (self.listed_count % 8);
-        }
-        self.listed_count += 1;
-        self.last.clear();
-        self.last.extend_from_slice(key);
-        true
-    }
-
-    pub(super) fn own_count(&self) -> usize {
-        self.own_places.len()
-    }
-
-    fn is_last_new(&self) -> bool {
-        let place = self.listed_count - 1;
-        self.lacking[place / 8] >> (place % 8) & 1 != 0
-    }
-
-    fn put_own(&mut self) -> bool {
-        let length = self.own.len();
-        let key = self.set.key(self.next);
-        write_entry(&mut self.own, self.before, key, self.set.value(self.next));
-        if self.own.len() + self.lacking.len() + 1 > self.budget {
-            self.own.truncate(length);
-            self.cut_at = Some(key.to_vec());
-            return false;
-        }
-        self.before = key;
-        self.last.clear();
-        self.last.extend_from_slice(key);
-        self.own_places.push(self.next);
-        self.next += 1;
-        true
     }
 }

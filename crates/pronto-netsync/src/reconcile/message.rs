@@ -176,6 +176,13 @@ pub(super) fn write_key(out: &mut Vec<u8>, before: &[u8], key: &[u8]) {
     out.extend_from_slice(&key[shared..]);
 }
 
+/// Appends an entry as what differs from the key `before`.
+pub(super) fn write_entry(out: &mut Vec<u8>, before: &[u8], key: &[u8], value: &[u8]) {
+    write_key(out, before, key);
+    varint::write(out, value.len() as u64);
+    out.extend_from_slice(value);
+}
+
 /// Appends the head of a range: the mode, and the bound unless there is none.
 pub(super) fn write_head(out: &mut Vec<u8>, mode: u8, before: &[u8], upper: Option<&[u8]>) {
     match upper {

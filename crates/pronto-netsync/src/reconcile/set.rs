@@ -11,9 +11,9 @@ use crate::{Error, ErrorKind};
 /// nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// What the set is sorted by, as bytes.
+    /// The key. A set is sorted by the bytes of keys.
     pub key: Vec<u8>,
-    /// What belongs to it.
+    /// The value.
     pub value: Vec<u8>,
 }
 
@@ -40,7 +40,7 @@ pub struct Set {
     sums: Vec<Sum>,
 }
 
-/// How many entries share one stored sum: a fingerprint costs a difference and the digests of at
+/// The number of entries that share one stored sum: a fingerprint costs a difference and the digests of at
 /// most that many entries at each end, whatever the size of the set.
 const STRIDE: usize = 16;
 
@@ -108,7 +108,7 @@ impl Span {
 }
 
 impl Set {
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
@@ -185,7 +185,7 @@ impl Set {
     }
 }
 
-/// How many bytes two keys begin with in common.
+/// Returns the number of bytes that two keys share at their start.
 pub(super) fn shared_prefix(left: &[u8], right: &[u8]) -> usize {
     left.iter()
         .zip(right)

@@ -1,14 +1,14 @@
 //! A message under construction. Ranges without content are skipped.
 
-use super::engine::Answer;
-use super::message::{write_head, write_key};
+use super::answer::Answer;
+use super::message::write_head;
 use super::{Fingerprint, MAX_KEY_BYTES};
 use crate::varint;
 
-/// The most that a skip to a bound, or the head of a range, takes.
+/// The largest size of a skip to a bound, and of the head of a range.
 const HEAD: usize = 1 + 2 + 2 + MAX_KEY_BYTES;
 
-/// What stays free for the end: a skip, and one fingerprint without a bound.
+/// The number of bytes that are reserved for the end: a skip, and one fingerprint without a bound.
 const REST: usize = HEAD + 1 + 16;
 
 pub(super) struct Writer {
@@ -32,8 +32,8 @@ impl Writer {
         }
     }
 
-    /// How many bytes of entries and marks fit into one more range; none if not even a
-    /// byte is sure to.
+    /// Returns the number of bytes of entries and marks that certainly fit into one more range; `None`
+    /// if there are none.
     pub(super) fn budget(&self) -> Option<usize> {
         // The skip before it, its head, and two counts.
         (self.limit - REST)
@@ -41,7 +41,7 @@ impl Writer {
             .filter(|&budget| budget > 0)
     }
 
-    /// False, and nothing written, if it does not fit.
+    /// Writes nothing and returns `false` if it does not fit.
     pub(super) fn fingerprint(
         &mut self,
         lower: &[u8],
@@ -103,11 +103,4 @@ impl Writer {
             self.bound.extend_from_slice(upper);
         }
     }
-}
-
-/// Appends an entry as what differs from the key `before`.
-pub(super) fn write_entry(out: &mut Vec<u8>, before: &[u8], key: &[u8], value: &[u8]) {
-    write_key(out, before, key);
-    varint::write(out, value.len() as u64);
-    out.extend_from_slice(value);
 }

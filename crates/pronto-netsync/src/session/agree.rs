@@ -38,10 +38,10 @@ impl<R: Repository> Conversation<R> {
         }
     }
 
-    /// Says what is held of what differs, and what is wanted.
+    /// Tells the peer which of the differing refs are complete here, and which are wanted.
     pub(super) fn refs_are_known(&mut self) -> Result<(), Error> {
         let stage = std::mem::replace(&mut self.stage, Stage::Cut);
-        let (_, receives) = self.directions();
+        let receives = self.directions().receives;
         let (Stage::Refs(mut reconciler), Some(admission)) = (stage, &mut self.admission) else {
             return Ok(());
         };
@@ -95,7 +95,7 @@ impl<R: Repository> Conversation<R> {
             return Ok(());
         };
         let want = Want::read(format, body)?;
-        let (sends, _) = self.directions();
+        let sends = self.directions().sends;
         let Some(cut) = &self.peer_cut else {
             return Ok(());
         };
@@ -279,7 +279,7 @@ impl<R: Repository> Conversation<R> {
     }
 }
 
-/// A ref of the peer, as it says.
+/// Parses an entry of the peer's set of refs.
 fn offer(format: ObjectFormat, name: &[u8], value: &[u8]) -> Result<Offer, Error> {
     let broken = || malformed("an entry that is no ref");
     let (id, peeled) = value

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::receive::Receiving;
+use super::receive::{Received, Receiving};
 use super::send::Sending;
 use super::{Admission, Admit, Options, Report};
 use crate::error::malformed;
@@ -13,13 +13,13 @@ use crate::reconcile::{Fingerprinter, Reconciler, Set};
 use crate::repository::{Offer, Repository};
 use crate::{Error, ErrorKind};
 
-/// How many frames may wait before the next frame of the peer is processed.
+/// The number of waiting frames above which no frame of the peer is processed.
 const MAX_WAITING: usize = 64;
 
 /// Above this a published ref may not fit beside others; far below what a frame takes.
 const PUBLISH_BYTES: usize = 128 * 1024;
 
-/// Where a session stands.
+/// The phase of a session.
 pub(super) enum Stage {
     /// The peer has not said hello.
     Greeting,
@@ -33,7 +33,7 @@ pub(super) enum Stage {
     Transfer,
 }
 
-/// All of a session but the queues.
+/// A session without its queues.
 pub(super) struct Conversation<R> {
     pub(super) options: Options,
     pub(super) admit: Option<Admit<R>>,
@@ -47,7 +47,7 @@ pub(super) struct Conversation<R> {
     pub(super) credits: Vec<Credit>,
     /// The refs of this side that take part, sorted by name.
     pub(super) own: Vec<Offer>,
-    /// What is held of refs and commits for as long as the session lasts.
+    /// The memory for refs and commits that lasts as long as the session.
     pub(super) set_bytes: u64,
     /// Which of them the peer lacks.
     pub(super) lacked: Vec<usize>,
@@ -159,7 +159,7 @@ impl<R: Repository> Conversation<R> {
     }
 
     pub(super) fn grant(&mut self, credit: Credit) {
-        // Once the peer has said its last, it needs no credit.
+        // A peer that has sent its last message needs no credit.
         if !self.is_peer_done() {
             self.credits.push(credit);
         }
@@ -212,7 +212,7 @@ impl<R: Repository> Conversation<R> {
         self.waiting.push_back((kind, body));
     }
 
-    /// Takes one frame. Gives the window of the peer beyond one full frame when it says hello.
+    /// Processes one frame. Returns the window of the peer beyond one full frame when it says hello.
     pub(super) fn frame(&mut self, kind: FrameType, body: &[u8]) -> Result<Option<u64>, Error> {
         if kind == FrameType::Error {
             let refusal = Refusal::read(body)?;
@@ -261,20 +261,20 @@ impl<R: Repository> Conversation<R> {
             return Ok(());
         };
         let (repository, format) = (&mut admission.repository, admission.object_format);
-        let received =
-            (self.receiving).frame(kind, body, (repository, format), &mut self.report)?;
-        if let Some(ack) = received.ack {
+        let frame = Received { kind, body };
+        let outcome = (self.receiving).frame(frame, repository, format, &mut self.report)?;
+        if let Some(ack) = outcome.ack {
             self.put(FrameType::SegmentAck, |out| ack.write(out));
         }
-        if received.is_complete {
+        if outcome.is_complete {
             self.land()?;
         }
         Ok(())
     }
 
-    /// Lets the refs of the peer be known, and says what became of them.
+    /// Lands the history of the peer, and reports the results for its refs.
     pub(super) fn land(&mut self) -> Result<(), Error> {
-        let (_, receives) = self.directions();
+        let receives = self.directions().receives;
         if receives && !self.report.is_dry_run {
             let (offers, arrived) = self.offers();
             if let Some(admission) = &mut self.admission {

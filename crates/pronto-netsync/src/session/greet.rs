@@ -20,6 +20,15 @@ pub(super) const ALLOWS_UNRELATED: u64 = 2;
 /// About what a ref takes beside its name and value, in the set and in the list.
 const REF_BYTES: u64 = 192;
 
+/// The directions in which objects are transferred.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Directions {
+    /// This side sends.
+    pub(super) sends: bool,
+    /// This side receives.
+    pub(super) receives: bool,
+}
+
 impl<R: Repository> Conversation<R> {
     pub(super) fn greet(&mut self) -> Result<(), Error> {
         let Some(admission) = &mut self.admission else {
@@ -125,13 +134,16 @@ impl<R: Repository> Conversation<R> {
         Ok(())
     }
 
-    /// Who of the two gives to whom: whether this side sends, and receives.
-    pub(super) fn directions(&self) -> (bool, bool) {
+    /// Returns the directions of the transfer, which follow from the roles of both sides.
+    pub(super) fn directions(&self) -> Directions {
         let role = self.admission.as_ref().map(|admission| admission.role);
         let peer = self.peer.as_ref().map(|peer| peer.role);
         match (role, peer) {
-            (Some(own), Some(peer)) => (own.gives() && peer.takes(), own.takes() && peer.gives()),
-            _ => (false, false),
+            (Some(own), Some(peer)) => Directions {
+                sends: own.gives() && peer.takes(),
+                receives: own.takes() && peer.gives(),
+            },
+            _ => Directions::default(),
         }
     }
 

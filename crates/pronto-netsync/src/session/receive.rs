@@ -11,12 +11,12 @@ use crate::message::{
 use crate::repository::{Offer, Repository};
 use crate::{Error, ErrorKind};
 
-/// What comes from the peer.
+/// The state of receiving.
 #[derive(Default)]
 pub(super) struct Receiving {
-    /// Whether anything is to come.
+    /// Whether the peer sends anything.
     pub(super) is_expected: bool,
-    /// What is still taken.
+    /// The number of bytes that are still accepted.
     pub(super) budget_bytes: u64,
     has_plan: bool,
     current: Option<Incoming>,
@@ -26,6 +26,13 @@ pub(super) struct Receiving {
     last_published: Option<Vec<u8>>,
 }
 
+/// A received frame.
+#[derive(Clone, Copy)]
+pub(super) struct Received<'a> {
+    pub(super) kind: FrameType,
+    pub(super) body: &'a [u8],
+}
+
 struct Incoming {
     segment: Segment,
     bytes: u64,
@@ -33,30 +40,32 @@ struct Incoming {
 
 /// The replies to a frame.
 #[derive(Default)]
-pub(super) struct Received {
+pub(super) struct Outcome {
     pub(super) ack: Option<SegmentAck>,
-    /// Whether that was all.
+    /// Whether everything was received.
     pub(super) is_complete: bool,
 }
 
 impl Receiving {
-    /// Whether the peer has nothing more to send.
+    /// Returns whether the peer has sent everything.
     pub(super) fn is_over(&self) -> bool {
         !self.is_expected || self.was_all_sent
     }
 
+    /// Processes a frame of the transfer. `format` is that of the object ids in it.
     pub(super) fn frame<R: Repository>(
         &mut self,
-        kind: FrameType,
-        body: &[u8],
-        (repository, format): (&mut R, ObjectFormat),
+        frame: Received<'_>,
+        repository: &mut R,
+        format: ObjectFormat,
         report: &mut Report,
-    ) -> Result<Received, Error> {
+    ) -> Result<Outcome, Error> {
+        let Received { kind, body } = frame;
         let out_of_turn = || malformed(format!("{kind:?} out of turn"));
         if self.is_over() || (self.has_plan == (kind == FrameType::Plan)) {
             return Err(out_of_turn());
         }
-        let mut received = Received::default();
+        let mut outcome = Outcome::default();
         match (kind, &mut self.current) {
             (FrameType::Plan, None) => {
                 report.incoming_plan = Some(Plan::read(body)?);
@@ -94,7 +103,7 @@ impl Receiving {
                 self.current = None;
                 self.segments += 1;
                 report.received_segments = self.segments;
-                received.ack = Some(SegmentAck { id: segment.id });
+                outcome.ack = Some(SegmentAck { id: segment.id });
             }
             (FrameType::Sent, None) => {
                 let sent = Sent::read(body)?;
@@ -105,11 +114,11 @@ impl Receiving {
                     )));
                 }
                 self.was_all_sent = true;
-                received.is_complete = true;
+                outcome.is_complete = true;
             }
             _ => return Err(out_of_turn()),
         }
-        Ok(received)
+        Ok(outcome)
     }
 
     /// Checks whether a segment may arrive now. Nothing is reserved for its claims.

@@ -10,13 +10,13 @@ use crate::message::{Segment, SegmentAck, SegmentEnd, Sent};
 use crate::repository::{Content, OutgoingSegment, Repository};
 use crate::{Error, ErrorKind};
 
-/// How many segments may be under way that the peer has not confirmed.
+/// The largest number of segments that the peer has not acknowledged.
 const MAX_UNCONFIRMED: u64 = 8;
 
 /// A piece of a segment that is not its last is not shorter than this.
 const LEAST_PIECE: usize = 32 * 1024;
 
-/// What is sent to the peer.
+/// The state of sending.
 #[derive(Default)]
 pub(super) struct Sending {
     is_active: bool,
@@ -41,7 +41,7 @@ impl Sending {
         self.budget_bytes = budget_bytes;
     }
 
-    /// Whether the peer has not got everything.
+    /// Returns whether the peer still lacks something.
     pub(super) fn is_under_way(&self) -> bool {
         self.is_active && !(self.was_all_sent && self.confirmed == self.started)
     }
@@ -64,7 +64,7 @@ impl Sending {
         Ok(())
     }
 
-    /// Takes up the next segment. False if there is none, or none yet.
+    /// Starts the next segment. Returns `false` if there is none, or none yet.
     fn next(
         &mut self,
         repository: &mut impl Repository,
@@ -103,7 +103,7 @@ impl Sending {
         Ok(true)
     }
 
-    /// Queues one frame of the current segment. False while it cannot.
+    /// Queues one frame of the current segment. Returns `false` if that is impossible now.
     fn step(&mut self, writer: &mut FrameWriter, report: &mut Report) -> Result<bool, Error> {
         let Some(outgoing) = &mut self.current else {
             return Ok(false);

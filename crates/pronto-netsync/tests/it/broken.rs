@@ -1,4 +1,4 @@
-//! Broken frames and ranges, and the message that each gets.
+//! Broken frames and ranges, each with its message.
 
 use pronto_netsync::Error;
 use pronto_netsync::frame::{FrameReader, Header};
@@ -53,7 +53,7 @@ fn broken_frames() {
         assert_eq!(reader.accept(bytes), bytes.len());
         let error = reader.peek().expect_err("the frame is broken");
         assert_eq!(message(&error), expected);
-        // Cut anywhere before the fault shows, it is only incomplete.
+        // If it is cut anywhere before the fault, it is only incomplete.
         assert!(
             Header::parse(&bytes[..3])
                 .expect("too short to be wrong")
@@ -184,7 +184,7 @@ fn limits_of_a_reconciliation() {
     );
 }
 
-/// Changes, cuts or repeats some of `bytes`.
+/// Changes, removes or repeats some of `bytes`.
 fn mutated(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     for _ in 0..=random.below(4) {

@@ -1,4 +1,4 @@
-//! Credits, order, and that a consumer that stops stops the sender.
+//! Credits and order: a receiver that stops reading stops the sender.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ fn a_sender_stops_at_the_window_and_goes_on_with_credit() {
         }
     }
     assert!(sent > 1000, "{sent}");
-    // Pieces are accepted by copy here; what the queue moves beside that is less than once.
+    // Pieces are copied once here. The queue moves less than that in addition.
     assert!(reader.queue().moved_bytes() <= sent * 100_006 + 200 * 7);
 }
 
@@ -102,7 +102,7 @@ fn a_frame_that_is_not_consumed_stops_the_reading() {
 
 #[test]
 fn more_than_the_credit_is_an_error() {
-    // A sender that believes in a larger window than was granted.
+    // A sender that assumes a larger window than was granted.
     let mut writer = FrameWriter::new(8 * WINDOW as usize, 4 * WINDOW);
     let mut reader = FrameReader::new(WINDOW);
     let body = vec![1; 100_000];

@@ -8,7 +8,7 @@ use pronto_netsync::message::{Plan, PublishedRef, Resume, SegmentKind, Stored};
 use pronto_netsync::repository::{Content, Offer, OutgoingSegment, Progress, Repository, Request};
 use pronto_netsync::{Error, ErrorKind};
 
-/// A commit: its date, its parents, and some bytes for all that it holds.
+/// A commit with its date, its parents, and some bytes in place of its objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Commit {
     pub(crate) date: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Memory {
     incoming: Vec<u8>,
     outgoing: Vec<ObjectId>,
     sent: u64,
-    /// How often each of the costly calls was made.
+    /// The number of calls of each expensive method.
     pub(crate) listed: usize,
     pub(crate) walked: usize,
 }
@@ -108,7 +108,8 @@ impl Memory {
         id
     }
 
-    /// Everything reachable from `tips` but not from `without`; missing commits are skipped.
+    /// Returns the commits reachable from `tips` but not from `without`. Missing commits are
+    /// skipped.
     pub(crate) fn closure(
         &self,
         tips: &[ObjectId],
@@ -135,7 +136,7 @@ impl Memory {
         self.closure(&tips, &BTreeSet::new())
     }
 
-    /// Parents first, of two the older one: the same each time.
+    /// Parents first, then by age, so that the order is always the same.
     fn sequence(&self, ids: &BTreeSet<ObjectId>) -> Vec<ObjectId> {
         let mut left: Vec<(u64, ObjectId)> =
             ids.iter().map(|id| (self.commits[id].date, *id)).collect();

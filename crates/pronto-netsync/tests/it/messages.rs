@@ -1,4 +1,4 @@
-//! Bodies come back as they were, and nothing but the whole of one is taken.
+//! Message bodies survive a round trip, and only complete ones are accepted.
 
 use std::fmt::Debug;
 
@@ -30,7 +30,7 @@ fn globs() -> Globs {
     }
 }
 
-/// Written and read it is the same; cut anywhere, or with a byte more, it is an error.
+/// Asserts that a message survives a round trip, and that a cut or an additional byte is an error.
 fn check<T: PartialEq + Debug>(
     value: &T,
     write: impl Fn(&T, &mut Vec<u8>),

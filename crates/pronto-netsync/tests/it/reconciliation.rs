@@ -1,4 +1,4 @@
-//! Every difference is found, under every limit, at the price of the difference; the crate
+//! Every difference is found with every limit, at a cost proportional to the difference. The crate
 //! `negentropy` is the oracle of both.
 
 use std::collections::BTreeSet;
@@ -8,8 +8,8 @@ use pronto_netsync::reconcile::{Fingerprinter, Options, Reconciler, Set, SetBuil
 
 use test_support::Random;
 
-/// Date and id, as of commits in a repository of SHA-1. The model of costs that is compared with
-/// is that of negentropy, whose ids have 32 bytes: twelve zeros behind ours.
+/// A date and an id, as of a SHA-1 commit. Costs are compared with negentropy, whose ids have 32
+/// bytes, so twelve zeros are appended.
 type Item = (u64, [u8; 20]);
 
 fn padded(id: &[u8; 20]) -> [u8; 32] {
@@ -38,8 +38,8 @@ fn item(random: &mut Random, date: u64) -> Item {
     (date, id)
 }
 
-/// `count` items that both have and `different` that one has. The dates of the latter are
-/// spread over all, or among the newest `4 * different`.
+/// Creates `count` shared items and `different` items of one side. The dates of the latter are
+/// spread over all, or over the newest `4 * different`.
 fn pair(count: u64, different: u64, clustered: bool, seed: u64) -> (Vec<Item>, Vec<Item>) {
     let mut random = Random::new(seed);
     let start = 1_200_000_000;
@@ -125,7 +125,7 @@ fn ours_alone(ours: &[Item], theirs: &[Item], limit: usize) -> (Found, Cost) {
         have: places(&ours, here.lacking()),
         need: learned(&mut here),
     };
-    // The other side learned the same, turned around.
+    // The other side found the same, with the sides exchanged.
     let other = Found {
         have: learned(&mut there),
         need: places(&theirs, there.lacking()),
@@ -191,7 +191,7 @@ fn compare(count: u64, different: u64, clustered: bool) {
         "N {count} d {different} clustered {clustered}: {cost:?}, negentropy {theirs_cost:?}"
     );
     assert!(cost.bytes <= theirs_cost.bytes * 6 / 5 + 64, "{what}");
-    // log16 N + 2 turns each way.
+    // log16 N + 2 round trips.
     let rounds = (count.max(16).ilog2() as usize).div_ceil(4) + 2;
     assert!(cost.messages <= 2 * rounds, "{what}");
     if different == 0 {
@@ -248,7 +248,7 @@ fn values_are_part_of_entries_and_long_names_fit() {
     let (mut left, mut right) = (SetBuilder::default(), SetBuilder::default());
     let (mut only_left, mut only_right) = (0, 0);
     for at in 0..3_000 {
-        // Names of up to 1,024 bytes with almost everything in common.
+        // Names of up to 1,024 bytes with long common prefixes.
         let name = format!(
             "refs/heads/{}{at:05}",
             "x".repeat(random.below(1008) as usize)

@@ -1,4 +1,4 @@
-//! Whole sessions between repositories in memory: what is said, how often, and what it costs.
+//! Complete sessions between repositories in memory: their messages, their number, and their cost.
 
 use pronto_netsync::message::{Globs, ObjectFormat, Role, Stored};
 use pronto_netsync::repository::Matcher;
@@ -38,16 +38,16 @@ fn pair_with(
     (here, there)
 }
 
-/// What went over the wire.
+/// The record of transferred bytes.
 #[derive(Default)]
 struct Traffic {
-    /// How often the initiator had to wait for the responder.
+    /// The number of times that the initiator waited for the responder.
     turns: usize,
     forth: Vec<u8>,
     back: Vec<u8>,
 }
 
-/// Hands what one side says to the other, `step` bytes at a time, until neither says anything.
+/// Transfers bytes between both sides, `step` bytes at a time, until neither sends anything.
 fn hand_over(
     from: &mut Session<Memory>,
     to: &mut Session<Memory>,
@@ -163,10 +163,10 @@ fn divergence_takes_four_turns_where_lists_are_short() {
     check_union(&one, &other);
     assert!(one.walked == 1 && other.walked == 1);
     assert!(traffic.turns <= 6, "{}", traffic.turns);
-    // The old history collapses: far less than its ids.
+    // The old history is summarised in far fewer bytes than its ids.
     let bytes = traffic.forth.len() + traffic.back.len();
     assert!(bytes < 4000, "{bytes}");
-    // With something in common, the rest is not even looked at.
+    // With shared history, the rest is not read.
     one.commit("refs/heads/main", 5000, b"one again");
     other.commit("refs/heads/main", 5001, b"other again");
     let base = history(3000).refs["refs/heads/main"];
@@ -246,14 +246,14 @@ fn bytes_one_by_one_and_streams_say_the_same() {
         assert!(here.report().received_bytes > 100_000);
         said.push((traffic.forth.len(), traffic.back.len()));
     }
-    // Credits come a little earlier or later; all else is the same.
+    // Only the timing of credits differs.
     assert!(
         said.iter().all(|each| each.0.abs_diff(said[0].0) < 100),
         "{said:?}"
     );
 }
 
-/// Runs until `limit` bytes have gone in both directions, and cuts the stream there.
+/// Runs until `limit` bytes were transferred in both directions, then cuts the connection.
 fn cut_after(one: &mut Memory, other: &mut Memory, limit: usize) -> bool {
     let (mut here, mut there) = pair(one, other);
     let mut left = limit;
@@ -318,7 +318,7 @@ fn a_cut_at_every_byte_costs_no_more_than_a_segment() {
         let again = here.report().received_bytes + there.report().received_bytes;
         (left, right) = (after(&mut here), after(&mut there));
         check_union(&left, &right);
-        // What was in quarantine does not come again.
+        // Quarantined objects are not sent again.
         let landed = was_whole || again == 0;
         assert!(
             landed || again <= payload - kept as u64 * 50,
@@ -330,7 +330,7 @@ fn a_cut_at_every_byte_costs_no_more_than_a_segment() {
 }
 
 #[test]
-fn roles_and_globs_hold() {
+fn roles_and_globs_are_enforced() {
     let (mut one, mut other) = (history(5), history(5));
     one.commit("refs/heads/main", 10, b"one");
     other.commit("refs/heads/main", 11, b"other");
@@ -353,13 +353,13 @@ fn roles_and_globs_hold() {
             assert!(!wire.windows(hidden.len()).any(|bytes| bytes == hidden));
         }
     }
-    // Who only gives is not given.
+    // A peer that only sends receives nothing.
     let mut here = Session::initiate(options(1), admission(&one, Role::Source)).expect("short");
     let admitted = admission(&other, Role::Source);
     let mut there = Session::respond(options(2), Box::new(move |_| Ok(admitted)));
     let error = run(&mut here, &mut there, 1000).err().expect("refused");
     assert_eq!(*error.kind(), ErrorKind::Denied);
-    // Only what both want takes part.
+    // Only refs that match the globs of both sides take part.
     let wish = Options {
         globs: Globs {
             include: vec![b"refs/heads/t*".to_vec()],
@@ -429,8 +429,8 @@ fn copies_stay_within_the_bound() {
     check_union(&after(&mut here), &after(&mut there));
     let wire = 2 * here.report().received_bytes;
     assert!(wire > 32 << 20);
-    // The queues know what they copy: what comes is handed over by one copy here, and moved at
-    // most once; what goes is not copied at all.
+    // The queues count copied bytes: received bytes are copied once here and moved at most once,
+    // and sent bytes are not copied.
     for side in [&here, &there] {
         let (received, sent) = side.queues();
         let copied = received.counters().copied_bytes + sent.counters().copied_bytes;
@@ -453,7 +453,7 @@ fn who_is_refused_learns_nothing() {
     assert_eq!(told.to_string(), "the peer says: the key is not known");
     assert_eq!(*told.kind(), ErrorKind::Denied);
     assert_eq!(traffic.back.len(), 6 + 2 + "the key is not known".len());
-    // Other object formats and versions are told, too.
+    // Other object formats and versions are reported too.
     let mut here = Session::initiate(options(1), admission(&one, Role::Both)).expect("short");
     let mut admitted = admission(&one, Role::Both);
     admitted.object_format = ObjectFormat::Sha256;
@@ -502,7 +502,7 @@ fn a_peer_that_says_anything_does_no_harm() {
             Err(_) => failed += 1,
             Ok(()) => passed += 1,
         }
-        // Whatever was said, no ref leads to what is not there.
+        // No ref may point to a missing object, whatever was sent.
         if let Some(memory) = side.repository() {
             let here = &memory.commits;
             assert!(memory.tracking.values().all(|id| here.contains_key(id)));
@@ -521,7 +521,7 @@ fn who_does_not_read_is_not_waited_for_with_memory() {
     }
     one.segment_bytes = 4 << 20;
     let (mut here, mut there) = pair(&one, &history(5));
-    // The other side grants its window and then stops reading.
+    // The other side grants a window and then stops reading.
     let mut traffic = Traffic::default();
     for _ in 0..4 {
         hand_over(&mut there, &mut here, 1000, &mut traffic.back).expect("honest");
@@ -547,7 +547,7 @@ fn who_does_not_read_is_not_waited_for_with_memory() {
     );
 }
 
-/// A greeting that is complete, but longer than any need be, is refused as one that is not.
+/// A complete greeting that is too long is refused like an incomplete one.
 #[test]
 fn long_greetings_are_refused() {
     let globs = Globs {
@@ -567,7 +567,8 @@ fn long_greetings_are_refused() {
     assert_eq!(*error.kind(), ErrorKind::Exceeded);
 }
 
-/// Who drives a session ends it: the peer hears why, and the repository is let go of at once.
+/// The driver can end a session: the peer receives the reason, and the repository is released
+/// immediately.
 #[test]
 fn a_session_that_is_refused_holds_no_repository() {
     let repository = Memory::default();

@@ -22,7 +22,7 @@ use crate::options::Options;
 /// Up to this size an object is deflated in one piece.
 const SMALL_LEN: usize = 4 << 20;
 
-/// How many bytes of a stream are moved at once.
+/// The size of the pieces in which a stream is written.
 const CHUNK_LEN: usize = 64 << 10;
 
 /// The id of an object.

@@ -65,7 +65,7 @@ impl Store {
         Ok(found)
     }
 
-    /// What the store has now, for asking about many objects.
+    /// Returns the present content of the store, for questions about many objects.
     ///
     /// # Errors
     /// `Io` when the packs cannot be listed.

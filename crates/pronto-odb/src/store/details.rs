@@ -17,10 +17,10 @@ use crate::packs::PackFile;
 /// From which size on a delta is not made in memory where it is read piece by piece.
 const SPOOLED_FROM_BYTES: u64 = 16 << 20;
 
-/// How an object is stored.
+/// The stored form of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packed {
-    /// How many bytes it takes on the disk.
+    /// The size on disk in bytes.
     pub size_on_disk: u64,
     /// The object it is a delta of, if it is one.
     pub delta_base: Option<ObjectId>,
@@ -33,7 +33,7 @@ pub struct ObjectReader(Source);
 pub enum Content {
     /// All of it was put into the buffer.
     Whole(ObjectKind),
-    /// It is large and is to be read piece by piece.
+    /// A large object, to be read in pieces.
     Large(ObjectReader),
 }
 
@@ -54,8 +54,8 @@ impl AsRef<[u8]> for Shared {
 }
 
 impl Store {
-    /// How `id` is stored; `None` if there is no such object. The first time, the offsets of its
-    /// pack are sorted. Replacements count.
+    /// Returns the stored form of `id`; `None` if there is no such object. The first call sorts the
+    /// offsets of its pack. Replacements apply.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -70,7 +70,7 @@ impl Store {
         })
     }
 
-    /// How many bytes `id` takes on the disk.
+    /// Returns the size of `id` on disk in bytes.
     ///
     /// # Errors
     /// As [`details`](Self::details).
@@ -261,7 +261,7 @@ fn packed_details(pack: &PackFile, offset: PackOffset) -> Result<Packed, Error> 
 }
 
 impl ObjectReader {
-    /// What the object is.
+    /// Returns the kind of the object.
     pub fn kind(&self) -> ObjectKind {
         match &self.0 {
             Source::Entry(reader) => reader.kind(),

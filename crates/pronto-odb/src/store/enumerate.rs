@@ -235,7 +235,7 @@ fn in_any(packs: &[&Arc<PackFile>], id: &oid) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// How many hex digits two ids begin with in common.
+/// Returns the length of the common prefix of two ids in hex digits.
 fn shared_digits(a: &oid, b: &oid) -> usize {
     let pairs = a.as_bytes().iter().zip(b.as_bytes());
     let mut digits = 0;

@@ -31,12 +31,12 @@ pub struct LinkedPack {
 }
 
 impl LinkedPack {
-    /// What its trees lead to.
+    /// Returns the links of its trees.
     pub fn links(&self) -> &TreeLinks {
         &self.links
     }
 
-    /// How many objects it has: rows are below.
+    /// Returns the number of objects: rows are smaller.
     pub fn len(&self) -> u32 {
         self.index.len()
     }

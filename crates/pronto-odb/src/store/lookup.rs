@@ -12,7 +12,8 @@ use crate::error::{Error, ErrorKind};
 use crate::packs::PackFile;
 use crate::snapshot::Snapshot;
 
-/// How often packs are listed again for one object while other processes keep changing them.
+/// The largest number of times that packs are listed for one object while other processes change
+/// them.
 const MAX_ATTEMPTS: usize = 64;
 
 impl Store {

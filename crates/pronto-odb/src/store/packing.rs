@@ -43,7 +43,7 @@ pub struct Member {
     pub name_hash: u32,
 }
 
-/// What a pack is made of.
+/// The objects of a new pack.
 #[derive(Clone, Copy, Default)]
 pub struct Contents<'a> {
     /// The objects, each once. Those that are not stored in packs keep this order; of two that are
@@ -59,7 +59,7 @@ pub struct Contents<'a> {
     pub whole: Option<&'a HashSet<ObjectId>>,
 }
 
-/// How a pack is made.
+/// Options for making a pack.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The search for deltas. A window or depth of zero disables it.
@@ -93,24 +93,24 @@ impl Default for Options {
     }
 }
 
-/// What a pack was made of.
+/// Counts of the objects of a new pack, by their origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many objects it has.
+    /// The number of objects.
     pub objects: u32,
-    /// How many of them are deltas, as far as their entries were read.
+    /// The number of deltas, as far as entries were read.
     pub deltas: u32,
-    /// How many were taken as they are stored, one by one.
+    /// The number of objects that were copied as stored, one by one.
     pub reused: u32,
-    /// How many of those are deltas.
+    /// The number of deltas among the copied objects.
     pub reused_deltas: u32,
-    /// How many came in a pack that was taken whole.
+    /// The number of objects in a pack that was copied whole.
     pub whole_pack: u32,
-    /// How many bytes were taken as they are stored.
+    /// The number of bytes that were copied as stored.
     pub reused_bytes: u64,
 }
 
-/// Who watches, and may stop it.
+/// The receiver of progress, and the switch that stops the work.
 pub type Watch<'a> = (&'a dyn Progress, &'a Interrupt);
 
 impl Store {

@@ -12,10 +12,10 @@ use pronto_pack::salvage::{self, Salvage};
 use super::Store;
 use crate::error::{Error, from_pack, to_pack};
 
-/// What could be had of a pack.
+/// The objects that were recovered from a pack.
 #[derive(Debug)]
 pub struct Salvaged {
-    /// What was wrong, in Git's words. With nothing here every object was saved.
+    /// The defects, in Git's words. If there is none, every object was recovered.
     pub complaints: Vec<String>,
     /// The bytes behind the pack, or why reading failed. The objects before are saved.
     pub ended: Result<Vec<u8>, Error>,

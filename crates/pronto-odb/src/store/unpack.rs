@@ -73,7 +73,7 @@ impl Store {
 struct Writer<'a> {
     store: &'a Store,
     inspect: Option<&'a dyn Inspect>,
-    /// What must be read piece by piece once the pack is there.
+    /// The large objects, which are read in pieces when the pack is complete.
     large: Mutex<Vec<ObjectId>>,
 }
 

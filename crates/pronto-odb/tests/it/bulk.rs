@@ -1,4 +1,4 @@
-//! Adding many objects at once, and what goes wrong on the way.
+//! Adding many objects at once, with errors on the way.
 
 use std::io::Read;
 
@@ -21,7 +21,7 @@ fn id_of(content: &[u8]) -> ObjectId {
     digest(Kind::Sha1, &[header.as_bytes(), content]).expect("no collision")
 }
 
-/// Adds blobs and says what they are called.
+/// Adds blobs and returns their ids.
 fn add(bulk: &Bulk, numbers: std::ops::Range<usize>) -> Vec<ObjectId> {
     let mut encoder = bulk.encoder();
     let mut add = |number| {
@@ -47,7 +47,7 @@ fn a_stream_that_breaks_off_leaves_no_trace() {
         let mut ids = add(&bulk, 0..before);
         let large = noise(3_000_000);
         let size = large.len() as u64;
-        // Shorter than was said, then as long, then once more, then longer.
+        // Shorter than announced, then correct, then once more, then longer.
         let short = bulk.add_stream(ObjectKind::Blob, size, &mut &large[..2_000_000]);
         short.expect_err("cut short");
         for _ in 0..2 {
@@ -81,7 +81,7 @@ fn what_cannot_be_stored_is_not_relied_on() {
     let id = id_of(content.1);
     bulk.add(&id, content, &mut encoder)
         .expect_err("there is no place for a pack");
-    // The same once more is not stored either, whatever is said now.
+    // The same object is not stored again, whatever size is announced.
     let _ = bulk.add(&id, content, &mut encoder);
     bulk.finish().expect_err("something is lost");
 }

@@ -1,4 +1,4 @@
-//! Damaged files give errors that say where, never a panic and never a wrong object.
+//! Damaged files give errors with a location, never a panic or a wrong object.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use pronto_odb::{ErrorKind, Options, Store};
 
 use test_support::Random;
 
-use super::support::{Repository, Told};
+use super::support::{ListedObject, Repository};
 
-/// Reads everything; whatever can be read must be right, and errors must say where.
-fn read_all(repository: &Repository, access: Access, told: &[Told]) -> usize {
+/// Reads everything. Readable objects must be right, and errors must name a location.
+fn read_all(repository: &Repository, access: Access, listed: &[ListedObject]) -> usize {
     let options = Options {
         access,
         ..repository.options()
@@ -19,10 +19,10 @@ fn read_all(repository: &Repository, access: Access, told: &[Told]) -> usize {
     let store = Store::open(repository.objects(), options).expect("it can be opened");
     let mut content = Vec::new();
     let mut failures = 0;
-    for object in told {
+    for object in listed {
         match store.find(&object.id, &mut content) {
             Ok(Some(kind)) if kind == object.kind && content == object.content => {}
-            // Bytes that zlib checks cannot be wrong; a base that was exchanged can be.
+            // Bytes with a zlib checksum cannot be wrong, but an exchanged base can.
             Ok(_) => failures += 1,
             Err(error) => {
                 failures += 1;
@@ -54,7 +54,7 @@ fn damaged_packs_and_indexes() {
         repository.commit_history(1, 25);
         repository.git(&["config", "pack.indexVersion", version]);
         repository.git(&["repack", "-adfq"]);
-        let told = repository.told();
+        let listed = repository.listed_objects();
         let mut random = Random::new(99);
         for extension in ["idx", "pack"] {
             let path = writable(&repository.pack_file(extension));
@@ -74,10 +74,10 @@ fn damaged_packs_and_indexes() {
                 }
                 std::fs::write(&path, &damaged).expect("it can be written");
                 let access = [Access::Mapped, Access::Positional][round % 2];
-                read_all(&repository, access, &told);
+                read_all(&repository, access, &listed);
             }
             std::fs::write(&path, &sound).expect("it can be written");
-            assert_eq!(read_all(&repository, Access::Auto, &told), 0);
+            assert_eq!(read_all(&repository, Access::Auto, &listed), 0);
         }
     }
 }
@@ -89,8 +89,8 @@ fn each_way_an_index_can_be_wrong_is_named() {
     repository.git(&["repack", "-adfq"]);
     let path = writable(&repository.pack_file("idx"));
     let sound = std::fs::read(&path).expect("it can be read");
-    let told = repository.told();
-    let count = told.len();
+    let listed = repository.listed_objects();
+    let count = listed.len();
     let offsets = 8 + 1024 + count * 24;
     let set = |at: usize, bytes: &[u8]| {
         let mut damaged = sound.clone();
@@ -119,7 +119,7 @@ fn each_way_an_index_can_be_wrong_is_named() {
         std::fs::write(&path, damaged).expect("it can be written");
         let store = repository.store();
         let error = store
-            .find(&told[0].id, &mut Vec::new())
+            .find(&listed[0].id, &mut Vec::new())
             .expect_err("it is damaged");
         assert!(error.message().starts_with(message), "{error}");
         assert!(error.offset().is_some(), "{error}");
@@ -132,9 +132,9 @@ fn each_way_an_index_can_be_wrong_is_named() {
 fn damaged_loose_objects() {
     let repository = Repository::new(Kind::Sha1);
     repository.commit_history(3, 8);
-    let told = repository.told();
+    let listed = repository.listed_objects();
     let mut random = Random::new(5);
-    for object in &told {
+    for object in &listed {
         let hex = object.id.to_string();
         let path = repository.objects().join(&hex[..2]).join(&hex[2..]);
         let path = writable(&path);
@@ -150,7 +150,7 @@ fn damaged_loose_objects() {
             let store = repository.store();
             let mut content = Vec::new();
             match store.find(&object.id, &mut content) {
-                // The window size in the first byte of zlib's header may be another.
+                // The window size in the first byte of zlib's header may differ.
                 Ok(found) => assert!(round % 3 == 2 && found == Some(object.kind)),
                 Err(error) => {
                     assert_eq!(error.path(), Some(path.as_path()), "{error}");
@@ -165,22 +165,22 @@ fn damaged_loose_objects() {
         }
         std::fs::write(&path, &sound).expect("it can be written");
     }
-    assert_eq!(read_all(&repository, Access::Auto, &told), 0);
+    assert_eq!(read_all(&repository, Access::Auto, &listed), 0);
 }
 
 #[test]
 fn a_sound_copy_is_used_where_another_is_damaged() {
     let repository = Repository::new(Kind::Sha1);
     repository.commit_history(4, 10);
-    let told = repository.told();
+    let listed = repository.listed_objects();
     repository.git(&["repack", "-aq"]);
     let pack = writable(&repository.pack_file("pack"));
     let mut bytes = std::fs::read(&pack).expect("it can be read");
     let end = bytes.len() - 20;
     bytes[12..end].fill(0);
     std::fs::write(&pack, bytes).expect("it can be written");
-    // Loose copies are left beside the pack.
-    assert_eq!(read_all(&repository, Access::Auto, &told), 0);
+    // Loose copies exist beside the pack.
+    assert_eq!(read_all(&repository, Access::Auto, &listed), 0);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn damaged_multi_pack_indexes_cost_speed_only() {
         repository.git(&["repack", "-dq"]);
     }
     repository.git(&["multi-pack-index", "write"]);
-    let told = repository.told();
+    let listed = repository.listed_objects();
     let path = writable(&repository.objects().join("pack/multi-pack-index"));
     let sound = std::fs::read(&path).expect("it can be read");
     let mut random = Random::new(6);
@@ -209,6 +209,6 @@ fn damaged_multi_pack_indexes_cost_speed_only() {
         }
         std::fs::write(&path, &damaged).expect("it can be written");
         let access = [Access::Mapped, Access::Positional][round % 2];
-        read_all(&repository, access, &told);
+        read_all(&repository, access, &listed);
     }
 }

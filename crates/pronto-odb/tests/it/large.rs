@@ -10,7 +10,7 @@ use test_support::Random;
 
 use super::support::{Repository, random_line};
 
-/// Versions of a file of `len` bytes and somewhat more, each with other lines here and there.
+/// Returns versions of a file of at least `len` bytes, each with some different lines.
 fn versions(len: usize, count: usize) -> Vec<Vec<u8>> {
     let mut random = Random::new(len as u64);
     let mut lines: Vec<String> = Vec::new();
@@ -31,7 +31,7 @@ fn versions(len: usize, count: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A repository with `versions` of a file in one pack, and their ids.
+/// Creates a repository with `versions` of a file in one pack. Returns their ids.
 fn packed(versions: &[Vec<u8>]) -> (Repository, Vec<ObjectId>) {
     let repository = Repository::new(Kind::Sha1);
     repository.git(&["config", "core.compression", "1"]);

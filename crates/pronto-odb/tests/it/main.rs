@@ -1,9 +1,10 @@
-//! Stores that stock git made, read and written here; git is the oracle.
+//! Tests on object stores of stock git, which is the oracle.
 
 mod bulk;
 mod damage;
 mod large;
 mod many;
+mod numbered;
 mod reading;
 mod shortened;
 mod support;

@@ -1,4 +1,4 @@
-//! Thousands of packs under a low limit of descriptors.
+//! Thousands of packs with a low limit of file descriptors.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,9 +11,9 @@ use pronto_pack::indexer::{self, Context, index_stream};
 
 use super::support::Repository;
 
-/// Tells the child which object directory to read.
+/// The variable that names the object directory for the child.
 const OBJECTS: &str = "PRONTO_TEST_MANY_PACKS";
-const PACKS: usize = 5_000;
+const PACKS: usize = 2_000;
 const DESCRIPTORS: usize = 256;
 
 fn content(number: usize) -> Vec<u8> {
@@ -29,7 +29,7 @@ fn id(number: usize) -> ObjectId {
 fn write_pack(directory: &Path, number: usize) {
     let content = content(number);
     let mut pack = b"PACK\0\0\0\x02\0\0\0\x01".to_vec();
-    // The kind is three, the size takes two bytes.
+    // The type is blob, and the size takes two bytes.
     let size = content.len();
     assert!((16..2048).contains(&size));
     pack.extend([0x80 | 3 << 4 | (size & 15) as u8, (size >> 4) as u8]);
@@ -75,14 +75,14 @@ fn child() {
 }
 
 #[test]
-fn five_thousand_packs_and_few_descriptors() {
+fn thousands_of_packs_with_few_descriptors() {
     let repository = Repository::new(Kind::Sha1);
     let directory = repository.objects().join("pack");
     for number in 0..PACKS {
         write_pack(&directory, number);
     }
-    let told = repository.git(&["cat-file", "blob", &id(4711).to_string()]);
-    assert_eq!(told, content(4711));
+    let told = repository.git(&["cat-file", "blob", &id(1711).to_string()]);
+    assert_eq!(told, content(1711));
     let output = Command::new("sh")
         .args(["-c", "ulimit -n \"$1\" && shift && exec \"$@\"", "sh"])
         .arg(DESCRIPTORS.to_string())

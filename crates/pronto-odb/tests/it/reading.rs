@@ -1,4 +1,4 @@
-//! Every object is what `git cat-file` says, wherever it is stored.
+//! Every object equals the output of `git cat-file`, wherever it is stored.
 
 use std::io::Read as _;
 
@@ -13,7 +13,7 @@ fn loose_objects() {
     let repository = Repository::new(Kind::Sha1);
     repository.commit_history(1, 30);
     assert_eq!(repository.pack_files("idx").len(), 0);
-    assert_same(&repository.store(), &repository.told());
+    assert_same(&repository.store(), &repository.listed_objects());
 }
 
 #[test]
@@ -21,14 +21,14 @@ fn one_pack_mapped_and_by_position() {
     let repository = Repository::new(Kind::Sha1);
     repository.commit_history(2, 120);
     repository.git(&["repack", "-adfq", "--depth=50", "--window=50"]);
-    let told = repository.told();
+    let listed = repository.listed_objects();
     for access in [Access::Mapped, Access::Positional] {
         let options = Options {
             access,
             ..repository.options()
         };
         let store = Store::open(repository.objects(), options).expect("it can be opened");
-        assert_same(&store, &told);
+        assert_same(&store, &listed);
     }
 }
 
@@ -41,14 +41,14 @@ fn deltas_that_name_their_base_by_id_and_old_indexes() {
     repository.git(&["repack", "-adfq"]);
     let index = std::fs::read(repository.pack_file("idx")).expect("it is there");
     assert_ne!(&index[..4], b"\xfftOc");
-    let told = repository.told();
+    let listed = repository.listed_objects();
     for access in [Access::Mapped, Access::Positional] {
         let options = Options {
             access,
             ..repository.options()
         };
         let store = Store::open(repository.objects(), options).expect("it can be opened");
-        assert_same(&store, &told);
+        assert_same(&store, &listed);
     }
 }
 
@@ -57,14 +57,14 @@ fn a_cache_that_is_too_small_changes_nothing() {
     let repository = Repository::new(Kind::Sha1);
     repository.commit_history(4, 100);
     repository.git(&["repack", "-adfq", "--depth=90", "--window=90"]);
-    let told = repository.told();
+    let listed = repository.listed_objects();
     for delta_base_cache_bytes in [0, 40_000] {
         let options = Options {
             delta_base_cache_bytes,
             ..repository.options()
         };
         let store = Store::open(repository.objects(), options).expect("it can be opened");
-        assert_same(&store, &told);
+        assert_same(&store, &listed);
     }
 }
 
@@ -74,7 +74,7 @@ fn sha256() {
     repository.commit_history(5, 40);
     repository.git(&["repack", "-adfq"]);
     repository.commit_history(6, 10);
-    assert_same(&repository.store(), &repository.told());
+    assert_same(&repository.store(), &repository.listed_objects());
 }
 
 #[test]
@@ -84,26 +84,26 @@ fn many_packs_and_a_multi_pack_index() {
         repository.commit_history(seed, 15);
         repository.git(&["repack", "-dq"]);
     }
-    let told = repository.told();
+    let listed = repository.listed_objects();
     assert_eq!(repository.pack_files("idx").len(), 6);
-    assert_same(&repository.store(), &told);
+    assert_same(&repository.store(), &listed);
     repository.git(&["multi-pack-index", "write"]);
-    assert_same(&repository.store(), &told);
-    // Some packs are younger than the multi-pack-index, and some objects loose.
+    assert_same(&repository.store(), &listed);
+    // Some packs are newer than the multi-pack-index, and some objects are loose.
     repository.commit_history(16, 15);
     repository.git(&["repack", "-dq"]);
     repository.commit_history(17, 15);
-    let told = repository.told();
-    assert_same(&repository.store(), &told);
+    let listed = repository.listed_objects();
+    assert_same(&repository.store(), &listed);
     let options = Options {
         access: Access::Positional,
         ..repository.options()
     };
     let store = Store::open(repository.objects(), options).expect("it can be opened");
-    assert_same(&store, &told);
+    assert_same(&store, &listed);
 }
 
-/// Puts a multi-pack-index of `names` on top of the chain.
+/// Adds a multi-pack-index of `names` on top of the chain.
 fn add_layer(repository: &Repository, names: &[String], version: u8) {
     let pack = repository.objects().join("pack");
     let list = names.join("\n");
@@ -128,7 +128,7 @@ fn a_chain_of_multi_pack_indexes() {
         repository.commit_history(seed, 15);
         repository.git(&["repack", "-dq"]);
     }
-    let told = repository.told();
+    let listed = repository.listed_objects();
     let files = repository.pack_files("idx");
     let name = |path: &std::path::PathBuf| {
         let name = path.file_name().expect("it has a name");
@@ -137,10 +137,10 @@ fn a_chain_of_multi_pack_indexes() {
     let names: Vec<String> = files.iter().map(name).collect();
     add_layer(&repository, &names[..2], 1);
     add_layer(&repository, &names[2..5], 2);
-    assert_same(&repository.store(), &told);
-    // Covered by the chain, by nothing, and loose.
+    assert_same(&repository.store(), &listed);
+    // Objects in the chain, in other packs, and loose.
     repository.commit_history(36, 15);
-    assert_same(&repository.store(), &repository.told());
+    assert_same(&repository.store(), &repository.listed_objects());
     let chain = repository.objects().join("pack/multi-pack-index.d");
     let list = chain.join("multi-pack-index-chain");
     let ids = std::fs::read_to_string(&list).expect("it is there");
@@ -151,7 +151,7 @@ fn a_chain_of_multi_pack_indexes() {
         &ids.replacen('\n', &format!("\n{}\n", "0".repeat(40)), 1),
     ] {
         std::fs::write(&list, broken).expect("written");
-        assert_same(&repository.store(), &repository.told());
+        assert_same(&repository.store(), &repository.listed_objects());
     }
 }
 
@@ -167,7 +167,7 @@ fn a_multi_pack_index_that_names_a_lost_pack() {
     let kept = std::fs::read(&midx).expect("it was written");
     repository.git(&["repack", "-adq"]);
     std::fs::write(&midx, kept).expect("it can be put back");
-    assert_same(&repository.store(), &repository.told());
+    assert_same(&repository.store(), &repository.listed_objects());
 }
 
 #[test]
@@ -195,18 +195,18 @@ fn alternates_of_alternates_in_circles_and_by_relative_paths() {
         &base,
         format!("\"{}\"\n/not/there\n", top.objects().display()),
     );
-    let told = top.told();
+    let listed = top.listed_objects();
     let store = top.store();
     assert_eq!(store.alternates().len(), 2);
     assert_eq!(store.warnings().len(), 1);
-    assert_same(&store, &told);
+    assert_same(&store, &listed);
     let options = Options {
         alternates: vec![top.objects()],
         ..Options::default()
     };
     let empty = Repository::new(Kind::Sha1);
     let store = Store::open(empty.objects(), options).expect("it can be opened");
-    assert_same(&store, &told);
+    assert_same(&store, &listed);
 }
 
 #[test]
@@ -268,13 +268,13 @@ fn sizes_on_disk_and_bases_are_those_git_tells() {
         if packed {
             repository.git(&["repack", "-adfq"]);
         }
-        let told = repository.git(&[
+        let listed = repository.git(&[
             "cat-file",
             "--batch-all-objects",
             "--batch-check=%(objectname) %(objectsize:disk) %(deltabase)",
         ]);
         let store = repository.store();
-        for line in std::str::from_utf8(&told).expect("it is text").lines() {
+        for line in std::str::from_utf8(&listed).expect("it is text").lines() {
             let id = ObjectId::from_hex(&line.as_bytes()[..40]).expect("hex");
             let details = store.details(&id).expect("it can be read").expect("there");
             let base = details.delta_base.unwrap_or(Kind::Sha1.null());
@@ -290,7 +290,11 @@ fn prefixes_and_how_short_they_can_be() {
     repository.git(&["repack", "-adq"]);
     repository.commit_history(51, 20);
     let store = repository.store();
-    let ids: Vec<ObjectId> = repository.told().iter().map(|told| told.id).collect();
+    let ids: Vec<ObjectId> = repository
+        .listed_objects()
+        .iter()
+        .map(|listed| listed.id)
+        .collect();
     for hex_len in [1, 2, 4, 5, 40] {
         for id in &ids {
             let prefix = Prefix::from_hex_nonempty(&id.to_string()[..hex_len]).expect("hex");
@@ -309,12 +313,12 @@ fn prefixes_and_how_short_they_can_be() {
     let none = Prefix::from_hex("ffffffffff").expect("hex");
     assert_eq!(store.prefix(none).expect("it can be read"), Matches::None);
     for id in ids.iter().step_by(7) {
-        let told = git_in(
+        let expected = git_in(
             repository.directory.path(),
             &["rev-parse", "--short=4", &id.to_string()],
         );
         let len = store.unique_prefix_len(id, 4).expect("it can be read");
-        assert_eq!(told.trim_ascii_end().len(), len, "{id}");
+        assert_eq!(expected.trim_ascii_end().len(), len, "{id}");
     }
 }
 
@@ -325,10 +329,10 @@ fn batches_and_positions() {
     repository.git(&["repack", "-adq"]);
     repository.commit_history(61, 60);
     let store = repository.store();
-    let told = repository.told();
-    let mut ids: Vec<ObjectId> = told.iter().map(|told| told.id).collect();
-    for told in &told {
-        let mut other = told.id;
+    let listed = repository.listed_objects();
+    let mut ids: Vec<ObjectId> = listed.iter().map(|listed| listed.id).collect();
+    for listed in &listed {
+        let mut other = listed.id;
         other.as_mut_slice()[10] ^= 1;
         ids.push(other);
     }
@@ -341,7 +345,7 @@ fn batches_and_positions() {
         .expect("it can be read");
     let expected: Vec<usize> = (0..ids.len()).filter(|&place| found[place]).collect();
     assert_eq!(places, expected);
-    // The same in another order, with one of them twice.
+    // The same ids in another order, with one of them twice.
     let mut mixed: Vec<usize> = (0..ids.len()).collect();
     mixed.sort_unstable_by_key(|place| place.wrapping_mul(0x9E37_79B9) % 1009);
     mixed.push(mixed[0]);
@@ -357,12 +361,12 @@ fn batches_and_positions() {
     assert!(expected.eq(places[1..].iter().copied()));
     let mut content = Vec::new();
     for (id, found) in ids.iter().zip(found) {
-        let expected = told.binary_search_by(|told| told.id.cmp(id));
+        let expected = listed.binary_search_by(|listed| listed.id.cmp(id));
         assert_eq!(found, expected.is_ok(), "{id}");
         if let (Some(location), Ok(at)) = (store.position(id), expected) {
             let kind = store.find_at(location, id, &mut content).expect("readable");
-            assert_eq!(kind, Some(told[at].kind));
-            assert!(content == told[at].content);
+            assert_eq!(kind, Some(listed[at].kind));
+            assert!(content == listed[at].content);
         }
     }
     let mut stored = Vec::new();
@@ -373,8 +377,8 @@ fn batches_and_positions() {
             Ok(())
         })
         .expect("it can be read");
-    assert_each_once(stored, &told);
-    // Now some are stored twice or three times.
+    assert_each_once(stored, &listed);
+    // Now some objects are stored two or three times.
     repository.git(&["repack", "-aq"]);
     let mut stored = Vec::new();
     repository
@@ -384,12 +388,12 @@ fn batches_and_positions() {
             Ok(())
         })
         .expect("it can be read");
-    assert_each_once(stored, &told);
+    assert_each_once(stored, &listed);
 }
 
-fn assert_each_once(mut stored: Vec<ObjectId>, told: &[super::support::Told]) {
+fn assert_each_once(mut stored: Vec<ObjectId>, listed: &[super::support::ListedObject]) {
     stored.sort_unstable();
-    assert!(stored.iter().eq(told.iter().map(|told| &told.id)));
+    assert!(stored.iter().eq(listed.iter().map(|listed| &listed.id)));
 }
 
 #[test]

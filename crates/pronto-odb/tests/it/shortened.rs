@@ -1,5 +1,5 @@
-//! Files that are cut short while another process has them mapped: it gets errors that name the
-//! file, and lives.
+//! Files that are truncated while another process has them mapped: it reports errors that name the
+//! file, and does not crash.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,13 +10,13 @@ use pronto_hash::{Kind, ObjectId};
 use pronto_io::view::Access;
 use pronto_odb::{Options, Store};
 
-use super::support::{Repository, Told};
+use super::support::{ListedObject, Repository};
 
-/// Tells the child which object directory to read.
+/// The variable that names the object directory for the child.
 const OBJECTS: &str = "PRONTO_TEST_OBJECTS";
 
-/// The other process: for each line with an id it says what [`Store::find`] gives, and it opens
-/// its files once.
+/// The other process. It prints the result of [`Store::find`] for each id on a line, and opens its
+/// files once.
 #[test]
 fn child() {
     let Some(objects) = std::env::var_os(OBJECTS) else {
@@ -24,7 +24,7 @@ fn child() {
     };
     let options = Options {
         access: Access::Mapped,
-        // Nothing is to come from memory.
+        // Caches are disabled.
         delta_base_cache_bytes: 0,
         ..Options::default()
     };
@@ -32,7 +32,7 @@ fn child() {
     let mut content = Vec::new();
     for line in std::io::stdin().lines() {
         let id = ObjectId::from_hex(line.expect("text").as_bytes()).expect("an id");
-        let told = match store.find(&id, &mut content) {
+        let result = match store.find(&id, &mut content) {
             Ok(Some(kind)) => {
                 let computed = gix_object::compute_hash(Kind::Sha1, kind, &content);
                 assert_eq!(computed.expect("it can be hashed"), id);
@@ -46,7 +46,7 @@ fn child() {
         let contains = store.contains(&id).unwrap_or_default();
         let batch = store.contains_batch(&[id]).is_ok_and(|found| found[0]);
         let others = [header, details, contains, batch].map(u8::from);
-        println!("answer {others:?} {told}");
+        println!("answer {others:?} {result}");
     }
 }
 
@@ -72,9 +72,9 @@ impl Reader {
         }
     }
 
-    /// What it says of each of `objects`.
-    fn ask(&mut self, objects: &[Told]) -> Vec<String> {
-        let ask = |object: &Told| {
+    /// Returns its answers for `objects`.
+    fn ask(&mut self, objects: &[ListedObject]) -> Vec<String> {
+        let ask = |object: &ListedObject| {
             writeln!(self.input, "{}", object.id).expect("it lives");
             loop {
                 let mut line = String::new();
@@ -97,15 +97,15 @@ impl Reader {
 
 const WHOLE: &str = "[1, 1, 1, 1] whole";
 
-fn repository() -> (Repository, Vec<Told>) {
+fn repository() -> (Repository, Vec<ListedObject>) {
     let repository = Repository::new(Kind::Sha1);
     repository.commit_history(7, 80);
     repository.git(&["repack", "-adfq"]);
-    let told = repository.told();
-    (repository, told)
+    let listed = repository.listed_objects();
+    (repository, listed)
 }
 
-/// Opens `path` for writing although it is read-only, as someone careless would.
+/// Opens `path` for writing although it is read-only.
 fn careless(path: &Path) -> File {
     let mut permissions = path.metadata().expect("it is there").permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o644);
@@ -119,19 +119,19 @@ fn count(answers: &[String], wanted: &str) -> usize {
     wanted.count()
 }
 
-/// Every answer is right, or an error that names one of `paths`.
+/// Asserts that every answer is right, or an error that names one of `paths`.
 fn check(answers: &[String], paths: &[&Path]) -> usize {
     let mut errors = 0;
     for answer in answers.iter().filter(|answer| *answer != WHOLE) {
         errors += 1;
-        let (_, told) = answer.split_once("] ").expect("an answer");
+        let (_, result) = answer.split_once("] ").expect("an answer");
         let names = paths.iter().any(|path| {
             let path = format!("'{}'", path.display());
-            told.contains(&path)
+            result.contains(&path)
         });
         assert!(
-            told == "whole" || told.starts_with("error ") && names,
-            "{told}"
+            result == "whole" || result.starts_with("error ") && names,
+            "{result}"
         );
     }
     errors
@@ -141,20 +141,20 @@ fn check(answers: &[String], paths: &[&Path]) -> usize {
 fn packs_and_indexes_cut_short_are_errors() {
     for extension in ["pack", "idx"] {
         for share in [0, 1, 40, 99] {
-            let (repository, told) = repository();
+            let (repository, listed) = repository();
             let (pack, index) = (repository.pack_file("pack"), repository.pack_file("idx"));
             let path = repository.pack_file(extension);
             let sound = std::fs::read(&path).expect("it can be read");
             let mut reader = Reader::start(&repository.objects());
-            let (_, half) = told.split_at(told.len() / 2);
+            let (_, half) = listed.split_at(listed.len() / 2);
             assert_eq!(count(&reader.ask(half), WHOLE), half.len());
             let len = sound.len() as u64 * share / 100;
             careless(&path).set_len(len).expect("it is ours");
-            let errors = check(&reader.ask(&told), &[&pack, &index]);
+            let errors = check(&reader.ask(&listed), &[&pack, &index]);
             assert!(errors > 0, "{extension} {share}");
-            // Someone puts it right again.
+            // The file is repaired.
             replace(&path, &sound);
-            assert_eq!(count(&reader.ask(&told), WHOLE), told.len());
+            assert_eq!(count(&reader.ask(&listed), WHOLE), listed.len());
             reader.end();
         }
     }
@@ -163,22 +163,22 @@ fn packs_and_indexes_cut_short_are_errors() {
 #[test]
 fn a_hole_in_the_place_of_what_was_cut_off_is_seen() {
     for extension in ["pack", "idx"] {
-        let (repository, told) = repository();
+        let (repository, listed) = repository();
         let (pack, index) = (repository.pack_file("pack"), repository.pack_file("idx"));
         let path = repository.pack_file(extension);
         let mut reader = Reader::start(&repository.objects());
-        reader.ask(&told[..10]);
+        reader.ask(&listed[..10]);
         let len = path.metadata().expect("it is there").len();
         let file = careless(&path);
         file.set_len(2000).expect("it is ours");
         file.set_len(len).expect("it is ours");
-        let answers = reader.ask(&told);
+        let answers = reader.ask(&listed);
         if extension == "pack" {
             let errors = check(&answers, &[&pack, &index]);
-            assert!(errors > told.len() / 2, "{errors}");
+            assert!(errors > listed.len() / 2, "{errors}");
         } else {
-            // The file that is there now is an index of the right size without these objects.
-            assert!(count(&answers, "whole") < told.len() / 2);
+            // The file is now an index of the right size without these objects.
+            assert!(count(&answers, "whole") < listed.len() / 2);
         }
         reader.end();
     }
@@ -186,28 +186,28 @@ fn a_hole_in_the_place_of_what_was_cut_off_is_seen() {
 
 #[test]
 fn a_multi_pack_index_cut_short_is_passed_over() {
-    let (repository, told) = repository();
+    let (repository, listed) = repository();
     repository.git(&["multi-pack-index", "write"]);
     let mut reader = Reader::start(&repository.objects());
-    reader.ask(&told[..10]);
+    reader.ask(&listed[..10]);
     let path = repository.objects().join("pack/multi-pack-index");
     careless(&path).set_len(1500).expect("it is ours");
-    assert_eq!(count(&reader.ask(&told), "whole"), told.len());
+    assert_eq!(count(&reader.ask(&listed), "whole"), listed.len());
     reader.end();
 }
 
 #[test]
 fn other_copies_are_read_instead() {
-    let (repository, told) = repository();
+    let (repository, listed) = repository();
     repository.git(&["repack", "-q", "-a", "-f", "--depth=1"]);
     let packs = repository.pack_files("pack");
     assert_eq!(packs.len(), 2);
     let index = packs[0].with_extension("idx");
     let mut reader = Reader::start(&repository.objects());
-    reader.ask(&told);
+    reader.ask(&listed);
     for path in [&packs[0], &index] {
         careless(path).set_len(100).expect("it is ours");
-        assert_eq!(count(&reader.ask(&told), "whole"), told.len());
+        assert_eq!(count(&reader.ask(&listed), "whole"), listed.len());
     }
     reader.end();
 }

@@ -15,9 +15,9 @@ pub(crate) struct Repository {
     pub(crate) kind: Kind,
 }
 
-/// An object as `git cat-file --batch` tells it.
+/// An object as reported by `git cat-file --batch`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ListedObject {
     pub(crate) id: ObjectId,
     pub(crate) kind: ObjectKind,
     pub(crate) content: Vec<u8>,
@@ -107,8 +107,8 @@ impl Repository {
         Store::open(self.objects(), self.options()).expect("it can be opened")
     }
 
-    /// Commits `commits` versions of a few files that grow and change, from a seed, so that packs
-    /// have deltas in chains.
+    /// Creates `commits` commits from a seed with a few files that grow and change, so that packs
+    /// have delta chains.
     pub(crate) fn commit_history(&self, seed: u64, commits: usize) {
         let mut random = Random::new(seed);
         let mut files: Vec<Vec<String>> = (0..6)
@@ -159,10 +159,10 @@ impl Repository {
         .success()
     }
 
-    /// All objects, as stock git tells them, sorted by id.
-    pub(crate) fn told(&self) -> Vec<Told> {
+    /// Returns all objects as reported by stock git, sorted by id.
+    pub(crate) fn listed_objects(&self) -> Vec<ListedObject> {
         let bytes = self.git(&["cat-file", "--batch", "--batch-all-objects"]);
-        let mut told = Vec::new();
+        let mut listed = Vec::new();
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             let end = rest.iter().position(|byte| *byte == b'\n').expect("a line");
@@ -171,17 +171,17 @@ impl Repository {
             let id = words.next().expect("an id");
             let kind = words.next().expect("a type");
             let size: usize = words.next().expect("a size").parse().expect("a number");
-            told.push(Told {
+            listed.push(ListedObject {
                 id: ObjectId::from_hex(id.as_bytes()).expect("hex"),
                 kind: ObjectKind::from_bytes(kind.as_bytes()).expect("a type"),
                 content: rest[end + 1..end + 1 + size].to_owned(),
             });
             rest = &rest[end + size + 2..];
         }
-        told
+        listed
     }
 
-    /// The only file in `objects/pack` with this extension.
+    /// Returns the only file in `objects/pack` with this extension.
     pub(crate) fn pack_file(&self, extension: &str) -> PathBuf {
         let mut files = self.pack_files(extension);
         assert_eq!(files.len(), 1, "one {extension}");
@@ -197,16 +197,16 @@ impl Repository {
     }
 }
 
-/// A line of random numbers.
+/// Returns a line of random numbers.
 pub(crate) fn random_line(random: &mut Random) -> String {
     let mut number = || random.number() >> 16;
     format!("{:x} {:x} {:x}\n", number(), number(), number())
 }
 
-/// Everything that can be asked about every object gives what git says.
-pub(crate) fn assert_same(store: &Store, told: &[Told]) {
+/// Asserts that every query of every object gives the result of git.
+pub(crate) fn assert_same(store: &Store, listed: &[ListedObject]) {
     let mut content = Vec::new();
-    for object in told {
+    for object in listed {
         let id = &object.id;
         let kind = store.find(id, &mut content).expect("it can be read");
         assert_eq!(kind, Some(object.kind), "{id}");
@@ -219,7 +219,7 @@ pub(crate) fn assert_same(store: &Store, told: &[Told]) {
         );
         assert!(store.contains(id).expect("it can be read"));
     }
-    let ids: Vec<ObjectId> = told.iter().map(|object| object.id).collect();
+    let ids: Vec<ObjectId> = listed.iter().map(|object| object.id).collect();
     let iterated: Vec<ObjectId> = store
         .iter()
         .expect("it can be listed")

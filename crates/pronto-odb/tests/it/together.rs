@@ -1,6 +1,7 @@
 //! Readers beside processes that repack and prune.
 //!
-//! `PRONTO_ROUNDS=1000 cargo test --release -p pronto-odb --test it together` runs as many rounds.
+//! `PRONTO_ROUNDS=1000 cargo test --release -p pronto-odb --test it together` sets the number of
+//! rounds.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -14,7 +15,7 @@ use super::support::Repository;
 const READERS: u64 = 16;
 
 fn rounds() -> usize {
-    std::env::var("PRONTO_ROUNDS").map_or(30, |rounds| rounds.parse().expect("a number"))
+    std::env::var("PRONTO_ROUNDS").map_or(15, |rounds| rounds.parse().expect("a number"))
 }
 
 #[test]
@@ -22,18 +23,18 @@ fn nothing_is_missing_while_others_repack_and_prune() {
     let repository = Repository::new(Kind::Sha1);
     repository.commit_history(1, 40);
     let rounds = rounds();
-    let told = repository.told();
+    let listed = repository.listed_objects();
     let store = repository.store();
     let done = AtomicBool::new(false);
     let reads = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for thread in 0..READERS {
-            let (store, told, done, reads) = (&store, &told, &done, &reads);
+            let (store, listed, done, reads) = (&store, &listed, &done, &reads);
             scope.spawn(move || {
                 let mut random = Random::new(thread);
                 let mut content = Vec::new();
                 while !done.load(Relaxed) {
-                    let object = &told[random.index(told.len())];
+                    let object = &listed[random.index(listed.len())];
                     let kind = store.find(&object.id, &mut content).expect("no error");
                     assert_eq!(kind, Some(object.kind), "{} is there", object.id);
                     assert!(content == object.content);
@@ -44,7 +45,7 @@ fn nothing_is_missing_while_others_repack_and_prune() {
             });
         }
         for round in 0..rounds {
-            // Each round makes another pack of the same objects, and now and then loose ones.
+            // Each round creates another pack of the same objects, and sometimes loose ones.
             let depth = format!("--depth={}", 1 + round % 7);
             if round % 5 == 4 {
                 let pack = repository.pack_file("pack");
@@ -81,7 +82,7 @@ fn nothing_is_missing_while_others_repack_and_prune() {
     assert_eq!(in_use(repository.directory.path()).0, Vec::<String>::new());
 }
 
-/// The maps and the descriptors that this process has of what lies below `directory`.
+/// Returns the mappings and file descriptors of this process below `directory`.
 fn in_use(directory: &Path) -> (Vec<String>, Vec<String>) {
     let directory = directory.display().to_string();
     let has = |text: &String| text.contains(&directory);

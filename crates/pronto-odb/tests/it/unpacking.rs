@@ -1,4 +1,4 @@
-//! Packs taken in as loose objects.
+//! Packs that are unpacked into loose objects.
 
 use std::sync::Mutex;
 
@@ -39,7 +39,7 @@ fn every_object_becomes_a_loose_one() {
     for kind in [Kind::Sha1, Kind::Sha256] {
         let source = Repository::new(kind);
         source.commit_history(3, 20);
-        let told = source.told();
+        let listed = source.listed_objects();
         let pack = whole_pack(&source);
         for (threads, big_file_threshold_bytes) in [(1, u64::MAX), (4, 500)] {
             let target = Repository::new(kind);
@@ -50,11 +50,11 @@ fn every_object_becomes_a_loose_one() {
             let outcome = store
                 .unpack(&mut &pack[..], &options, &Context::default())
                 .expect("the pack is sound");
-            assert_eq!(outcome.objects as usize, told.len());
+            assert_eq!(outcome.objects as usize, listed.len());
             assert!(outcome.deltas > 0, "the pack has deltas");
-            assert_eq!(loose_files(&store), told.len());
+            assert_eq!(loose_files(&store), listed.len());
             assert_eq!(temporary_files(&store), 0);
-            assert_same(&store, &told);
+            assert_same(&store, &listed);
             target.git(&["fsck", "--full", "--strict"]);
         }
     }
@@ -99,7 +99,7 @@ fn bases_of_a_thin_pack_stay_where_they_are() {
     assert_eq!(loose_files(&store), 0, "nothing is seen yet");
     quarantine.publish().expect("it can be moved");
     assert_eq!(loose_files(&store) as u32, outcome.objects - outcome.added);
-    assert_same(&store, &repository.told());
+    assert_same(&store, &repository.listed_objects());
     assert_eq!(temporary_files(&store), 0);
 }
 
@@ -135,7 +135,7 @@ fn broken_packs_leave_no_temporary_files() {
     }
 }
 
-/// Notes what it sees, and refuses tags.
+/// Records objects, and refuses tags.
 #[derive(Default)]
 struct Notes(Mutex<Vec<ObjectId>>);
 
@@ -167,7 +167,7 @@ impl Inspect for Notes {
 fn whoever_inspects_sees_each_object_first_and_can_refuse() {
     let source = Repository::new(Kind::Sha1);
     source.commit_history(8, 5);
-    let told = source.told();
+    let listed = source.listed_objects();
     let notes = Notes::default();
     let context = Context {
         inspect: Some(&notes),
@@ -179,7 +179,7 @@ fn whoever_inspects_sees_each_object_first_and_can_refuse() {
         .store()
         .unpack(&mut &pack[..], &Options::default(), &context)
         .expect("there is no tag");
-    assert_eq!(notes.0.lock().expect("nobody panics").len(), told.len());
+    assert_eq!(notes.0.lock().expect("nobody panics").len(), listed.len());
 
     source.git(&["tag", "-a", "-m", "refused", "v1", "main"]);
     let pack = whole_pack(&source);

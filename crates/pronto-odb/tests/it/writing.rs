@@ -1,4 +1,4 @@
-//! What is written here is what git would have written.
+//! Objects are written as git writes them.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -29,12 +29,12 @@ fn git_reads_what_was_written() {
                 .collect();
             for content in [&b""[..], b"hello", &large] {
                 let id = store.write(ObjectKind::Blob, content).expect("writable");
-                let told = git_with_input(
+                let listed = git_with_input(
                     repository.directory.path(),
                     &["hash-object", "--stdin"],
                     content,
                 );
-                assert_eq!(id.to_string().as_bytes(), told.trim_ascii_end());
+                assert_eq!(id.to_string().as_bytes(), listed.trim_ascii_end());
                 let mut other = content.to_owned();
                 other.push(b'x');
                 let streamed = store
@@ -44,7 +44,7 @@ fn git_reads_what_was_written() {
             }
         }
         repository.git(&["fsck", "--full", "--strict"]);
-        assert_same(&repository.store(), &repository.told());
+        assert_same(&repository.store(), &repository.listed_objects());
         let leftovers = std::fs::read_dir(repository.objects()).expect("it is there");
         for entry in leftovers {
             let entry = entry.expect("it can be listed");
@@ -61,7 +61,7 @@ fn a_stream_of_the_wrong_size_leaves_nothing() {
         let error = store.write_stream(ObjectKind::Blob, size, &mut &b"hello"[..]);
         error.expect_err("it is not of that size");
     }
-    assert_eq!(repository.told(), Vec::new());
+    assert_eq!(repository.listed_objects(), Vec::new());
     let left = std::fs::read_dir(repository.objects()).expect("it is there");
     assert_eq!(left.count(), 2, "info and pack");
 }
@@ -101,9 +101,9 @@ fn an_object_that_is_there_is_only_touched() {
     repository.commit_history(1, 5);
     repository.git(&["repack", "-adq"]);
     let store = repository.store();
-    for told in repository.told() {
-        let id = store.write(told.kind, &told.content).expect("writable");
-        assert_eq!(id, told.id);
+    for listed in repository.listed_objects() {
+        let id = store.write(listed.kind, &listed.content).expect("writable");
+        assert_eq!(id, listed.id);
     }
     let loose = git_in(repository.directory.path(), &["count-objects"]);
     assert!(loose.starts_with(b"0 objects"));
@@ -126,23 +126,26 @@ fn a_quarantine_is_seen_by_its_own_store_alone_until_it_is_published() {
             let name = file.file_name().expect("a name");
             std::fs::copy(&file, quarantine.pack_directory().join(name)).expect("a copy");
         }
-        let told = source.told();
+        let listed = source.listed_objects();
         assert!(inside.contains(&before).expect("it can be read"));
-        assert!(inside.contains(&told[0].id).expect("it can be read"));
-        assert!(!store.contains(&told[0].id).expect("it can be read"));
+        assert!(inside.contains(&listed[0].id).expect("it can be read"));
+        assert!(!store.contains(&listed[0].id).expect("it can be read"));
         assert!(!store.contains(&loose).expect("it can be read"));
         let path = quarantine.path().to_owned();
         if publish {
             quarantine.publish().expect("it can be moved");
             assert!(store.contains(&loose).expect("it can be read"));
-            assert_same(&store, &repository.told());
+            assert_same(&store, &repository.listed_objects());
         } else {
             drop(quarantine);
         }
         assert!(!path.exists());
     }
     repository.git(&["fsck", "--full"]);
-    assert_eq!(repository.told().len(), source.told().len() + 2);
+    assert_eq!(
+        repository.listed_objects().len(),
+        source.listed_objects().len() + 2
+    );
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn what_is_there_under_the_same_name_is_compared() {
         let id = written.expect("writable");
         let name = pack.file_name().expect("a name");
         std::fs::copy(&pack, quarantine.pack_directory().join(name)).expect("a copy");
-        // It has come into the real directory only after it was written here.
+        // It was added to the real directory after it was written here.
         (id, quarantine)
     };
     let (id, quarantine) = publish();
@@ -224,8 +227,8 @@ fn a_pack_is_indexed_into_a_quarantine() {
     let pack = std::fs::read(source.pack_file("pack")).expect("it can be read");
     let repository = Repository::new(Kind::Sha1);
     let store = repository.store();
-    for told in source.told().iter().step_by(3) {
-        store.write(told.kind, &told.content).expect("writable");
+    for listed in source.listed_objects().iter().step_by(3) {
+        store.write(listed.kind, &listed.content).expect("writable");
     }
     let quarantine = Quarantine::begin(&store).expect("it can be made");
     let inventory = store.inventory().expect("it can be listed");
@@ -237,9 +240,9 @@ fn a_pack_is_indexed_into_a_quarantine() {
     let directory = quarantine.pack_directory();
     let outcome =
         index_stream(&mut &pack[..], &directory, &options, &context).expect("the pack is sound");
-    assert_eq!(outcome.objects as usize, source.told().len());
+    assert_eq!(outcome.objects as usize, source.listed_objects().len());
     quarantine.publish().expect("it can be moved");
-    assert_same(&store, &source.told());
+    assert_same(&store, &source.listed_objects());
     let index = std::fs::read(repository.pack_file("idx")).expect("it can be read");
     assert!(index == std::fs::read(source.pack_file("idx")).expect("it can be read"));
 }
@@ -253,10 +256,10 @@ fn an_object_that_differs_from_the_one_that_is_there_is_refused() {
     let pack = std::fs::read(source.pack_file("pack")).expect("it can be read");
     let repository = Repository::new(Kind::Sha1);
     let store = repository.store();
-    let told = source.told();
-    let blob = told
+    let listed = source.listed_objects();
+    let blob = listed
         .iter()
-        .find(|told| told.kind == ObjectKind::Blob)
+        .find(|listed| listed.kind == ObjectKind::Blob)
         .expect("one");
     store
         .write_known(&blob.id, ObjectKind::Blob, b"another content")

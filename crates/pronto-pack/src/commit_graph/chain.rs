@@ -28,25 +28,25 @@ pub(super) fn open(
     options: &Options,
     remarks: &mut Vec<Remark>,
 ) -> Option<CommitGraph> {
-    (0..directories.len()).find_map(|number| open_in(directories, number, options, remarks))
+    (0..directories.len()).find_map(|number| open_in(directories, number, options, remarks)?.0)
 }
 
-/// The graph of the directory with this number.
+/// The graph of the directory with this number, and whether all files of its chain could be used.
+/// `None` if there are no files.
 pub(super) fn open_in(
     directories: &[impl AsRef<Path>],
     number: usize,
     options: &Options,
     remarks: &mut Vec<Remark>,
-) -> Option<CommitGraph> {
+) -> Option<(Option<CommitGraph>, bool)> {
     let objects = directories.get(number)?.as_ref();
     if let Some(mut layer) = open_layer(&single_path(objects), options, remarks) {
         layer.directory = number;
-        return Some(CommitGraph {
-            layers: vec![layer],
-        });
+        let layers = vec![layer];
+        return Some((Some(CommitGraph { layers }), true));
     }
     let text = read_chain(&chain_path(objects), options, remarks)?;
-    open_chain(&text, directories, options, remarks).0
+    Some(open_chain(&text, directories, options, remarks))
 }
 
 /// The file at `path`, unless it is not there or cannot be opened.

@@ -1,4 +1,4 @@
-//! Threads that look ahead in the input: they change nothing but the time it takes.
+//! Threads that read ahead in the input: they change only the duration.
 
 use test_support::Random;
 
@@ -17,8 +17,8 @@ fn noise(random: &mut Random, len: usize) -> Vec<u8> {
     (0..len).map(|_| random.below(256) as u8).collect()
 }
 
-/// A pack of many segments, with entries of every kind in them: such as are larger than a batch or
-/// a segment, such as lie far from their base, and blobs that look like packs themselves.
+/// A pack of many segments with entries of all kinds: some are larger than a batch or a segment,
+/// some are far from their base, and some blobs look like packs.
 fn large() -> Vec<u8> {
     let mut random = Random::new(9);
     let mut inner = Maker::new(200);

@@ -1,4 +1,4 @@
-//! Bitmaps and reverse indexes that stock git wrote, compared with what git says commits lead to.
+//! Bitmaps and reverse indexes of stock git, compared with git's walks.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) fn file(repository: &Repository, extension: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("git wrote no .{extension}"))
 }
 
-/// The objects that `commit` leads to, as git walks them.
+/// Returns the objects reachable from `commit` as listed by git.
 fn told(repository: &Repository, commit: &ObjectId) -> BTreeSet<ObjectId> {
     let arguments = ["rev-list", "--objects", &commit.to_string()];
     let text = repository.git(&arguments, b"");
@@ -46,7 +46,7 @@ fn told(repository: &Repository, commit: &ObjectId) -> BTreeSet<ObjectId> {
     text.lines().map(id).collect()
 }
 
-/// Everything in the bitmaps is as git has it. `ids` are the objects by their bits, with their
+/// Asserts that all bitmaps agree with git. `ids` are the objects by their bits, with their
 /// positions in the index.
 fn check(repository: &Repository, bitmaps: &Bitmaps, ids: &[(ObjectId, IndexPosition)]) {
     let kinds = repository.git(
@@ -282,7 +282,7 @@ fn broken_bitmaps_have_their_messages() {
             (32, b"\xff\xff\xff\xff", corrupt, kinds),
             (36, b"\xff\xff\xff\xff", corrupt, kinds),
         ];
-        // The rows of the table stand before the hashes of names and the checksum.
+        // The rows of the table precede the name hashes and the checksum.
         let rows = bytes.len() - 20 - count as usize * 4 - entries(&bytes) * 16;
         if table == "true" {
             let message = "corrupted bitmap index file (too short to fit lookup table)";
@@ -310,7 +310,7 @@ fn entries(bytes: &[u8]) -> usize {
     u32::from_be_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize
 }
 
-/// Changes and cuts at random must never make a panic.
+/// Random changes and cuts must never cause a panic.
 fn shaken(bytes: &[u8], open: impl Fn(Vec<u8>)) {
     let mut random = Random::new(5);
     for _ in 0..300 {

@@ -1,4 +1,4 @@
-//! Packs that are invalid: an error that says where, no panic, nothing left behind.
+//! Invalid packs give an error with a location, no panic, and leave no files.
 
 use test_support::Random;
 
@@ -29,7 +29,7 @@ fn fails(pack: &[u8], threads: usize) -> Error {
     result.expect_err("the pack is broken")
 }
 
-/// A pack with a blob and a delta on it.
+/// A pack with a blob and a delta of it.
 fn small(change: impl FnOnce(&mut Maker)) -> Vec<u8> {
     let mut maker = Maker::new(2);
     maker.blob(b"0123456789");
@@ -302,7 +302,7 @@ fn damage_under_a_right_trailer_is_found_or_harmless() {
             &options,
             &Context::default(),
         );
-        // Few changes get by the checks of zlib; where one does, git agrees.
+        // Few changes pass the checks of zlib. git accepts the same ones.
         if ours.is_ok() {
             let files = Repository::empty(Kind::Sha1).index_with_git(&broken, &[]);
             assert!(super::support::files(directory.path()) == files);
@@ -312,7 +312,7 @@ fn damage_under_a_right_trailer_is_found_or_harmless() {
 
 #[test]
 fn claims_allocate_nothing() {
-    // The same test in so little address space that no absurd claim can be met.
+    // The same test with an address space that is too small for any false size.
     let this = std::env::current_exe().expect("it runs");
     let status = std::process::Command::new("sh")
         .arg("-c")

@@ -1,4 +1,4 @@
-//! Commit-graphs that stock git wrote, read and compared with what git says about the commits.
+//! Commit-graphs of stock git, compared with git's data of the commits.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn options(kind: Kind) -> Options {
     }
 }
 
-/// A repository with a forking history that is packed, and nothing else.
+/// A repository with only a packed history that forks.
 fn repository(kind: Kind, commits: u32) -> Repository {
     let repository = Repository::empty(kind);
     let history = forking_history(7, commits);
@@ -41,7 +41,7 @@ fn open(repository: &Repository) -> CommitGraph {
     graph.expect("there is a graph")
 }
 
-/// Everything in the graph is as `git log` has it, and everything `git log` has is in the graph.
+/// Asserts that the graph and `git log` agree on all commits.
 fn check(repository: &Repository, graph: &CommitGraph) {
     let log = repository.git(&["log", "--all", "--format=%H %T %ct %P"], b"");
     let log = String::from_utf8(log).expect("it is text");
@@ -118,7 +118,7 @@ fn a_chain_says_what_git_says() {
     check(&repository, &graph);
     assert_eq!(graph.layer_count(), 4);
 
-    // The same by way of an alternate, and with the lowest layers in another directory.
+    // The same through an alternate, and with the lowest layers in another directory.
     let borrower = Repository::empty(Kind::Sha1);
     let directories = [objects(&borrower), objects(&repository)];
     let (graph, remarks) = CommitGraph::open(&directories, &options(Kind::Sha1));
@@ -193,7 +193,7 @@ fn filters_know_what_commits_changed() {
     assert_eq!(graph.expect("there is a graph").bloom_settings(), None);
 }
 
-/// A small sound file, and where its chunks are.
+/// Returns a small valid file with the positions of its chunks.
 fn sound() -> (Vec<u8>, HashMap<[u8; 4], usize>) {
     let repository = repository(Kind::Sha1, 120);
     repository.git(
@@ -211,7 +211,7 @@ fn sound() -> (Vec<u8>, HashMap<[u8; 4], usize>) {
     (bytes, chunks)
 }
 
-/// Opens `bytes`, asks for everything, and returns remarks and the first error.
+/// Opens `bytes`, reads everything, and returns warnings and the first error.
 fn use_all(bytes: Vec<u8>) -> (Vec<Remark>, Option<String>) {
     let view = View::from_bytes(bytes);
     let (graph, remarks) = CommitGraph::from_view(view, Path::new("g"), &options(Kind::Sha1));
@@ -231,7 +231,7 @@ fn use_all(bytes: Vec<u8>) -> (Vec<Remark>, Option<String>) {
     (remarks, first)
 }
 
-/// What is written over a sound file, by place, and what is then said.
+/// Bytes that overwrite a valid file at a position, and the resulting message.
 type Case = (&'static str, usize, Vec<u8>, &'static [&'static str]);
 
 #[test]
@@ -376,7 +376,7 @@ fn random_damage_does_no_harm() {
     for _ in 0..3000 {
         let mut broken = bytes.clone();
         for _ in 0..1 + random.below(4) {
-            // Mostly in what says where the rest is.
+            // Mostly in the tables of positions.
             let limit = [140, 1300, broken.len() as u64][random.below(3) as usize];
             let place = random.below(limit) as usize;
             broken[place] = random.below(256) as u8;
@@ -404,7 +404,7 @@ fn chains_that_do_not_fit_end_early() {
     let text = std::fs::read_to_string(&list).expect("git wrote it");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let said = |text: String, layers: usize| {
-        // The file is read-only: it is replaced, as Git does.
+        // The file is read-only, so it is replaced, as git does.
         std::fs::remove_file(&list).expect("it is there");
         std::fs::write(&list, text).expect("it can be written");
         let (graph, remarks) = CommitGraph::open(&[objects(&repository)], &options(Kind::Sha1));
@@ -439,7 +439,7 @@ fn chains_that_do_not_fit_end_early() {
 
 #[test]
 fn opening_costs_the_same_whatever_the_size() {
-    // Ten million commits, of which nothing but header and fan-out is there: a hole in the file.
+    // Ten million commits. Only the header and the fan-out exist, the rest is a hole in the file.
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("info/commit-graph");
     std::fs::create_dir_all(path.parent().expect("it has one")).expect("it can be made");

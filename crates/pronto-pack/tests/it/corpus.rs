@@ -1,4 +1,4 @@
-//! Files of every sort, each broken in every way that has a message of its own.
+//! Files of every type, broken in every way that has its own message.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use pronto_pack::{Error, ErrorKind};
 use super::bitmaps::{file, with_history};
 use super::support::Repository;
 
-/// What is changed in a file, and what is said of it then.
+/// A change of a file, and the resulting message.
 struct Case {
     name: &'static str,
     bytes: Vec<u8>,
@@ -32,14 +32,14 @@ fn case(name: &'static str, bytes: Vec<u8>, kind: ErrorKind, message: impl Into<
     }
 }
 
-/// `bytes` with those at `at` replaced.
+/// Returns `bytes` with those at `at` replaced.
 fn patched(bytes: &[u8], at: usize, change: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[at..at + change.len()].copy_from_slice(change);
     bytes
 }
 
-/// Asserts that `read` fails for each case as it says, naming the file.
+/// Asserts that `read` fails for each case with its message and the name of the file.
 fn check<T>(file: &str, cases: Vec<Case>, read: impl Fn(Vec<u8>) -> Result<T, Error>) {
     for case in cases {
         let Err(error) = read(case.bytes) else {
@@ -182,10 +182,11 @@ fn broken_tables_of_multi_pack_indexes_have_their_messages() {
     };
     let count = usize::from(whole[6]);
     let end = 12 + count * 12;
-    // The last chunk becomes one of large offsets, too small for where an object is said to be.
+    // The last chunk becomes a table of large offsets that is too small for the offset of an
+    // object.
     let mut large = patched(&whole, row(b"RIDX"), b"LOFF");
     large = patched(&large, start(b"OOFF") + 4, &[255; 4]);
-    // Its first slot holds more than a file can have.
+    // Its first slot exceeds the size of any file.
     let mut absurd = patched(&large, start(b"OOFF") + 4, b"\x80\0\0\0");
     absurd = patched(&absurd, start(b"RIDX"), &[255; 8]);
     let beyond = "multi-pack-index large offset out of bounds";
@@ -326,7 +327,7 @@ fn reverse_indexes_that_do_not_fit_have_their_messages() {
         ),
     ];
     check("x.rev", cases, read(count));
-    // One that says nothing of the last object.
+    // A file without the last object.
     let fewer = [&whole[..whole.len() - 44], &whole[whole.len() - 40..]].concat();
     let reverse = ReverseIndex::from_view(
         View::from_bytes(fewer),
@@ -339,7 +340,7 @@ fn reverse_indexes_that_do_not_fit_have_their_messages() {
     assert!([none, short].contains(&error.message()), "{error}");
 }
 
-/// Where the entries of a file of bitmaps are.
+/// Returns the positions of the entries of a bitmap file.
 fn bitmap_entries(bytes: &[u8]) -> Vec<usize> {
     let skip = |at: usize| at + 12 + word(bytes, at + 4) as usize * 8;
     let mut at = (0..4).fold(32, |at, _| skip(at));
@@ -381,7 +382,7 @@ fn broken_entries_of_bitmaps_have_their_messages() {
         starts.len()
     );
     let merges = "corrupted bitmap index file (too short to fit pseudo-merge extension)";
-    // Nothing but kinds, and hardly room for them.
+    // Only the type bitmaps, in too little space.
     let kinds = whole[32..].len() - count as usize * 4 - 20;
     let kinds = [
         &whole[..32],
@@ -475,7 +476,7 @@ fn broken_tables_of_bitmaps_have_their_messages() {
     let entries = word(&whole, 8) as usize;
     let table = whole.len() - 20 - count as usize * 4 - entries * 16;
     let row = |number: usize| table + number * 16;
-    // The one that is combined with another that comes earlier in the file.
+    // The one that is XORed with an earlier one.
     let combined = (0..entries)
         .find(|number| word(&whole, row(*number) + 12) != u32::MAX)
         .expect("bitmaps have much in common");

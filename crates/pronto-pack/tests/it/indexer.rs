@@ -1,4 +1,4 @@
-//! Sound packs: everything written is what git writes.
+//! Valid packs: all written files equal those of git.
 
 use super::support::{Maker, Repository, delta, files, id_of, paths};
 use gix_object::Kind as ObjectKind;
@@ -34,7 +34,7 @@ fn index(pack: &[u8], options: &Options) -> (TempDir, Result<Outcome, Error>) {
     (directory, result)
 }
 
-/// Ways to index that must all come to the same.
+/// Ways to index that must all give the same result.
 fn ways(kind: Kind) -> Vec<Options> {
     let mut ways = Vec::new();
     for threads in [1, 4] {
@@ -119,7 +119,7 @@ fn versions_of_the_index() {
     }
 }
 
-/// Gives a few bytes at a time, and then an error instead of an end.
+/// Returns a few bytes at a time, and an error in place of the end.
 struct Dribble<'a> {
     bytes: &'a [u8],
     step: usize,
@@ -208,7 +208,7 @@ fn files_are_read_only_and_marked() {
     );
     assert!(outcome.pack.with_extension("promisor").exists());
     assert_eq!(paths(directory.path()).len(), 5);
-    // Once more: all is there already and stays.
+    // Once more: all files exist and stay.
     let again = index_stream(
         &mut &pack[..],
         directory.path(),
@@ -286,7 +286,7 @@ fn duplicates_are_kept_unless_forbidden() {
     assert!(paths(directory.path()).is_empty());
 }
 
-/// Collects what it is shown.
+/// Collects the objects that it is shown.
 #[derive(Default)]
 struct Collector {
     seen: Mutex<Vec<(String, String, u64)>>,
@@ -386,7 +386,7 @@ fn an_interrupt_leaves_nothing() {
     assert!(paths(directory.path()).is_empty());
 }
 
-/// Keeps the meters it hands out.
+/// Keeps the created meters.
 #[derive(Default)]
 struct Watcher(Mutex<Vec<Meter>>);
 
@@ -414,7 +414,7 @@ fn meters_end_at_their_totals() {
         let outcome =
             index_stream(&mut &pack[..], directory.path(), &way, &context).expect("it is sound");
         let meters = watcher.0.into_inner().expect("nobody panics");
-        let facts: Vec<_> = meters
+        let states: Vec<_> = meters
             .iter()
             .map(|meter| {
                 (
@@ -427,7 +427,7 @@ fn meters_end_at_their_totals() {
             .collect();
         let (objects, deltas) = (u64::from(outcome.objects), outcome.deltas);
         assert_eq!(
-            facts,
+            states,
             [
                 ("Receiving objects", Some(objects), objects, true),
                 ("Resolving deltas", Some(deltas), deltas, true),

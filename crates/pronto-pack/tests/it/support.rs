@@ -1,4 +1,4 @@
-//! Packs made by stock git out of small seeded histories, and packs made by hand.
+//! Packs created by stock git from small seeded histories, and packs written byte by byte.
 
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use test_support::Random;
 
-/// A bare repository that goes when it is dropped.
+/// A bare repository. Dropping it removes it.
 pub(crate) struct Repository {
     directory: TempDir,
 }
@@ -22,7 +22,7 @@ impl Repository {
         repository
     }
 
-    /// A history of `commits` commits that change, move and delete files of all sizes.
+    /// Creates a history of `commits` commits that change, move and delete files of all sizes.
     pub(crate) fn with_history(kind: Kind, commits: u32) -> Self {
         let repository = Self::empty(kind);
         repository.git(&["fast-import", "--quiet"], history(commits).as_bytes());
@@ -33,7 +33,7 @@ impl Repository {
         self.directory.path()
     }
 
-    /// Runs git and returns what it prints.
+    /// Runs git and returns its output.
     pub(crate) fn git(&self, arguments: &[&str], input: &[u8]) -> Vec<u8> {
         self.try_git(arguments, input)
             .unwrap_or_else(|message| panic!("git {arguments:?}: {message}"))
@@ -67,7 +67,7 @@ impl Repository {
         }
     }
 
-    /// A pack of everything, with more arguments for `pack-objects`.
+    /// Creates a pack of all objects, with additional arguments for `pack-objects`.
     pub(crate) fn pack(&self, arguments: &[&str]) -> Vec<u8> {
         self.pack_of(&[&["--all"], arguments].concat(), "")
     }
@@ -78,7 +78,7 @@ impl Repository {
         self.git(&all, revisions.as_bytes())
     }
 
-    /// What `git index-pack --stdin` makes of `pack`: the files by extension.
+    /// Indexes `pack` with `git index-pack --stdin` and returns the files by extension.
     pub(crate) fn index_with_git(&self, pack: &[u8], arguments: &[&str]) -> Vec<(String, Vec<u8>)> {
         let mut all = vec!["index-pack", "--stdin", "--rev-index"];
         all.extend(arguments);
@@ -87,7 +87,7 @@ impl Repository {
     }
 }
 
-/// The files of a directory by extension, sorted.
+/// Returns the files of a directory by extension, sorted.
 pub(crate) fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<(String, Vec<u8>)> = paths(directory)
         .into_iter()
@@ -169,7 +169,7 @@ fn line(random: &mut Random) -> String {
     line
 }
 
-/// Writes packs by hand, sound ones and others.
+/// Writes valid and invalid packs byte by byte.
 pub(crate) struct Maker {
     kind: Kind,
     pub(crate) bytes: Vec<u8>,
@@ -187,13 +187,13 @@ impl Maker {
         }
     }
 
-    /// An entry whose header claims `size`, and whose stream is of `content`.
+    /// Adds an entry whose header claims `size`, with the compressed `content`.
     pub(crate) fn entry(&mut self, header: pronto_pack::entry::Header, size: u64, content: &[u8]) {
         let stream = deflate(content);
         self.raw(header, size, &stream);
     }
 
-    /// An entry with this stream.
+    /// Adds an entry with this compressed stream.
     pub(crate) fn raw(&mut self, header: pronto_pack::entry::Header, size: u64, stream: &[u8]) {
         self.offsets.push(self.bytes.len() as u64);
         let entry = pronto_pack::entry::Entry {
@@ -229,7 +229,7 @@ pub(crate) fn id_of(kind: gix_object::Kind, content: &[u8]) -> ObjectId {
     pronto_hash::digest(Kind::Sha1, &[header.as_bytes(), content]).expect("no collision")
 }
 
-/// A delta that makes `insert` out of nothing, for a base of `base_len` bytes.
+/// Returns a delta that inserts `insert`, for a base of `base_len` bytes.
 pub(crate) fn delta(base_len: u8, insert: &[u8]) -> Vec<u8> {
     assert!(base_len < 128 && insert.len() < 128);
     let mut delta = vec![base_len, insert.len() as u8, insert.len() as u8];
@@ -237,8 +237,8 @@ pub(crate) fn delta(base_len: u8, insert: &[u8]) -> Vec<u8> {
     delta
 }
 
-/// A stream for `fast-import` of a history that forks and merges, up to five parents at once, with
-/// clocks that go wrong, dates beyond 32 bits, and paths in which bytes are above 127.
+/// Returns a stream for `fast-import` with a history of forks and merges of up to five parents,
+/// wrong clocks, dates beyond 32 bits, and paths with bytes above 127.
 pub(crate) fn forking_history(seed: u64, commits: u32) -> String {
     let mut random = Random::new(seed);
     let mut stream = String::new();

@@ -1,4 +1,4 @@
-//! Packs that need what is there already, and packs that collide with it.
+//! Thin packs, and packs that collide with existing objects.
 
 use super::support::{Maker, Repository, delta, id_of, paths};
 use gix_object::Kind as ObjectKind;
@@ -92,7 +92,7 @@ fn a_thin_pack_is_completed() {
             });
             let outcome = outcome.expect("all bases exist");
             assert!(outcome.added > 0, "the pack is thin");
-            // What we wrote is what git makes of what we wrote.
+            // git writes the same index for the completed pack.
             let pack = std::fs::read(&outcome.pack).expect("it is there");
             let expected = Repository::empty(Kind::Sha1).index_with_git(&pack, &[]);
             assert!(super::support::files(directory.path()) == expected);

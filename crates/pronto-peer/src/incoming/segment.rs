@@ -23,50 +23,54 @@ use pronto::fsck::{Inspector, Levels, Scope};
 use pronto::links::parse_commit;
 use pronto::{ErrorKind, Repository, Result, packs};
 
-/// How many pieces may wait for the indexer.
+/// The largest number of pieces that wait for the indexer.
 const WAITING_PIECES: usize = 4;
 
 /// Blobs above this that are stored whole pass through in pieces, others are made in files without a
 /// name.
 const LARGE_BLOB_BYTES: u64 = 8 << 20;
 
-/// What the indexer may keep of contents, and of deltas that wait for their base.
+/// The memory of the indexer for contents, and for deltas that wait for their base.
 const KEPT_BYTES: usize = 8 << 20;
 
-/// The most parents that a commit may have, and all commits of a segment together. They are held,
-/// and a pack says them in very few bytes.
+/// The largest number of threads that index a segment unless another one is asked for. Each takes up
+/// to 24 MiB; the sender, which searches for deltas, needs more time than two threads here.
+const MOST_THREADS: usize = 2;
+
+/// The largest number of parents of a commit, and of all commits of a segment together. They are
+/// held in memory, and a pack states them in very few bytes.
 const MOST_PARENTS: usize = 4096;
 const MOST_PARENTS_OF_ALL: usize = 1 << 20;
 
-/// A segment while it comes.
+/// A segment that is being received.
 pub(super) struct Segment {
     pub(super) objects: u64,
     pub(super) bytes: u64,
     way: Way,
 }
 
-/// Where the bytes of a segment go.
+/// The destination of the bytes of a segment.
 enum Way {
     /// To an indexer in a thread.
     Thread {
         pieces: Option<SyncSender<Vec<u8>>>,
         indexer: Option<JoinHandle<Indexed>>,
     },
-    /// To a file, which is indexed when all has come.
+    /// To a file, which is indexed when it is complete.
     File { spool: File, indexer: Box<Indexer> },
 }
 
 /// An indexed segment.
 pub(super) struct Arrived {
     pub(super) outcome: Outcome,
-    /// The checksum that it came with.
+    /// The checksum at the end of the received pack.
     pub(super) checksum: Vec<u8>,
     pub(super) links: Vec<Link>,
 }
 
 type Indexed = Result<Arrived, Refusal>;
 
-/// What a segment is indexed with.
+/// Indexes a segment.
 pub(super) struct Indexer {
     pub(super) repository: Arc<Repository>,
     pub(super) store: Store,
@@ -114,7 +118,7 @@ impl Segment {
                 if let Some(Ok(())) = sent {
                     return Ok(());
                 }
-                // The indexer has stopped, and says why.
+                // The indexer has stopped; it returns the reason.
                 let why = self.finish().err();
                 Err(why.unwrap_or_else(|| refused("data behind a pack")))
             }
@@ -129,7 +133,7 @@ impl Segment {
         }
     }
 
-    /// All has come: waits for the indexer, or does its work.
+    /// Ends the segment: waits for the indexer, or indexes the file.
     pub(super) fn finish(&mut self) -> Indexed {
         match &mut self.way {
             Way::Thread { pieces, indexer } => {
@@ -229,7 +233,10 @@ impl Indexer {
     fn options(&self) -> Result<(Options, Levels)> {
         let config = self.repository.config();
         let mut options = packs::indexer_options(config, self.repository.object_hash())?;
-        options.threads = self.threads;
+        options.threads = match self.threads {
+            0 => MOST_THREADS.min(pronto_io::pool::cores()),
+            threads => threads,
+        };
         options.max_input_size_bytes = Some(self.bytes);
         options.big_file_threshold_bytes = options.big_file_threshold_bytes.min(LARGE_BLOB_BYTES);
         options.max_object_size_bytes = Some(MOST_OBJECT_BYTES);
@@ -252,12 +259,12 @@ impl Indexer {
     }
 }
 
-/// Sees that objects are sound, and which commits there are.
+/// Checks objects, and collects commits.
 struct Look<'a> {
     inspector: Inspector<'a>,
     bases: &'a Bases,
     links: Mutex<Vec<Link>>,
-    /// How many parents the links have.
+    /// The number of parents in the links.
     parents: Mutex<usize>,
 }
 
@@ -281,7 +288,10 @@ impl Inspect for Look<'_> {
                 ));
             }
             let mut found = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-            found.push((*id, links.parents));
+            found.push(Link {
+                commit: *id,
+                parents: links.parents,
+            });
         }
         self.inspector.object(kind, id, content)
     }
@@ -299,8 +309,8 @@ impl Inspect for Look<'_> {
     }
 }
 
-/// The objects of a pack, and those that the peer knows. What else is here is not seen, so that no
-/// answer depends on it.
+/// The objects of a pack, and those that the peer knows. Other objects of this repository are not
+/// visible, so no answer depends on them.
 struct Visible<'a> {
     contents: &'a dyn Contents,
     bases: SegmentBases<'a>,
@@ -354,8 +364,9 @@ impl Read for Pieces {
 /// A stream whose last bytes are kept: the checksum.
 struct Ending<R> {
     input: R,
-    /// How many bytes a checksum has, and the last so many bytes.
+    /// The length of a checksum.
     id_bytes: usize,
+    /// The last bytes of the stream, at most as many.
     last: Vec<u8>,
 }
 

@@ -20,11 +20,11 @@ use crate::known::{KnownPeer, KnownPeers};
 use crate::{Options, PeerRepository, failed};
 use pronto::{Repository, upload_pack};
 
-/// What a session keeps in memory of delta bases.
+/// The delta bases that a session keeps in memory.
 const BASE_CACHE_BYTES: usize = 8 << 20;
 
 /// A connection whose peer has not sent its request yet.
-pub(super) struct Arrival {
+pub(super) struct Connection {
     pub(super) server: Arc<Server>,
     pub(super) number: u64,
     pub(super) network: Network,
@@ -35,7 +35,7 @@ pub(super) struct Arrival {
     pub(super) asked: Arc<Mutex<Option<Vec<u8>>>>,
 }
 
-impl Arrival {
+impl Connection {
     /// Returns the check that decides about the request of the peer.
     pub(super) fn admission(self, known: Result<KnownPeer, Error>) -> Admit<Gated> {
         Box::new(move |hello| {
@@ -130,8 +130,8 @@ impl Server {
             Err(Error::new(ErrorKind::Denied, message))
         };
         match peer.own_role() {
-            Some(_) if hello.role.takes() && !peer.may_read => denied("read", "--push"),
-            Some(_) if hello.role.gives() && !peer.may_write => denied("write", "--pull"),
+            Some(_) if hello.role.takes() && !peer.roles.may_read => denied("read", "--push"),
+            Some(_) if hello.role.gives() && !peer.roles.may_write => denied("write", "--pull"),
             Some(role) => Ok(role),
             None => denied("read or write", "another key"),
         }

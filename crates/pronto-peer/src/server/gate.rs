@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What one piece of work may hold: the largest object, what it is made of, and what is kept of
+/// The memory of one piece of work: the largest object, its delta bases, and the cached parts of
 /// others.
 pub(super) const WORK_BYTES: u64 = 48 << 20;
 
-/// How often one that waits looks whether that has an end.
+/// The interval at which a waiting session checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// So many permits.
+/// A number of permits.
 pub(super) struct Gate {
     permits: usize,
     state: Mutex<State>,
@@ -23,7 +23,7 @@ pub(super) struct Gate {
 #[derive(Default)]
 struct State {
     tickets: u64,
-    /// How many permits each peer has.
+    /// The number of permits of each peer.
     running: BTreeMap<String, usize>,
     waiting: BTreeMap<u64, String>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Permit {
 }
 
 impl Gate {
-    /// As many permits as fit into `bytes`, one at least.
+    /// Creates as many permits as fit into `bytes`, at least one.
     pub(super) fn new(bytes: u64) -> Self {
         let fitting = usize::try_from(bytes / WORK_BYTES).unwrap_or(usize::MAX);
         Gate {

@@ -12,10 +12,10 @@ use super::gate::{Gate, Permit};
 use super::places::Place;
 use crate::PeerRepository;
 
-/// What is held of an object that was sent: its name.
+/// The memory for a sent object: its id.
 const OBJECT_BYTES: u64 = 48;
 
-/// What is held of a commit that is to be sent: its name, its date and its parents.
+/// The memory for a commit that is to be sent: its id, its date and its parents.
 const COMMIT_BYTES: u64 = 160;
 
 /// The repository beneath a session, and the place of the session.
@@ -25,7 +25,7 @@ pub(super) struct Gated {
     gate: Arc<Gate>,
     name: String,
     stop: Interrupt,
-    /// What the session holds, and what it takes to send.
+    /// The memory of the session, and the memory for sending.
     held_bytes: u64,
     sent_bytes: u64,
 }

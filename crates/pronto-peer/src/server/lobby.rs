@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many there may be at least, and at most.
+/// The smallest and the largest capacity.
 const LEAST: usize = 64;
 const MOST: usize = 256;
 
@@ -36,7 +36,7 @@ pub(super) struct Lobby {
 
 struct Stranger {
     network: Network,
-    /// To end it from another thread.
+    /// Another thread can end the connection by it.
     socket: Arc<TcpStream>,
 }
 
@@ -53,7 +53,7 @@ impl Lobby {
         self.each.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a connection in, and ends another one if there are too many.
+    /// Admits a connection, and ends another one if there are too many.
     pub(super) fn enter(&self, number: u64, network: Network, socket: Arc<TcpStream>) {
         let mut each = self.each();
         let of_network = each.values().filter(|each| each.network == network);
@@ -65,7 +65,8 @@ impl Lobby {
         each.insert(number, Stranger { network, socket });
     }
 
-    /// The connection is no stranger's any more, or over. False if it was ended for another one.
+    /// Removes a connection that is authenticated or over. Returns `false` if it was ended for another
+    /// one.
     pub(super) fn leave(&self, number: u64) -> bool {
         self.each().remove(&number).is_some()
     }
@@ -76,7 +77,7 @@ impl Lobby {
     }
 }
 
-/// Ends the oldest of the network that has most.
+/// Ends the oldest connection of the network with the most connections.
 fn evict_any(each: &mut BTreeMap<u64, Stranger>) {
     let mut counts: BTreeMap<Network, usize> = BTreeMap::new();
     for stranger in each.values() {
@@ -129,7 +130,7 @@ mod tests {
         let mut ends = Vec::new();
         let mut enter = |number, from: &str| {
             let client = TcpStream::connect(address).expect("it listens");
-            let (server, _) = listener.accept().expect("somebody comes");
+            let (server, _) = listener.accept().expect("a client connects");
             lobby.enter(number, network(from), Arc::new(server));
             ends.push(client);
         };

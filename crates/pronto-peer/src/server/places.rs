@@ -14,30 +14,30 @@ use pronto_netsync::{Error, ErrorKind};
 use super::Limits;
 use super::lobby::Network;
 
-/// What a session holds while it waits for its peer: its queues, what it keeps of objects, and the
+/// The memory of a session that waits for its peer: its queues, its delta bases, and the
 /// handles of a repository. Refs and commits that are held besides are added.
 pub(super) const BASE_BYTES: u64 = 12 << 20;
 
-/// There are so many places whatever the memory is.
+/// The smallest number of places, whatever the memory is.
 const LEAST_PLACES: usize = 4;
 
-/// A peer has one of so many parts of all places at most.
+/// A peer may have this fraction of all places.
 const PARTS: usize = 4;
 
-/// How often one that waits looks whether that has an end.
+/// The interval at which a waiting session checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How long a session that is let in may wait for more memory.
+/// The time for which an admitted session may wait for more memory.
 const MORE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whose session it is.
+/// The peer of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Who {
     pub(super) name: String,
     pub(super) network: Network,
 }
 
-/// What the thread of a session and those who wait for its place tell each other.
+/// State that the thread of a session shares with the sessions that wait for its place.
 #[derive(Debug, Default)]
 pub(super) struct Signal {
     quiet_milliseconds: AtomicU64,
@@ -103,7 +103,7 @@ fn busy(message: impl Into<String>) -> Error {
 }
 
 impl Places {
-    /// As many as fit into `bytes`.
+    /// Creates the places that fit into `bytes`.
     pub(super) fn new(limits: &Limits, bytes: u64) -> Self {
         let fitting = usize::try_from(bytes / BASE_BYTES).unwrap_or(usize::MAX);
         let most = fitting.min(limits.connections).max(LEAST_PLACES);
@@ -195,11 +195,10 @@ impl Places {
     /// Whose turn it is: of those whose peer may have another place, the one of the peer, and then
     /// of the network, that has the fewest; then the one that came first.
     fn next(&self, state: &State) -> Option<u64> {
-        let (peers, networks) = state.counts();
-        let of_peer = |who: &Who| peers.get(&who.name[..]).copied().unwrap_or(0);
-        let of_network = |who: &Who| networks.get(&who.network).copied().unwrap_or(0);
-        let may = (state.waiting.iter()).filter(|(_, who)| of_peer(who) < self.most_of_peer);
-        let next = may.min_by_key(|(number, who)| (of_peer(who), of_network(who), **number));
+        let counts = state.counts();
+        let may = (state.waiting.iter()).filter(|(_, who)| counts.of_peer(who) < self.most_of_peer);
+        let next =
+            may.min_by_key(|(number, who)| (counts.of_peer(who), counts.of_network(who), **number));
         next.map(|(number, _)| *number)
     }
 
@@ -218,6 +217,23 @@ impl Places {
     }
 }
 
+/// The number of places of each peer and of each network.
+#[derive(Default)]
+struct Counts<'a> {
+    peers: BTreeMap<&'a str, usize>,
+    networks: BTreeMap<Network, usize>,
+}
+
+impl Counts<'_> {
+    fn of_peer(&self, who: &Who) -> usize {
+        self.peers.get(&who.name[..]).copied().unwrap_or(0)
+    }
+
+    fn of_network(&self, who: &Who) -> usize {
+        self.networks.get(&who.network).copied().unwrap_or(0)
+    }
+}
+
 impl State {
     fn used(&self) -> u64 {
         self.holders.values().map(|holder| holder.bytes).sum()
@@ -227,20 +243,19 @@ impl State {
         self.waiting.values().filter(|who| who.name == name).count()
     }
 
-    /// How many places each peer has, and each network.
-    fn counts(&self) -> (BTreeMap<&str, usize>, BTreeMap<Network, usize>) {
-        let (mut peers, mut networks) = (BTreeMap::new(), BTreeMap::new());
+    fn counts(&self) -> Counts<'_> {
+        let mut counts = Counts::default();
         for Holder { who, .. } in self.holders.values() {
-            *peers.entry(&who.name[..]).or_default() += 1;
-            *networks.entry(who.network).or_default() += 1;
+            *counts.peers.entry(&who.name[..]).or_default() += 1;
+            *counts.networks.entry(who.network).or_default() += 1;
         }
-        (peers, networks)
+        counts
     }
 
     fn newest_of_many(&self, who: &Who) -> Option<u64> {
-        let (peers, networks) = self.counts();
-        let of_peer = peers.get(&who.name[..]).copied().unwrap_or(0);
-        let of_network = networks.get(&who.network).copied().unwrap_or(0);
+        let counts = self.counts();
+        let (of_peer, of_network) = (counts.of_peer(who), counts.of_network(who));
+        let Counts { peers, networks } = counts;
         let (peer, most) = peers.into_iter().max_by_key(|(_, count)| *count)?;
         let newest = |is_meant: &dyn Fn(&Who) -> bool| {
             let meant = (self.holders.iter()).filter(|(_, holder)| is_meant(&holder.who));

@@ -1,4 +1,4 @@
-//! Peers that are not honest: what they send is kept from refs, and from the store.
+//! Dishonest peers: their data reaches neither refs nor the object store.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use pronto_peer::{Options, PeerRepository};
 
 use crate::support::Sandbox;
 
-/// A repository with a hidden object, and one of a peer who knows only its name.
+/// A repository with a hidden object, and that of a peer that knows only its id.
 struct Scene {
     sandbox: Sandbox,
     hidden: String,
@@ -34,14 +34,14 @@ impl Scene {
         }
     }
 
-    /// A tree of one file in the thief's repository, whether its object is there or not.
+    /// Writes a tree of one file in the thief's repository. Its object need not exist.
     fn tree(&self, line: &str) -> String {
         std::fs::write(self.sandbox.root.join("line"), format!("{line}\n")).expect("a file");
         let script = "git mktree --missing <../line";
         self.shell("thief", script)
     }
 
-    /// A tree as it is written, whatever kind its entries are.
+    /// Writes a tree whose entries may have any type.
     fn raw_tree(&self, lines: &str) -> String {
         let mut content = Vec::new();
         for line in lines.lines() {
@@ -55,7 +55,7 @@ impl Scene {
         self.raw("tree", &content)
     }
 
-    /// A commit of whatever `tree` is.
+    /// Writes a commit of `tree`, which may be any object.
     fn raw_commit(&self, tree: &str) -> String {
         let (base, person) = (&self.base, "T <t@x> 1 +0000");
         let content =
@@ -89,7 +89,7 @@ impl Scene {
         )
     }
 
-    /// The pack of `ids` from `directory`.
+    /// Creates a pack of `ids` from `directory`.
     fn pack(&self, directory: &str, ids: &[&str]) -> Vec<u8> {
         std::fs::write(self.sandbox.root.join("ids"), ids.join("\n") + "\n").expect("a file");
         let script = "git pack-objects -q --stdout <../ids >../pack";
@@ -97,7 +97,7 @@ impl Scene {
         std::fs::read(self.sandbox.root.join("pack")).expect("a pack")
     }
 
-    /// The victim, which was offered `tip` and wants it.
+    /// Returns the victim after it was offered `tip` and wants it.
     fn victim(&self, tip: &str) -> (PeerRepository, Offer) {
         let mut victim = self.looked_at(false);
         let offer = offer("refs/heads/loot", tip, None);
@@ -110,7 +110,7 @@ impl Scene {
         (victim, offer)
     }
 
-    /// The victim, which has told its refs.
+    /// Returns the victim after it has sent its refs.
     fn looked_at(&self, fast_forward: bool) -> PeerRepository {
         let options = Options {
             peer: "thief".to_owned(),
@@ -128,7 +128,7 @@ impl Scene {
         victim
     }
 
-    /// Offers `offers`, sends `ids`, and gives what the victim says to it.
+    /// Offers `offers`, sends `ids`, and returns the answer of the victim.
     fn land(&self, offers: &[Offer], ids: &[&str]) -> Error {
         let mut victim = self.looked_at(true);
         let complete = victim.complete(offers).expect("they are read");
@@ -193,7 +193,7 @@ fn a_hidden_object_cannot_be_made_ones_own() {
     );
     assert_eq!(error.message(), expected);
     scene.check_unharmed();
-    // With what it lacked, the same commit is welcome.
+    // With the missing object, the same commit is accepted.
     scene
         .sandbox
         .git("thief", &["hash-object", "-w", "../secret"]);
@@ -213,7 +213,7 @@ fn a_hidden_object_cannot_be_made_ones_own() {
 #[test]
 fn a_delta_cannot_read_what_is_hidden() {
     let scene = Scene::new();
-    // Written by an attacker who knows only the id: a delta on the hidden object.
+    // A delta of the hidden object, written by an attacker that knows only its id.
     scene.sandbox.git("", &["clone", "-q", "victim", "forge"]);
     for (name, end) in [("old", ""), ("new", "and more\n")] {
         let text = "a secret that nobody may read\n".repeat(50) + end;
@@ -262,7 +262,7 @@ fn broken_and_evil_segments_leave_nothing() {
     broken[40] ^= 1;
     fails(&broken, 3, "a segment is refused: ");
     fails(&[&pack[..], b"x"].concat(), 3, "a segment is refused: ");
-    // What would take over a worktree.
+    // Refs that would take over a worktree.
     let tree = scene.tree(&format!("040000 tree {tree}\t.git"));
     fails(&scene.pack("thief", &[&tree]), 1, "hasDotgit");
     // A second session has to wait for the first.
@@ -291,13 +291,13 @@ fn what_a_peer_says_of_its_tags_counts_for_nothing() {
     let forward = scene.commit_on(&scene.base, &empty);
     let aside = ["commit-tree", "-m", "unrelated", &empty];
     let aside = scene.sandbox.git("thief", &aside);
-    // A branch that is a commit, and is said to lead to one that is ahead.
+    // A branch at a commit, announced with a peeled id that is ahead.
     let lie = offer("refs/heads/main", &aside, Some(&forward));
     let error = scene.land(&[lie], &[&forward, &aside, &empty]);
     let expected = format!("refs/heads/main does not lead to {forward}");
     assert_eq!(error.message(), expected);
     scene.check_unharmed();
-    // The same of a tag, and of a tag that is said to be a commit.
+    // The same for a tag, and for a tag that is announced as a commit.
     let lie = offer("refs/tags/v1", &aside, Some(&forward));
     let error = scene.land(&[lie], &[&forward, &aside, &empty]);
     assert_eq!(
@@ -316,7 +316,7 @@ fn what_a_peer_says_of_its_tags_counts_for_nothing() {
         format!("refs/tags/v1 does not lead to {tag}")
     );
     scene.check_unharmed();
-    // Hidden objects of all kinds: none is said to be here, none becomes a ref.
+    // Hidden objects of all types: none is reported as present, and none becomes a ref.
     std::fs::write(
         scene.sandbox.root.join("tag"),
         format!("object {main}\ntype commit\ntag t\ntagger T <t@x> 1 +0000\n\nhidden\n"),
@@ -382,7 +382,7 @@ fn a_submodule_brings_nothing_and_kinds_have_to_fit() {
     );
     assert_eq!(error.message(), missing);
     scene.check_unharmed();
-    // A tree that comes and goes vouches for nothing, whatever is looked at first.
+    // A discarded tree proves nothing, in whatever order objects are checked.
     let other = scene.tree(&format!("100644 blob {hidden}\tx\n100644 blob {hidden}\ty"));
     let chain = [&file, &other, &file, &other].map(|tree| &tree[..]);
     let mut tips = vec![scene.base.clone()];
@@ -404,7 +404,7 @@ fn a_submodule_brings_nothing_and_kinds_have_to_fit() {
         assert_eq!(scene.land(&offers, &ids).message(), missing);
         scene.check_unharmed();
     }
-    // A blob where a tree has to be, and the reverse.
+    // A blob in place of a tree, and the reverse.
     let blob = scene
         .sandbox
         .git("thief", &["hash-object", "-w", "../secret"]);
@@ -462,7 +462,7 @@ fn the_places_of_others_are_not_a_peers() {
         let expected = format!("'{peer}' cannot be the name of a peer: {part}");
         assert_eq!(error.message(), expected);
     }
-    // What a session has left is the peer's, even if nothing had to come.
+    // Data of a session belongs to its peer, even if nothing had to be sent.
     let mut first = begin("thief").expect("it is free");
     first.refs(&|_| true, &mut |_| {}).expect("refs");
     let own = offer("refs/heads/theirs", &scene.base, None);

@@ -56,7 +56,7 @@ pub struct Limits {
     pub max: u64,
 }
 
-/// What stands at the start of a table, and again at its end.
+/// The header of a table, which its footer repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
@@ -130,7 +130,7 @@ impl Header {
     }
 }
 
-/// Where blocks of one kind are, and their index.
+/// The position of the blocks of one kind, and of their index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Section {
     /// The first block, if there is any.
@@ -139,7 +139,7 @@ pub(crate) struct Section {
     pub(crate) index: u64,
 }
 
-/// What stands at the end of a table behind the copy of the header.
+/// The footer of a table, after the copy of the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Footer {
     pub(crate) ref_index: u64,

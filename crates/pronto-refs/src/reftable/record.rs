@@ -5,21 +5,21 @@ use pronto_hash::oid;
 
 use crate::{BadName, RefNameRef};
 
-/// What a table says about a reference.
+/// The value of a reference in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefValue<'a> {
     /// The reference was deleted: records of older tables do not count.
     Deletion,
-    /// It points at an object that is not an annotated tag.
+    /// The id of an object that is not an annotated tag.
     Direct(&'a oid),
-    /// It points at an annotated tag.
+    /// The id of an annotated tag.
     Peeled {
         /// The tag.
         object: &'a oid,
-        /// What the tag leads to in the end.
+        /// The object to which the tag finally leads.
         target: &'a oid,
     },
-    /// It is a symbolic reference to a name. The name is as it was read: it need not be valid.
+    /// The name to which a symbolic reference points. It is as read and need not be valid.
     Symbolic(&'a BStr),
 }
 
@@ -37,7 +37,7 @@ impl<'a> RefValue<'a> {
         }
     }
 
-    /// What the annotated tag leads to that the reference points at, if it does.
+    /// Returns the object to which the annotated tag leads, if the reference points at one.
     pub fn target(&self) -> Option<&'a oid> {
         match *self {
             RefValue::Peeled { target, .. } => Some(target),
@@ -51,7 +51,7 @@ impl<'a> RefValue<'a> {
     }
 }
 
-/// What a table says about a reference whose name is known.
+/// The entry of a table for a reference whose name is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefEntry<'a> {
     /// The transaction that wrote it.
@@ -81,7 +81,7 @@ impl<'a> RefRecord<'a> {
     }
 }
 
-/// What an entry of a reflog says.
+/// The content of a reflog entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEntry<'a> {
     /// The value before.

@@ -28,23 +28,23 @@ use super::WriteOptions;
 use super::error::{ErrorKind, Result};
 use list::{List, TABLES_LIST};
 
-/// How long readers try again to open tables that compactions take away, as Git does.
+/// The time for which readers retry to open tables that compactions delete, as in Git.
 const PATIENCE_OF_READERS: Duration = Duration::from_secs(3);
 
-/// How often they try at least.
+/// The smallest number of attempts of a reader.
 const LEAST_TRIES: u32 = 3;
 
-/// How a stack is changed. The defaults are those of Git.
+/// Options for changes of a stack. The defaults are those of Git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackOptions {
-    /// How tables are written.
+    /// Options for writing tables.
     pub write: WriteOptions,
-    /// How many times larger each table is kept than all newer ones together
+    /// The factor by which each table is kept larger than all newer ones together
     /// (`reftable.geometricFactor`); 0 stands for 2.
     pub geometric_factor: u8,
-    /// How long to wait for the lock (`reftable.lockTimeout`).
+    /// The time to wait for the lock (`reftable.lockTimeout`).
     pub lock_timeout: Duration,
-    /// How to wait for what was written (`core.fsync` with `reference`).
+    /// The way to flush written tables (`core.fsync` with `reference`).
     pub sync: SyncMethod,
     /// The permissions of files, if they are not those of the process (`core.sharedRepository`).
     pub file_mode: Option<u32>,
@@ -106,7 +106,7 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Where the tables are.
+    /// Returns the directory of the tables.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

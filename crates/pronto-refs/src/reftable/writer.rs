@@ -7,7 +7,7 @@ mod value;
 
 pub use table::{TableWriter, Written};
 
-/// How a table is written. The defaults are those of Git.
+/// Options for writing a table. The defaults are those of Git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
     /// The size of a block, at most 16,777,215 (`reftable.blockSize`); 0 stands for 4096.

@@ -1,4 +1,4 @@
-//! What transactions ask of the repository around its references.
+//! The repository around the references, as transactions see it.
 
 use std::fmt;
 

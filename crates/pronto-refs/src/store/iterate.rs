@@ -22,11 +22,11 @@ pub struct ReferenceRef<'a> {
     pub id: ObjectId,
     /// The name that a symbolic reference holds.
     pub symbolic: Option<&'a RefName>,
-    /// What the tag points to in the end, where that is known without reading it.
+    /// The object to which the tag finally points, if that is known without reading it.
     pub peeled: Option<ObjectId>,
 }
 
-/// What an iteration came across that is no reference to an object.
+/// An entry that is no reference to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken<'a> {
     /// A file that holds nonsense, or has an impossible name.
@@ -35,7 +35,7 @@ pub enum Broken<'a> {
     Dangling(&'a BStr),
 }
 
-/// What an iteration came across.
+/// An item of an iteration.
 pub type Found<'a> = Result<ReferenceRef<'a>, Broken<'a>>;
 
 pub(super) type Visit<'a> = &'a mut dyn FnMut(Found<'_>) -> Result<ControlFlow<()>>;

@@ -14,11 +14,11 @@ use pronto_config::{Error, ErrorKind, Result, path};
 /// One line of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLine<'a> {
-    /// What the reference held before.
+    /// The value of the reference before the change.
     pub old: ObjectId,
-    /// What it held then.
+    /// The value after the change.
     pub new: ObjectId,
-    /// Who changed it: name and address.
+    /// The name and address of the user.
     pub who: &'a BStr,
     /// When, in seconds since 1970.
     pub seconds: i64,

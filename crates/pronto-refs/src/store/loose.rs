@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::{RefName, Target, name};
 use pronto_config::{Error, ErrorKind, Result, path};
 
-/// What the file of a reference may hold at most: a name as long as a path can be.
+/// The largest file of a reference in bytes: a name as long as a path can be.
 const MAX_FILE_SIZE: usize = 4352;
 
 /// The contents of the file of a reference, before the name in a symbolic one is validated.

@@ -15,7 +15,7 @@ use super::{RefNameRef, name};
 use pronto_config::lock::{Lock, Marking};
 use pronto_config::{Error, ErrorKind, Result};
 
-/// How many loose references at least make `auto` pack.
+/// The number of loose references from which `auto` packs.
 const FEWEST: u64 = 16;
 
 /// Which references are packed, and what happens to their files.
@@ -61,12 +61,12 @@ impl PackRefsOptions {
     }
 }
 
-/// What packing has done.
+/// The result of packing references.
 #[derive(Debug, Default)]
 pub struct PackRefsReport {
-    /// How many references were packed; `None` when `auto` found nothing to do.
+    /// The number of packed references; `None` if `auto` found nothing to do.
     pub packed: Option<usize>,
-    /// How many files of references were removed.
+    /// The number of removed files of references.
     pub pruned: usize,
     /// Why some files were left, in Git's words. What they hold is right all the same.
     pub failures: Vec<Error>,
@@ -193,10 +193,14 @@ impl dyn Host + '_ {
                 name: candidate.name.as_bstr(),
             });
             match has_hook && hook::run(self, state, lines)?.is_some_and(|code| code != 0) {
-                true if state == "prepared" => Err(hook::refused()),
+                true if ["preparing", "prepared"].contains(&state) => Err(hook::refused(state)),
                 _ => Ok(()),
             }
         };
+        if let Err(error) = run_hook("preparing") {
+            run_hook("aborted")?;
+            return Err(error);
+        }
         let existing = self.refs().packed()?;
         let mut text = Text::new();
         let mut new = candidates.iter().peekable();
@@ -266,9 +270,11 @@ impl dyn Host + '_ {
             };
             Ok(has_hook && hook::run(self, state, [line])?.is_some_and(|code| code != 0))
         };
-        if run_hook("prepared")? {
-            run_hook("aborted")?;
-            return Err(hook::refused());
+        for state in ["preparing", "prepared"] {
+            if run_hook(state)? {
+                run_hook("aborted")?;
+                return Err(hook::refused(state));
+            }
         }
         std::fs::remove_file(&file).map_err(|error| {
             let message = format!("unable to unlink '{}'", file.display());

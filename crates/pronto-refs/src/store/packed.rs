@@ -16,7 +16,7 @@ pub(crate) struct Packed {
     /// Which file it was, and its length.
     stamp: (Identity, u64),
     content: Content,
-    /// Where the first reference begins.
+    /// The start of the first reference.
     start: usize,
     hash: Kind,
     /// Whether every reference without a peeled id is known not to be a tag.
@@ -189,7 +189,7 @@ impl Packed {
         })
     }
 
-    /// Where the first record begins whose name does not sort before `name`.
+    /// Returns the start of the first record whose name does not sort before `name`.
     fn lower_bound(&self, name: &BStr) -> usize {
         let lines = self.lines();
         let hex = self.hash.len_in_hex();

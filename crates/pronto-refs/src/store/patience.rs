@@ -1,10 +1,10 @@
-//! How long to wait for the locks of references.
+//! The time to wait for the locks of references.
 
 use std::time::Duration;
 
 use pronto_config::config::Config;
 
-/// How long to wait for the lock of one reference.
+/// Returns the time to wait for the lock of one reference.
 pub fn patience(config: &Config) -> Duration {
     timeout(config, "core.filesreflocktimeout", 100)
 }

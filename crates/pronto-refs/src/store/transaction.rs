@@ -18,7 +18,7 @@ use super::{BadName, Host, RefName, RefNameRef, References, Target, log};
 use pronto_config::lock::Lock;
 use pronto_config::{Error, ErrorKind, Result};
 
-/// What a reference must hold before it is changed.
+/// The value that a reference must have before the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// Anything, or nothing.
@@ -36,11 +36,11 @@ pub enum Expected {
 /// The change of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It holds this from now on.
+    /// Sets the reference to a target.
     Set(Target),
-    /// It is gone, and its log with it.
+    /// Deletes the reference and its reflog.
     Delete,
-    /// It stays; only what is expected of it is checked.
+    /// Changes nothing, and only checks the expected value.
     Verify,
 }
 
@@ -51,15 +51,15 @@ pub struct Edit {
     pub name: BString,
     /// The change.
     pub change: Change,
-    /// What it must hold before.
+    /// The value that it must have before.
     pub expected: Expected,
-    /// What its log says about it.
+    /// The message of the reflog entry.
     pub message: Option<BString>,
     /// Whether to change the reference that a symbolic one leads to, in place of the symbolic one.
     pub follow: bool,
     /// Whether to begin a log where configuration does not ask for one.
     pub create_log: bool,
-    /// What a tag points to in the end, where the caller knows.
+    /// The object to which a tag finally points, if the caller knows it.
     pub peeled: Option<ObjectId>,
 }
 
@@ -192,7 +192,8 @@ impl<'r> Transaction<'r> {
         self.edits.is_empty()
     }
 
-    /// Takes all locks, compares all old values, writes all new ones, and asks the hook.
+    /// Asks the hook, takes all locks, compares all old values, writes all new ones, and asks the
+    /// hook again.
     ///
     /// # Errors
     /// A lock is held, a reference does not hold what is expected, two names cannot both exist,
@@ -205,12 +206,19 @@ impl<'r> Transaction<'r> {
             // From now on no present object is pruned.
             repository.begin_writing()?;
         }
+        if repository.has_hook() {
+            prepare::check_names(&self.edits)?;
+            if !self.edits.is_empty() && refuses(repository, "preparing", &self.edits)? {
+                refuses(repository, "aborted", &self.edits)?;
+                return Err(hook::refused("preparing"));
+            }
+        }
         let mut prepared = prepare::prepare(repository, self.edits)?;
         if let Some(code) = prepared.run_hook("prepared")?
             && code != 0
         {
             prepared.abort()?;
-            return Err(hook::refused());
+            return Err(hook::refused("prepared"));
         }
         prepared.aborts = true;
         Ok(prepared)
@@ -313,6 +321,12 @@ impl Prepared<'_> {
         let lines = self.edits.iter().map(hook::line_of);
         hook::run(self.repository, state, lines)
     }
+}
+
+/// Runs the hook with `state` for `edits` and returns whether it refuses.
+fn refuses(repository: &dyn Host, state: &str, edits: &[Edit]) -> Result<bool> {
+    let code = hook::run(repository, state, edits.iter().map(hook::line_of))?;
+    Ok(code.is_some_and(|code| code != 0))
 }
 
 impl Drop for Prepared<'_> {

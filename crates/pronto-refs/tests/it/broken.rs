@@ -1,4 +1,4 @@
-//! Broken tables give an error or another valid reading: never a panic, never endless work.
+//! Broken tables give an error or another valid result: never a panic or endless work.
 
 use std::ops::ControlFlow;
 
@@ -8,10 +8,10 @@ use pronto_refs::reftable::{ErrorKind, Result, Table, WriteOptions};
 
 use crate::support::{Content, direct, id, log, write};
 
-/// Reads all there is in every way; how many records there were.
+/// Reads all records in every way. Returns their number.
 fn exercise(bytes: &[u8]) -> Result<usize> {
     let table = Table::from_view(View::from_bytes(bytes.to_vec()), "a table")?;
-    // Each way may find a fault that the others do not see.
+    // Each way may find faults that the others do not.
     let outcomes = [walk(&table), walk_logs(&table), search(&table)];
     outcomes
         .into_iter()
@@ -113,7 +113,7 @@ fn a_table_with_any_byte_changed_is_an_error_or_is_read() {
                 }
             }
         }
-        // Some are other object ids, names or padding.
+        // Some changes affect only object ids, names or padding.
         assert!(refused > bytes.len(), "{refused} of {}", 3 * bytes.len());
     }
 }

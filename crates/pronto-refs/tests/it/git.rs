@@ -1,4 +1,4 @@
-//! Git reads what we write, and we read what Git writes.
+//! Git and pronto read each other's tables.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ fn open(repository: &Repository, kind: Kind) -> Stack {
     Stack::open(repository.tables(), kind, StackOptions::default()).expect("a stack")
 }
 
-/// What `git for-each-ref` prints with names, objects and peeled objects.
+/// Returns the output of `git for-each-ref` with names, objects and peeled objects.
 fn listed(repository: &Repository) -> String {
     let format = "--format=%(refname) %(objectname) %(*objectname) %(symref)";
     repository.run(&["for-each-ref", format], "")
@@ -93,7 +93,7 @@ fn what_git_writes_is_read() {
         };
         snapshot.find_object(&commits[0], visit).expect("no fault");
         let arguments = ["for-each-ref", "--points-at", &commits[0].to_string()];
-        // The symbolic reference leads there only in a roundabout way.
+        // The symbolic reference leads there only through another one.
         let pointing = repository.run(&arguments, "");
         let symbolic = pointing.matches("origin/HEAD").count();
         assert_eq!(count, pointing.lines().count() - symbolic);
@@ -182,7 +182,7 @@ fn what_we_write_is_read_by_git() {
             repository.run(&["reflog", "list"], "").lines().count(),
             names.len()
         );
-        // Git continues where pronto stopped, and pronto where git stopped.
+        // Git and pronto write in turn.
         update(
             &repository,
             std::iter::once(format!("delete {}\n", names[5])),
@@ -193,7 +193,7 @@ fn what_we_write_is_read_by_git() {
     }
 }
 
-/// The records of a table, written again.
+/// Writes the records of a table again.
 fn rewritten(table: &Table, options: WriteOptions) -> Vec<u8> {
     let writer = TableWriter::new(Vec::new(), table.kind(), table.limits(), options);
     let mut writer = writer.expect("fine options");
@@ -230,8 +230,7 @@ fn all_logs(table: &Table) -> Vec<(BString, u64, Option<ObjectId>)> {
     all
 }
 
-/// The bytes in front of the logs are the same, whatever the options are. What follows depends on
-/// the version of zlib.
+/// The bytes before the logs are equal with all options. The rest depends on the version of zlib.
 #[test]
 fn tables_have_the_bytes_that_git_writes() {
     let layouts = [
@@ -303,7 +302,7 @@ fn compare_bytes(table: &Table, options: WriteOptions) {
     if start > 0 || table.logs().advance().is_ok_and(|has_logs| !has_logs) {
         assert!(theirs[..end] == ours[..end], "{}", table.path().display());
     }
-    // All but where the index of the logs is, and the checksum.
+    // All except for the position of the log index, and the checksum.
     let footers = [&theirs, &ours].map(|bytes| &bytes[bytes.len() - footer_len..bytes.len() - 12]);
     assert_eq!(footers[0].as_bstr(), footers[1].as_bstr());
     let again = crate::support::open(&ours);

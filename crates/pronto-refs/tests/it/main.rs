@@ -1,4 +1,4 @@
-//! Reftables as a caller uses them, alone and beside Git.
+//! Tests of reftables through the public API, alone and together with git.
 
 mod broken;
 mod git;

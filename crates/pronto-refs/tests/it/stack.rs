@@ -1,4 +1,4 @@
-//! Stacks: what newer tables hide, transactions, compaction.
+//! Stacks: records hidden by newer tables, transactions, compaction.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn open(directory: &Path, options: StackOptions) -> Stack {
     Stack::open(directory, Kind::Sha1, options).expect("a stack")
 }
 
-/// One transaction: `name` gets the object `number`, or is deleted, with an entry in its reflog.
+/// Runs a transaction that sets `name` to the object `number`, or deletes it, with a reflog entry.
 fn update(stack: &Stack, name: &str, number: Option<u64>) {
     let mut transaction = stack.begin().expect("nobody has the lock");
     let update_index = transaction.next_update_index();
@@ -131,7 +131,7 @@ fn compaction_changes_nothing_that_can_be_seen() {
         let name = format!("refs/heads/x{number}");
         assert_eq!(logged(&after, &name), logged(&before, &name));
     }
-    // Only the list and its table are left.
+    // Only the list and its table remain.
     let left = std::fs::read_dir(directory.path())
         .expect("it is there")
         .count();
@@ -229,7 +229,7 @@ fn locks_shut_others_out() {
     let error = stack.compact_all(None).expect_err("one of them is locked");
     assert_eq!(*error.kind(), ErrorKind::Locked);
     update(&stack, "refs/heads/c", Some(1));
-    // Those that are not locked are two.
+    // Two tables are not locked.
     assert!(stack.auto_compact().expect("these are free"));
     assert_eq!(stack.snapshot().expect("no fault").tables().len(), 2);
 }

@@ -11,10 +11,10 @@ use pronto_refs::reftable::{
 };
 use test_support::report_missing_reference;
 
-/// An object id that is made of `number`.
+/// Returns an object id derived from `number`.
 pub(crate) fn id(kind: Kind, number: u64) -> ObjectId {
     let mut bytes = vec![0; kind.len_in_bytes()];
-    // Numbers that look random, as ids do.
+    // Pseudo-random numbers for ids.
     let mut state = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for chunk in bytes.chunks_mut(8) {
         state = (state ^ (state >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,7 +23,7 @@ pub(crate) fn id(kind: Kind, number: u64) -> ObjectId {
     ObjectId::try_from(bytes.as_slice()).expect("the right length")
 }
 
-/// What a table is made of.
+/// The contents of a table.
 pub(crate) struct Content<'a> {
     pub(crate) refs: Vec<RefRecord<'a>>,
     pub(crate) logs: Vec<LogRecord<'a>>,
@@ -71,7 +71,7 @@ pub(crate) fn log<'a>(name: &'a str, update_index: u64, ids: &'a [ObjectId; 2]) 
     }
 }
 
-/// The git to compare with; says so and gives none where there is none.
+/// Returns the git to compare with, or reports a skip.
 pub(crate) fn git() -> Option<&'static Path> {
     let found = test_support::git::reference();
     if found.is_none() {
@@ -80,14 +80,14 @@ pub(crate) fn git() -> Option<&'static Path> {
     found
 }
 
-/// A repository with reftables that git has made.
+/// A repository with reftables, created by git.
 pub(crate) struct Repository {
     pub(crate) git: &'static Path,
     directory: tempfile::TempDir,
 }
 
 impl Repository {
-    /// A bare repository; none where there is no git.
+    /// Creates a bare repository. `None` without git.
     pub(crate) fn new(format: &str) -> Option<Repository> {
         let repository = Repository {
             git: git()?,
@@ -112,7 +112,7 @@ impl Repository {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.git);
-        // A git that was moved starts itself from PATH.
+        // A moved git starts itself from PATH.
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::env::split_paths(&folders);
         let own = self.git.parent().map(Path::to_owned);
@@ -132,7 +132,7 @@ impl Repository {
         command
     }
 
-    /// What git prints; it must succeed.
+    /// Runs git, which must succeed, and returns its output.
     pub(crate) fn run(&self, arguments: &[&str], input: &str) -> String {
         use std::io::Write;
         use std::process::Stdio;
@@ -153,7 +153,7 @@ impl Repository {
         })
     }
 
-    /// Commits in a chain, the oldest first.
+    /// Creates a chain of commits, oldest first.
     pub(crate) fn commits(&self, count: usize) -> Vec<ObjectId> {
         let tree = self.run(&["mktree"], "");
         let mut commits: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! What is written into a table is read from it, in every layout.
+//! Records survive a round trip through a table in every layout.
 
 use std::ops::ControlFlow;
 

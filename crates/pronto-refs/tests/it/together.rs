@@ -1,4 +1,4 @@
-//! Several processes at once: Git writes, reads and compacts, and so do we.
+//! Git and pronto write, read and compact at the same time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -95,7 +95,7 @@ fn git_and_we_write_at_once() {
             for number in 0..100 {
                 create(&stack, &format!("refs/ours/{number}"));
                 if number % 25 == 0 {
-                    // Git may be compacting itself.
+                    // Git may be compacting too.
                     let _ = stack.compact_all(None);
                 }
             }

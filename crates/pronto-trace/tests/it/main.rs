@@ -1,5 +1,5 @@
-//! One traced process, all formats at once. There is one subscriber to a process, so there is
-//! one test here.
+//! One traced process with all formats at once. A process has only one subscriber, so this is the
+//! only test.
 
 use std::path::Path;
 use std::time::Instant;
@@ -46,14 +46,14 @@ fn work() {
     );
 }
 
-/// The lines of a file, with times taken out.
+/// Returns the lines of a file without times.
 fn lines(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).expect("the trace was written");
     text.lines()
         .map(|line| {
             let mut out = String::new();
             let mut rest = line;
-            // Times have six decimals at least.
+            // Times have at least six decimals.
             while let Some(at) = rest.find('.') {
                 let digits = rest[at + 1..]
                     .bytes()

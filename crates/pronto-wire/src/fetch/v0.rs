@@ -25,7 +25,7 @@ pub struct Conversation<'a> {
     wants_sent: bool,
     done_sent: bool,
     state: State,
-    /// What every request of a stateless connection repeats.
+    /// The commits that every request of a stateless connection repeats.
     common: Vec<ObjectId>,
     haves_to_send: usize,
     in_vain: usize,
@@ -34,7 +34,7 @@ pub struct Conversation<'a> {
     shallow: ShallowUpdate,
 }
 
-/// How the other side acknowledges.
+/// The form of the other side's acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Once.
@@ -310,7 +310,7 @@ impl<'a> Conversation<'a> {
         self.stateless && !self.done_sent && self.state == State::Acknowledgments
     }
 
-    /// How the cut of the history changes: whole once the pack follows.
+    /// Returns the changes of the shallow boundary. They are complete when the pack follows.
     pub fn into_shallow_update(self) -> ShallowUpdate {
         self.shallow
     }

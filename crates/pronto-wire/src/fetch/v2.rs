@@ -25,7 +25,7 @@ pub struct Conversation<'a> {
     shallow: ShallowUpdate,
 }
 
-/// Where in an answer the next packet stands.
+/// The section of an answer to which the next packet belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
     /// Before the name of a section.
@@ -208,7 +208,7 @@ impl<'a> Conversation<'a> {
         Ok(Next::Receive)
     }
 
-    /// How the cut of the history changes: whole once the pack follows.
+    /// Returns the changes of the shallow boundary. They are complete when the pack follows.
     pub fn into_shallow_update(self) -> ShallowUpdate {
         self.shallow
     }

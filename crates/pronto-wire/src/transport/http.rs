@@ -70,7 +70,7 @@ impl Secret {
 /// A server can redirect to another URL. Everything that depends on the URL, above all secrets, is
 /// then resolved for the new one, so nothing intended for one origin reaches another.
 pub trait Settings: Send {
-    /// What is set for `url`. Called before anything is sent there.
+    /// Returns the settings for `url`. Called before anything is sent there.
     ///
     /// # Errors
     /// If a setting is malformed, or is one that cannot be obeyed here
@@ -78,10 +78,10 @@ pub trait Settings: Send {
     fn for_url(&mut self, url: &Url) -> Result<UrlSettings, Error>;
 }
 
-/// What is set for one URL.
+/// The settings for one URL.
 #[derive(Default)]
 pub struct UrlSettings {
-    /// How to speak HTTP.
+    /// Options of HTTP.
     pub options: Options,
     /// The user's passwords.
     pub credentials: Option<Box<dyn Credentials>>,
@@ -106,22 +106,23 @@ pub trait Credentials: Send {
     /// If they cannot be asked for.
     fn fill(&mut self, url: &Url, challenges: &[String]) -> Result<Option<Secret>, Error>;
 
-    /// What [`fill`](Self::fill) gave last was right: it may be kept.
+    /// Reports that the last credentials from [`fill`](Self::fill) were right and may be stored.
     fn approve(&mut self);
 
-    /// What [`fill`](Self::fill) gave last was wrong: it shall be forgotten.
+    /// Reports that the last credentials from [`fill`](Self::fill) were wrong and must be
+    /// forgotten.
     fn reject(&mut self);
 }
 
-/// As many redirections as Git follows.
+/// The largest number of redirections, as in Git.
 const MOST_REDIRECTIONS: u32 = 20;
 
-/// What is left of an answer is read away, up to this, so that its connection can be used again.
+/// The largest rest of an answer that is read to its end, so that the connection can be used again.
 const LARGEST_REST: usize = 64 * 1024;
 
 pub(super) struct Http {
     plan: Plan,
-    /// Where requests go.
+    /// The server of the requests.
     site: Site,
     /// Shows whether the current response continues.
     current: dial::Current,
@@ -236,7 +237,7 @@ impl Http {
     }
 }
 
-/// What could be left to git before anything was done cannot be any more.
+/// Converts an error that could be left to git only before the first request.
 fn late(error: Error) -> Error {
     error.map_kind(|kind| match kind {
         ErrorKind::Unsupported => ErrorKind::Connection,

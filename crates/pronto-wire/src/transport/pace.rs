@@ -51,7 +51,7 @@ pub(super) struct Pace {
     low: Option<LowSpeed>,
     waited: Duration,
     count: u64,
-    /// What the socket is set to.
+    /// The timeout that is set on the socket.
     set: Option<Duration>,
 }
 

@@ -111,7 +111,7 @@ fn simple_cannot(what: &str) -> Error {
     )
 }
 
-/// What the settings or the name of the program tell.
+/// Returns the variant that the settings or the name of the program give.
 fn known_variant(options: &Options) -> Option<Variant> {
     let set = options.ssh.variant.as_deref().unwrap_or("auto");
     match set.to_ascii_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! Sides that do not keep to the protocol: each gives an error, none a panic.
+//! Peers that violate the protocol: each gives an error, none a panic.
 
 use std::io::{self, Read};
 
@@ -32,7 +32,7 @@ impl Connection for Recording {
     }
 }
 
-/// Packets from text: `|` is a flush, `^` a delimiter, each line a packet.
+/// Parses packets from text: `|` is a flush, `^` a delimiter, and each line a packet.
 fn packets(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     for line in text.split_inclusive('\n') {
@@ -164,7 +164,7 @@ fn random_bytes_never_panic() {
             let at = random() % said.len();
             said[at] = random() as u8;
         }
-        // Most are refused; some are changed in ways that do not matter.
+        // Most are refused. Some changes do not matter.
         let _ = run(said.clone());
         let _ = parse_ref_line(&said, Kind::Sha1);
         let _ = GreetingParser::default().push(Packet::Data(&said));

@@ -1,4 +1,4 @@
-//! Servers that never end: silence, and answers without a limit.
+//! Servers that never end: silence, and unlimited responses.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,8 @@ use pronto_wire::{Error, ErrorKind};
 
 use crate::support::connect;
 
-/// A server that does `serve` with each connection, until the process ends; its address.
+/// Starts a server that calls `serve` for each connection until the process ends. Returns its
+/// address.
 fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound").to_string();
@@ -42,7 +43,7 @@ fn impatient() -> Options {
 
 #[test]
 fn silence_ends_a_connection() {
-    // The streams are kept: nothing is said, and nothing ends.
+    // The streams stay open and silent.
     let kept = std::sync::Mutex::new(Vec::new());
     let address = server(move |stream| kept.lock().expect("no panics").push(stream));
     for scheme in ["git", "http", "https"] {
@@ -65,7 +66,7 @@ fn a_proxy_that_says_nothing_ends_a_connection() {
     }
 }
 
-/// Answers with `head`, then with `chunk` until the client is gone.
+/// Responds with `head`, then with `chunk` until the client disconnects.
 fn endless(head: &'static str, chunk: &'static [u8]) -> String {
     server(move |mut stream| {
         let mut request = Vec::new();

@@ -1,4 +1,4 @@
-//! The protocol against real servers, and against broken ones.
+//! Tests of the protocol with real servers and broken ones.
 
 mod broken;
 mod limits;

@@ -1,4 +1,4 @@
-//! Every version over every transport.
+//! Every protocol version over every transport.
 
 use std::path::Path;
 
@@ -239,7 +239,7 @@ fn an_unborn_branch_is_told_in_version_2() {
             assert_eq!(target.expect("symbolic"), "refs/heads/trunk");
             assert_eq!(client.object_format(), Kind::Sha256);
         } else {
-            // Older versions of the protocol have no reference to hang capabilities on.
+            // Older protocol versions without references have no place for capabilities.
             assert!(refs.is_empty());
         }
         client.close().expect("the server ends well");

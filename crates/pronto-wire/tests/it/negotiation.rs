@@ -1,4 +1,4 @@
-//! Agreeing on what is common, and not sending it again.
+//! Negotiation: shared history is not sent again.
 
 use pronto_wire::fetch::{Nothing, Request};
 use pronto_wire::negotiate::Consecutive;
@@ -29,7 +29,7 @@ fn only_what_is_new_is_sent() {
     for name in ["four", "five"] {
         scene.commit(name);
     }
-    // Commits that the other side does not have, so that many rounds are needed.
+    // Commits that the other side lacks, so that many rounds are needed.
     let tree = git(&copy, &["rev-parse", "main^{tree}"]);
     let mut tip = git(&copy, &["rev-parse", "main"]);
     for n in 0..300 {
@@ -60,8 +60,8 @@ fn only_what_is_new_is_sent() {
             let before = packed(&into);
             fetch(&mut client, &request, &mut negotiator, &into);
             client.close().expect("the server ends well");
-            // Two commits, two trees, two blobs: what was common was not sent. A thin base may
-            // be added at the end of the pack.
+            // Two commits, two trees, two blobs: shared objects were not sent. A base may be
+            // appended to a thin pack.
             let new = packed(&into) - before;
             assert!((6..=8).contains(&new), "{url} {version:?}: {new} objects");
             git(&into, &["update-ref", "refs/heads/new", &head.to_string()]);

@@ -1,4 +1,4 @@
-//! Repositories made by stock git, and packs checked by it.
+//! Repositories created by stock git, and packs checked by it.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -19,7 +19,7 @@ use pronto_wire::{Error, address::Address};
 
 pub(crate) const VERSIONS: [Version; 3] = [Version::V0, Version::V1, Version::V2];
 
-/// Runs git in `directory` without the user's settings; its output, trimmed.
+/// Runs git in `directory` without the user's settings. Returns its output, trimmed.
 pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .args(arguments)
@@ -35,7 +35,7 @@ pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A folder with the repository `origin`: a few commits, two branches, an annotated tag.
+/// A directory with the repository `origin`: a few commits, two branches, an annotated tag.
 pub(crate) struct Scene {
     pub(crate) folder: tempfile::TempDir,
 }
@@ -69,7 +69,7 @@ impl Scene {
         self.path().join("origin")
     }
 
-    /// Adds a commit that makes a file of this name.
+    /// Adds a commit with a file of this name.
     pub(crate) fn commit(&self, name: &str) {
         let origin = self.origin();
         std::fs::write(origin.join(name), format!("{name}\n").repeat(50)).expect("a file");
@@ -78,7 +78,7 @@ impl Scene {
     }
 }
 
-/// Remembers what the other side said.
+/// Records messages of the other side.
 #[derive(Default)]
 pub(crate) struct Listener(pub(crate) Mutex<Vec<String>>);
 
@@ -93,7 +93,7 @@ impl Progress for Listener {
     }
 }
 
-/// The password that the servers of these tests want, or another.
+/// The password that the servers of these tests require, or another one.
 pub(crate) struct Password(
     pub(crate) &'static str,
     pub(crate) std::sync::Arc<Mutex<String>>,
@@ -125,7 +125,7 @@ impl Password {
     }
 }
 
-/// The same HTTP settings for every URL, and credentials once.
+/// The same HTTP settings for every URL. Credentials are given once.
 #[derive(Default)]
 pub(crate) struct Fixed {
     pub(crate) options: http::Options,
@@ -156,7 +156,7 @@ pub(crate) fn find<'a>(refs: &'a [RemoteRef], name: &str) -> &'a RemoteRef {
         .unwrap_or_else(|| panic!("{name} is not in {refs:?}"))
 }
 
-/// Fetches into the repository `into` by git's own index-pack.
+/// Fetches into the repository `into` with git's index-pack.
 pub(crate) fn fetch(
     client: &mut Client,
     request: &Request,
@@ -194,7 +194,7 @@ pub(crate) fn refs(client: &mut Client) -> Vec<RemoteRef> {
     client.refs(&LsRefs::default()).expect("references")
 }
 
-/// The commits of a repository.
+/// Returns the commits of a repository.
 pub(crate) struct Local(HashMap<ObjectId, Commit>);
 
 impl Local {

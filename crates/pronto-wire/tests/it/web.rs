@@ -1,4 +1,4 @@
-//! Passwords, headers and redirections.
+//! Passwords, headers and redirects.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Certificates made for one test.
+//! Certificates for one test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ pub(crate) struct Certificate {
     pub(crate) key: PathBuf,
 }
 
-/// Makes one in `folder`; `None` if openssl is not installed.
+/// Creates one in `folder`. `None` if openssl is not installed.
 pub(crate) fn make(folder: &Path) -> Option<Certificate> {
     let openssl = super::installed(&["/usr/bin/openssl", "/usr/local/bin/openssl"])?;
     let run = |arguments: &str| {

@@ -1,5 +1,5 @@
-//! Real servers for tests: each is started on a free port of the loopback interface and stopped
-//! when it is dropped. What is not installed is `None`, and the test calls `skip!`.
+//! Real servers for tests. Each runs on a free port of the loopback interface until it is dropped.
+//! A server that is not installed is `None`, and the test calls `skip!`.
 
 #![allow(
     dead_code,
@@ -21,7 +21,7 @@ pub(crate) use ssh::Ssh;
 pub(crate) use tls::Tls;
 pub(crate) use web::{Login, Web};
 
-/// The first of `candidates` that exists.
+/// Returns the first of `candidates` that exists.
 pub(crate) fn installed(candidates: &[&str]) -> Option<PathBuf> {
     candidates
         .iter()
@@ -29,13 +29,13 @@ pub(crate) fn installed(candidates: &[&str]) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// A port that was free a moment ago.
+/// Returns a free port.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
     listener.local_addr().expect("it is bound").port()
 }
 
-/// A child that is killed, with all its own, when it is dropped.
+/// A child whose process group is killed when this is dropped.
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
@@ -82,7 +82,7 @@ impl Daemon {
     /// Serves every repository below `root`.
     pub(crate) fn start(root: &Path) -> Self {
         let port = free_port();
-        // Started by itself rather than through `git`, so that killing the child ends it.
+        // Started directly rather than through `git`, so that killing the child ends it.
         let program = installed(&[
             "/usr/lib/git-core/git-daemon",
             "/usr/libexec/git-core/git-daemon",

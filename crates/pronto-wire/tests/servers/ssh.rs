@@ -1,4 +1,4 @@
-//! `sshd` with keys of its own.
+//! `sshd` with its own keys.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::{Server, free_port, installed};
 
-/// An ssh server that lets the user who runs the test in, by a key.
+/// An ssh server that accepts the current user with a key.
 pub(crate) struct Ssh {
     server: Server,
     folder: tempfile::TempDir,
@@ -19,7 +19,7 @@ impl Ssh {
         let sshd = installed(&["/usr/sbin/sshd", "/usr/local/sbin/sshd"])?;
         let keygen = installed(&["/usr/bin/ssh-keygen", "/usr/local/bin/ssh-keygen"])?;
         installed(&["/usr/bin/ssh", "/usr/local/bin/ssh"])?;
-        // Only root needs it, and only root can make it.
+        // Only root needs it, and only root can create it.
         let _ = fs::create_dir_all("/run/sshd");
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path();
@@ -56,7 +56,7 @@ impl Ssh {
         Some(ssh)
     }
 
-    /// A command line that reaches the server without asking anything.
+    /// Returns a command line that connects to the server without questions.
     pub(crate) fn command(&self) -> String {
         let path = self.folder.path().display();
         format!(
@@ -65,7 +65,7 @@ impl Ssh {
         )
     }
 
-    /// The same as a program.
+    /// Writes the same as a program.
     pub(crate) fn wrapper(&self) -> std::path::PathBuf {
         self.folder.path().join("wrapper")
     }
@@ -87,7 +87,7 @@ impl Ssh {
         format!("ssh://127.0.0.1:{}{}", self.port(), path.display())
     }
 
-    /// The same in the form that scp takes.
+    /// Returns the same in the form of scp.
     pub(crate) fn scp_url(&self, path: &Path) -> String {
         format!("[127.0.0.1:{}]:{}", self.port(), path.display())
     }

@@ -1,4 +1,4 @@
-//! Encryption in front of a plain web server, for web servers come without it.
+//! A TLS proxy in front of a plain web server.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,17 +12,16 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::certificate;
 
-/// Takes encrypted connections and passes their bytes on to a plain port. Runs until the process
-/// ends.
+/// Accepts encrypted connections and forwards their bytes to a plain port until the process ends.
 pub(crate) struct Tls {
     port: u16,
-    /// The authority to trust.
+    /// Returns the authority to trust.
     pub(crate) authority: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 impl Tls {
-    /// Stands in front of `port`; `None` if no certificates can be made.
+    /// Starts a proxy for `port`. `None` if certificates cannot be created.
     pub(crate) fn before(port: u16) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let certificate = certificate::make(folder.path())?;
@@ -60,7 +59,7 @@ impl Tls {
     }
 }
 
-/// Passes bytes both ways until one side ends, looking at each in turn.
+/// Forwards bytes in both directions until one side ends.
 fn pass(client: TcpStream, config: Arc<ServerConfig>, port: u16) -> Option<()> {
     let mut server = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let connection = ServerConnection::new(config).ok()?;

@@ -5,23 +5,23 @@ use std::process::Command;
 
 use super::{Server, free_port, installed};
 
-/// Whether the server wants a password.
+/// Whether the server requires a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Login {
-    /// It does not.
+    /// No password.
     Open,
-    /// It wants the user `me` with the password `secret`.
+    /// The user `me` with the password `secret`.
     Basic,
 }
 
-/// A web server whose path `/git/` leads to repositories, and `/moved/` redirects there.
+/// A web server that serves repositories below `/git/` and redirects `/moved/` to it.
 pub(crate) struct Web {
     server: Server,
     _folder: tempfile::TempDir,
 }
 
 impl Web {
-    /// Serves every repository below `root`; `None` if no web server is installed.
+    /// Serves every repository below `root`. `None` if no web server is installed.
     pub(crate) fn start(root: &Path, login: Login) -> Option<Self> {
         let lighttpd = installed(&["/usr/sbin/lighttpd", "/usr/bin/lighttpd"])?;
         let backend = installed(&[

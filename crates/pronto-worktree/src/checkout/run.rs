@@ -1,6 +1,7 @@
 //! Runs a plan from beginning to end.
 
 use std::ops::{ControlFlow, Range};
+use std::process::ExitStatus;
 
 use pronto_index::Stat;
 use pronto_io::dir::Overwriter;
@@ -39,7 +40,21 @@ pub fn run(plan: &Plan, context: &Context<'_>, options: &Options) -> Outcome {
     }
     meter.finish();
     pronto_io::data!("checkout", "workers", outcome.most_workers);
+    trace_workers(outcome.most_workers);
     outcome
+}
+
+/// Records threads that worked in parallel as git records its processes.
+fn trace_workers(count: usize) {
+    if count < 2 {
+        return;
+    }
+    let mut command = pronto_io::child::command("git");
+    command.arg("checkout--worker");
+    for _ in 0..count {
+        let worker = pronto_io::child::started_as("?", "git", &command);
+        worker.ended(std::process::id(), ExitStatus::default());
+    }
 }
 
 fn workers_for(count: usize, options: &Options) -> Workers {

@@ -12,6 +12,11 @@ use pronto_index::{CachedDirectory, CachedTree, Flags, Index, mode};
 use std::cmp::Ordering;
 use std::ops::Range;
 
+/// Returns whether `side` is a submodule, which a pathspec for a directory can mean.
+fn is_submodule(side: &Side) -> bool {
+    side.mode & mode::TYPE == mode::GITLINK
+}
+
 /// Reads the tree `id` into the buffer.
 pub type ReadTree<'a> = dyn FnMut(&oid, &mut Vec<u8>) -> Result<(), Error> + 'a;
 
@@ -184,7 +189,11 @@ impl Walk<'_, '_> {
                 let id = tree.map(|tree| tree.side.id);
                 self.directory(id.as_deref(), entries, prefix, below, depth + 1)?;
             }
-        } else if self.pathspec.matches(prefix.as_bstr(), false) {
+        } else if self.pathspec.matches(prefix.as_bstr(), {
+            let first = child.as_ref().map(|child| child.entries.start);
+            tree.as_ref().is_some_and(|tree| is_submodule(&tree.side))
+                || first.is_some_and(|first| self.index.entry(first).is_submodule())
+        }) {
             self.file(tree.map(|tree| tree.side), child, prefix.as_bstr());
         }
         prefix.truncate(len);
@@ -231,7 +240,8 @@ impl Walk<'_, '_> {
                 new.as_ref().map(TreeEntry::side),
             );
             if !one.is_directory() {
-                if old != new && self.pathspec.matches(prefix.as_bstr(), false) {
+                let is_submodule = new.or(old).is_some_and(|side| is_submodule(&side));
+                if old != new && self.pathspec.matches(prefix.as_bstr(), is_submodule) {
                     self.found.push(Difference {
                         path: prefix.clone(),
                         old,

@@ -2,9 +2,10 @@
 //! untracked cache that are used unchanged.
 
 use super::Untracked;
+use super::recorded::each_recorded;
 use super::remember::{Place, Remembered};
 use super::scan::Scanner;
-use bstr::{BStr, BString, ByteSlice};
+use bstr::BStr;
 use pronto_index::UntrackedDirectory;
 use std::ops::Range;
 
@@ -82,8 +83,9 @@ impl Scanner<'_> {
         let counts = remembered.vouched.as_ref()?;
         let below = node..remembered.cache.end(node);
         let none = |counts: &[u32]| counts[below.start] == counts[below.end];
-        let is_simple =
-            self.job.options.untracked == Untracked::Normal || none(&counts.with_directories);
+        let is_simple = self.job.options.untracked == Untracked::Normal
+            || self.caches_all()
+            || none(&counts.with_directories);
         (none(&counts.invalid) && is_simple).then_some(node)
     }
 
@@ -99,44 +101,19 @@ impl Scanner<'_> {
         if !lists {
             return true;
         }
+        self.recall_vouched(path)
+    }
+
+    /// Names what is untracked in the untracked directory at hand and below, if the monitor vouches
+    /// for all of it.
+    pub(super) fn recall_vouched(&mut self, path: &BStr) -> bool {
         let node = self.here.and_then(|place| self.vouched_tree(place));
-        if let Some(node) = node {
-            self.recall_tree(&mut path.to_owned(), node);
+        if let Some((node, remembered)) = node.zip(self.job.remembered) {
+            let mut path = path.to_owned();
+            each_recorded(&remembered.cache, node, &mut path, &mut |path| {
+                self.add_untracked(path.to_owned());
+            });
         }
         node.is_some()
     }
-
-    /// Names what is untracked in a directory with tracked files, and below.
-    fn recall_tree(&mut self, path: &mut BString, node: usize) {
-        let Some(remembered) = self.job.remembered else {
-            return;
-        };
-        let cache = &remembered.cache;
-        let len = path.len();
-        for name in cache.directory(node).untracked.iter() {
-            // Directories are judged by what is known of them, if it is.
-            let bare = name.strip_suffix(b"/").map(ByteSlice::as_bstr);
-            if bare.is_none_or(|bare| cache.child(node, bare).is_none()) {
-                path.extend_from_slice(name);
-                self.add_untracked(path.clone());
-                path.truncate(len);
-            }
-        }
-        for child in cache.children(node) {
-            let known = cache.directory(child);
-            path.extend_from_slice(&known.name);
-            path.push(b'/');
-            if !known.check_only {
-                self.recall_tree(path, child);
-            } else if (child..cache.end(child)).any(|at| is_filled(cache.directory(at))) {
-                self.add_untracked(path.clone());
-            }
-            path.truncate(len);
-        }
-    }
-}
-
-/// Whether there is something in an untracked directory itself.
-fn is_filled(directory: &UntrackedDirectory<'_>) -> bool {
-    !directory.untracked.is_empty()
 }

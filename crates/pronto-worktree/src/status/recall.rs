@@ -71,27 +71,10 @@ impl Scanner<'_> {
             return;
         };
         let cache = &remembered.cache;
-        let is_tracked = |name: &BStr| {
-            let find = |child: &Name<'_>| compare((child.name, child.is_directory), (name, true));
-            tracked.binary_search_by(find).is_ok()
-        };
+        let is_tracked = |name: &BStr| has_directory(tracked, name);
         let join = |name: &BStr| BString::from([path.as_bytes(), name].concat());
         if self.job.options.untracked == Untracked::All {
-            let children = cache
-                .children(node)
-                .map(|child| &cache.directory(child).name);
-            let mut below: Vec<BString> = children
-                .filter(|name| !is_tracked(name.as_ref()))
-                .map(|name| join(name.as_ref()))
-                .collect();
-            for name in cache.directory(node).untracked.iter() {
-                match name.strip_suffix(b"/") {
-                    Some(bare) => below.push(join(bare.as_bstr())),
-                    None => self.add_untracked(join(name)),
-                }
-            }
-            self.go_through_all(directory, (path, below), tasks);
-            return;
+            return self.recall_all(directory, (path, tracked), node, tasks);
         }
         let below = self.look_below(path, node, &is_tracked, 0);
         for name in &below.untracked {
@@ -102,12 +85,7 @@ impl Scanner<'_> {
         for name in files.clone() {
             self.add_untracked(join(name));
         }
-        let unknown = tracked.iter().filter(|child| child.is_directory);
-        let unknown: Vec<&[u8]> = unknown
-            .filter(|child| cache.child(node, child.name.as_bstr()).is_none())
-            .map(|child| child.name)
-            .filter(|name| !self.is_hidden(join(name.as_bstr()).as_bstr()))
-            .collect();
+        let unknown = self.unknown_directories((path, tracked), node);
         if below.differs || !unknown.is_empty() {
             self.start_copy(path, node);
             for name in files {
@@ -121,24 +99,89 @@ impl Scanner<'_> {
         }
     }
 
-    /// Names every file in the directories `below`.
-    fn go_through_all(
+    /// Does the same as [`recall`](Self::recall) where every untracked file is named.
+    fn recall_all(
         &mut self,
         directory: &Directory,
-        (path, mut below): (&BStr, Vec<BString>),
+        (path, tracked): (&BStr, &[Name<'_>]),
+        node: usize,
         tasks: &mut Vec<Task>,
     ) {
+        let Some(remembered) = self.job.remembered else {
+            return;
+        };
+        let cache = &remembered.cache;
+        let known = &cache.directory(node).untracked;
+        let children = cache.children(node);
+        let children = children.map(|child| cache.directory(child).name.as_ref());
+        let repositories = known.iter().filter_map(|name| name.strip_suffix(b"/"));
+        let mut below: Vec<&BStr> = children
+            .filter(|name| !has_directory(tracked, name))
+            .chain(repositories.clone().map(ByteSlice::as_bstr))
+            .collect();
         below.sort_unstable();
         below.dedup();
-        for mut full in below {
-            let name = full[path.len()..].to_vec();
-            full.push(b'/');
-            let look = self.look(None, 0);
-            let state = self.judge_directory(directory, &full, &name, false, look, Some(tasks));
-            if state == State::Untracked {
-                self.add_untracked(full);
+        let (mut found, mut converted) = (Vec::new(), false);
+        for name in below {
+            let full = BString::from([path.as_bytes(), name, b"/"].concat());
+            let look = self.look(self.here, 0);
+            let state = self.judge_directory(directory, &full, name, false, look, Some(tasks));
+            if state != State::Untracked {
+                continue;
+            }
+            found.push(name.as_bytes());
+            if cache.child(node, name).is_some() {
+                // It has become a repository: what was known of it as a directory does not hold.
+                self.note_gone(full.as_bstr());
+                converted = true;
+            }
+            self.add_untracked(full);
+        }
+        let files = known.iter().filter(|name| !name.ends_with(b"/"));
+        for name in files.clone() {
+            self.add_untracked([path.as_bytes(), name].concat().into());
+        }
+        if !self.caches_all() {
+            return;
+        }
+        let unknown = self.unknown_directories((path, tracked), node);
+        let is_same = repositories.eq(found.iter().copied());
+        if converted || !is_same || !unknown.is_empty() {
+            self.start_copy(path, node);
+            files.for_each(|name| self.note_untracked(name, false));
+            let is_found = |name: &&[u8]| found.binary_search(name).is_ok();
+            let entered = cache.directory(node).untracked.iter();
+            let entered = entered.filter_map(|name| name.strip_suffix(b"/"));
+            entered
+                .filter(|name| !is_found(name))
+                .for_each(|name| self.note_below(name));
+            found
+                .iter()
+                .for_each(|name| self.note_untracked(name, true));
+            unknown.into_iter().for_each(|name| self.note_below(name));
+            self.end_news(self.records());
+        }
+    }
+
+    /// Returns the tracked directories of `tracked` that the cache does not know, without ignored
+    /// ones.
+    fn unknown_directories<'n>(
+        &mut self,
+        (path, tracked): (&BStr, &[Name<'n>]),
+        node: usize,
+    ) -> Vec<&'n [u8]> {
+        let Some(remembered) = self.job.remembered else {
+            return Vec::new();
+        };
+        let mut unknown = Vec::new();
+        for child in tracked.iter().filter(|child| child.is_directory) {
+            if remembered.cache.child(node, child.name.as_bstr()).is_none()
+                && !self.is_hidden([path.as_bytes(), child.name].concat().as_bstr())
+            {
+                unknown.push(child.name);
             }
         }
+        unknown
     }
 
     fn look(&self, place: Option<Place>, depth: usize) -> Look {
@@ -257,4 +300,10 @@ impl Scanner<'_> {
         }
         self.state(full, look)
     }
+}
+
+/// Returns whether `name` is a directory of `tracked`.
+fn has_directory(tracked: &[Name<'_>], name: &BStr) -> bool {
+    let find = |child: &Name<'_>| compare((child.name, child.is_directory), (name, true));
+    tracked.binary_search_by(find).is_ok()
 }

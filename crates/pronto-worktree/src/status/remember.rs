@@ -82,6 +82,12 @@ impl Scanner<'_> {
         })
     }
 
+    /// Returns whether the cache lists the files of untracked directories.
+    pub(super) fn caches_all(&self) -> bool {
+        let remembered = self.job.remembered;
+        remembered.is_some_and(|it| it.cache.flags == UntrackedCache::ALL)
+    }
+
     pub(super) fn records(&self) -> bool {
         self.job.remembered.is_some_and(|it| it.records)
     }

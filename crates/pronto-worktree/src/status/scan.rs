@@ -95,8 +95,8 @@ impl<'a> Scanner<'a> {
                 entries,
                 prefix_len,
             } => self.scan_files(&directory, (entries, prefix_len)),
-            Task::Untracked { path } => {
-                self.here = None;
+            Task::Untracked { path, place } => {
+                self.here = place;
                 self.scan_untracked(&path, tasks);
                 Ok(())
             }

@@ -56,6 +56,8 @@ pub(super) enum Task {
     Untracked {
         /// Its path with a slash at its end.
         path: BString,
+        /// Where it is in a cache of all files, if there is one.
+        place: Option<Place>,
     },
 }
 

@@ -174,7 +174,7 @@ impl<'a> Scanner<'a> {
     fn counts(&self, entry: &EntryRef<'_>, stages: &Range<usize>) -> bool {
         self.job.options.tracked
             && self.must_look(stages)
-            && self.job.pathspec.matches(entry.path, false)
+            && self.job.pathspec.matches(entry.path, entry.is_submodule())
     }
 
     /// A task for each part of a directory that was left to other threads. Where the directory

@@ -54,15 +54,25 @@ impl Scanner<'_> {
         self.judge(directory, path, (name, kind), look, Some(tasks));
     }
 
-    /// The names in an untracked directory whose files are named one by one.
+    /// Names every file in an untracked directory. Its place in a cache of all files, if there is
+    /// one, is the place at hand.
     pub(super) fn scan_untracked(&mut self, path: &BString, tasks: &mut Vec<Task>) {
         let path = path.as_bstr();
-        let listed = self.open_to_list(path).and_then(|directory| {
-            let listing = self.list(&directory)?;
-            Ok((directory, listing))
-        });
+        if self.recall_vouched(path) {
+            return;
+        }
+        let directory = match self.open_to_list(path) {
+            Ok(directory) => directory,
+            Err(error) => return self.complain(path, error),
+        };
+        let seen = self.see(&directory, path, true);
+        if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
+            return self.recall(&directory, (path, &[]), node, tasks);
+        }
+        let listed = self.list(&directory);
+        let is_read = listed.is_ok();
         match listed {
-            Ok((directory, listing)) => {
+            Ok(listing) => {
                 for (name, kind) in listing.iter() {
                     let kind = self.kind(&directory, name, kind);
                     self.meet_untracked(&directory, path, (name, kind), tasks);
@@ -70,6 +80,9 @@ impl Scanner<'_> {
                 self.put_back(listing);
             }
             Err(error) => self.complain(path, error),
+        }
+        if seen.is_some() {
+            self.end_news(is_read);
         }
     }
 
@@ -153,11 +166,14 @@ impl Scanner<'_> {
             if ignored && matching {
                 return State::Ignored;
             }
-            return self.go_through(full, tasks);
+            let place = look.place.filter(|_| self.caches_all());
+            let place = place.map(|place| self.place_below(place, name.as_bstr()));
+            self.note_below(name);
+            return self.go_through(full, place, tasks);
         }
         let bare = full.strip_suffix(b"/").unwrap_or(full).as_bstr();
         if !ignored && self.job.pathspec.leads_below(bare) {
-            return self.go_through(full, tasks);
+            return self.go_through(full, None, tasks);
         }
         if ignored && (matching || options.show_empty_directories) {
             return State::Ignored;
@@ -191,15 +207,25 @@ impl Scanner<'_> {
         state
     }
 
-    /// Names every file in the directory, now or as a task.
-    fn go_through(&mut self, full: &BString, tasks: Option<&mut Vec<Task>>) -> State {
+    /// Names every file in the directory, now or as a task. `place` is where it is in a cache of all
+    /// files.
+    fn go_through(
+        &mut self,
+        full: &BString,
+        place: Option<Place>,
+        tasks: Option<&mut Vec<Task>>,
+    ) -> State {
+        let path = full.clone();
         match tasks {
-            Some(tasks) => tasks.push(Task::Untracked { path: full.clone() }),
+            Some(tasks) => tasks.push(Task::Untracked { path, place }),
             None => {
-                let mut own = vec![Task::Untracked { path: full.clone() }];
-                while let Some(Task::Untracked { path }) = own.pop() {
+                let before = self.here;
+                let mut own = vec![Task::Untracked { path, place }];
+                while let Some(Task::Untracked { path, place }) = own.pop() {
+                    self.here = place;
                     self.scan_untracked(&path, &mut own);
                 }
+                self.here = before;
             }
         }
         State::Nothing

@@ -1,4 +1,4 @@
-//! Whole trees into empty worktrees.
+//! Checkouts of whole trees into empty worktrees.
 
 use std::collections::HashMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -18,7 +18,7 @@ use test_support::skip;
 
 use crate::support::{Memory, Scratch, git, git_with_input, id, listing, repository, write};
 
-/// Checks out `tree` of `repository` as clone does, into a fresh repository that shares objects.
+/// Checks out `tree` of `repository` as clone does, into a new repository that shares objects.
 struct Clone {
     scratch: Scratch,
     outcome: Outcome,
@@ -200,7 +200,7 @@ fn conversions_are_those_of_git() {
     );
 }
 
-/// A long-running filter that puts files off: it answers in reverse, `list` by `list`.
+/// A long-running filter that delays files and returns them in reverse order in each `list`.
 const DELAYING: &str = include_str!("delay.pl");
 
 #[test]
@@ -308,7 +308,7 @@ fn a_required_program_that_fails_fails_its_files_only() {
         b"y\n"
     );
     assert!(ours.scratch.join("c").exists());
-    // Each program that fails is reported with its code, and once more without it, as in git.
+    // Each failing program is reported with its code, and again without it, as in git.
     let warnings = &ours.outcome.warnings;
     assert_eq!(warnings.len(), 4, "{warnings:?}");
     assert!(warnings[0].ends_with("failed 3") && warnings[1].ends_with("failed"));
@@ -358,7 +358,7 @@ fn hostile_trees_are_refused_before_anything_is_written() {
     }
 }
 
-/// Runs a plan in a directory that may hold something already.
+/// Runs a plan in a directory that may not be empty.
 fn run(top: &Path, plan: &Plan, objects: &Memory, options: &Options) -> Outcome {
     let attributes = Attributes::new(
         &ATTRIBUTES,

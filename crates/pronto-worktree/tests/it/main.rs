@@ -1,4 +1,4 @@
-//! Checkout against stock git.
+//! Compares checkout with stock git.
 
 mod engine;
 mod removing;

@@ -1,4 +1,4 @@
-//! Files that go, and the directories that go with them.
+//! Removed files, and directories that become empty.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,7 +14,8 @@ use pronto_worktree::filter::{ATTRIBUTES, Settings};
 
 use crate::support::{Memory, Scratch, repository};
 
-/// Makes `files`, removes `removed`, and says what is there afterwards, directories with a slash.
+/// Creates `files`, removes `removed`, and returns the remaining files, with directories marked by
+/// a slash.
 fn left(files: &[String], removed: &[String], options: &Options) -> Vec<String> {
     let scratch = Scratch::new();
     for file in files {
@@ -71,7 +72,7 @@ fn list(top: &Path, below: &str, found: &mut Vec<String>) {
 #[test]
 fn a_directory_goes_with_the_last_file_in_it_and_perhaps_the_one_above() {
     let names = |all: &[&str]| -> Vec<String> { all.iter().map(ToString::to_string).collect() };
-    // What goes lies before, between and behind directories out of which something goes, too.
+    // Removed files before, between and after directories that also lose files.
     let going = [
         "a/1", "a/b/1", "a/b/c/1", "a/b/d/1", "a/e", "f/g/h/1", "i/j/1", "k/l/1", "m",
     ];
@@ -87,7 +88,8 @@ fn a_directory_goes_with_the_last_file_in_it_and_perhaps_the_one_above() {
             ..Options::default()
         };
         assert_eq!(left(&files, &going, &options), remaining);
-        // What is gone already leaves its directories behind; nothing is looked for in vain.
+        // Files that are already missing leave their directories; missing files are not searched
+        // for.
         assert_eq!(left(&files[1..], &going, &options), remaining);
         options.keep_directory = Some("a/b".into());
         let kept = [&["a/", "a/b/"], &remaining[..]].concat();

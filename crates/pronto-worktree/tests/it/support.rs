@@ -31,7 +31,7 @@ fn command(directory: &Path) -> Command {
     command
 }
 
-/// Runs git and returns what it prints.
+/// Runs git and returns its output.
 pub(crate) fn git(directory: &Path, args: &[&str]) -> String {
     let output = command(directory).args(args).output().expect("git runs");
     assert!(
@@ -45,14 +45,14 @@ pub(crate) fn git(directory: &Path, args: &[&str]) -> String {
         .to_owned()
 }
 
-/// A repository with one commit of what `fill` puts into its worktree.
+/// Creates a repository with one commit of the files that `fill` writes.
 pub(crate) fn repository(path: &Path, fill: impl FnOnce(&Path)) -> ObjectId {
     std::fs::create_dir_all(path).expect("a directory");
     git(path, &["init", "-q"]);
     commit(path, fill)
 }
 
-/// One more commit; its tree.
+/// Adds a commit and returns its tree.
 pub(crate) fn commit(path: &Path, fill: impl FnOnce(&Path)) -> ObjectId {
     fill(path);
     git(path, &["add", "-A"]);
@@ -70,7 +70,7 @@ pub(crate) fn write(path: &Path, name: &str, content: impl AsRef<[u8]>) {
     std::fs::write(file, content).expect("a file");
 }
 
-/// All objects of a repository.
+/// Returns all objects of a repository.
 #[derive(Default)]
 pub(crate) struct Memory(HashMap<ObjectId, (Kind, Vec<u8>)>);
 
@@ -122,7 +122,7 @@ impl Objects for Memory {
     }
 }
 
-/// Everything below a directory but `.git`: path, mode and content or target.
+/// Lists everything below a directory except for `.git`: path, mode and content or target.
 pub(crate) fn listing(top: &Path) -> Vec<(String, u32, Vec<u8>)> {
     use std::os::unix::fs::MetadataExt;
     let mut found = Vec::new();
@@ -151,7 +151,7 @@ pub(crate) fn listing(top: &Path) -> Vec<(String, u32, Vec<u8>)> {
     found
 }
 
-/// Feeds `input` to git.
+/// Runs git with `input` on standard input.
 pub(crate) fn git_with_input(directory: &Path, args: &[&str], input: &[u8]) -> String {
     let mut child = command(directory)
         .args(args)

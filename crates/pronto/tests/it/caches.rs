@@ -1,4 +1,4 @@
-//! What status remembers in the index for the next one.
+//! The caches that status stores in the index.
 
 use crate::support::Sandbox;
 use pronto::status::{Item, Options, Untracked};
@@ -19,7 +19,7 @@ fn write(sandbox: &Sandbox, path: &str, content: &str) {
     std::fs::write(path, content).expect("a file");
 }
 
-/// Files in directories, committed; without cached trees.
+/// Committed files in directories, without cached trees.
 fn without_trees(sandbox: &Sandbox) {
     sandbox.repository("a");
     for path in ["f", "d/f", "d/e/f", "e/f", "x/y/z/f"] {
@@ -27,7 +27,7 @@ fn without_trees(sandbox: &Sandbox) {
     }
     sandbox.git("a", &["add", "."]);
     sandbox.git("a", &["commit", "-qm", "two"]);
-    // `update-index --index-info` writes none.
+    // `update-index --index-info` writes no cached trees.
     let listing = sandbox.git("a", &["ls-files", "-s"]);
     std::fs::remove_file(sandbox.root.join("a/.git/index")).expect("it is there");
     for line in listing.lines() {
@@ -39,7 +39,7 @@ fn without_trees(sandbox: &Sandbox) {
     }
 }
 
-/// Status that does not wait for others to be done with the index.
+/// Runs status without waiting for other processes that hold the index.
 fn at_once() -> Options {
     Options {
         settle: Duration::ZERO,
@@ -49,7 +49,7 @@ fn at_once() -> Options {
 
 fn status(sandbox: &Sandbox, options: &Options) -> usize {
     let repository = sandbox.open("a");
-    let report = repository.status(options, &Interrupt::new());
+    let report = pronto::status::status(&repository, options, &Interrupt::new());
     report.expect("nothing is broken").entries.len()
 }
 
@@ -74,12 +74,13 @@ fn missing_and_stale_cached_trees_are_repaired() {
     let root = sandbox.git("a", &["rev-parse", "HEAD^{tree}"]);
     let trees = index(&sandbox).cached_tree().expect("it was written");
     assert_eq!(trees.root().id().map(|id| format!("{id}")), Some(root));
-    // Git writes the same trees from it.
+    // git writes the same trees from it.
     sandbox.git("a", &["fsck", "--strict"]);
     let tree = sandbox.git("a", &["write-tree"]);
     assert_eq!(tree, sandbox.git("a", &["rev-parse", "HEAD^{tree}"]));
 
-    // What differs is not known; what git has forgotten and does not differ is.
+    // Trees of changed directories are not cached. Trees that git has invalidated without a
+    // difference are.
     write(&sandbox, "d/f", "other");
     sandbox.git("a", &["add", "d/f"]);
     assert_eq!(known(), Some(5));
@@ -129,7 +130,7 @@ fn random_path(random: &mut Random) -> String {
     path + *random.one_of(&["f", "g", "x.o", "h"])
 }
 
-/// Puts a directory and all below it, but no repository, into the past.
+/// Sets back the times of a directory and everything below it, except for repositories.
 fn age(directory: &Path) {
     let past = SystemTime::now() - Duration::from_secs(3600);
     for entry in std::fs::read_dir(directory).expect("it is there") {
@@ -146,7 +147,7 @@ fn age(directory: &Path) {
     directory.set_modified(past).expect("it is ours");
 }
 
-/// Changes something; whatever is not possible does not happen.
+/// Makes one change, if it is possible.
 fn change(sandbox: &Sandbox, random: &mut Random) {
     let top = sandbox.root.join("a");
     let path = top.join(random_path(random));
@@ -177,7 +178,7 @@ fn change(sandbox: &Sandbox, random: &mut Random) {
     }
 }
 
-/// Paths that differ and untracked ones, without any cache.
+/// Returns changed and untracked paths without any cache.
 fn truth(sandbox: &Sandbox, mode: &str) -> Vec<String> {
     let mode = format!("-u{mode}");
     let without = ["--no-optional-locks", "-c", "core.untrackedCache=false"];
@@ -195,7 +196,7 @@ fn told(sandbox: &Sandbox, untracked: Untracked) -> Vec<String> {
         renames: None,
         ..at_once()
     };
-    let report = sandbox.open("a").status(&options, &Interrupt::new());
+    let report = pronto::status::status(&sandbox.open("a"), &options, &Interrupt::new());
     let report = report.expect("nothing is broken");
     let entries = report.entries.iter().map(|entry| entry.path.to_string());
     entries
@@ -218,7 +219,7 @@ fn the_untracked_cache_never_changes_an_answer() {
             change(&sandbox, &mut random);
         }
         if random.below(12) == 0 {
-            // Only what is older than the index is believed.
+            // Only directories older than the index are cached.
             age(&sandbox.root.join("a"));
         }
         let (mode, name) = match random.below(3) {
@@ -282,7 +283,7 @@ fn git_goes_by_the_untracked_cache_that_status_wrote() {
         .map(|count| count.unwrap_or_else(|| text.clone()))
     };
     assert_eq!(counts(&sandbox), ["0", "0", "0", "0"]);
-    // And the other way round: nothing is read that git has read.
+    // And the reverse: directories that git has read are not read again.
     sandbox.git("a", &["update-index", "--no-untracked-cache"]);
     sandbox.git("a", &["update-index", "--force-untracked-cache"]);
     sandbox.git("a", &["status"]);
@@ -300,9 +301,9 @@ fn status_comes_in_pieces_and_in_time() {
     write(&sandbox, "new/file", "x");
     std::fs::remove_file(sandbox.root.join("a/x/y/z/f")).expect("it is there");
     let repository = std::sync::Arc::new(sandbox.open("a"));
-    // Twice: it may be kept open.
+    // Twice, because it may stay open.
     for _ in 0..2 {
-        let items = repository.status_items(Options::default(), None);
+        let items = pronto::status::items(&repository, Options::default(), None);
         let items: Result<Vec<Item>, _> = items.expect("it starts").collect();
         let mut items = items.expect("nothing fails");
         let Some(Item::Complete(report)) = items.pop() else {
@@ -318,16 +319,15 @@ fn status_comes_in_pieces_and_in_time() {
         assert_eq!(report.entries.len() + report.untracked.len(), 3);
     }
     let none = Some(Duration::ZERO);
-    let items = repository.status_items(Options::default(), none);
+    let items = pronto::status::items(&repository, Options::default(), none);
     let last = items.expect("it starts").last().expect("there is one");
     assert!(matches!(
         last.expect("it does not fail"),
         Item::OutOfTime | Item::Complete(_)
     ));
-    // Nobody has to wait for the end.
-    let mut items = repository
-        .status_items(Options::default(), None)
-        .expect("it starts");
+    // The end of the walk is not needed.
+    let mut items =
+        pronto::status::items(&repository, Options::default(), None).expect("it starts");
     assert!(items.next().is_some());
     items.interrupt().trigger();
 }

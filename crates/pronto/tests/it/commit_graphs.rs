@@ -1,4 +1,4 @@
-//! Walks over history, with and without a commit-graph, against what git finds.
+//! Compares walks of history, with and without a commit-graph, with git.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -11,17 +11,17 @@ use test_support::Random;
 
 use crate::support::Sandbox;
 
-/// How far the clocks of a history are off.
+/// The errors of the clocks in a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clocks {
     Right,
-    /// By a few minutes.
+    /// Errors of a few minutes.
     Drifting,
-    /// By years, both ways.
+    /// Errors of years in both directions.
     Wrong,
 }
 
-/// A history of `count` commits with merges, each under a tag of its number.
+/// Creates a history of `count` commits with merges, each with its number as a tag.
 fn history(sandbox: &Sandbox, count: u64, clocks: Clocks) {
     sandbox.git("", &["init", "-q", "-b", "main", "r"]);
     let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
@@ -74,7 +74,7 @@ fn id(repository: &Repository, number: u64) -> ObjectId {
 
 type Found = (u64, u64, (usize, usize), Vec<ObjectId>);
 
-/// What the repository says about pairs of commits.
+/// Returns the relations of pairs of commits.
 fn walk(sandbox: &Sandbox, count: u64) -> Vec<Found> {
     let repository = sandbox.open("r");
     let mut random = Random::new(77);
@@ -82,8 +82,7 @@ fn walk(sandbox: &Sandbox, count: u64) -> Vec<Found> {
         .map(|_| {
             let (left, right) = (random.below(count), random.below(count));
             let (ours, theirs) = (id(&repository, left), id(&repository, right));
-            let counts = repository
-                .ahead_behind(ours, theirs, &Interrupt::new())
+            let counts = pronto::status::ahead_behind(&repository, ours, theirs, &Interrupt::new())
                 .expect("walked");
             let bases = repository.merge_bases(ours, theirs).expect("walked");
             (left, right, counts, bases)
@@ -98,7 +97,7 @@ fn has_graph(sandbox: &Sandbox) -> bool {
     found.is_some()
 }
 
-/// Everything `walk` says is what git says with a graph of its own.
+/// Asserts that the results of `walk` equal those of git with its own graph.
 fn check(sandbox: &Sandbox, found: &[Found], clocks: Clocks) {
     for (left, right, counts, bases) in found {
         let pair = [format!("t{left}"), format!("t{right}")];
@@ -111,7 +110,7 @@ fn check(sandbox: &Sandbox, found: &[Found], clocks: Clocks) {
         let mut actual: Vec<String> = bases.iter().map(ToString::to_string).collect();
         actual.sort();
         assert_eq!(actual, expected, "{pair:?}, clocks {clocks:?}");
-        // Not `A...B`, which stops early when clocks are wrong.
+        // Not `A...B`, which stops early if clocks are wrong.
         let only = |a: &str, b: &str| {
             let both = sandbox.git("r", &["rev-list", "--topo-order", a]);
             let other = sandbox.git("r", &["rev-list", "--topo-order", b]);
@@ -147,7 +146,7 @@ fn walks_find_the_same_with_and_without_a_graph() {
             ],
         );
         assert_eq!(with, walk(&sandbox, COUNT), "levels, clocks {clocks:?}");
-        // A graph of a part of the history: the rest comes from the objects.
+        // A graph of a part of the history. The rest is read from objects.
         std::fs::remove_file(sandbox.root.join("r/.git/objects/info/commit-graph"))
             .expect("git wrote it");
         let part = "for n in 20 41 77; do git rev-parse t$n; done | git commit-graph write \
@@ -220,7 +219,10 @@ fn a_graph_does_not_count_where_history_is_not_as_written() {
     assert!(!has_graph(&sandbox));
     sandbox.git("r", &["replace", "-d", "t3"]);
     assert!(has_graph(&sandbox));
-    std::fs::write(git_dir.join("objects/info/commit-graph"), "no graph").expect("written");
+    let graph = git_dir.join("objects/info/commit-graph");
+    // It is read-only.
+    std::fs::remove_file(&graph).expect("it is there");
+    std::fs::write(&graph, "no graph").expect("written");
     let repository = sandbox.open("r");
     assert!(repository.commit_graph().expect("looked for").is_none());
     assert_eq!(

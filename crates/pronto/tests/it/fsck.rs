@@ -1,4 +1,4 @@
-//! Checks of objects: bytes of any kind give findings, never a panic.
+//! Checks of objects: any bytes give findings, never a panic.
 
 use gix_object::Kind as ObjectKind;
 use pronto::fsck::{Inspector, Level, Levels, Message, Scope};
@@ -20,7 +20,7 @@ impl Contents for Only<'_> {
     }
 }
 
-/// What is found in one object, and whether it is refused.
+/// Returns the findings of an object, and whether it is refused.
 fn look(levels: &Levels, kind: ObjectKind, content: &[u8]) -> (Vec<String>, bool) {
     let scope = Scope {
         objects: true,
@@ -36,7 +36,7 @@ fn look(levels: &Levels, kind: ObjectKind, content: &[u8]) -> (Vec<String>, bool
     )
 }
 
-/// Small objects of all kinds that are checked.
+/// Small objects of all checked types.
 fn sound() -> Vec<(ObjectKind, Vec<u8>)> {
     let id = "0123456789012345678901234567890123456789";
     let me = "A U Thor <author@example.com> 1112911993 -0700";

@@ -1,9 +1,10 @@
-//! The library against repositories that stock git made.
+//! Tests of the library on repositories of stock git.
 
 mod caches;
 mod commit_graphs;
 mod discovery;
 mod fsck;
+mod index_operations;
 mod init;
 mod packing;
 mod reachability;
@@ -13,4 +14,5 @@ mod shortened;
 mod storage_operations;
 mod support;
 mod transactions;
+mod transfer_operations;
 mod worktree_operations;

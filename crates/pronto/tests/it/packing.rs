@@ -1,4 +1,5 @@
-//! Packs that are made: the same objects as git's, in packs that git takes, of about git's size.
+//! Written packs have the same objects as those of git, are accepted by git, and have a similar
+//! size.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -14,7 +15,7 @@ use pronto_pack::pack::{Found, RawEntry, Starts};
 
 use crate::support::Sandbox;
 
-/// Directories with files that change a little from commit to commit, a side branch, tags.
+/// Creates directories with files that change slightly with each commit, a side branch, and tags.
 fn history() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.repository("r");
@@ -48,7 +49,7 @@ fn grow(sandbox: &Sandbox, number: u32) {
     lines[number as usize * 4 % 190] = format!("changed by {number}");
     lines.push(format!("added by {number}"));
     std::fs::write(path, lines.join("\n")).expect("a file");
-    // Something that moves from path to path.
+    // A file that moves between paths.
     std::fs::write(directory.join("moves"), format!("{}\n", number / 7)).expect("a file");
     sandbox.git("r", &["add", "."]);
     sandbox.git("r", &["commit", "-q", "-m", &number.to_string()]);
@@ -84,7 +85,7 @@ fn fed(directory: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// The size of git's pack for the same, and what is in it.
+/// Returns the pack of git for the same objects.
 fn gits(sandbox: &Sandbox, (wants, haves): (&[&str], &[&str]), more: &[&str]) -> Vec<u8> {
     let mut revs = String::new();
     for name in wants {
@@ -110,7 +111,7 @@ fn gits(sandbox: &Sandbox, (wants, haves): (&[&str], &[&str]), more: &[&str]) ->
     )
 }
 
-/// The ids of the objects in a pack, once those that it lacks were added from the repository.
+/// Returns the ids of the objects in a pack, without the bases that were added from the repository.
 fn contents(sandbox: &Sandbox, pack: &[u8], added: &mut usize) -> BTreeSet<String> {
     let objects = sandbox.root.join("r");
     let scratch = tempfile::tempdir_in(&sandbox.root).expect("a directory");
@@ -250,7 +251,7 @@ fn what_the_trees_of_a_pack_lead_to_is_what_they_say() {
         let base = pack.links().get(row).and_then(|tree| tree.base());
         if let Some(base) = base {
             deltas += 1;
-            // Once the base was gone over only what is not copied is left.
+            // After the base only bytes that are not copied remain.
             let mut left = 0;
             let is_done = |row| row == base;
             pack.links()

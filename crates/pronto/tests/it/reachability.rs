@@ -1,4 +1,4 @@
-//! What objects lead to, with and without bitmaps, against git's walks.
+//! Compares reachable objects, with and without bitmaps, with git's walks.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use pronto_io::interrupt::Interrupt;
 
 use crate::support::Sandbox;
 
-/// A repository with directories, tags of several sorts and a side branch.
+/// Creates a repository with directories, tags of several kinds and a side branch.
 fn history() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.repository("r");
@@ -51,7 +51,7 @@ fn ids(sandbox: &Sandbox, names: &[&str]) -> Vec<ObjectId> {
     names.iter().map(id).collect()
 }
 
-/// Everything that `names` lead to, as git walks it.
+/// Returns the objects reachable from `names` as listed by git.
 fn told(sandbox: &Sandbox, names: &[&str]) -> BTreeSet<ObjectId> {
     if names.is_empty() {
         return BTreeSet::new();
@@ -74,7 +74,7 @@ const QUESTIONS: &[(&[&str], &[&str])] = &[
     (&["main~8"], &["main"]),
 ];
 
-/// How many objects came from bitmaps.
+/// Returns the number of objects that were found by bitmaps.
 fn check(sandbox: &Sandbox) -> usize {
     let repository: Repository = sandbox.open("r");
     let mut packed = 0;
@@ -114,7 +114,7 @@ fn the_same_objects_are_found_by_walks_and_by_bitmaps() {
     assert!(check(&sandbox) > 100);
     git(&["multi-pack-index", "write", "--bitmap"]);
     assert!(check(&sandbox) > 100);
-    // Where history is not as written bitmaps do not count.
+    // Bitmaps are ignored if the history is replaced or cut off.
     git(&["replace", "main~3", "main~4"]);
     assert_eq!(check(&sandbox), 0);
     git(&["replace", "-d", &git(&["rev-parse", "main~3"])]);
@@ -213,7 +213,7 @@ fn bitmaps_written_for_a_pack_say_what_git_walks() {
         let ours = std::fs::read(&written).expect("it was written");
         let table = format!("pack.writeBitmapLookupTable={lookup_table}");
         let hashes = format!("pack.writeBitmapHashCache={name_hashes}");
-        // As large as git's: the same commits, combined in the same way.
+        // The file has the size of git's: the same commits, XORed in the same way.
         git(&["-c", &table, "-c", &hashes, "repack", "-adbfq"]);
         let theirs = std::fs::read(pack_index(&sandbox).with_extension("bitmap"));
         assert_eq!(ours.len(), theirs.expect("git wrote it").len());

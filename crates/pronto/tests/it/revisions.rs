@@ -1,4 +1,4 @@
-//! Names of objects, against `git rev-parse`.
+//! Compares names of objects with `git rev-parse`.
 
 use pronto::revision::Want;
 use pronto::{Error, ErrorKind};

@@ -1,4 +1,4 @@
-//! An index that someone cuts short while it is mapped.
+//! An index that is truncated while it is mapped.
 
 use std::fs::File;
 
@@ -23,7 +23,7 @@ fn walks_beside_an_index_cut_short_end() {
     assert!(whole.len() > 40_000);
     let (interrupt, pathspec) = (Interrupt::default(), Pathspec::default());
     for share in [0, 10, 30, 50, 70, 90, 99] {
-        // Another file each time, as the one before may be mapped still.
+        // A new file each time, because the previous one may still be mapped.
         let beside = path.with_extension("new");
         std::fs::write(&beside, &whole).expect("it can be written");
         std::fs::rename(&beside, &path).expect("it can be moved");
@@ -33,9 +33,9 @@ fn walks_beside_an_index_cut_short_end() {
         let len = whole.len() as u64 * share / 100;
         file.set_len(len).expect("it is ours");
         // The result is arbitrary, but the call ends.
-        let _ = repository.changed_files(&index, &pathspec, &interrupt);
+        let _ = pronto::status::changed_files(&repository, &index, &pathspec, &interrupt);
         let patterns = Patterns::default();
-        let _ = repository.ignored_entries(&index, &patterns, None);
+        let _ = pronto::status::ignored_entries(&repository, &index, &patterns, None);
         let search = Search {
             patterns: &patterns,
             ignore_file: None,
@@ -44,7 +44,7 @@ fn walks_beside_an_index_cut_short_end() {
             directories: true,
             empty_directories: false,
         };
-        let _ = repository.untracked_files(&index, &search, &interrupt);
+        let _ = pronto::status::untracked_files(&repository, &index, &search, &interrupt);
         let error = index.intact().expect_err("it is not what it was");
         let told = error.to_string();
         assert!(told.contains(".git/index': file was cut short"), "{told}");

@@ -1,10 +1,14 @@
 //! Tests the operations on stored objects, refs, reflogs and linked worktrees through the public
 //! API. Stock git checks each result.
 
+use std::time::Duration;
+
 use bstr::BStr;
+use pronto::lock::Lock;
+use pronto::maintenance::Task;
 use pronto::refs::PackRefsOptions;
 use pronto::worktrees::{AddOptions, AddOutcome, Branching, Expiry, LockState};
-use pronto::{commit_graph, multi_pack_index, prune, reflog};
+use pronto::{commit_graph, maintenance, multi_pack_index, prune, reflog, repack};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 
@@ -118,7 +122,7 @@ fn loose_copies_of_packed_objects_are_removed() {
                 .is_some_and(|extension| extension == "pack")
         })
         .expect("there are packs");
-    // Git unpacks what it does not have: the pack is elsewhere meanwhile.
+    // Git unpacks only missing objects, so the pack is moved away.
     let elsewhere = sandbox.root.join("pack");
     std::fs::rename(&pack, &elsewhere).expect("it is ours");
     let unpack = format!("git unpack-objects -q <'{}'", elsewhere.display());
@@ -205,8 +209,8 @@ fn a_worktree_is_added_locked_moved_and_removed() {
         branching: Branching::New("side".into()),
         ..AddOptions::default()
     };
-    let addition = repository.plan_work_tree(options).expect("there is room");
-    let added = repository.add_work_tree(&addition, &(), &interrupt);
+    let addition = pronto::worktrees::plan(&repository, options).expect("there is room");
+    let added = pronto::worktrees::add(&repository, &addition, &(), &interrupt);
     assert!(matches!(
         added.expect("it can be made"),
         AddOutcome::Added(_)
@@ -218,26 +222,21 @@ fn a_worktree_is_added_locked_moved_and_removed() {
     );
     let all = repository.work_trees().expect("they can be listed");
     assert_eq!(all.len(), 2);
-    let found = repository.find_work_tree(&all, "linked".into());
+    let found = pronto::worktrees::find(&repository, &all, "linked".into());
     let linked = found.expect("its end names it");
-    let state = || repository.work_tree_lock(linked).expect("it can be read");
-    repository
-        .lock_work_tree("linked".into(), "on a stick".into())
+    let state = || pronto::worktrees::lock_state(&repository, linked).expect("it can be read");
+    pronto::worktrees::lock(&repository, "linked".into(), "on a stick".into())
         .expect("it is not locked");
     assert_eq!(state(), LockState::Locked("on a stick".into()));
     let to = place("moved");
-    repository
-        .move_work_tree("linked".into(), to.as_ref(), 0)
+    pronto::worktrees::relocate(&repository, "linked".into(), to.as_ref(), 0)
         .expect_err("it is locked");
-    repository
-        .unlock_work_tree("linked".into())
-        .expect("it is locked");
+    pronto::worktrees::unlock(&repository, "linked".into()).expect("it is locked");
     assert_eq!(state(), LockState::Unlocked);
-    repository
-        .move_work_tree("linked".into(), to.as_ref(), 0)
+    pronto::worktrees::relocate(&repository, "linked".into(), to.as_ref(), 0)
         .expect("there is room");
     assert_eq!(sandbox.git("moved", &["status", "--porcelain"]), "");
-    let removed = repository.remove_work_tree("moved".into(), 0, &interrupt);
+    let removed = pronto::worktrees::remove(&repository, "moved".into(), 0, &interrupt);
     assert!(removed.expect("it is clean").failures.is_empty());
     assert!(!sandbox.root.join("moved").exists());
     assert_eq!(
@@ -260,13 +259,13 @@ fn a_worktree_that_is_gone_is_pruned_and_one_that_moved_repaired() {
     std::fs::rename(sandbox.root.join("two"), &moved).expect("it is ours");
     let repository = sandbox.open("r");
     let places = [bstr::BString::from(moved.to_string_lossy().as_bytes())];
-    let repairs = repository.repair_work_trees(&places);
+    let repairs = pronto::worktrees::repair(&repository, &places);
     assert!(!repairs.expect("it can be repaired").is_empty());
     assert_eq!(sandbox.git("moved", &["status", "--porcelain"]), "");
-    let pruned = repository.prune_work_trees(Expiry::Now, true);
+    let pruned = pronto::worktrees::prune(&repository, Expiry::Now, true);
     assert_eq!(pruned.expect("it can be told").len(), 1);
     assert!(sandbox.root.join("r/.git/worktrees/one").exists());
-    let pruned = repository.prune_work_trees(Expiry::Now, false);
+    let pruned = pronto::worktrees::prune(&repository, Expiry::Now, false);
     let pruned = pruned.expect("it can be removed");
     assert_eq!(pruned.len(), 1);
     assert!(pruned[0].id == "one" && pruned[0].failure.is_none());
@@ -290,4 +289,111 @@ fn objects_and_references_are_named_shortly() {
         short.expect("it can be told").to_string()
     };
     assert_eq!(short(true), "heads/main");
+}
+
+#[test]
+fn a_repository_is_repacked_into_one_pack() {
+    let sandbox = packed();
+    let repository = sandbox.open("r");
+    let options = repack::Options {
+        what: repack::What::All { loosen: false },
+        delete: true,
+        local: false,
+        pack_kept_objects: false,
+        keep_packs: Vec::new(),
+        bitmaps: repack::Bitmaps::No,
+        multi_pack_index: false,
+        server_info: false,
+        unpack_unreachable: None,
+        patience: Duration::from_secs(30),
+        packing: repository.packing_options().expect("it is configured"),
+    };
+    let counts = repository.repack(&options, (&(), &Interrupt::new()));
+    assert!(counts.expect("it can be packed").is_some());
+    let counts = sandbox.git("r", &["count-objects", "-v"]);
+    assert!(
+        counts.contains("packs: 1\n") && counts.contains("count: 0\n"),
+        "{counts}"
+    );
+    sandbox.git("r", &["fsck", "--strict"]);
+}
+
+/// Records the steps of maintenance instead of running them.
+#[derive(Default)]
+struct Recorder(Vec<String>);
+
+impl maintenance::Runner for Recorder {
+    fn run(&mut self, step: &maintenance::Step) -> pronto::Result<bool> {
+        let words = step.arguments.iter().map(|word| word.to_string_lossy());
+        self.0.push(words.collect::<Vec<_>>().join(" "));
+        Ok(true)
+    }
+
+    fn detach(&mut self) -> bool {
+        false
+    }
+
+    fn complain(&mut self, message: &str) {
+        self.0.push(message.to_owned());
+    }
+
+    fn warn(&mut self, message: &str) {
+        self.0.push(message.to_owned());
+    }
+}
+
+#[test]
+fn maintenance_runs_its_tasks_once_at_a_time() {
+    let sandbox = packed();
+    let repository = sandbox.open("r");
+    let settings = maintenance::Settings::of(&repository).expect("they can be read");
+    let is_needed = |task| maintenance::is_needed(&repository, task, &settings);
+    assert!(!is_needed(Task::Gc).expect("it can be decided"));
+    let run = maintenance::Run {
+        tasks: vec![Task::PackRefs, Task::CommitGraph],
+        auto: false,
+        quiet: true,
+        detach: false,
+        skips_foreground: false,
+        is_automatic: false,
+        settings: settings.clone(),
+    };
+    let mut recorder = Recorder::default();
+    let outcome = maintenance::maintain(&repository, &run, &mut recorder);
+    assert_eq!(
+        outcome.expect("the lock is free"),
+        maintenance::Outcome::Done
+    );
+    let [pack_refs, commit_graph] = &recorder.0[..] else {
+        panic!("{:?}", recorder.0);
+    };
+    assert!(pack_refs.starts_with("pack-refs "), "{pack_refs}");
+    assert!(
+        commit_graph.starts_with("commit-graph write "),
+        "{commit_graph}"
+    );
+    let target = sandbox.root.join("r/.git/objects/maintenance");
+    let _lock = Lock::acquire(target, Duration::ZERO).expect("nobody holds it");
+    let outcome = maintenance::maintain(&repository, &run, &mut recorder);
+    assert!(matches!(
+        outcome.expect("it is no error"),
+        maintenance::Outcome::Busy(_)
+    ));
+    assert_eq!(recorder.0.len(), 2);
+}
+
+#[test]
+fn garbage_collection_says_how_it_repacks() {
+    let sandbox = packed();
+    let repository = sandbox.open("r");
+    let settings = maintenance::Settings::of(&repository).expect("they can be read");
+    let plan = |auto| {
+        let options = maintenance::GcOptions {
+            auto,
+            ..maintenance::GcOptions::default()
+        };
+        maintenance::plan_gc(&repository, &options, &settings).expect("it can be decided")
+    };
+    assert!(plan(false).is_some());
+    assert!(plan(true).is_none(), "there is little to do");
 }

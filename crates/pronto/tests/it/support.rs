@@ -29,7 +29,7 @@ impl Sandbox {
         text(&output)
     }
 
-    /// Like [`git`](Self::git), where git may say no.
+    /// Like [`git`](Self::git), where git may fail.
     pub(crate) fn git_or_nothing(&self, directory: &str, arguments: &[&str]) -> String {
         text(&self.run_git(directory, arguments))
     }
@@ -56,6 +56,32 @@ impl Sandbox {
     pub(crate) fn repository(&self, directory: &str) {
         self.git("", &["init", "-q", "-b", "main", directory]);
         self.git(directory, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    }
+
+    /// A sandbox with the repository `r`, which has the files `a`, `b` and `d/c` in one commit.
+    pub(crate) fn with_files() -> Self {
+        let sandbox = Sandbox::new();
+        sandbox.git("", &["init", "-q", "-b", "main", "r"]);
+        sandbox.git("r", &["config", "user.name", "A U Thor"]);
+        sandbox.git("r", &["config", "user.email", "author@example.com"]);
+        for path in ["a", "b", "d/c"] {
+            sandbox.write(path, path);
+        }
+        sandbox.git("r", &["add", "."]);
+        sandbox.git("r", &["commit", "-q", "-m", "one"]);
+        sandbox
+    }
+
+    /// Writes a file of the repository `r`.
+    pub(crate) fn write(&self, path: &str, content: &str) {
+        let path = self.root.join("r").join(path);
+        std::fs::create_dir_all(path.parent().expect("it is below")).expect("a directory");
+        std::fs::write(path, content).expect("a file");
+    }
+
+    /// Reads a file of the repository `r`, if it exists.
+    pub(crate) fn read(&self, path: &str) -> Option<String> {
+        std::fs::read_to_string(self.root.join("r").join(path)).ok()
     }
 
     pub(crate) fn environment(&self, directory: &str) -> Environment {

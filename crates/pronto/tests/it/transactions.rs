@@ -233,7 +233,8 @@ fn the_hook_sees_every_state_and_may_refuse() {
     let seen = std::fs::read_to_string(sandbox.root.join("r/.git/seen")).expect("it ran");
     let null = "0".repeat(40);
     let expected = format!(
-        "prepared {two} {one} refs/heads/main\ncommitted {two} {one} refs/heads/main\n\
+        "preparing {two} {one} refs/heads/main\nprepared {two} {one} refs/heads/main\n\
+         committed {two} {one} refs/heads/main\npreparing {null} {one} refs/heads/refused\n\
          prepared {null} {one} refs/heads/refused\naborted {null} {one} refs/heads/refused\n"
     );
     assert_eq!(seen, expected);

@@ -12,9 +12,9 @@ use pronto_hash::ObjectId;
 use pronto_odb::{Content, Store};
 
 use super::Query;
-use crate::{CliError, Context, ExitCode};
+use crate::{CliError, Context, ExitCode, fallback};
 
-/// How many tags and commits are followed to an object of the wanted type.
+/// The largest number of tags and commits that are followed to an object of the wanted type.
 const MAX_PEEL_DEPTH: usize = 1024;
 
 /// Answers `query` about `object`.
@@ -38,7 +38,7 @@ pub(super) fn query(
             ExitCode::FAILURE
         });
     }
-    let Some(header) = store.header(&id)? else {
+    let Some(header) = store.header(&id).map_err(damaged)? else {
         refuse_partial_clones(&repository)?;
         return Err(CliError::fatal(match query {
             Query::Pretty => format!("Not a valid object name {name}"),
@@ -100,6 +100,14 @@ fn refuse_partial_clones(repository: &Repository) -> Result<(), CliError> {
     }
 }
 
+/// Returns the error for an object that cannot be read. git names the damage in its own words.
+fn damaged(error: pronto_odb::Error) -> CliError {
+    match error.kind() {
+        pronto_odb::ErrorKind::Corrupt if fallback::is_possible() => CliError::lacking(error),
+        _ => error.into(),
+    }
+}
+
 fn bad_file(name: &BStr) -> CliError {
     CliError::fatal(format!("git cat-file {name}: bad file"))
 }
@@ -109,7 +117,7 @@ fn peel(store: &Store, id: ObjectId, wanted: ObjectKind) -> Result<Option<Object
     let mut id = id;
     let mut buffer = Vec::new();
     for _ in 0..MAX_PEEL_DEPTH {
-        let Some(header) = store.header(&id)? else {
+        let Some(header) = store.header(&id).map_err(damaged)? else {
             return Ok(None);
         };
         let field: &[u8] = match header.kind {
@@ -118,7 +126,7 @@ fn peel(store: &Store, id: ObjectId, wanted: ObjectKind) -> Result<Option<Object
             ObjectKind::Commit => b"tree ",
             ObjectKind::Blob | ObjectKind::Tree => return Ok(None),
         };
-        store.find(&id, &mut buffer)?;
+        store.find(&id, &mut buffer).map_err(damaged)?;
         let next = buffer
             .strip_prefix(field)
             .and_then(|rest| rest.get(..id.kind().len_in_hex()))
@@ -140,7 +148,8 @@ fn print(
 ) -> Result<(), CliError> {
     let mut content = Vec::new();
     let threshold = big_file_threshold(repository)?;
-    match store.find_or_stream(id, threshold, &mut content)? {
+    let found = store.find_or_stream(id, threshold, &mut content);
+    match found.map_err(damaged)? {
         Some(Content::Whole(_)) => context.out.write_all(&content)?,
         Some(Content::Large(mut reader)) => {
             copy(&mut reader, id, context)?;
@@ -185,7 +194,7 @@ fn print_tree(
 ) -> Result<(), CliError> {
     let quote_all = repository.config().bool_or("core.quotepath", true)?;
     let mut content = Vec::new();
-    store.find(id, &mut content)?;
+    store.find(id, &mut content).map_err(damaged)?;
     let mut line = Vec::new();
     for entry in gix_object::TreeRefIter::from_bytes(&content, store.kind()) {
         let entry = entry.map_err(|_| CliError::fatal(format!("bad tree object {id}")))?;

@@ -76,7 +76,7 @@ impl<'a> Listing<'a> {
         };
         let shows_endings = args.eol || format.as_ref().is_some_and(Format::shows_endings);
         let endings = shows_endings
-            .then(|| repository.line_endings())
+            .then(|| pronto::status::line_endings(repository))
             .transpose()?;
         Ok(Listing {
             endings,
@@ -204,9 +204,7 @@ impl<'a> Listing<'a> {
         if args.ignored {
             let name = excludes.per_directory.as_ref();
             let patterns = &excludes.patterns;
-            ignored = self
-                .repository
-                .ignored_entries(self.index, patterns, name)?;
+            ignored = pronto::status::ignored_entries(self.repository, self.index, patterns, name)?;
         }
         let mut last: Option<BString> = None;
         let mut older = older.iter().peekable();
@@ -215,7 +213,7 @@ impl<'a> Listing<'a> {
                 self.entry(&old.as_ref(), 'M', out)?;
                 last = deduplicate.then(|| old.path.clone());
             }
-            if !self.pathspec.matches(entry.path, false) {
+            if !self.pathspec.matches(entry.path, entry.is_submodule()) {
                 // An excluded path counts as found, as in Git.
                 if self.wanted.cached || self.wanted.stage {
                     self.pathspec.mark(entry.path, &mut self.seen);

@@ -7,16 +7,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bstr::ByteSlice as _;
 use pronto_peer::server::{self, Ended, Event, Limits};
-use pronto_peer::{DEFAULT_PORT, KeyPair};
+use pronto_peer::{DEFAULT_PORT, KeyPair, KeyPaths};
 
-use super::super::sync::tell::quoted;
-use super::{Args, default_globs};
+use super::Args;
 use crate::commands::netsync::paths;
+use crate::commands::peers::{default_globs, quoted};
 use crate::{CliError, Context, ExitCode};
 
 pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let environment = context.environment()?;
-    let (key, peers) = paths(context)?;
+    let KeyPaths { key, peers } = paths(context)?;
     let key = KeyPair::read(&key)?;
     let place = match &args.directory {
         Some(directory) => environment.absolute(Path::new(directory)),
@@ -59,7 +59,10 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
     server::serve(
         &listener,
         options,
-        (&drain, &context.interrupt),
+        server::Shutdown {
+            drain: &drain,
+            stop: &context.interrupt,
+        },
         Box::new(tell),
     )?;
     Ok(ExitCode::SUCCESS)

@@ -3,6 +3,7 @@
 mod progress;
 mod tracking;
 
+use super::lines::Lines;
 use super::{Differences, Slot, Untracked, View};
 use crate::CliError;
 use crate::columns::Frame;
@@ -14,64 +15,6 @@ use std::time::Duration;
 
 /// The duration from which on a search for untracked files causes advice.
 const SLOW: Duration = Duration::from_secs(2);
-
-/// Writes lines of the long format: each in one colour, perhaps after a comment character.
-pub(super) struct Lines<'a, W> {
-    view: &'a View,
-    out: &'a mut W,
-}
-
-impl<'a, W: Write> Lines<'a, W> {
-    pub(super) fn view(&self) -> &'a View {
-        self.view
-    }
-
-    /// Flushes the output.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-
-    /// Writes a line.
-    pub(super) fn line(&mut self, slot: Slot, text: &str) -> io::Result<()> {
-        self.start(slot, text.as_bytes())?;
-        self.out.write_all(b"\n")
-    }
-
-    /// Writes a line, if advice is enabled.
-    pub(super) fn hint(&mut self, text: &str) -> io::Result<()> {
-        if self.view.settings.hints {
-            self.line(Slot::Header, text)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn empty(&mut self) -> io::Result<()> {
-        if self.view.settings.comment_prefix {
-            self.view.look.write(self.out, Slot::Header, b"#")?;
-        } else {
-            self.view.look.write(self.out, Slot::Header, b"")?;
-        }
-        self.out.write_all(b"\n")
-    }
-
-    /// Writes the start of a line.
-    fn start(&mut self, slot: Slot, text: &[u8]) -> io::Result<()> {
-        let mut whole = Vec::new();
-        if self.view.settings.comment_prefix {
-            whole.push(b'#');
-            if text.first() != Some(&b'\t') {
-                whole.push(b' ');
-            }
-        }
-        whole.extend_from_slice(text);
-        self.view.look.write(self.out, slot, &whole)
-    }
-
-    /// Writes the rest of a line.
-    fn more(&mut self, slot: Slot, text: &[u8]) -> io::Result<()> {
-        self.view.look.write(self.out, slot, text)
-    }
-}
 
 pub(super) fn print(
     view: &View,
@@ -379,17 +322,6 @@ fn others<W: Write>(
     }
     lines.line_after_others()?;
     Ok(())
-}
-
-impl<W: Write> Lines<'_, W> {
-    fn line_after_others(&mut self) -> io::Result<()> {
-        let sign: &[u8] = if self.view.settings.comment_prefix {
-            b"#\n"
-        } else {
-            b"\n"
-        };
-        self.out.write_all(sign)
-    }
 }
 
 fn summary<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {

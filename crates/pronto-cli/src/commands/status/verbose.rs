@@ -1,6 +1,6 @@
 //! Changes as patches (`-v`). If there are any, git writes this part.
 
-use super::long::Lines;
+use super::lines::Lines;
 use super::{Slot, View};
 use crate::{CliError, Context, fallback};
 use pronto::diff::MOST_SIMILAR;
@@ -42,7 +42,7 @@ impl Differences {
 
     /// Writes the patches. Flushes `lines` first, so earlier output precedes them.
     pub(super) fn print<W: Write>(&self, lines: &mut Lines<'_, W>) -> Result<(), CliError> {
-        let report = &lines.view().report;
+        let report = &lines.view.report;
         let (staged, changed) = (report.is_committable(), report.is_worktree_dirty());
         let headed = self.worktree && staged;
         if headed {
@@ -72,7 +72,7 @@ impl Differences {
         command.args(["--no-pager", "--no-optional-locks", "diff", "--patch"]);
         command.args(["--no-ext-diff", "--no-textconv", "--ita-invisible-in-index"]);
         command.args(what);
-        match lines.view().settings.renames {
+        match lines.view.settings.renames {
             None => command.arg("--no-renames"),
             Some(renames) => command.args(words(renames)),
         };

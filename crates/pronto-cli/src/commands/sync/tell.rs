@@ -7,6 +7,8 @@ use pronto_netsync::message::{Plan, PublishedRef, Stored};
 use pronto_netsync::session::Report;
 use pronto_peer::{Moved, Relation};
 
+use super::super::peers::quoted;
+
 /// The result of a sync.
 pub(super) struct Summary<'a> {
     pub(super) peer: &'a str,
@@ -181,18 +183,4 @@ fn short(name: &[u8]) -> String {
     let name = found.unwrap_or(name).to_str_lossy();
     let shown = |each: char| if each.is_control() { '?' } else { each };
     name.chars().map(shown).collect()
-}
-
-/// Formats a JSON string. Bytes that are not UTF-8 are replaced.
-pub(crate) fn quoted(text: &[u8]) -> String {
-    let mut out = String::from("\"");
-    for each in text.to_str_lossy().chars() {
-        match each {
-            '"' | '\\' => out.extend(['\\', each]),
-            each if each.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(each))),
-            each => out.push(each),
-        }
-    }
-    out.push('"');
-    out
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getpid, kill_process};
 
-/// How often the process is examined.
+/// The interval at which the process is examined.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Since when the process waits for the client; `None` while it works.

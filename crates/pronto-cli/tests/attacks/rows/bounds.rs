@@ -1,4 +1,4 @@
-//! Servers that never end, or never begin.
+//! Servers that send without end or stay silent.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command, elsewhere};
@@ -7,10 +7,10 @@ use crate::servers::git::{Offer, line, lines};
 use crate::servers::http::{begin, respond};
 use crate::servers::{Duplex, flood, stall};
 
-/// The reason for which most rows have no control.
+/// The reason why most rows have no control run.
 const PATIENT: &str = "it has no bound here, and would run until the server ends";
 
-/// The reason for which stalls over `git://` are not waited for here.
+/// The reason why stalls over `git://` are not tested here.
 const MINUTES: &str =
     "a silent server is given up after minutes: pronto-wire tests it with a shorter bound";
 
@@ -28,17 +28,17 @@ fn clone(port: u16) -> Attack {
     command(["clone", &url, "clone"])
 }
 
-/// A server that plays `first`, and then `chunk` without end.
+/// A server that sends `first`, and then `chunk` without end.
 fn endless(scene: &mut Scene, first: Vec<u8>, chunk: Vec<u8>) -> Attack {
     let port = scene.tcp(move |stream| {
         stream.write_all(&first)?;
         flood(stream, &chunk)
     });
-    // Five million references are no attack: their bound is far above what other rows may take.
+    // Five million references are not an attack. Their limit is far above that of other rows.
     clone(port)
         .fails()
         .mebibytes(1200)
-        .seconds(120)
+        .seconds(300)
         .only_pronto(PATIENT)
 }
 
@@ -95,7 +95,7 @@ fn greetings(table: &mut Table) {
     }
 }
 
-/// Has stalls end soon.
+/// Sets short timeouts.
 fn impatient(scene: &Scene) {
     scene.configure("[http]\n\tlowSpeedLimit = 1000\n\tlowSpeedTime = 2\n");
 }
@@ -151,11 +151,13 @@ fn transfers(table: &mut Table) {
             bounded(
                 stream,
                 &line([&b"\x02"[..], &b"x".repeat(60_000)].concat()),
-                10_000,
+                5_000,
             )
         });
+        // The line has 300 MB.
         clone(port)
             .fails()
+            .mebibytes(192)
             .git_differs("it holds a line of progress of any length")
     });
     table.row("stall-in-the-pack", |_| elsewhere(MINUTES));
@@ -313,7 +315,7 @@ fn http(port: u16) -> Attack {
     command(["clone", &format!("http://127.0.0.1:{port}/x"), "clone"])
 }
 
-/// The servers of these rows work when they mean no harm.
+/// Checks that the servers of these rows work without an attack.
 fn honest(table: &mut Table) {
     for version in [0, 1, 2] {
         table.row(format!("honest-v{version}"), move |scene| {

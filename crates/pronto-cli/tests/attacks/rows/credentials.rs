@@ -1,4 +1,4 @@
-//! Credentials that a server asks for.
+//! Servers that ask for credentials.
 
 use super::Table;
 use crate::attack::command;

@@ -1,10 +1,10 @@
-//! Files of a repository on disk that are broken, or are no files.
+//! Files of a repository on disk that are broken, or are not regular files.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};
 use crate::pack::{sealed, zlib, zlib_bomb};
 
-/// The reason for which rows with FIFOs have no control.
+/// The reason why rows with FIFOs have no control run.
 const PATIENT: &str = "it waits for a writer, or reads without end";
 
 pub(super) fn table() -> Table {
@@ -48,7 +48,7 @@ fn entry(name: &str, flags: u16) -> Vec<u8> {
     bytes
 }
 
-/// An extension that says it has `size` bytes.
+/// An extension that claims `size` bytes.
 fn extension(name: &str, size: u32, content: &[u8]) -> Vec<u8> {
     let mut bytes = name.as_bytes().to_owned();
     bytes.extend(size.to_be_bytes());
@@ -171,7 +171,7 @@ fn objects(table: &mut Table) {
             scene.repository("work/repo");
             scene.write(AT, make());
             let attack = command(["cat-file", "-p", &id]).within("work/repo");
-            // Large objects are printed as they are read, whatever follows.
+            // Large objects are printed while they are read, so earlier output does not count.
             match *name {
                 "another-object" | "claims-less" | "claims-a-terabyte" | "bomb" => {
                     attack.with_raw_output()
@@ -199,7 +199,7 @@ fn objects(table: &mut Table) {
     }
 }
 
-/// Tables beside packs, broken in different ways.
+/// Auxiliary files of packs, broken in different ways.
 fn tables(table: &mut Table) {
     type Break = fn(&mut Vec<u8>);
     const WAYS: &[(&str, Break)] = &[
@@ -246,7 +246,7 @@ fn tables(table: &mut Table) {
     }
 }
 
-/// Parents in a commit-graph that are not there, or are the commit itself.
+/// Commit-graph parents that do not exist, or are the commit itself.
 fn graphs(table: &mut Table) {
     for (name, position) in [
         ("itself", 0),
@@ -260,7 +260,7 @@ fn graphs(table: &mut Table) {
             parents_at(&mut bytes, position);
             std::fs::remove_file(&path).expect("it was there");
             std::fs::write(path, bytes).expect("a file");
-            // A commit that is its own parent has a fourth one.
+            // A commit that is its own parent.
             let attack = command(["checkout", "HEAD~3"]).within("work/repo");
             match position {
                 0 => attack,
@@ -270,7 +270,7 @@ fn graphs(table: &mut Table) {
     }
 }
 
-/// Lets all parents in a commit-graph be the commit at `position`.
+/// Replaces all parents in a commit-graph with the commit at `position`.
 fn parents_at(bytes: &mut [u8], position: u32) {
     let entry = bytes.windows(4).position(|part| part == b"CDAT");
     let entry = entry.expect("git writes the table of commits");
@@ -284,7 +284,7 @@ fn parents_at(bytes: &mut [u8], position: u32) {
     }
 }
 
-/// A repository with all tables that there are.
+/// A repository with all auxiliary files.
 fn packed(scene: &Scene) {
     scene.git("work", &["clone", "-q", "--no-local", "../project", "repo"]);
     let settings = ["-c", "pack.writeReverseIndex=true"];
@@ -307,7 +307,7 @@ fn file_of(scene: &Scene, suffix: &str) -> std::path::PathBuf {
     found.expect("git wrote one")
 }
 
-/// FIFOs and devices in place of files.
+/// FIFOs and devices in place of regular files.
 fn special(table: &mut Table) {
     for file in [
         ".git/HEAD",

@@ -1,4 +1,4 @@
-//! Repositories on this machine that are cloned or fetched from, and settings that are theirs.
+//! Local repositories as sources of clones and fetches, and their settings.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};
@@ -110,7 +110,7 @@ fn settings(table: &mut Table) {
         command(["clone", "../server/origin", "clone"]).succeeds()
     });
     table.row("bare-repository-of-the-tree", |scene| {
-        // A directory of the worktree that looks like a repository.
+        // A directory in the worktree that looks like a repository.
         let origin = "server/origin";
         let payload = scene.payload_command();
         scene.git(origin, &["init", "-q", "--bare", "bare"]);
@@ -126,7 +126,7 @@ fn settings(table: &mut Table) {
     });
 }
 
-/// Objects that a repository says are to be had elsewhere.
+/// Repositories that name other places for their objects.
 fn lazy(table: &mut Table) {
     for (name, url) in [
         ("command", "ext::PAYLOAD"),
@@ -156,7 +156,7 @@ fn lazy(table: &mut Table) {
                          \tuploadpack = {payload}\n[extensions]\n\tpartialClone = origin\n"
                     ),
                 );
-                // The tree is gone, so that it would have to be fetched.
+                // The tree is missing, so that it would have to be fetched.
                 let tree = scene.git("server/origin", &["rev-parse", "HEAD^{tree}"]);
                 let (two, rest) = tree.split_at(2);
                 scene.remove(format!("server/origin/.git/objects/{two}/{rest}"));
@@ -171,7 +171,7 @@ fn lazy(table: &mut Table) {
     }
 }
 
-/// Places that a server says its objects are at.
+/// Servers that name other places for their objects.
 fn elsewhere(table: &mut Table) {
     for (name, url) in [
         ("file", "file://ROOT/outside/canary"),
@@ -250,7 +250,7 @@ fn editing(table: &mut Table) {
     }
 }
 
-/// Revisions that take long to read.
+/// Revisions that are slow to resolve.
 fn revisions(table: &mut Table) {
     for (name, revision) in [
         ("at-signs", "@".repeat(100_000)),

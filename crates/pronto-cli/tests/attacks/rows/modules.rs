@@ -1,4 +1,4 @@
-//! `.gitmodules` of a repository that means harm.
+//! Hostile `.gitmodules` files.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};

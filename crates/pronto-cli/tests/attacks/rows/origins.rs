@@ -1,4 +1,4 @@
-//! Addresses whose host is read in two ways, and addresses that are commands.
+//! URLs whose host can be read in two ways, and URLs that are commands.
 
 use super::Table;
 use crate::attack::{Scene, command};
@@ -45,7 +45,7 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// Everything that belongs to the server at `port`.
+/// Allows all canaries for the server at `port`.
 fn secrets_of(scene: &mut Scene, port: u16) {
     let secret = scene.secret(Some(port));
     scene.credential("http", &format!("127.0.0.1:{port}"), &secret);
@@ -55,7 +55,7 @@ fn secrets_of(scene: &mut Scene, port: u16) {
     ));
 }
 
-/// Addresses that put lines into requests and into questions to helpers.
+/// URLs that inject lines into requests and into the input of credential helpers.
 fn requests(table: &mut Table) {
     for (name, part) in [
         ("newline", "x%0ahost=127.0.0.1:VICTIM%0aprotocol=http"),
@@ -121,7 +121,7 @@ fn requests(table: &mut Table) {
     }
 }
 
-/// Addresses that are options or commands.
+/// URLs that are options or commands.
 fn commands(table: &mut Table) {
     for (name, url) in [
         ("ssh-option", "ssh://-oProxyCommand=PAYLOAD/x"),

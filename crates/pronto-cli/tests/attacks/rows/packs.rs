@@ -1,14 +1,14 @@
-//! Packs made by hand, which servers send or repositories hold.
+//! Invalid packs, sent by servers or stored in repositories.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};
 use crate::pack::{BLOB, COMMIT, Pack, TAG, TREE, delta, header, id, sealed, zlib, zlib_bomb};
 use crate::servers::git::Offer;
 
-/// Makes a pack.
+/// Builds a pack.
 type Make = fn() -> Vec<u8>;
 
-/// Packs that nobody may accept.
+/// Packs that must be refused.
 const BROKEN: &[Case] = &[
     Case::new("empty", || b"PACK".to_vec()),
     Case::new("no-pack", || b"KCAP\0\0\0\x02\0\0\0\0".to_vec()),
@@ -101,7 +101,7 @@ const BROKEN: &[Case] = &[
     }),
 ];
 
-/// Packs with deltas that nobody may accept.
+/// Packs whose deltas must be refused.
 const DELTAS: &[Case] = &[
     Case::new("upon-itself", || {
         let pack = Pack::new().object(BLOB, b"base");
@@ -137,7 +137,7 @@ const DELTAS: &[Case] = &[
             .finish()
     }),
     Case::new("upon-each-other", || {
-        // Neither id can be known, so each names the other as if it could.
+        // Two deltas with each other as base. Their ids are unknowable, so arbitrary ids are used.
         let pack = Pack::new().reference_delta([1; 20], &delta(4, 4, b"\x90\x04"));
         pack.reference_delta([2; 20], &delta(4, 4, b"\x90\x04"))
             .finish()
@@ -184,7 +184,7 @@ impl Case {
     }
 }
 
-/// A pack with a delta upon the blob `base`.
+/// A pack with a delta whose base is the blob `base`.
 fn of_base(delta: &[u8]) -> Vec<u8> {
     let pack = Pack::new().object(BLOB, b"base");
     let distance = pack.position() - 12;
@@ -219,7 +219,7 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// Fetches a commit that is known here, so that it is the pack alone that is wrong.
+/// Fetches a commit that exists here already, so that only the pack is wrong.
 fn fetched(scene: &mut Scene, pack: Vec<u8>) -> Attack {
     let commit = scene.ids.second.clone();
     let url = scene.git_server(Offer::new(scene.ids).commit(&commit).pack(pack));
@@ -227,7 +227,7 @@ fn fetched(scene: &mut Scene, pack: Vec<u8>) -> Attack {
     command(["fetch", &url, "main"]).within("work/repo")
 }
 
-/// Packs that are odd, and sound.
+/// Packs that are unusual but valid.
 fn accepted(table: &mut Table) {
     table.row("two-of-a-kind", |scene| {
         let pack = Pack::new().object(BLOB, b"x").object(BLOB, b"x").finish();
@@ -290,7 +290,7 @@ fn index(scene: &Scene, pack: Vec<u8>) -> Attack {
         .reads(pack)
 }
 
-/// Objects that are no objects, where they are checked.
+/// Malformed objects, with `fsckObjects`.
 fn unsound(table: &mut Table) {
     for (name, kind, content) in [
         ("tree-without-end", TREE, &b"100644 name-without-end"[..]),

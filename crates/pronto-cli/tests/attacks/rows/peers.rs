@@ -1,4 +1,4 @@
-//! Peers of netsync, on either side, and the monitor's socket.
+//! Hostile netsync clients and servers, and the socket of the monitor.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use crate::servers::{flood, has_tls, stall};
 /// The reason why there is no control.
 const OURS: &str = "git has no peers, and its monitor follows the creation mask";
 
-/// How long a peer has to connect, or to be refused.
+/// The time limit for a peer to connect or to be refused.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn table() -> Table {
@@ -47,14 +47,14 @@ fn done(scene: &Scene, who: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Makes a key for `who`.
+/// Creates a key for `who`.
 fn key(scene: &Scene, who: &str) -> String {
     std::fs::create_dir_all(scene.path(format!("home-{who}"))).expect("a directory");
     let told = done(scene, who, &["netsync", "keygen"]);
     told.lines().next().expect("a key").to_owned()
 }
 
-/// A server of `work/desk`, and peers that it knows. Where it is.
+/// Starts a server of `work/desk` that knows some peers. Returns its address.
 fn serve(scene: &mut Scene, peers: &[Peer]) -> String {
     scene.repository("work/desk");
     let desk = key(scene, "desk");
@@ -77,7 +77,7 @@ fn serve(scene: &mut Scene, peers: &[Peer]) -> String {
     lines.read_line(&mut first).expect("it says where it is");
     let (_, address) = first.split_once("\"address\":\"").expect("an address");
     let (address, _) = address.split_once('"').expect("it ends");
-    // What it says further has to go somewhere.
+    // Keep reading, so that the server does not block on its output.
     std::thread::spawn(move || lines.lines().map_while(Result::ok).for_each(drop));
     address.to_owned()
 }
@@ -93,7 +93,7 @@ const LAPTOP: Peer = Peer {
     roles: "read,write",
 };
 
-/// The sync of a friend, which has to succeed.
+/// The sync of another peer, which must succeed.
 fn sync(scene: &Scene, address: &str) -> Attack {
     scene.repository("work/laptop");
     let url = format!("netsync://{address}/");
@@ -103,14 +103,14 @@ fn sync(scene: &Scene, address: &str) -> Attack {
         .succeeds()
 }
 
-/// The records of a client that are passed on: its part of the handshake, and its greeting.
+/// The records of a client that are forwarded: its part of the handshake, and its greeting.
 const RECORDS: usize = 2;
 
 /// Application data of TLS.
 const DATA: u8 = 0x17;
 
-/// Syncs as `who` that many times through a relay that stops forwarding the client's bytes once the
-/// server has received its greeting.
+/// Starts that many syncs as `who` through a relay that stops forwarding the client's bytes once
+/// the server has received its greeting.
 fn stalled(scene: &mut Scene, who: &str, address: &str, times: usize) {
     let (sender, receiver) = mpsc::channel();
     let place = format!("work/{who}");
@@ -240,7 +240,7 @@ fn servers(table: &mut Table) {
     });
 }
 
-/// A client that meets something else.
+/// A client that meets a server of another protocol.
 fn clients(table: &mut Table) {
     let meets = |scene: &Scene, port: u16| {
         scene.repository("work/repo");
@@ -277,7 +277,7 @@ fn clients(table: &mut Table) {
     });
 }
 
-/// The monitor's socket, with a creation mask that forbids nothing.
+/// The monitor's socket with a umask of 0.
 fn monitor(table: &mut Table) {
     table.row("monitor-is-ones-own", |scene| {
         scene.repository("work/repo");

@@ -1,4 +1,4 @@
-//! Servers that send the client elsewhere.
+//! Servers that redirect the client.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command, skip};
@@ -13,7 +13,7 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// A server that sends everybody to the server at `evil`. Its port.
+/// A server that redirects everything to the server at `evil`. Returns its port.
 fn victim(scene: &mut Scene, evil: u16) -> u16 {
     scene.http(move |request, out| {
         redirect(out, &format!("http://127.0.0.1:{evil}{}", request.target))
@@ -25,7 +25,7 @@ fn clone(port: u16) -> Attack {
     command(["clone", &url, "clone"])
 }
 
-/// What belongs to the first server.
+/// The canaries of the first server.
 fn secrets(table: &mut Table) {
     table.row("credential-of-the-host", |scene| {
         let evil = scene.http(|_, out| challenge(out));
@@ -120,7 +120,7 @@ fn secrets(table: &mut Table) {
     });
 }
 
-/// What belongs to the first server, with TLS.
+/// The canaries of the first server, with TLS.
 fn over_tls(table: &mut Table) {
     table.row("client-certificate", |scene| {
         if !has_tls() {
@@ -203,7 +203,7 @@ fn over_tls(table: &mut Table) {
     });
 }
 
-/// Places that a server must not send the client to.
+/// Forbidden targets of redirects.
 fn targets(table: &mut Table) {
     for (name, target) in [
         (

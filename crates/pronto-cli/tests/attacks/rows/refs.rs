@@ -1,13 +1,13 @@
-//! Names of references that a server or a repository on disk chooses.
+//! Hostile reference names, chosen by a server or a repository on disk.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};
 use crate::servers::git::Offer;
 
-/// From the clone's references to the top of the sandbox.
+/// The path from the references of the clone to the top of the sandbox.
 const UP: &str = "refs/heads/../../../../..";
 
-/// Names that no reference may have, each with what it would do.
+/// Invalid reference names, each with its intended effect.
 const NAMES: &[Name] = &[
     Name::new("moves-a-branch", "UP/project/.git/refs/heads/main"),
     Name::new("creates-a-file", "UP/outside/new/folder/file"),
@@ -40,7 +40,7 @@ const NAMES: &[Name] = &[
 /// Names that git refuses for an unborn `HEAD`.
 const KEPT: &[&str] = &["absolute", "no-refs", "lock"];
 
-/// A name, with places for paths in the sandbox.
+/// Fills paths of the sandbox into a name.
 #[derive(Clone, Copy)]
 struct Name {
     what: &'static str,
@@ -161,7 +161,7 @@ fn special(table: &mut Table) {
     });
 }
 
-/// What a repository on disk holds.
+/// Hostile files in a repository on disk.
 fn on_disk(table: &mut Table) {
     for (name, target) in [
         ("climbs", "refs/heads/../../../../outside/file"),
@@ -261,7 +261,8 @@ fn fetch(scene: &mut Scene, offer: Offer, refspec: &str) -> Attack {
         .check(nothing_is_injected("work/repo"))
 }
 
-/// Neither the configuration nor the hooks nor `HEAD` of the repository hold what the server said.
+/// Checks that the configuration, the hooks and `HEAD` of the repository do not hold text from the
+/// server.
 fn nothing_is_injected(
     repository: &'static str,
 ) -> impl Fn(&Scene, &crate::process::Outcome) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! Settings that the user made for safety: they are obeyed, or the command fails.
+//! Security settings of the user: they are obeyed, or the command fails.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command, skip};
@@ -16,7 +16,7 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// A server with TLS that has what it claims, and the configuration to trust it.
+/// An honest server with TLS, and the configuration that trusts it.
 fn trusted(scene: &mut Scene, settings: &str) -> Attack {
     if !has_tls() {
         return skip("openssl is not installed");
@@ -185,7 +185,7 @@ fn sync(scene: &Scene) -> Attack {
         .only_pronto("git has no such command")
 }
 
-/// Which program runs in place of `git`.
+/// Attempts to run a program in place of `git`.
 fn programs(table: &mut Table) {
     table.row("recursion-runs-no-git-of-path", |scene| {
         let path = decoy(scene);
@@ -228,7 +228,7 @@ fn programs(table: &mut Table) {
     });
 }
 
-/// `PATH` with a `git` in front that leaves a mark.
+/// Puts a `git` that leaves a mark at the front of `PATH`.
 fn decoy(scene: &Scene) -> std::ffi::OsString {
     scene.payload("server/decoy/git");
     let mut path = scene.path("server/decoy").into_os_string();
@@ -246,7 +246,7 @@ fn with_submodule(scene: &Scene) {
     scene.git("server/super", &["commit", "-qm", "sub"]);
 }
 
-/// Repositories of others.
+/// Repositories of other users.
 fn owners(table: &mut Table) {
     let other = |attack: Attack| attack.variable("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1");
     for (name, words) in [

@@ -1,4 +1,4 @@
-//! Submodules of a repository that means harm. Git's own `submodule` clones them.
+//! Hostile submodules. Git's own `submodule` clones them.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};
@@ -91,8 +91,8 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// Clones, with its submodules, a repository whose `.gitmodules` has the section `name`. The
-/// payload is beside, and may not run.
+/// Clones a repository with its submodules, whose `.gitmodules` has the section `name`. The payload
+/// in the repository must not run.
 fn recurse(scene: &Scene, name: &str, module: &str) -> Attack {
     let payload = scene.payload("server/payload").display().to_string();
     let root = scene.root().display().to_string();
@@ -141,7 +141,7 @@ fn links(table: &mut Table) {
         });
     }
     table.row("hooks-of-a-submodule-by-case", |scene| {
-        // On a file system that folds case `A` leads into the directory of the submodule.
+        // On a file system that ignores case, `A` leads into the directory of the submodule.
         let text = "[submodule \"x/y\"]\n\tpath = A/modules/x\n\turl = ../origin\n";
         let commit = bytes(&scene.ids.first);
         evil(scene, |forge| {
@@ -161,7 +161,7 @@ fn links(table: &mut Table) {
     });
 }
 
-/// What the section says is read by commands that do not clone.
+/// Commands that do not clone read the section.
 fn reading(table: &mut Table) {
     for (name, directory) in [
         ("outside", "../../../outside/evil"),

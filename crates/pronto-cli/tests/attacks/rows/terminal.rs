@@ -1,4 +1,4 @@
-//! Text of others on its way to the terminal.
+//! Untrusted text that is printed to the terminal.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};
@@ -6,7 +6,7 @@ use crate::objects::{FILE, entry, evil};
 use crate::servers::git::{Offer, line, lines};
 use crate::servers::http::{challenge, respond};
 
-/// Sets the title, clears the screen, moves the cursor, and rings.
+/// Escape sequences that set the title, clear the screen, move the cursor and ring the bell.
 const ESCAPES: &str = "a\x1b]0;title\x07b\x1b[2Jc\x1b[1Ad\x08e\x07f\x7fg\x0bh";
 
 pub(super) fn table() -> Table {
@@ -186,7 +186,7 @@ fn paths(table: &mut Table) {
     });
 }
 
-/// Messages of commits, and of other things in a repository.
+/// Messages of commits, and other text in a repository.
 fn messages(table: &mut Table) {
     table.row("subject-in-reset", |scene| {
         scene.repository("work/repo");

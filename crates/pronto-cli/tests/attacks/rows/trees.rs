@@ -1,10 +1,10 @@
-//! Trees whose checkout would write where it must not, and files in them that are read.
+//! Trees whose checkout would write to forbidden places, and hostile files in trees.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command, elsewhere};
 use crate::objects::{DIRECTORY, Entry, FILE, LINK, SUBMODULE, entry, evil};
 
-/// Names that some file system takes for the repository, each with the setting that protects.
+/// Names that some file system treats as `.git`, each with the setting that protects.
 const NAMES: &[(&str, &[u8])] = &[
     ("git", b".git"),
     ("upper-case", b".GIT"),
@@ -31,7 +31,7 @@ const NAMES: &[(&str, &[u8])] = &[
     ("in-git", b".git/hooks/post-checkout"),
 ];
 
-/// The reason why rows of names have no control.
+/// The reason why rows of names have no control run.
 const SLASHES: &str = "it takes a name with a slash for a path";
 
 pub(super) fn table() -> Table {
@@ -62,14 +62,14 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// Clones the repository whose tree `make` builds, with all protections on.
+/// Clones the repository whose tree `make` builds, with all protections enabled.
 fn checkout(scene: &Scene, make: impl FnOnce(&mut crate::objects::Forge) -> [u8; 20]) -> Attack {
     evil(scene, make);
     scene.configure("[core]\n\tprotectNTFS = true\n\tprotectHFS = true\n");
     command(["clone", "../server/evil", "clone"])
 }
 
-/// Links that files would be written through.
+/// Symbolic links through which files would be written.
 fn links(table: &mut Table) {
     for (name, target) in [
         ("outside", "../../outside"),
@@ -264,7 +264,7 @@ fn attributes(table: &mut Table) {
     }
 }
 
-/// Trees of absurd shapes.
+/// Trees of extreme shapes.
 fn shapes(table: &mut Table) {
     table.row("deep", |scene| {
         checkout(scene, |forge| {
@@ -299,7 +299,7 @@ fn shapes(table: &mut Table) {
             }
             tree
         });
-        // The number of files is beyond all measure; what counts is that a fetch does not walk them.
+        // The number of files is astronomical. A fetch must not walk them.
         command(["fetch", "../../server/evil", "main"]).within("work/repo")
     });
     table.row("long-name", |scene| {

@@ -1,11 +1,11 @@
-//! A server of Git's protocol that says what a row has it say, in any version.
+//! A server of Git's protocol in all versions, whose responses a row chooses.
 
 use std::io::{self, Read};
 
 use super::Duplex;
 use crate::sandbox::Ids;
 
-/// What a server offers, and how it answers.
+/// The references and responses of a server.
 #[derive(Clone)]
 pub(crate) struct Offer {
     version: u8,
@@ -72,25 +72,25 @@ impl Offer {
         self
     }
 
-    /// The commit that all references have.
+    /// The commit of all references.
     pub(crate) fn commit(mut self, id: &str) -> Self {
         id.clone_into(&mut self.id);
         self
     }
 
-    /// Offers another reference.
+    /// Adds a reference.
     pub(crate) fn reference(mut self, name: impl AsRef<[u8]>) -> Self {
         self.references.push(name.as_ref().to_owned());
         self
     }
 
-    /// Says that `HEAD` is a symbolic reference to `target`, and offers that.
+    /// Makes `HEAD` a symbolic reference to `target`, and adds `target`.
     pub(crate) fn head(mut self, target: impl AsRef<[u8]>) -> Self {
         self.head = Some(target.as_ref().to_owned());
         self.reference(target)
     }
 
-    /// Says that `HEAD` is a symbolic reference to `target`, which does not exist.
+    /// Makes `HEAD` a symbolic reference to `target`, which does not exist.
     pub(crate) fn unborn(mut self, target: impl AsRef<[u8]>) -> Self {
         self.unborn = Some(target.as_ref().to_owned());
         self.head = None;
@@ -103,31 +103,31 @@ impl Offer {
         self
     }
 
-    /// Says this in place of the greeting (version 2) or of all references (versions 0 and 1).
+    /// Replaces the greeting (version 2) or all references (versions 0 and 1).
     pub(crate) fn greeting(mut self, bytes: Vec<u8>) -> Self {
         self.greeting = Some(bytes);
         self
     }
 
-    /// Says this in place of the answer to `ls-refs`.
+    /// Replaces the response to `ls-refs`.
     pub(crate) fn listing(mut self, bytes: Vec<u8>) -> Self {
         self.listing = Some(bytes);
         self
     }
 
-    /// Says this before the section with the pack.
+    /// Adds this before the section with the pack.
     pub(crate) fn section(mut self, bytes: Vec<u8>) -> Self {
         self.sections.extend(bytes);
         self
     }
 
-    /// Says `content` on a band before the pack.
+    /// Adds `content` on a side band before the pack.
     pub(crate) fn message(mut self, number: u8, content: impl AsRef<[u8]>) -> Self {
         self.messages.extend(band(number, content.as_ref()));
         self
     }
 
-    /// Says these bytes before the pack.
+    /// Adds these bytes before the pack.
     pub(crate) fn raw_message(mut self, bytes: &[u8]) -> Self {
         self.messages.extend_from_slice(bytes);
         self
@@ -138,13 +138,13 @@ impl Offer {
         self
     }
 
-    /// Says this after the pack, in place of a flush.
+    /// Adds this after the pack in place of a flush packet.
     pub(crate) fn ending(mut self, bytes: Vec<u8>) -> Self {
         self.ending = bytes;
         self
     }
 
-    /// The first words: capabilities of version 2, or all references.
+    /// Returns the greeting: capabilities of version 2, or all references.
     pub(crate) fn first_words(&self) -> Vec<u8> {
         if let Some(greeting) = &self.greeting {
             return greeting.clone();
@@ -187,7 +187,7 @@ impl Offer {
         all
     }
 
-    /// The answer to `ls-refs`.
+    /// Returns the response to `ls-refs`.
     pub(crate) fn answer_listing(&self) -> Vec<u8> {
         if let Some(listing) = &self.listing {
             return listing.clone();
@@ -204,7 +204,7 @@ impl Offer {
         lines(words)
     }
 
-    /// The answer to a request for objects.
+    /// Returns the response to a request for objects.
     pub(crate) fn answer_fetch(&self) -> Vec<u8> {
         let mut all = self.sections.clone();
         all.extend(match self.version {
@@ -220,7 +220,7 @@ impl Offer {
         all
     }
 
-    /// All that it says, for a client that is not listened to.
+    /// Returns all responses, for a server that does not read requests.
     pub(crate) fn transcript(&self) -> Vec<u8> {
         let listing = match self.version {
             2 => self.answer_listing(),
@@ -229,7 +229,7 @@ impl Offer {
         [self.first_words(), listing, self.answer_fetch()].concat()
     }
 
-    /// The answer to one request of version 2, or of another version over HTTP.
+    /// Returns the response to one request of version 2, or of another version over HTTP.
     pub(crate) fn answer(&self, request: &[u8]) -> Vec<u8> {
         let is_listing = request.windows(15).any(|part| part == b"command=ls-refs");
         match is_listing {
@@ -256,13 +256,13 @@ impl Offer {
     }
 }
 
-/// The packets of one request; `None` if the client says that there is none.
+/// Reads the packets of one request. `None` if the client ends the conversation.
 fn read_request(stream: &mut dyn Read, version: u8) -> io::Result<Option<Vec<u8>>> {
     let mut request = Vec::new();
     loop {
         match read_line(stream)? {
             None if version == 2 || request.is_empty() => break,
-            // Wants are over, and what the client has follows.
+            // After the wants, the haves of the client follow.
             None => {}
             Some(content) => {
                 request.extend_from_slice(&content);

@@ -1,4 +1,4 @@
-//! HTTP as far as rows need it: one request, one answer, and the connection ends.
+//! A minimal HTTP server: one request and one response for each connection.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -103,7 +103,7 @@ fn read_chunks(stream: &mut dyn Duplex) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Writes a whole answer.
+/// Writes a complete response.
 pub(crate) fn respond(
     out: &mut dyn Write,
     status: &str,
@@ -116,7 +116,7 @@ pub(crate) fn respond(
     out.flush()
 }
 
-/// Writes the first lines of an answer, whose head is still open.
+/// Writes the first lines of a response. More header fields can follow.
 pub(crate) fn begin(out: &mut dyn Write, status: &str, headers: &[&str]) -> io::Result<()> {
     write!(out, "HTTP/1.1 {status}\r\nConnection: close\r\n")?;
     for header in headers {
@@ -125,13 +125,13 @@ pub(crate) fn begin(out: &mut dyn Write, status: &str, headers: &[&str]) -> io::
     Ok(())
 }
 
-/// Sends the client to another place.
+/// Redirects the client.
 pub(crate) fn redirect(out: &mut dyn Write, target: &str) -> io::Result<()> {
     let location = format!("Location: {target}");
     respond(out, "302 Found", &[&location], b"")
 }
 
-/// Asks for a password.
+/// Requests a password.
 pub(crate) fn challenge(out: &mut dyn Write) -> io::Result<()> {
     let wanted = "WWW-Authenticate: Basic realm=\"canary\"";
     respond(out, "401 Unauthorized", &[wanted], b"")
@@ -140,7 +140,7 @@ pub(crate) fn challenge(out: &mut dyn Write) -> io::Result<()> {
 const ADVERTISEMENT: &str = "Content-Type: application/x-git-upload-pack-advertisement";
 const RESULT: &str = "Content-Type: application/x-git-upload-pack-result";
 
-/// Answers as a server with `offer`.
+/// Responds as a server with `offer`.
 pub(crate) fn offer(offer: &Offer, request: &Request, out: &mut dyn Write) -> io::Result<()> {
     if request.method == "POST" {
         return respond(out, "200 OK", &[RESULT], &offer.answer(&request.body));
@@ -150,7 +150,7 @@ pub(crate) fn offer(offer: &Offer, request: &Request, out: &mut dyn Write) -> io
     respond(out, "200 OK", &[ADVERTISEMENT], &body)
 }
 
-/// Answers as a server with the repository at `path`, which real git serves.
+/// Responds as a server of the repository at `path`, which real git serves.
 pub(crate) fn repository(path: &Path, request: &Request, out: &mut dyn Write) -> io::Result<()> {
     let is_post = request.method == "POST";
     let mut command = Command::new("git");
@@ -166,7 +166,7 @@ pub(crate) fn repository(path: &Path, request: &Request, out: &mut dyn Write) ->
         .stderr(Stdio::null())
         .spawn()?;
     let mut input = child.stdin.take().expect("it is a pipe");
-    // What it does not read does not matter.
+    // It may not read everything.
     let _ = input.write_all(&request.body);
     drop(input);
     let answer = child.wait_with_output()?.stdout;

@@ -1,4 +1,4 @@
-//! TLS for servers, with certificates made once.
+//! TLS for servers. Certificates are created once.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -79,7 +79,7 @@ pub(super) fn accept(
     let made = certificates().ok_or(io::ErrorKind::NotFound)?;
     let session = ServerConnection::new(Arc::clone(&made.config)).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(session, connection);
-    // The handshake is complete once something is read.
+    // The first read completes the handshake.
     let _ = stream.read(&mut [])?;
     stream.conn.complete_io(&mut stream.sock)?;
     if stream.conn.peer_certificates().is_some() {

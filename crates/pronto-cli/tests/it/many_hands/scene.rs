@@ -1,11 +1,11 @@
-//! The repository in which many processes work, and what must hold for it in the end.
+//! The repository in which many processes work, and the conditions that must hold at the end.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::{Scratch, process, pronto, stderr, stdout};
 
-/// How the references of the repository are kept.
+/// The ref storage format of the repository.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Refs {
     #[default]
@@ -13,7 +13,7 @@ pub(super) enum Refs {
     Reftable,
 }
 
-/// What is special about a scene.
+/// The parameters of a scene.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Setting {
     /// Configuration of the repository.
@@ -21,11 +21,11 @@ pub(super) struct Setting {
     pub(super) refs: Refs,
     /// Whether one of ten commands is killed.
     pub(super) kills: bool,
-    /// Whether maintenance runs beside the hands without a pause.
+    /// Whether maintenance runs continuously at the same time.
     pub(super) maintains: bool,
 }
 
-/// One repository with a server of its own.
+/// A repository with its remote.
 pub(super) struct Scene {
     pub(super) scratch: Scratch,
     pub(super) setting: Setting,
@@ -45,7 +45,7 @@ impl Scene {
         run(git()
             .args(["init", "-q", "--bare", "-b", "main"])
             .arg(&server));
-        // Maintenance of the server is not what is looked at.
+        // Maintenance of the remote is not tested.
         run(git_in(&server).args(["config", "receive.autogc", "false"]));
         run(git().args(["init", "-q", "-b", "main"]).arg(&seed));
         for at in 0..20 {
@@ -74,14 +74,14 @@ impl Scene {
     }
 }
 
-/// How far one branch came.
+/// The progress of one branch.
 pub(super) struct Outcome<'a> {
     pub(super) branch: &'a str,
     pub(super) is_committed: bool,
     pub(super) is_pushed: bool,
 }
 
-/// The program that the hands run.
+/// The program that the processes run.
 pub(super) fn program() -> Command {
     behind_reference(match std::env::var_os("PRONTO_TEST_HANDS_GIT") {
         Some(git) => process(git),
@@ -93,7 +93,7 @@ pub(super) fn git() -> Command {
     behind_reference(process("git"))
 }
 
-/// Has git 2.55 found first on `PATH`, where there is one.
+/// Puts git 2.55 at the front of `PATH`, if there is one.
 fn behind_reference(mut command: Command) -> Command {
     if let Some(directory) = test_support::git::reference().and_then(Path::parent) {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -123,8 +123,8 @@ pub(super) fn run(command: &mut Command) -> String {
     stdout(&output)
 }
 
-/// What is wrong with the repository and its server: objects that are missing, and commits whose
-/// command said that they were made but that are not on their branch.
+/// Finds defects of the repository and its remote: missing objects, and commits that are not on
+/// their branch although their command succeeded.
 pub(super) fn damages<'a>(
     scene: &Scene,
     outcomes: impl Iterator<Item = Outcome<'a>>,
@@ -164,7 +164,7 @@ pub(super) fn damages<'a>(
     damages
 }
 
-/// The name, the tip, its parent and its subject of every branch.
+/// Returns the name, tip, parent of the tip and subject of every branch.
 fn tips(directory: &Path) -> String {
     run(git_in(directory).args([
         "for-each-ref",

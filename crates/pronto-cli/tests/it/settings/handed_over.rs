@@ -1,5 +1,5 @@
-//! Native commands that lack a setting fail with a clear message where nothing may be handed to
-//! git, and git gets the call where it may.
+//! A native command that does not support a setting hands the call to git, or fails with a clear
+//! message if that is not allowed.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -12,7 +12,7 @@ use super::super::support::{Scratch, process, pronto, stderr, stdout};
 use super::source::{normal, texts};
 use super::table;
 
-/// A call of each command that lacks something.
+/// A call of each command that lacks a setting.
 const CALLS: &[(&str, &[&str])] = &[
     ("add", &["file"]),
     ("cat-file", &["-t", "HEAD"]),
@@ -58,7 +58,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("write-tree", &[]),
 ];
 
-/// What the code of a command hands over itself: the setting, and a call that comes to it.
+/// Settings that the code of a command hands over, each with a call that reaches the code.
 const IN_CODE: &[(&str, &str, &[&str])] = &[
     ("commit.gpgSign", "true", COMMIT),
     ("commit.template", "file", COMMIT),
@@ -74,8 +74,8 @@ const IN_CODE: &[(&str, &str, &[&str])] = &[
 
 const COMMIT: &[&str] = &["commit", "-q", "--allow-empty", "-m", "message"];
 
-/// What the transport hands over where it applies to the URL: the setting, its value, and the
-/// settings beside which it applies.
+/// Settings that the transport hands over if they apply to the URL: the setting, its value, and
+/// other required settings.
 const BY_URL: &[(&str, &str, &[&str])] = &[
     ("GIT_HTTP_PROXY_AUTHMETHOD", "digest", PROXY),
     ("GIT_PROXY_SSL_CAINFO", "file", PROXY),
@@ -110,7 +110,7 @@ const BY_URL: &[(&str, &str, &[&str])] = &[
 const PROXY: &[&str] = &["http.proxy=https://127.0.0.1:1"];
 const CERTIFICATE: &[&str] = &["http.sslCert=file"];
 
-/// What is handed over in code and needs more than a setting to be seen, and why.
+/// Settings that are handed over only under further conditions, with the reason.
 const SEEN_ELSEWHERE: &[(&str, &str)] = &[
     ("GIT_PAGER", "needs a terminal"),
     ("PAGER", "needs a terminal"),
@@ -160,7 +160,7 @@ fn git(top: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
-/// Runs ours in `top` with the settings `configured` and `variables`.
+/// Runs pronto in `top` with the settings `configured` and the environment `variables`.
 fn run(
     top: &Path,
     configured: &[(&str, &str)],
@@ -179,7 +179,7 @@ fn run(
     command.args(arguments).output().expect("it runs")
 }
 
-/// Checks that a call failed, because of the setting `name`.
+/// Asserts that a call failed because of the setting `name`.
 fn check(output: &Output, name: &str, arguments: &[&str]) {
     let said = stderr(output);
     let is_named = said.contains(&format!("'{name}'"));
@@ -190,7 +190,7 @@ fn check(output: &Output, name: &str, arguments: &[&str]) {
     );
 }
 
-/// A value that puts a setting in force.
+/// Returns a value that enables a setting.
 fn value(when: When) -> &'static str {
     match when {
         When::True => "true",
@@ -199,16 +199,16 @@ fn value(when: When) -> &'static str {
     }
 }
 
-/// The calls of the commands that lack `lacking`.
+/// Returns the calls of the commands that lack `lacking`.
 fn calls_of(lacking: &Lacking) -> Vec<Vec<&'static str>> {
     let is_trace = lacking.name.to_ascii_lowercase().contains("trace");
     let mut calls = calls(lacking.commands);
-    // Traces are of the commands that git has, too.
+    // Traces exist for commands that git also has.
     calls.retain(|call| !is_trace || !["serve", "sync"].contains(&call[0]));
     calls
 }
 
-/// The calls of `commands`.
+/// Returns the calls of `commands`.
 fn calls(commands: &[&str]) -> Vec<Vec<&'static str>> {
     let concerned = |name: &str| commands.is_empty() || commands.contains(&name);
     for command in commands {
@@ -232,7 +232,7 @@ fn keys(lacking: &Lacking) -> Vec<String> {
 }
 
 #[test]
-fn every_configured_variable_that_is_lacking_is_refused() {
+fn every_unsupported_configuration_variable_is_refused() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     for lacking in KEYS.iter().chain(TRANSPORT_KEYS) {
@@ -246,7 +246,7 @@ fn every_configured_variable_that_is_lacking_is_refused() {
 }
 
 #[test]
-fn every_environment_variable_that_is_lacking_is_refused() {
+fn every_unsupported_environment_variable_is_refused() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     for lacking in VARIABLES.iter().chain(TRANSPORT_VARIABLES) {
@@ -259,7 +259,7 @@ fn every_environment_variable_that_is_lacking_is_refused() {
 }
 
 #[test]
-fn settings_of_guarded_sections_that_are_unknown_are_refused() {
+fn unknown_settings_of_guarded_sections_are_refused() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     for guarded in GUARDED {
@@ -286,7 +286,7 @@ fn a_pull_from_a_peer_obeys_what_a_sync_does() {
 }
 
 #[test]
-fn settings_that_are_off_change_nothing() {
+fn disabled_settings_change_nothing() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     let configured = [
@@ -339,7 +339,7 @@ fn configured_hooks_are_refused_where_they_would_run() {
 }
 
 #[test]
-fn what_commands_hand_over_in_code_is_refused() {
+fn settings_handed_over_in_code_are_refused() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
     for (key, value, arguments) in IN_CODE {
@@ -355,10 +355,10 @@ fn what_commands_hand_over_in_code_is_refused() {
 }
 
 #[test]
-fn what_applies_to_a_url_is_refused_before_anything_is_sent_there() {
+fn unsupported_settings_of_a_url_are_refused_before_a_request() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
-    // Nobody listens there: a call that got so far would say that.
+    // No server listens there, so a call that connected would report that.
     let remote = "remote.origin.url=https://127.0.0.1:1/x";
     for (name, value, beside) in BY_URL {
         let mut configured: Vec<(&str, &str)> = [&[remote], *beside]
@@ -389,7 +389,7 @@ fn what_applies_to_a_url_is_refused_before_anything_is_sent_there() {
 }
 
 #[test]
-fn formats_that_are_lacking_are_refused_where_they_stand() {
+fn unsupported_formats_are_refused_where_they_are_set() {
     for (key, value, arguments) in [
         ("extensions.compatObjectFormat", "sha256", &["status"][..]),
         ("extensions.refStorage", "reftable", &["status"]),
@@ -436,7 +436,7 @@ fn merges_that_are_configured_are_refused() {
 }
 
 #[test]
-fn all_that_is_handed_over_is_seen_here() {
+fn every_handed_over_setting_is_tested() {
     let texts = texts();
     for row in table().iter().filter(|row| row.status == "handed over") {
         let name = normal(&row.name);

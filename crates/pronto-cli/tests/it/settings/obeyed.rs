@@ -1,4 +1,4 @@
-//! Settings that native commands obey.
+//! Settings that native commands support.
 
 use super::super::support::{Scratch, process, pronto, stderr, stdout};
 

@@ -1,5 +1,5 @@
-//! The table and the source of pronto agree: what is read is in the table, and what the table calls
-//! native is read.
+//! The table and the source of pronto agree: every setting that is read is in the table, and every
+//! native one is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use pronto_cli::settings::{
 
 use super::{Row, table, top};
 
-/// Texts in the source that look like settings that are read and are none.
+/// Texts in the source that look like settings but are not.
 const NO_SETTINGS: &[&str] = &[
     "gc.log",
     "maintenance.lock",
@@ -20,7 +20,7 @@ const NO_SETTINGS: &[&str] = &[
     "GIT_TRACE2_PARENT_",
 ];
 
-/// Variables whose names the source puts together of parts, and what stands in the source.
+/// Variables whose names are assembled in the source, with the text in the source.
 const PUT_TOGETHER: &[(&str, &str)] = &[
     ("GIT_AUTHOR_DATE", "GIT_{}_{what}"),
     ("GIT_AUTHOR_EMAIL", "GIT_{}_{what}"),
@@ -33,7 +33,7 @@ const PUT_TOGETHER: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_setting_that_is_read_is_in_the_table() {
+fn every_read_setting_is_in_the_table() {
     let rows = table();
     let readable = |row: &&Row| row.status == "native" || row.status == "handed over";
     let keys: BTreeSet<String> = rows
@@ -66,7 +66,7 @@ fn every_setting_that_is_read_is_in_the_table() {
         let is_known = NO_SETTINGS.contains(&text.as_str())
             || keys.contains(&lower)
             || variables.contains(text.as_str())
-            // Given to git, which obeys it.
+            // Passed to git, which supports it.
             || text == "GIT_EXEC_PATH";
         if (is_key || is_variable) && !is_known {
             unknown.push(format!("{text} ({file})"));
@@ -79,7 +79,7 @@ fn every_setting_that_is_read_is_in_the_table() {
 }
 
 #[test]
-fn every_setting_that_is_called_native_is_read() {
+fn every_native_setting_is_read() {
     let texts: BTreeSet<String> = texts()
         .into_keys()
         .map(|text| text.to_ascii_lowercase())
@@ -109,7 +109,7 @@ fn every_setting_that_is_called_native_is_read() {
 }
 
 #[test]
-fn the_tables_of_what_is_lacking_agree_with_the_table() {
+fn the_lists_of_unsupported_settings_agree_with_the_table() {
     let rows = table();
     let find = |lacking: &Lacking, is_config: bool| {
         let same = |row: &&Row| row.is_config() == is_config && normal(&row.name) == lacking.name;
@@ -124,7 +124,7 @@ fn the_tables_of_what_is_lacking_agree_with_the_table() {
     }
     for lacking in VARIABLES.iter().chain(TRANSPORT_VARIABLES) {
         for row in find(lacking, false) {
-            // Some commands obey what others lack.
+            // Some commands support settings that others lack.
             let is_fine = row.status == "handed over" || row.name.ends_with("_PATHSPECS");
             assert!(is_fine, "{}", row.name);
         }
@@ -165,8 +165,8 @@ fn is_dotted(text: &str) -> bool {
     text.contains('.') && text.split('.').all(is_part)
 }
 
-/// The texts in quotes in the source of all crates, tests and this table of settings apart, and a
-/// file where each stands.
+/// Returns the string literals in the source of all crates except for tests and this table, each
+/// with a file.
 pub(super) fn texts() -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
     let crates = std::fs::read_dir(top().join("crates")).expect("the crates");
@@ -203,7 +203,7 @@ fn collect(directory: &Path, texts: &mut BTreeMap<String, String>) {
     }
 }
 
-/// What stands in quotes in Rust source: comments and characters are passed by.
+/// Returns the string literals of Rust source. Comments and character literals are skipped.
 fn quoted(source: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in source.lines() {

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 pub(super) struct Scene {
     folder: tempfile::TempDir,
     git: &'static Path,
-    /// What stands in braces in requests and settings.
+    /// The values of names in braces in requests and settings.
     names: BTreeMap<String, String>,
     clock: u64,
 }
@@ -28,7 +28,7 @@ pub(super) struct Call<'a> {
     pub(super) directory: &'a str,
 }
 
-/// What a server answered.
+/// The answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     /// Packets, without progress and packs.

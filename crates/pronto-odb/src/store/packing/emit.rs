@@ -131,7 +131,7 @@ struct Run {
 struct Emitter<'a, 'b> {
     plan: &'a mut Plan<'b>,
     sink: &'a mut dyn Sink,
-    /// Where each entry starts in the new pack; zero if it is not written.
+    /// The start of each entry in the new pack; zero if it is not written yet.
     starts: Vec<u64>,
     at: u64,
     run: Option<Run>,
@@ -181,7 +181,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// What names the base in the new pack.
+    /// Returns the header that names the base in the new pack.
     fn base_header(&self, base: u32) -> Header {
         match self.starts[base as usize] {
             start if start != 0 && self.plan.options.offset_deltas => Header::OffsetDelta {
@@ -378,7 +378,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// What of an entry has been put so far.
+/// The part of an entry that has been written.
 struct Counted<'a> {
     sink: &'a mut dyn Sink,
     crc: crc32fast::Hasher,

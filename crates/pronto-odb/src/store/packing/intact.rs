@@ -13,7 +13,7 @@ use super::plan::Row;
 use crate::error::{Error, ErrorKind, from_pack};
 use crate::packs::PackFile;
 
-/// How much of a content is digested at once.
+/// The size of the pieces in which content is digested.
 const PIECE: usize = 64 << 10;
 
 /// Returns the CRC-32 of the stored entry; `None` if it is damaged: its CRC-32 differs from the

@@ -1,4 +1,4 @@
-//! How each object is written into a pack: as stored, as a new delta, or deflated.
+//! The plan of a pack: each object is copied as stored, written as a new delta, or deflated.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -29,7 +29,7 @@ pub(super) struct Row {
     pub(super) name_hash: u32,
     /// The number of its pack, or [`NO_PACK`].
     pub(super) pack: u32,
-    /// Where its entry starts and ends there.
+    /// The start and end of its entry there.
     pub(super) offset: u64,
     pub(super) end: u64,
     pub(super) how: How,
@@ -41,7 +41,7 @@ pub(super) struct Row {
     pub(super) size_bytes: u64,
 }
 
-/// How an object is written.
+/// The form in which an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// Deflated for this pack.
@@ -128,7 +128,7 @@ impl<'a> Plan<'a> {
         is_whole.then(|| Whole { pack: pack.clone() })
     }
 
-    /// How many objects the pack will have.
+    /// Returns the number of objects in the pack.
     ///
     /// # Errors
     /// More than a pack can have.

@@ -11,7 +11,7 @@ use super::plan::{How, NO_PACK, Plan, Row};
 use crate::error::{Error, from_pack};
 use crate::packs::PackFile;
 
-/// Where the base of a stored delta is.
+/// The base of a stored delta.
 enum Base {
     Row(u32),
     /// Its id, when it is not in the same pack's part of the rows.

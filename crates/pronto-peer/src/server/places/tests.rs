@@ -70,7 +70,7 @@ fn a_slow_session_loses_its_place_to_one_that_waits() {
         .map(|signal| signal.keep(Duration::ZERO).is_err())
         .collect();
     assert_eq!(lost, [false, false, true, false]);
-    // What was lost is not given back twice.
+    // A lost place is not returned twice.
     drop(held);
     assert_eq!(places.state().holders.len(), 1);
     drop(fifth);

@@ -10,7 +10,7 @@ use super::values;
 const COUNT_LEN: usize = 2;
 const RESTART_LEN: usize = 3;
 
-/// Where the parts of a block are, from its start.
+/// The offsets of the parts of a block, from its start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) kind: BlockKind,
@@ -60,18 +60,18 @@ pub(super) struct RecordHead {
 }
 
 impl RecordHead {
-    /// Where the value begins.
+    /// Returns the start of the value.
     pub(super) fn value(&self) -> usize {
         self.suffix.1
     }
 }
 
-/// Where a search in a block ended: before the first record whose key is not less.
+/// The result of a search in a block: the first record whose key is not less.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Where the record is; the end of the records if there is none.
+    /// The start of the record, or the end of the records if there is none.
     pub(super) at: usize,
-    /// How much of what was sought the record before it begins with.
+    /// The number of bytes that the target shares with the record before it.
     pub(super) matched: usize,
     /// The record, if it has exactly the key that was sought.
     pub(super) exact: Option<RecordHead>,
@@ -182,7 +182,7 @@ impl<'b> Records<'b> {
         }
     }
 
-    /// Where the record of a restart is.
+    /// Returns the position of the record of a restart.
     fn restart(&self, restart: usize) -> Result<usize, Fault> {
         let place = self.shape.tail + RESTART_LEN * restart;
         be24(self.bytes, place)
@@ -202,7 +202,7 @@ impl Place {
     }
 }
 
-/// How many bytes both begin with.
+/// Returns the length of the common prefix in bytes.
 pub(in crate::reftable) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

@@ -40,7 +40,8 @@ impl Table {
         Err(self.fault(position, Fault::new("index has too many levels", 0)))
     }
 
-    /// Where the key leads from the index block at `position`, or from those right behind it.
+    /// Returns the block to which the key leads from the index block at `position`, or from the
+    /// blocks that follow it.
     fn child(&self, position: u64, target: &Target<'_>) -> Result<Option<u64>> {
         let mut position = position;
         let mut is_first = true;

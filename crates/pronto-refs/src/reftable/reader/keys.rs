@@ -32,7 +32,7 @@ impl Keys {
         &self.key
     }
 
-    /// Where the next record is.
+    /// Returns the position of the next record.
     pub(super) fn at(&self) -> usize {
         self.at
     }

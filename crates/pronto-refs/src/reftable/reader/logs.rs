@@ -26,10 +26,10 @@ pub struct LogCursor<'t> {
     /// The inflated block, from its start.
     buffer: Vec<u8>,
     shape: Option<Shape>,
-    /// Where the next block is.
+    /// The position of the next block.
     next: Option<u64>,
     keys: Keys,
-    /// Where the record is, and the next one.
+    /// The positions of the record and of the next one.
     place: (usize, usize),
     sought: Vec<u8>,
 }

@@ -18,7 +18,7 @@ pub struct ObjectCursor<'t> {
     blocks: Vec<u64>,
 }
 
-/// Where references to an object may be.
+/// The blocks that may hold references to an object.
 enum Blocks {
     All,
     These(Vec<u64>),

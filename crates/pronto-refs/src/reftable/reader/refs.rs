@@ -17,7 +17,7 @@ use crate::reftable::record::{RefEntry, RefRecord, RefValue};
 pub struct RefCursor<'t> {
     table: &'t Table,
     records: Option<Records<'t>>,
-    /// Where the next block is.
+    /// The position of the next block.
     next: Option<u64>,
     keys: Keys,
     entry: RefEntry<'t>,

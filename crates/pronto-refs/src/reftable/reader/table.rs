@@ -81,7 +81,7 @@ impl Table {
         })
     }
 
-    /// Where the table is.
+    /// Returns the path of the table.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -106,7 +106,7 @@ impl Table {
         self.header.block_size
     }
 
-    /// How much it holds, as Git counts it to decide about compaction.
+    /// Returns the size by which Git decides about compaction.
     pub(in crate::reftable) fn weight(&self) -> u64 {
         let overhead = self.header.footer_len() + self.header.len() - 1;
         self.view.len().saturating_sub(overhead as u64)
@@ -210,7 +210,7 @@ impl Table {
         }
     }
 
-    /// How many bytes of an object id are the key of an object record.
+    /// Returns the number of bytes of an object id in the key of an object record.
     pub(super) fn id_len(&self) -> usize {
         self.footer.id_len
     }
@@ -245,7 +245,7 @@ impl Table {
             .map_err(|fault| self.fault(position, fault))
     }
 
-    /// What is at `position`; `None` behind the last block.
+    /// Returns the outline of the block at `position`; `None` after the last block.
     pub(super) fn outline(&self, position: u64) -> Result<Option<Outline>> {
         let body = self.body();
         let bytes = usize::try_from(position).ok().and_then(|at| body.get(at..));

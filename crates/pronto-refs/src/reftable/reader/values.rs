@@ -65,7 +65,7 @@ pub(super) struct Read<T> {
     pub(super) end: usize,
 }
 
-/// Where the value of the record ends.
+/// Returns the end of the value of the record.
 #[inline]
 pub(super) fn end(records: &Records<'_>, head: &RecordHead) -> Result<usize, Fault> {
     let end = match records.shape.kind {
@@ -83,7 +83,7 @@ pub(super) fn end(records: &Records<'_>, head: &RecordHead) -> Result<usize, Fau
     Ok(end)
 }
 
-/// What a record says about a reference.
+/// A decoded record of a reference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reference<'b> {
     /// Counted from the first update index of the table.

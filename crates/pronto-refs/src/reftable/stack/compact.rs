@@ -185,7 +185,7 @@ fn limits_of(plan: &Plan) -> Limits {
     all.unwrap_or(Limits { min: 0, max: 0 })
 }
 
-/// Where `part` is in `names`, without a gap.
+/// Returns the position of `part` in `names`, without a gap.
 fn position_of(names: &[TableName], part: &[TableName]) -> Option<usize> {
     names.windows(part.len()).position(|window| window == part)
 }

@@ -16,7 +16,7 @@ use crate::reftable::error::{Error, ErrorKind, Result};
 /// The name of the list.
 pub(super) const TABLES_LIST: &str = "tables.list";
 
-/// How a table is named.
+/// The suffix of the names of tables.
 pub(super) const EXTENSION: &str = ".ref";
 
 /// The largest list that is read: three hundred thousand tables.

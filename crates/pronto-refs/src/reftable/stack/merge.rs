@@ -181,7 +181,7 @@ impl<'s> Refs<'s> {
 #[derive(Debug)]
 pub struct Logs<'s> {
     merge: Merge<LogCursor<'s>>,
-    /// What the keys begin with.
+    /// The prefix of the keys.
     prefix: Vec<u8>,
 }
 

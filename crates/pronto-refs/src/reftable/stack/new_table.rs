@@ -12,7 +12,7 @@ use super::list::{TableName, random};
 use crate::reftable::error::{ErrorKind, Result};
 use crate::reftable::{Limits, TableWriter};
 
-/// What is written at once.
+/// The size of the write buffer.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// A table that is complete, but has a temporary name. Dropping it removes it.
@@ -30,7 +30,7 @@ pub(super) struct NamedTable {
     pub(super) name: TableName,
 }
 
-/// Where a table is written.
+/// The writer of a new table.
 pub(super) type Writer = TableWriter<BufWriter<File>>;
 
 impl NewTable {

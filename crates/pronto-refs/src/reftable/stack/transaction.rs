@@ -69,7 +69,7 @@ impl Stack {
 }
 
 impl Transaction<'_> {
-    /// What the stack holds, without what this transaction adds.
+    /// Returns the content of the stack, without the additions of this transaction.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }

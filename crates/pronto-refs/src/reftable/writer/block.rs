@@ -7,7 +7,7 @@ use crate::reftable::format::{BLOCK_HEADER_LEN, BlockKind};
 use crate::reftable::reader::common_prefix;
 use crate::reftable::varint;
 
-/// How hard to deflate, as Git does, and the number of bits of a distance.
+/// The compression level, as in Git, and the number of bits of a distance.
 const LEVEL: i32 = 9;
 const WINDOW_BITS: u8 = 15;
 
@@ -18,7 +18,7 @@ const MOST_RESTARTS: usize = u16::MAX as usize;
 pub(super) struct BlockWriter {
     pub(super) kind: BlockKind,
     pub(super) bytes: Vec<u8>,
-    /// Where its own header is.
+    /// The position of its own header.
     skipped: usize,
     block_size: usize,
     restart_interval: usize,

@@ -30,9 +30,9 @@ pub struct TableWriter<W> {
     header: Header,
     options: WriteOptions,
     footer: Footer,
-    /// Where the next block begins.
+    /// The start of the next block.
     next: u64,
-    /// How many zeros belong in front of it.
+    /// The number of zeros before it.
     padding: usize,
     block: BlockWriter,
     /// The last key of the section.
@@ -51,10 +51,10 @@ struct Child {
     position: u64,
 }
 
-/// What a table has become.
+/// A finished table.
 #[derive(Debug)]
 pub struct Written<W> {
-    /// Where it was written.
+    /// The sink to which it was written.
     pub sink: W,
     /// Whether it has no records.
     pub is_empty: bool,

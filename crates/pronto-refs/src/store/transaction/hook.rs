@@ -7,12 +7,12 @@ use super::super::Target;
 use super::{Change, Edit, Expected};
 use pronto_config::{Error, ErrorKind, Result};
 
-/// What the hook reads about one reference.
+/// A line of the hook's input, for one reference.
 #[derive(Debug)]
 pub(in super::super) struct Line<'a> {
     /// The expected old value: an id, or `ref:` and a name. `None` if any value is accepted.
     pub(in super::super) old: Option<String>,
-    /// What it holds afterwards, likewise; `None` when it is gone.
+    /// The value afterwards, in the same form; `None` if the reference is deleted.
     pub(in super::super) new: Option<String>,
     /// Its full name.
     pub(in super::super) name: &'a BStr,
@@ -37,12 +37,13 @@ pub(in super::super) fn run<'a>(
     repository.run_hook(state, input)
 }
 
-/// The error for a hook that refused.
-pub(in super::super) fn refused() -> Error {
-    Error::new(ErrorKind::Hook, "ref updates aborted by hook")
+/// The error for a hook that refused in the phase `state`.
+pub(in super::super) fn refused(state: &str) -> Error {
+    let message = format!("in '{state}' phase, update aborted by the reference-transaction hook");
+    Error::new(ErrorKind::Hook, message)
 }
 
-/// What the hook reads about `edit`.
+/// Returns the line of the hook's input for `edit`.
 pub(super) fn line_of(edit: &Edit) -> Line<'_> {
     let symbolic = |target: &BStr| format!("ref:{target}");
     let old = match &edit.expected {

@@ -16,9 +16,9 @@ use pronto_config::durability::Component;
 use pronto_config::lock::{Lock, Marking};
 use pronto_config::{Error, ErrorKind, Result};
 
-/// How many locks of one transaction tell others that their holder lives.
+/// The largest number of locks in one transaction that are marked with their living holder.
 const MOST_MARKED: usize = 64;
-/// How many symbolic references one edit may be led through.
+/// The largest number of symbolic references that an edit follows.
 const MAX_SYMBOLIC_DEPTH: usize = 5;
 
 pub(super) fn prepare(repository: &dyn Host, edits: Vec<Edit>) -> Result<Prepared<'_>> {
@@ -102,7 +102,7 @@ struct Preparation<'r> {
     steps: Vec<Step>,
 }
 
-/// What a reference holds, read under its lock.
+/// The value of a reference, read under its lock.
 struct Current {
     contents: Option<Contents>,
     is_loose: bool,

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind};
 use crate::transport::{Family, Limits, LowSpeed};
 use crate::url::Url;
 
-/// How to speak HTTP: the settings that hold for the one URL that is used.
+/// Options of HTTP: the settings for the one URL that is used.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The proxy; a bare `host:port` means HTTP.
@@ -34,7 +34,7 @@ pub struct Options {
     pub ssl_key: Option<PathBuf>,
     /// More headers (`http.extraHeader`).
     pub extra_headers: Vec<ExtraHeader>,
-    /// What to call ourselves (`http.userAgent`).
+    /// The `User-Agent` (`http.userAgent`).
     pub user_agent: Option<String>,
     /// When to follow redirections (`http.followRedirects`).
     pub follow_redirects: Redirects,

@@ -38,7 +38,7 @@ impl Current {
     }
 }
 
-/// What makes the connections of a client, of which the last is always in `current`.
+/// Returns the connector of a client. Its last connection is always in `current`.
 pub(super) fn connector(dialer: Dialer) -> impl Connector {
     ().chain(SocksConnector::default())
         .chain(ConnectProxyConnector::default())
@@ -98,7 +98,7 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// How much time the client leaves for a read.
+    /// Returns the time that the client leaves for a read.
     fn left(&self, timeout: NextTimeout) -> Option<Duration> {
         let left = match timeout.after {
             time::Duration::Exact(left) => Some(left),

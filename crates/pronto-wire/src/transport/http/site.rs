@@ -14,7 +14,7 @@ use crate::policy::Policy;
 use crate::transport::{Family, Limits, Options as TransportOptions, Service, version_parameter};
 use crate::url::{Origin, Url};
 
-/// What holds wherever requests are redirected.
+/// The settings that hold for every redirection.
 pub(super) struct Plan {
     pub(super) settings: Box<dyn Settings>,
     pub(super) service: Service,
@@ -284,7 +284,7 @@ impl Site {
         Error::new(ErrorKind::Connection, message)
     }
 
-    /// Where `response` to a request for `url` says to look instead.
+    /// Returns the URL to which `response` redirects a request for `url`.
     pub(super) fn redirection(
         &self,
         response: &Response<Body>,

@@ -1,0 +1,56 @@
+//! Code that `sync` and `serve` share: bounds of a session with a peer, default globs, errors and
+//! quoting.
+
+use std::time::Duration;
+
+use bstr::ByteSlice as _;
+use pronto_netsync::message::Globs;
+use pronto_netsync::{Error, ErrorKind};
+
+use crate::CliError;
+
+/// The longest silence of a peer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The most bytes that are received in a session.
+pub(crate) const BUDGET_BYTES: u64 = 1 << 40;
+
+/// Returns the globs for branches and tags.
+pub(crate) fn default_globs() -> Globs {
+    Globs {
+        include: vec![b"refs/heads/*".to_vec(), b"refs/tags/*".to_vec()],
+        exclude: Vec::new(),
+    }
+}
+
+/// Converts the error of a session, with advice.
+pub(crate) fn failure(error: &Error) -> CliError {
+    let hint = match error.kind() {
+        _ if error.hint().is_some() => error.hint().map(str::to_owned),
+        ErrorKind::Unrelated => Some("use --allow-unrelated if they shall become one".to_owned()),
+        ErrorKind::Busy => Some("try again later: the received objects are kept".to_owned()),
+        ErrorKind::Closed => {
+            Some("the received objects are kept: the next sync resumes there".to_owned())
+        }
+        _ => None,
+    };
+    let shown = CliError::fatal(error.to_string());
+    match hint {
+        Some(hint) => shown.with_hint(hint),
+        None => shown,
+    }
+}
+
+/// Formats a JSON string. Bytes that are not UTF-8 are replaced.
+pub(crate) fn quoted(text: &[u8]) -> String {
+    let mut out = String::from("\"");
+    for each in text.to_str_lossy().chars() {
+        match each {
+            '"' | '\\' => out.extend(['\\', each]),
+            each if each.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(each))),
+            each => out.push(each),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,70 @@
+//! The writer of the long format.
+
+use std::io::{self, Write};
+
+use super::{Slot, View};
+
+/// Writes lines of the long format: each in one colour, perhaps after a comment character.
+pub(super) struct Lines<'a, W> {
+    pub(super) view: &'a View,
+    pub(super) out: &'a mut W,
+}
+
+impl<'a, W: Write> Lines<'a, W> {
+    /// Flushes the output.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Writes a line.
+    pub(super) fn line(&mut self, slot: Slot, text: &str) -> io::Result<()> {
+        self.start(slot, text.as_bytes())?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Writes a line, if advice is enabled.
+    pub(super) fn hint(&mut self, text: &str) -> io::Result<()> {
+        if self.view.settings.hints {
+            self.line(Slot::Header, text)?;
+        }
+        Ok(())
+    }
+
+    /// Writes an empty line.
+    pub(super) fn empty(&mut self) -> io::Result<()> {
+        if self.view.settings.comment_prefix {
+            self.view.look.write(self.out, Slot::Header, b"#")?;
+        } else {
+            self.view.look.write(self.out, Slot::Header, b"")?;
+        }
+        self.out.write_all(b"\n")
+    }
+
+    /// Writes the start of a line.
+    pub(super) fn start(&mut self, slot: Slot, text: &[u8]) -> io::Result<()> {
+        let mut whole = Vec::new();
+        if self.view.settings.comment_prefix {
+            whole.push(b'#');
+            if text.first() != Some(&b'\t') {
+                whole.push(b' ');
+            }
+        }
+        whole.extend_from_slice(text);
+        self.view.look.write(self.out, slot, &whole)
+    }
+
+    /// Writes the rest of a line.
+    pub(super) fn more(&mut self, slot: Slot, text: &[u8]) -> io::Result<()> {
+        self.view.look.write(self.out, slot, text)
+    }
+
+    /// Writes the line after the other files.
+    pub(super) fn line_after_others(&mut self) -> io::Result<()> {
+        let sign: &[u8] = if self.view.settings.comment_prefix {
+            b"#\n"
+        } else {
+            b"\n"
+        };
+        self.out.write_all(sign)
+    }
+}

@@ -1,0 +1,118 @@
+//! The answer to a list: the merge of the listed entries with this side's.
+
+use super::Set;
+use super::message::write_entry;
+
+/// An answer to a list while the two are merged.
+pub(super) struct Answer<'s> {
+    set: &'s Set,
+    /// The number of bytes that it may take.
+    budget: usize,
+    /// The position of this side's next entry.
+    pub(super) next: usize,
+    /// The last key that was settled, of either side.
+    pub(super) last: Vec<u8>,
+    /// The key of the last of this side's entries in it.
+    before: &'s [u8],
+    /// The key of the entry that did not fit.
+    pub(super) cut_at: Option<Vec<u8>>,
+    /// The number of listed entries that were compared.
+    pub(super) listed_count: usize,
+    /// A bit for each of them: this side lacks it.
+    pub(super) lacking: Vec<u8>,
+    /// Positions of this side's entries that the list lacked.
+    pub(super) own_places: Vec<usize>,
+    /// Those entries, encoded.
+    pub(super) own: Vec<u8>,
+}
+
+impl<'s> Answer<'s> {
+    /// Starts an answer at this side's entry `next`, of at most `budget` bytes.
+    pub(super) fn new(set: &'s Set, next: usize, budget: usize) -> Self {
+        Answer {
+            set,
+            budget,
+            next,
+            last: Vec::new(),
+            before: &[],
+            cut_at: None,
+            listed_count: 0,
+            lacking: Vec::new(),
+            own_places: Vec::new(),
+            own: Vec::new(),
+        }
+    }
+
+    /// Adds this side's entries below `key`. Returns `false` when the message is full.
+    pub(super) fn own_before(&mut self, key: &[u8], end: usize) -> bool {
+        while self.next < end && self.set.key(self.next) < key {
+            if !self.put_own() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Adds this side's remaining entries below the position `end`, as far as they fit.
+    pub(super) fn own_rest(&mut self, end: usize) {
+        while self.next < end && self.put_own() {}
+    }
+
+    /// Marks whether this side has the listed entry. Returns `false` if a different value of it
+    /// does not fit.
+    pub(super) fn listed(&mut self, key: &[u8], value: &[u8], end: usize) -> bool {
+        if self.listed_count.is_multiple_of(8) {
+            if self.own.len() + self.lacking.len() + 1 > self.budget {
+                self.cut_at = Some(key.to_vec());
+                return false;
+            }
+            self.lacking.push(0);
+        }
+        let has_key = self.next < end && self.set.key(self.next) == key;
+        let has_entry = has_key && self.set.value(self.next) == value;
+        if has_entry {
+            self.next += 1;
+        } else if has_key && !self.put_own() {
+            if self.listed_count.is_multiple_of(8) {
+                self.lacking.pop();
+            }
+            return false;
+        }
+        if let Some(bits) = self.lacking.last_mut() {
+            *bits |= u8::from(!has_entry) << (self.listed_count % 8);
+        }
+        self.listed_count += 1;
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        true
+    }
+
+    /// Returns the number of this side's entries in it.
+    pub(super) fn own_count(&self) -> usize {
+        self.own_places.len()
+    }
+
+    /// Returns whether this side lacks the entry that was compared last.
+    pub(super) fn is_last_new(&self) -> bool {
+        let place = self.listed_count - 1;
+        self.lacking[place / 8] >> (place % 8) & 1 != 0
+    }
+
+    /// Adds this side's next entry. Returns `false` if it does not fit.
+    fn put_own(&mut self) -> bool {
+        let length = self.own.len();
+        let key = self.set.key(self.next);
+        write_entry(&mut self.own, self.before, key, self.set.value(self.next));
+        if self.own.len() + self.lacking.len() + 1 > self.budget {
+            self.own.truncate(length);
+            self.cut_at = Some(key.to_vec());
+            return false;
+        }
+        self.before = key;
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        self.own_places.push(self.next);
+        self.next += 1;
+        true
+    }
+}

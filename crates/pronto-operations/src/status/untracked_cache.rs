@@ -1,0 +1,230 @@
+//! The untracked cache of the index: whether it may be used, and whether it is kept.
+
+use super::{Ignored, Options, Untracked};
+use crate::ignores::ExcludeContents;
+use crate::{Repository, Result, path};
+use pronto_index::{ExcludeFile, Outline, UntrackedCache};
+use pronto_worktree::status::{News, Remembered, blob_id, renew};
+use std::time::SystemTime;
+
+/// `core.untrackedCache`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Setting {
+    /// Use an existing one.
+    Keep,
+    /// Have one.
+    Write,
+    /// Have none.
+    Remove,
+}
+
+/// The treatment of the cache.
+#[derive(Debug)]
+pub(super) enum Fate<'a> {
+    /// The cache is kept as it is.
+    Stay,
+    /// This is better, but not worth writing the index for.
+    Better(UntrackedCache<'a>),
+    /// This is to be written.
+    Write(UntrackedCache<'a>),
+    /// There is to be none.
+    Remove,
+}
+
+/// The cache for one status.
+pub(super) struct Prepared<'a> {
+    setting: Setting,
+    /// The cache in the form for the walk.
+    pub(super) remembered: Option<Remembered<'a>>,
+    /// There is one for another place or system.
+    pub(super) is_elsewhere: bool,
+    /// Whether it differs from the cache in the index.
+    is_new: bool,
+}
+
+fn setting(repository: &Repository) -> Result<Setting> {
+    let config = repository.config();
+    let many = config.bool_or("feature.manyFiles", false)?;
+    let otherwise = if many { Setting::Write } else { Setting::Keep };
+    let Some(entry) = config.entry_of("core.untrackedCache") else {
+        return Ok(otherwise);
+    };
+    Ok(match entry.bool() {
+        Ok(true) => Setting::Write,
+        Ok(false) => Setting::Remove,
+        Err(_) => otherwise,
+    })
+}
+
+/// The place that a cache is for, as Git spells it.
+pub(super) fn ident(repository: &Repository) -> Result<Vec<u8>> {
+    let top = repository.require_work_tree()?;
+    let top = top.canonicalize().unwrap_or_else(|_| top.to_owned());
+    let top = path::as_bytes(&top);
+    let system = rustix::system::uname();
+    let system = system.sysname().to_bytes();
+    Ok([b"Location ", &**top, b", system ", system].concat())
+}
+
+/// A cache that knows nothing yet, for this place and for what is shown of untracked files.
+pub(crate) fn new_untracked_cache(
+    repository: &Repository,
+    kind: pronto_hash::Kind,
+) -> Result<UntrackedCache<'static>> {
+    let ident = ident(repository)?;
+    Ok(UntrackedCache::new(&ident, configured(repository), kind))
+}
+
+/// Returns how the cache of an index lists untracked directories: as `status` shows them by default.
+fn configured(repository: &Repository) -> u32 {
+    match shows_all(repository) {
+        true => UntrackedCache::ALL,
+        false => UntrackedCache::NORMAL,
+    }
+}
+
+/// Returns whether the cache of an index lists what this status shows, so that it is kept there.
+pub(super) fn is_in_index(repository: &Repository, index: &Outline) -> Result<bool> {
+    let is_kept = match setting(repository)? {
+        Setting::Keep => index.has_untracked_cache(),
+        Setting::Write => true,
+        Setting::Remove => false,
+    };
+    Ok(is_kept && shows_all(repository))
+}
+
+/// Returns whether there may be an untracked cache: `core.untrackedCache` is not false.
+pub(super) fn is_permitted(repository: &Repository) -> Result<bool> {
+    let environment = repository.environment();
+    Ok(setting(repository)? != Setting::Remove
+        && !environment.boolean("GIT_DISABLE_UNTRACKED_CACHE", false)?)
+}
+
+fn shows_all(repository: &Repository) -> bool {
+    let shown = repository.config().entry_of("status.showUntrackedFiles");
+    let shown = shown.and_then(|entry| entry.string().ok());
+    shown.is_some_and(|shown| *shown == *b"all")
+}
+
+/// Finds out whether the cache of `index` may be gone by.
+pub(super) fn prepare<'a>(
+    repository: &Repository,
+    index: &'a Outline,
+    options: &Options,
+    excludes: &ExcludeContents,
+) -> Result<Prepared<'a>> {
+    let setting = setting(repository)?;
+    let mut prepared = Prepared {
+        setting,
+        remembered: None,
+        is_elsewhere: false,
+        is_new: false,
+    };
+    let flags = configured(repository);
+    let is_general = options.pathspec.is_empty() && options.ignored == Ignored::No;
+    // A cache of the names of directories helps to name every file, but not the reverse.
+    let serves = match options.untracked {
+        Untracked::No => false,
+        Untracked::Normal => flags == UntrackedCache::NORMAL,
+        Untracked::All => true,
+    };
+    if !is_general
+        || !serves
+        || !is_permitted(repository)?
+        || (setting == Setting::Keep && !index.has_untracked_cache())
+    {
+        return Ok(prepared);
+    }
+    let ident = ident(repository)?;
+    let kind = index.kind();
+    let mut cache = index.untracked_cache();
+    if (cache.as_ref()).is_some_and(|cache| !is_here(cache, &ident)) {
+        prepared.is_elsewhere = setting == Setting::Keep;
+        if prepared.is_elsewhere {
+            return Ok(prepared);
+        }
+        cache = None;
+    }
+    let cache = cache.filter(|cache| cache.flags == flags);
+    prepared.is_new = cache.is_none();
+    let mut cache = cache.unwrap_or_else(|| UntrackedCache::new(&ident, flags, kind));
+    prepared.is_new |= renew_excludes(&mut cache, excludes);
+    let is_same = (flags == UntrackedCache::ALL) == (options.untracked == Untracked::All);
+    let records = is_same && options.write_back;
+    prepared.remembered = Some(Remembered::new(cache, records));
+    Ok(prepared)
+}
+
+/// Returns whether `cache` is for the place that `ident` states.
+pub(super) fn is_here(cache: &UntrackedCache<'_>, ident: &[u8]) -> bool {
+    cache.ident.split(|&byte| byte == 0).next() == Some(ident)
+}
+
+/// Records the content of `info/exclude` and `core.excludesFile`. Returns whether one has changed:
+/// then nothing is known.
+pub(super) fn renew_excludes(cache: &mut UntrackedCache<'_>, excludes: &ExcludeContents) -> bool {
+    let kind = cache.info_exclude.id.kind();
+    let mut changed = false;
+    for (known, now) in [
+        (&mut cache.info_exclude, &excludes.info),
+        (&mut cache.excludes_file, &excludes.file),
+    ] {
+        let id = match now {
+            None => kind.null(),
+            Some(file) if file.content.is_empty() => blob_id(kind, b"", b""),
+            Some(file) => blob_id(kind, &file.content, b"\n"),
+        };
+        if known.id != id {
+            changed = true;
+            let stat = now.as_ref().map(|file| file.stat).unwrap_or_default();
+            *known = ExcludeFile { stat, id };
+        }
+    }
+    if changed && !cache.is_empty() {
+        cache.invalidate_directory(0, true);
+    }
+    changed
+}
+
+/// Whether there is a cache although there is to be none.
+pub(super) fn is_to_be_removed(repository: &Repository, index: &Outline) -> Result<bool> {
+    Ok(index.has_untracked_cache() && setting(repository)? == Setting::Remove)
+}
+
+impl<'a> Prepared<'a> {
+    /// The cache, if it may be gone by and is what the index holds.
+    pub(super) fn unchanged(&self) -> Option<&UntrackedCache<'a>> {
+        let remembered = self.remembered.as_ref().filter(|_| !self.is_new);
+        remembered.map(|remembered| &remembered.cache)
+    }
+
+    /// Returns the treatment of the cache after a walk that found `news`.
+    pub(super) fn fate(
+        setting: (&Prepared<'a>, Option<Remembered<'a>>),
+        index: &Outline,
+        (news, is_monitored): (Vec<News>, bool),
+    ) -> Fate<'a> {
+        let (prepared, remembered) = setting;
+        let Some(remembered) = remembered.filter(|remembered| remembered.records) else {
+            let remove = prepared.setting == Setting::Remove && index.has_untracked_cache();
+            return if remove { Fate::Remove } else { Fate::Stay };
+        };
+        if news.is_empty() && !prepared.is_new {
+            // What the monitor named is not in the index yet.
+            return match is_monitored {
+                true => Fate::Better(remembered.cache),
+                false => Fate::Stay,
+            };
+        }
+        let renewed = renew(&remembered.cache, news);
+        // Data as young as the index are verified again until the index is older.
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let is_later = now.is_ok_and(|now| now.as_secs() as u32 > index.timestamp().seconds);
+        let is_better = prepared.is_new || renewed != remembered.cache;
+        match prepared.setting {
+            Setting::Write if is_better || (is_later && !is_monitored) => Fate::Write(renewed),
+            _ if is_better || is_later || is_monitored => Fate::Better(renewed),
+            _ => Fate::Stay,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The objects that are reachable from some objects and not from others.
+
+use std::collections::HashSet;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_io::interrupt::Interrupt;
+use pronto_odb::{Bitmapped, Store};
+use pronto_pack::bitmap::Bits;
+
+use crate::links::{tag_target, tree_entries};
+use crate::objects::from_odb;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The reachable objects, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reachable {
+    /// Those that bitmaps speak of, in the order in which they lie in their pack or packs.
+    pub packed: Vec<ObjectId>,
+    /// All others, in the order of the walk.
+    pub others: Vec<ObjectId>,
+}
+
+impl Repository {
+    /// Returns the objects that are reachable from `wants` and not from `haves`, themselves
+    /// included. A commit leads to its parents and its tree; submodules lead nowhere. Missing
+    /// objects reachable from `haves` are ignored.
+    ///
+    /// Bitmaps are used if they exist, `pack.useBitmaps` allows it and history has no replacements
+    /// or grafts; only younger history is walked. Otherwise every commit and tree is read.
+    ///
+    /// # Errors
+    /// An object reachable from `wants` is missing or malformed, or the walk was interrupted.
+    pub fn reachable(
+        &self,
+        wants: &[ObjectId],
+        haves: &[ObjectId],
+        interrupt: &Interrupt,
+    ) -> Result<Reachable> {
+        let bitmaps = self.usable_bitmaps(self.objects()?)?;
+        self.reachable_by(bitmaps.as_ref(), (wants, haves), interrupt)
+    }
+
+    /// Like [`reachable`](Self::reachable), asking these bitmaps.
+    ///
+    /// # Errors
+    /// As [`reachable`](Self::reachable).
+    pub(crate) fn reachable_by(
+        &self,
+        bitmaps: Option<&Bitmapped>,
+        (wants, haves): (&[ObjectId], &[ObjectId]),
+        interrupt: &Interrupt,
+    ) -> Result<Reachable> {
+        let known = Walk::new(self, bitmaps, true).run(haves, interrupt)?;
+        let mut found = Walk::new(self, bitmaps, false).run(wants, interrupt)?;
+        let mut packed = Vec::new();
+        if let Some(bitmaps) = bitmaps {
+            found.bits.subtract(&known.bits);
+            for bit in found.bits.iter() {
+                packed.push(bitmaps.id(bit).map_err(from_odb)?);
+            }
+        }
+        let mut others = found.order;
+        others.retain(|id| !known.others.contains(id));
+        Ok(Reachable { packed, others })
+    }
+
+    /// The bitmaps of `store`, if they may be used (`pack.useBitmaps`) and no replacements, grafts
+    /// or shallow commits change history. Damage is reported as a warning.
+    ///
+    /// # Errors
+    /// A setting is no boolean, or files that change history cannot be read.
+    pub(crate) fn usable_bitmaps(&self, store: &Store) -> Result<Option<Bitmapped>> {
+        let is_wanted = self.config().bool_or("pack.usebitmaps", true)?;
+        if !is_wanted || store.has_replacements() || !self.has_plain_history()? {
+            return Ok(None);
+        }
+        match store.bitmaps() {
+            Ok(found) => Ok(found),
+            Err(error) => {
+                self.complain(error.to_string());
+                Ok(None)
+            }
+        }
+    }
+}
+
+struct Walk<'a> {
+    repository: &'a Repository,
+    bitmaps: Option<&'a Bitmapped>,
+    /// Whether missing objects are ignored.
+    lenient: bool,
+    bits: Bits,
+    others: HashSet<ObjectId>,
+    order: Vec<ObjectId>,
+    commits: Vec<ObjectId>,
+    trees: Vec<ObjectId>,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(repository: &'a Repository, bitmaps: Option<&'a Bitmapped>, lenient: bool) -> Self {
+        Walk {
+            repository,
+            bitmaps,
+            lenient,
+            bits: bitmaps.map_or_else(|| Bits::new(0), Bitmapped::empty),
+            others: HashSet::new(),
+            order: Vec::new(),
+            commits: Vec::new(),
+            trees: Vec::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Records `id`; whether it was new.
+    fn add(&mut self, id: &oid) -> Result<bool> {
+        let bit = match self.bitmaps {
+            Some(bitmaps) => bitmaps.bit(id).map_err(from_odb)?,
+            None => None,
+        };
+        if let Some(bit) = bit {
+            return Ok(self.bits.insert(bit));
+        }
+        let is_new = self.others.insert(id.to_owned());
+        if is_new {
+            self.order.push(id.to_owned());
+        }
+        Ok(is_new)
+    }
+
+    /// Commits before trees: their bitmaps say most of what is in trees.
+    fn run(mut self, tips: &[ObjectId], interrupt: &Interrupt) -> Result<Self> {
+        for tip in tips {
+            self.tip(tip)?;
+        }
+        loop {
+            let interrupted = |reason: pronto_io::interrupt::Interrupted| {
+                Error::new(ErrorKind::Interrupted, reason.to_string())
+            };
+            interrupt.check().map_err(interrupted)?;
+            if let Some(commit) = self.commits.pop() {
+                self.commit(&commit)?;
+            } else if let Some(tree) = self.trees.pop() {
+                self.tree(&tree)?;
+            } else {
+                return Ok(self);
+            }
+        }
+    }
+
+    fn tip(&mut self, tip: &oid) -> Result<()> {
+        let mut id = tip.to_owned();
+        loop {
+            let store = self.repository.objects()?;
+            let header = store.header(&id).map_err(from_odb)?;
+            match header.map(|header| header.kind) {
+                None if self.lenient => return Ok(()),
+                None => {
+                    let message = format!("bad object {id}");
+                    return Err(Error::new(ErrorKind::Object, message));
+                }
+                Some(ObjectKind::Commit) => self.commits.push(id),
+                Some(ObjectKind::Tree) => self.trees.push(id),
+                Some(ObjectKind::Blob) => _ = self.add(&id)?,
+                Some(ObjectKind::Tag) => {
+                    self.add(&id)?;
+                    store.find(&id, &mut self.buffer).map_err(from_odb)?;
+                    let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
+                    match tag_target(&self.buffer) {
+                        Some(target) => id = target,
+                        None if self.lenient => return Ok(()),
+                        None => return Err(malformed()),
+                    }
+                    continue;
+                }
+            }
+            return Ok(());
+        }
+    }
+
+    fn commit(&mut self, id: &oid) -> Result<()> {
+        if let Some(bitmaps) = self.bitmaps
+            && let Some(bit) = bitmaps.bit(id).map_err(from_odb)?
+        {
+            if self.bits.contains(bit) {
+                return Ok(());
+            }
+            if let Some(bits) = bitmaps.reachable_from(id).map_err(from_odb)? {
+                self.bits.union(&bits);
+                return Ok(());
+            }
+        }
+        if !self.add(id)? {
+            return Ok(());
+        }
+        let store = self.repository.objects()?;
+        if self.lenient && !store.contains(id).map_err(from_odb)? {
+            return Ok(());
+        }
+        let links = self.repository.commit_links(id, &mut self.buffer)?;
+        self.commits.extend(links.parents);
+        // Queued: a bitmap may cover it before its turn comes.
+        self.trees.push(links.tree);
+        Ok(())
+    }
+
+    fn tree(&mut self, id: &oid) -> Result<()> {
+        if !self.add(id)? {
+            return Ok(());
+        }
+        let store = self.repository.objects()?;
+        let mut content = std::mem::take(&mut self.buffer);
+        match store.find(id, &mut content).map_err(from_odb)? {
+            Some(ObjectKind::Tree) => {}
+            None if self.lenient => content.clear(),
+            _ => {
+                let message = format!("unable to read tree ({id})");
+                return Err(Error::new(ErrorKind::Object, message));
+            }
+        }
+        for entry in tree_entries(&content, id.kind().len_in_bytes()) {
+            let Ok(child) = ObjectId::try_from(entry.id) else {
+                continue;
+            };
+            if entry.is_directory() {
+                self.trees.push(child);
+            } else if !entry.is_submodule() {
+                self.add(&child)?;
+            }
+        }
+        self.buffer = content;
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! Maintenance of reflogs: listing them, and removing and adding entries (git-reflog(1)).
+
+mod expire;
+mod reach;
+mod rewrite;
+mod tables;
+
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use crate::identity::{self, Care, Role};
+use crate::lock::Lock;
+use crate::refs::{LogLine, RefNameRef, name, tables::logged_names};
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+pub use expire::{ExpireOptions, ExpiredLog, Logs, Rewrite, Verdict, parse_expiry};
+
+/// The deepest nesting of directories of reflogs.
+const MAX_DEPTH: usize = 256;
+
+/// A line that is added to a log as it is given.
+#[derive(Clone, Debug)]
+pub struct NewLine {
+    /// The value of the reference before the change.
+    pub old: ObjectId,
+    /// The value after the change.
+    pub new: ObjectId,
+    /// Why.
+    pub message: BString,
+}
+
+impl Repository {
+    /// Returns the names of all refs that have a reflog, as seen by this worktree, sorted within
+    /// each directory.
+    ///
+    /// Costs one listing for each directory of reflogs. Unreadable directories are skipped.
+    pub fn logged_references(&self) -> Vec<BString> {
+        let mut names = self.logged_references_unsorted();
+        names.sort_by(|one, two| one.split_str("/").cmp(two.split_str("/")));
+        names
+    }
+
+    fn logged_references_unsorted(&self) -> Vec<BString> {
+        let is_linked = self.git_dir() != self.common_dir();
+        let mut names = Vec::new();
+        self.logs_below(self.common_dir(), &mut names);
+        if is_linked {
+            names.retain(|found| !name::is_per_worktree(found.as_bstr()));
+            let mut own = Vec::new();
+            self.logs_below(self.git_dir(), &mut own);
+            own.retain(|found| name::is_per_worktree(found.as_bstr()));
+            names.append(&mut own);
+        }
+        names
+    }
+
+    /// The names of all references that have a log, of this worktree and, but for those that all
+    /// share, of the others. `single` leaves the others out.
+    ///
+    /// # Errors
+    /// The worktrees cannot be listed.
+    pub fn logged_references_everywhere(&self, single: bool) -> Result<Vec<BString>> {
+        if single {
+            return Ok(self.logged_references());
+        }
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let own = real(self.git_dir());
+        let mut names = Vec::new();
+        for tree in self.work_trees()? {
+            let (directory, prefix) = match &tree.id {
+                None => (self.common_dir().to_owned(), b"main-worktree/".to_vec()),
+                Some(id) => (
+                    self.common_dir().join("worktrees").join(path::borrow(id)),
+                    [b"worktrees/", id.as_slice(), b"/"].concat(),
+                ),
+            };
+            if real(&directory) == own {
+                names.extend(self.logged_references());
+                continue;
+            }
+            let mut found = Vec::new();
+            self.logs_below(&directory, &mut found);
+            found.retain(|found| name::is_per_worktree(found.as_bstr()));
+            found.sort_by(|one, two| one.split_str("/").cmp(two.split_str("/")));
+            let full = |found: BString| BString::from([&prefix, found.as_slice()].concat());
+            names.extend(found.into_iter().map(full));
+        }
+        Ok(names)
+    }
+
+    fn logs_below(&self, directory: &Path, names: &mut Vec<BString>) {
+        if let Some(tables) = self.refs().tables() {
+            // Unreadable entries are skipped, as in directories.
+            names.extend(logged_names(tables, directory).unwrap_or_default());
+            return;
+        }
+        let root = directory.join("logs");
+        let mut directories = vec![(root, BString::default(), 0)];
+        while let Some((directory, prefix, depth)) = directories.pop() {
+            let Ok(entries) = std::fs::read_dir(&directory) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                let file_name = entry.file_name();
+                let found = [prefix.as_slice(), path::as_bytes(Path::new(&file_name))].concat();
+                let Ok(kind) = entry.file_type() else {
+                    continue;
+                };
+                if kind.is_dir() && depth < MAX_DEPTH {
+                    let below = [found.as_slice(), b"/"].concat();
+                    directories.push((entry.path(), below.into(), depth + 1));
+                } else if kind.is_file() && name::is_valid(found.as_bstr(), name::Form::OneLevel) {
+                    names.push(found.into());
+                }
+            }
+        }
+    }
+
+    /// The full name of the reference with a log that `short` stands for, if there is one.
+    ///
+    /// # Errors
+    /// A branch has no upstream, or a reference is broken.
+    pub fn find_logged_reference(&self, short: &BStr) -> Result<Option<BString>> {
+        Ok(self.find_log(short)?.map(|found| found.name))
+    }
+
+    /// Removes the log of the reference `name`, under the lock of the reference, and the directories that
+    /// are empty then. One that is not there is no error.
+    ///
+    /// # Errors
+    /// The name is impossible, the lock is held, or the file cannot be removed.
+    pub fn drop_log(&self, name: &BStr) -> Result<()> {
+        let safe = RefNameRef::existing(name).map_err(crate::refs::bad_name)?;
+        if let Some(tables) = self.refs().tables() {
+            return self.drop_log_in_tables(tables, safe);
+        }
+        let _lock = self.lock_log(safe)?;
+        let file = self.refs().log_path(safe);
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                let message = format!("unable to unlink '{}'", file.display());
+                return Err(Error::new(ErrorKind::Io, message).because(error));
+            }
+            _ => {}
+        }
+        let mut directory = file.parent();
+        while let Some(path) = directory
+            && path != self.common_dir()
+            && std::fs::remove_dir(path).is_ok()
+        {
+            directory = path.parent();
+        }
+        Ok(())
+    }
+
+    /// Adds `line` to the reflog of the ref `name`, which is created if necessary. The committer is
+    /// the configured one.
+    ///
+    /// # Errors
+    /// The name is invalid, the lock of the ref is held, there is no committer, or the file cannot
+    /// be written.
+    pub fn write_log_line(&self, name: &BStr, line: &NewLine) -> Result<()> {
+        let safe = RefNameRef::new(name).map_err(crate::refs::bad_name)?;
+        let who = identity::signature(
+            Role::Committer,
+            Care::Lenient,
+            self.config(),
+            self.environment(),
+        )?;
+        if let Some(tables) = self.refs().tables() {
+            return self.write_log_line_in_tables(tables, safe, line, &who.to_string());
+        }
+        let _lock = self.lock_log(safe)?;
+        let mut text = format!("{} {} {who}", line.old, line.new).into_bytes();
+        let message = crate::refs::clean_message(line.message.as_bstr());
+        if !message.is_empty() {
+            text.push(b'\t');
+            text.extend_from_slice(&message);
+        }
+        text.push(b'\n');
+        self.refs().append_log(safe, true, &text)
+    }
+
+    /// Takes the lock of a reference, which is that of its log, too.
+    fn lock_log(&self, name: RefNameRef<'_>) -> Result<Lock> {
+        let patience = crate::refs::patience(self.config());
+        Lock::acquire(self.refs().file_of(name), patience).map_err(|error| {
+            let message = format!("cannot lock ref '{name}': {}", error.message());
+            Error::new(*error.kind(), message)
+        })
+    }
+}
+
+/// The lines of a log that Git reads, the oldest first: whole and well formed ones.
+fn whole_lines(content: &[u8]) -> impl Iterator<Item = LogLine<'_>> {
+    let lines = content.split_inclusive(|&byte| byte == b'\n');
+    let whole = lines.filter_map(|line| line.strip_suffix(b"\n"));
+    whole.filter_map(LogLine::parse).filter(|line| {
+        let digits = line.zone.strip_prefix(b"+");
+        let digits = digits.or_else(|| line.zone.strip_prefix(b"-"));
+        line.seconds > 0
+            && digits.is_some_and(|digits| {
+                (1..=6).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
+            })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_git_does_not_read_are_no_lines() {
+        let id = "1".repeat(40);
+        let good = format!("{id} {id} A <a@b> 1112911993 +0100\tx\n");
+        let bare = format!("{id} {id} A <a@b> 1112911993 -730\n");
+        assert_eq!(whole_lines(good.as_bytes()).count(), 1);
+        assert_eq!(whole_lines(bare.as_bytes()).count(), 1);
+        let broken = [
+            good.trim_end().to_owned(),
+            good.replace("+0100", "0100"),
+            good.replace("+0100", "+"),
+            good.replace("+0100", "+01000000000"),
+            good.replace("1112911993", "0"),
+            good.replace("1112911993", "-5"),
+            good.replace("> ", ">"),
+            "\n\n\n".to_owned(),
+        ];
+        for text in broken {
+            assert_eq!(whole_lines(text.as_bytes()).count(), 0, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn moments_of_expiry_have_names() {
+        assert_eq!(parse_expiry("never".into()), Some(0));
+        assert_eq!(parse_expiry("false".into()), Some(0));
+        assert_eq!(parse_expiry("all".into()), Some(i64::MAX));
+        assert_eq!(parse_expiry("now".into()), Some(i64::MAX));
+        assert_eq!(parse_expiry("gibberish".into()), None);
+    }
+}

@@ -1,0 +1,428 @@
+//! Decides which reflog entries are removed.
+
+use std::ops::ControlFlow;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_config::glob::{self, How};
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::{Interrupt, Interrupted};
+
+use super::reach::{History, Reach};
+use super::rewrite::{Judge, Rewriting};
+use crate::config::EntryRef;
+use crate::history::Number;
+use crate::refs::{LogLine, name};
+use crate::{Error, ErrorKind, Repository, Result, identity, revision};
+
+const DAY: i64 = 24 * 60 * 60;
+const DEFAULT_DAYS: i64 = 90;
+const DEFAULT_DAYS_UNREACHABLE: i64 = 30;
+
+/// The selected reflogs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Logs {
+    /// The reflogs of all refs, of all worktrees.
+    All,
+    /// The reflogs of all refs that this worktree sees.
+    OfWorkTree,
+    /// Those of these references, by their full names.
+    Named(Vec<BString>),
+}
+
+/// Options for removing entries from a reflog.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub struct Rewrite {
+    /// The old id of a line becomes the new one of the line that precedes it then.
+    pub rewrite: bool,
+    /// The reference gets the new id of the last line that is left.
+    pub update_ref: bool,
+    /// Nothing is changed.
+    pub dry_run: bool,
+    /// Whether the result for each entry is reported.
+    pub verbose: bool,
+}
+
+/// Options for expiring reflogs.
+#[derive(Clone, Debug)]
+pub struct ExpireOptions {
+    /// The logs.
+    pub logs: Logs,
+    /// Lines before this moment go; `None` for what is configured. Seconds since 1970.
+    pub expire: Option<i64>,
+    /// So do those before this moment that are not reachable from the reference.
+    pub expire_unreachable: Option<i64>,
+    /// The way to rewrite reflogs.
+    pub rewrite: Rewrite,
+}
+
+impl Default for ExpireOptions {
+    /// All logs, by what is configured.
+    fn default() -> Self {
+        ExpireOptions {
+            logs: Logs::All,
+            expire: None,
+            expire_unreachable: None,
+            rewrite: Rewrite::default(),
+        }
+    }
+}
+
+/// The result for an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether the entry is kept.
+    pub is_kept: bool,
+    /// Its message.
+    pub message: BString,
+}
+
+/// The result for one reflog.
+#[derive(Debug)]
+pub struct ExpiredLog {
+    /// The full name of the reference.
+    pub name: BString,
+    /// The number of kept entries.
+    pub kept: usize,
+    /// The number of removed entries.
+    pub pruned: usize,
+    /// Each line, if that was asked for.
+    pub verdicts: Vec<Verdict>,
+    /// Why the log was left as it was, in Git's words.
+    pub failure: Option<Error>,
+}
+
+/// The moment that `text` means for what expires: `never` and `false` are 0, `now` and `all` are after all
+/// others. `None` when it is not understood.
+pub fn parse_expiry(text: &BStr) -> Option<i64> {
+    match text.as_bytes() {
+        b"never" | b"false" => Some(0),
+        b"all" | b"now" => Some(i64::MAX),
+        _ => revision::parse_date(text),
+    }
+}
+
+/// The two moments for one log.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cut {
+    total: i64,
+    unreachable: i64,
+}
+
+/// The configured expiry times.
+#[derive(Debug)]
+struct Configured {
+    default: Cut,
+    /// `gc.PATTERN.*`, in the order in which the patterns come first.
+    patterns: Vec<(BString, Cut)>,
+}
+
+impl Repository {
+    /// Removes entries from reflogs like `git reflog expire`: those that are too old, and old
+    /// entries of unreachable commits. Each reflog is replaced as a whole, under the lock of its
+    /// ref.
+    ///
+    /// Costs a read of each reflog and a copy if entries are removed. History is walked only for
+    /// entries between the two times, and with the commit-graph only down to the commits of such
+    /// entries.
+    ///
+    /// # Errors
+    /// Configured times are invalid, or it was interrupted. A reflog that cannot be locked or
+    /// written is returned with the others.
+    pub fn expire_reflogs(
+        &self,
+        options: &ExpireOptions,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<ExpiredLog>> {
+        let configured = self.configured_expiry()?;
+        let names = match &options.logs {
+            Logs::All => self.logged_references_everywhere(false)?,
+            Logs::OfWorkTree => self.logged_references(),
+            Logs::Named(names) => names.clone(),
+        };
+        let mut expiring = Expiring {
+            repository: self,
+            history: None,
+            all: None,
+        };
+        let mut done = Vec::with_capacity(names.len());
+        for name in names {
+            interrupt.check().map_err(stopped)?;
+            let cut = configured.cut_for(name.as_bstr(), options);
+            let mut policy = Policy {
+                expiring: &mut expiring,
+                cut,
+                is_head: is_head(name.as_bstr()),
+                tip: None,
+                reach: None,
+            };
+            let rewriting = Rewriting {
+                repository: self,
+                name: name.as_bstr(),
+                how: options.rewrite,
+            };
+            done.push(rewriting.run(&mut policy));
+        }
+        Ok(done)
+    }
+
+    /// Removes one entry from the reflog of `name`, counted from the newest, which is 0, like `git
+    /// reflog delete`.
+    ///
+    /// # Errors
+    /// None: failures are returned with the reflog.
+    pub fn delete_log_line(&self, name: &BStr, position: usize, how: Rewrite) -> ExpiredLog {
+        let mut policy = Nth::FromNewest(position);
+        self.rewrite_log(name, how, &mut policy)
+    }
+
+    /// Removes the newest entry before `moment` from the reflog of `name`.
+    ///
+    /// # Errors
+    /// None: failures are returned with the reflog.
+    pub fn delete_log_line_before(&self, name: &BStr, moment: i64, how: Rewrite) -> ExpiredLog {
+        let mut policy = Nth::Before(moment);
+        self.rewrite_log(name, how, &mut policy)
+    }
+
+    fn rewrite_log(&self, name: &BStr, how: Rewrite, judge: &mut dyn Judge) -> ExpiredLog {
+        let rewriting = Rewriting {
+            repository: self,
+            name,
+            how,
+        };
+        rewriting.run(judge)
+    }
+
+    fn configured_expiry(&self) -> Result<Configured> {
+        let now = identity::now().seconds;
+        let mut configured = Configured {
+            default: Cut {
+                total: now - DEFAULT_DAYS * DAY,
+                unreachable: now - DEFAULT_DAYS_UNREACHABLE * DAY,
+            },
+            patterns: Vec::new(),
+        };
+        for entry in self.config().iter() {
+            let key = entry.key.as_bytes();
+            let Some(rest) = key.strip_prefix(b"gc.") else {
+                continue;
+            };
+            let (pattern, variable) = match rest.rfind_byte(b'.') {
+                Some(dot) => (Some(rest[..dot].as_bstr()), &rest[dot + 1..]),
+                None => (None, rest),
+            };
+            let is_total = variable == b"reflogexpire";
+            if !is_total && variable != b"reflogexpireunreachable" {
+                continue;
+            }
+            let moment = configured_moment(&entry)?;
+            let cut = configured.of(pattern);
+            match is_total {
+                true => cut.total = moment,
+                false => cut.unreachable = moment,
+            }
+        }
+        Ok(configured)
+    }
+}
+
+fn stopped(reason: Interrupted) -> Error {
+    Error::new(ErrorKind::Interrupted, reason.to_string())
+}
+
+fn configured_moment(entry: &EntryRef<'_>) -> Result<i64> {
+    let value = entry.string()?;
+    parse_expiry(value).ok_or_else(|| {
+        let message = format!("'{value}' for '{}' as a date", entry.key);
+        Error::new(ErrorKind::Unsupported, message)
+    })
+}
+
+impl Configured {
+    fn of(&mut self, pattern: Option<&BStr>) -> &mut Cut {
+        let Some(pattern) = pattern else {
+            return &mut self.default;
+        };
+        let known = self.patterns.iter().position(|(known, _)| known == pattern);
+        let at = known.unwrap_or_else(|| {
+            // What is not set for the pattern never expires.
+            self.patterns.push((pattern.to_owned(), Cut::default()));
+            self.patterns.len() - 1
+        });
+        &mut self.patterns[at].1
+    }
+
+    fn cut_for(&self, name: &BStr, options: &ExpireOptions) -> Cut {
+        let mut patterns = self.patterns.iter();
+        let matched = patterns.find(|(pattern, _)| glob::matches(pattern, name, How::default()));
+        let configured = match matched {
+            Some((_, cut)) => *cut,
+            None if name == "refs/stash" => Cut::default(),
+            None => self.default,
+        };
+        Cut {
+            total: options.expire.unwrap_or(configured.total),
+            unreachable: options.expire_unreachable.unwrap_or(configured.unreachable),
+        }
+    }
+}
+
+/// Returns whether `name` is the `HEAD` of any worktree.
+fn is_head(name: &BStr) -> bool {
+    name == "HEAD"
+        || (name::is_per_worktree(name) && name.ends_with(b"/HEAD") && {
+            let mut parts = name.split_str("/");
+            match parts.next() {
+                Some(b"main-worktree") => parts.count() == 1,
+                Some(b"worktrees") => parts.count() == 2,
+                _ => false,
+            }
+        })
+}
+
+/// The state that all reflogs of one call share.
+struct Expiring<'r> {
+    repository: &'r Repository,
+    history: Option<History<'r>>,
+    /// The commits reachable from all references.
+    all: Option<Reach>,
+}
+
+impl<'r> Expiring<'r> {
+    fn history(&mut self) -> Result<&mut History<'r>> {
+        let history = match self.history.take() {
+            Some(history) => history,
+            None => History::new(self.repository)?,
+        };
+        Ok(self.history.insert(history))
+    }
+
+    /// The commits that references lead to.
+    fn tips(&mut self) -> Result<Vec<Number>> {
+        let mut ids = Vec::new();
+        self.repository.refs().for_each("refs/", |found| {
+            if found.symbolic.is_none() {
+                ids.push(found.id);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let history = self.history()?;
+        Ok(ids
+            .into_iter()
+            .filter_map(|id| history.commit(id))
+            .collect())
+    }
+}
+
+/// The rules for the entries of one reflog.
+struct Policy<'e, 'r> {
+    expiring: &'e mut Expiring<'r>,
+    cut: Cut,
+    is_head: bool,
+    /// The commit to which the reference leads.
+    tip: Option<ObjectId>,
+    /// The commits reachable from the tip.
+    reach: Option<Reach>,
+}
+
+impl Policy<'_, '_> {
+    fn is_unreachable(&mut self, id: ObjectId) -> Result<bool> {
+        if id.is_null() {
+            return Ok(false);
+        }
+        let Some(commit) = self.expiring.history()?.commit(id) else {
+            return Ok(false);
+        };
+        let is_everything = self.is_head || self.cut.unreachable == 0;
+        let slot = match is_everything {
+            true => &mut self.expiring.all,
+            false => &mut self.reach,
+        };
+        let mut reach = match slot.take() {
+            Some(reach) => reach,
+            None if is_everything => {
+                let tips = self.expiring.tips()?;
+                Reach::new(self.expiring.history()?, tips)
+            }
+            None => {
+                let tip = self.tip;
+                let history = self.expiring.history()?;
+                let tip = tip.and_then(|tip| history.commit(tip));
+                Reach::new(history, tip)
+            }
+        };
+        let found = reach.contains(self.expiring.history()?, commit);
+        match is_everything {
+            true => self.expiring.all = Some(reach),
+            false => self.reach = Some(reach),
+        }
+        found.map(|found| !found)
+    }
+
+    /// Whether each line before the second moment goes, whatever it names.
+    fn takes_all(&mut self) -> Result<bool> {
+        if self.cut.unreachable <= self.cut.total {
+            return Ok(true);
+        }
+        if self.is_head || self.cut.unreachable == 0 {
+            return Ok(false);
+        }
+        let Some(tip) = self.tip else {
+            return Ok(true);
+        };
+        Ok(self.expiring.history()?.commit(tip).is_none())
+    }
+}
+
+impl Judge for Policy<'_, '_> {
+    fn begin(&mut self, tip: Option<ObjectId>, _: &[u8]) {
+        self.tip = tip;
+    }
+
+    fn expires(&mut self, line: &LogLine<'_>, old: ObjectId) -> Result<bool> {
+        if line.seconds < self.cut.total {
+            return Ok(true);
+        }
+        if line.seconds >= self.cut.unreachable {
+            return Ok(false);
+        }
+        Ok(self.takes_all()? || self.is_unreachable(old)? || self.is_unreachable(line.new)?)
+    }
+}
+
+/// One line of a log.
+enum Nth {
+    /// The newest is 0.
+    FromNewest(usize),
+    /// The newest of those before a moment.
+    Before(i64),
+    /// This many are left, with the one that goes; 0 when there is none.
+    Left(usize),
+}
+
+impl Judge for Nth {
+    fn begin(&mut self, _: Option<ObjectId>, content: &[u8]) {
+        let lines = super::whole_lines(content);
+        let left = match *self {
+            Nth::FromNewest(position) => lines.count().saturating_sub(position),
+            Nth::Before(moment) => lines
+                .filter(|line| moment == 0 || line.seconds < moment)
+                .count(),
+            Nth::Left(left) => left,
+        };
+        *self = Nth::Left(left);
+    }
+
+    fn expires(&mut self, _: &LogLine<'_>, _: ObjectId) -> Result<bool> {
+        let Nth::Left(left) = self else {
+            return Ok(false);
+        };
+        let is_it = *left == 1;
+        *left = left.saturating_sub(1);
+        Ok(is_it)
+    }
+}

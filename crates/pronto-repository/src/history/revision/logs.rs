@@ -1,0 +1,224 @@
+//! Former values of refs: `name@{2}`, `name@{yesterday}`, `@{-1}`.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::{FullName, tracking};
+use crate::date;
+use crate::refs::{LogLine, name};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// Numbers from here on are dates, not positions in a log.
+const FIRST_DATE: u64 = 100_000_000;
+
+/// The text cannot name anything.
+pub(super) struct Impossible;
+
+/// Splits `base@{selector}`; `None` when it is no such thing.
+pub(super) fn selector(text: &BStr) -> Result<Option<(&BStr, &BStr)>, Impossible> {
+    if !text.ends_with(b"}") {
+        return Ok(None);
+    }
+    let mut end = text.len();
+    while let Some(at) = text[..end].rfind(b"@{") {
+        if text[at + 2..].starts_with(b"-") {
+            if at != 0 {
+                return Err(Impossible);
+            }
+        } else if tracking::mark(&text[at..]).is_some() {
+            return Ok(None);
+        } else {
+            let selector = text[at + 2..text.len() - 1].as_bstr();
+            let is_real = !selector.is_empty() && !selector.contains(&b'}');
+            return Ok(is_real.then(|| (text[..at].as_bstr(), selector)));
+        }
+        end = at;
+    }
+    Ok(None)
+}
+
+impl Repository {
+    /// The reference with a log that `short` stands for.
+    pub(crate) fn find_log(&self, short: &BStr) -> Result<Option<FullName>> {
+        let replaced = self.interpret_branch_name(short)?;
+        let short = replaced.as_ref().map_or(short, |name| name.as_bstr());
+        let mut found: Option<FullName> = None;
+        for candidate in name::candidates(short) {
+            let Ok(Some(resolved)) = self.refs().resolve(&candidate) else {
+                continue;
+            };
+            let Some(id) = resolved.id else { continue };
+            let log = if self.refs().has_log(&candidate) {
+                candidate.clone()
+            } else if resolved.is_symbolic && self.refs().has_log(&resolved.name) {
+                resolved.name
+            } else {
+                continue;
+            };
+            match &mut found {
+                Some(found) => found.is_ambiguous = true,
+                None => {
+                    let direct = candidate;
+                    found = Some(FullName {
+                        name: log,
+                        direct,
+                        id,
+                        is_ambiguous: false,
+                    });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the value of the reference with the reflog `log_of` at the moment that `selector`
+    /// names.
+    pub(super) fn resolve_logged(
+        &self,
+        base: &BStr,
+        log_of: &BStr,
+        current: ObjectId,
+        selector: &BStr,
+    ) -> Result<Option<ObjectId>> {
+        let number = selector
+            .to_str()
+            .ok()
+            .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+        let number = number.and_then(|text| text.parse::<u64>().ok());
+        let log = self.refs().log(log_of)?.unwrap_or_default();
+        let said = || match base.is_empty() {
+            false => base.to_string(),
+            true => log_of
+                .strip_prefix(b"refs/heads/")
+                .unwrap_or(b"HEAD")
+                .as_bstr()
+                .to_string(),
+        };
+        let time = match number {
+            Some(position) if position < FIRST_DATE => {
+                return nth(&log, position, current, log_of, said);
+            }
+            Some(time) => time as i64,
+            None => match date::parse_date(selector) {
+                Some(time) => time,
+                None => {
+                    let message = format!("the date '{selector}' is not supported");
+                    return Err(Error::new(ErrorKind::Unsupported, message));
+                }
+            },
+        };
+        let mut last: Option<(ObjectId, ObjectId, i64, BString)> = None;
+        for line in log.newest_first() {
+            if line.seconds <= time {
+                let later = last.map(|(old, ..)| old).filter(|old| !old.is_null());
+                return Ok(Some(self.held(log_of, current, &line, (later, time))));
+            }
+            last = Some((line.old, line.new, line.seconds, line.zone.to_owned()));
+        }
+        let Some((old, new, seconds, zone)) = last else {
+            return Err(empty(log_of));
+        };
+        let date = date::rfc2822(seconds, zone.as_bstr());
+        self.warn(format!("log for '{}' only goes back to {date}", said()));
+        Ok(Some(if old.is_null() { new } else { old }))
+    }
+
+    /// Returns the value of the reference with the reflog `log_of` at the moment `time`. `line` is
+    /// the newest entry that is not younger, `later` the old value in the entry after it.
+    fn held(
+        &self,
+        log_of: &BStr,
+        current: ObjectId,
+        line: &LogLine<'_>,
+        (later, time): (Option<ObjectId>, i64),
+    ) -> ObjectId {
+        let date = || date::rfc2822(line.seconds, line.zone.as_bstr());
+        if let Some(later) = later {
+            if later != line.new {
+                self.warn(format!("log for ref {log_of} has gap after {}", date()));
+            }
+            return line.new;
+        }
+        if line.seconds == time {
+            return line.new;
+        }
+        if line.new != current {
+            let date = date();
+            self.warn(format!("log for ref {log_of} unexpectedly ended on {date}"));
+        }
+        current
+    }
+
+    /// The branch, or the commit, that `HEAD` was on before it was moved `count` times.
+    pub(super) fn prior_checkout(&self, count: u64) -> Result<Option<BString>> {
+        let Some(log) = self.refs().log("HEAD")? else {
+            return Ok(None);
+        };
+        let mut left = count;
+        for line in log.newest_first() {
+            let Some(moved) = line.message.strip_prefix(b"checkout: moving from ") else {
+                continue;
+            };
+            let Some(end) = moved.find(b" to ") else {
+                continue;
+            };
+            left -= 1;
+            if left == 0 {
+                return Ok(Some(moved[..end].into()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn nth(
+    log: &crate::refs::Log,
+    position: u64,
+    current: ObjectId,
+    log_of: &BStr,
+    said: impl Fn() -> String,
+) -> Result<Option<ObjectId>> {
+    let mut seen = 0;
+    let mut oldest = None;
+    for line in log.newest_first() {
+        if seen == position {
+            return Ok(Some(line.new));
+        }
+        seen += 1;
+        oldest = Some(line.old);
+    }
+    match oldest {
+        None if position == 0 => Ok(Some(current)),
+        None => Err(empty(log_of)),
+        Some(old) if seen == position && !old.is_null() => Ok(Some(old)),
+        Some(_) => {
+            let message = format!("log for '{}' only has {seen} entries", said());
+            Err(Error::new(ErrorKind::Reference, message))
+        }
+    }
+}
+
+fn empty(log_of: &BStr) -> Error {
+    Error::new(ErrorKind::Reference, format!("log for {log_of} is empty"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_are_told_from_other_marks() {
+        let split = |text: &'static str| match selector(text.into()) {
+            Ok(Some((base, selector))) => Some((base.to_string(), selector.to_string())),
+            _ => None,
+        };
+        let pair = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
+        assert_eq!(split("main@{1}"), pair("main", "1"));
+        assert_eq!(split("@{yesterday}"), pair("", "yesterday"));
+        assert_eq!(split("@{-1}@{2}"), pair("@{-1}", "2"));
+        assert_eq!(split("@{u}@{2}"), pair("@{u}", "2"));
+        for text in ["@{u}", "main@{Upstream}", "@{-1}", "main", "@{}", "x@{-1}"] {
+            assert_eq!(split(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The links of objects: what commits, trees and tags point to.
+
+use bstr::ByteSlice;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_odb::Store;
+
+use crate::errors::from_odb;
+use crate::{Error, ErrorKind, Result};
+
+/// The links of a commit: its tree and parents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitLinks {
+    /// Its tree.
+    pub tree: ObjectId,
+    /// Its parents, in order; none where history was cut off.
+    pub parents: Vec<ObjectId>,
+    /// When it was committed, in seconds since 1970.
+    pub time: i64,
+}
+
+/// Returns the links of the commit `id` of `store`, as stored. `buffer` holds its content
+/// afterwards.
+///
+/// # Errors
+/// It does not exist, is no commit, or is malformed.
+pub fn links_in(store: &Store, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
+    let fail = |message: &str| Err(Error::new(ErrorKind::Object, message).on_object(id));
+    match store.find(id, buffer).map_err(from_odb)? {
+        Some(ObjectKind::Commit) => {}
+        Some(_) => return fail("not a commit"),
+        None => return fail("could not read commit"),
+    }
+    match parse_commit(buffer) {
+        Some(links) => Ok(links),
+        None => fail("malformed commit"),
+    }
+}
+
+/// Parses the links of a commit.
+pub fn parse_commit(commit: &[u8]) -> Option<CommitLinks> {
+    let mut lines = commit.lines();
+    let tree = ObjectId::from_hex(lines.next()?.strip_prefix(b"tree ")?).ok()?;
+    let mut parents = Vec::new();
+    let mut line = lines.next()?;
+    while let Some(parent) = line.strip_prefix(b"parent ") {
+        parents.push(ObjectId::from_hex(parent).ok()?);
+        line = lines.next()?;
+    }
+    let committer = std::iter::once(line)
+        .chain(lines)
+        .take_while(|line| !line.is_empty())
+        .find_map(|line| line.strip_prefix(b"committer "));
+    let time = committer.and_then(seconds).unwrap_or(0);
+    Some(CommitLinks {
+        tree,
+        parents,
+        time,
+    })
+}
+
+/// The seconds in a line that ends with a name, an address, a time and a zone.
+fn seconds(who: &[u8]) -> Option<i64> {
+    let after = who.rfind_byte(b'>')? + 1;
+    who[after..].fields().next()?.to_str().ok()?.parse().ok()
+}
+
+/// The object that a tag names in its first line.
+pub fn tag_target(tag: &[u8]) -> Option<ObjectId> {
+    let line = tag.lines().next()?;
+    ObjectId::from_hex(line.strip_prefix(b"object ")?).ok()
+}
+
+/// The entries of a tree: whether it is a directory, and its id. Ends early at a broken one.
+pub fn tree_entries(content: &[u8], id_length: usize) -> RawEntries<'_> {
+    RawEntries { content, id_length }
+}
+
+/// See [`tree_entries`].
+#[derive(Clone, Debug)]
+pub struct RawEntries<'a> {
+    content: &'a [u8],
+    id_length: usize,
+}
+
+/// One entry of a tree.
+#[derive(Clone, Copy, Debug)]
+pub struct RawEntry<'a> {
+    /// The mode, in octal digits.
+    pub mode: &'a [u8],
+    /// The name, without slashes.
+    pub name: &'a [u8],
+    /// The raw object id.
+    pub id: &'a [u8],
+}
+
+impl RawEntry<'_> {
+    /// Returns its size in bytes.
+    pub fn size_bytes(&self) -> usize {
+        self.mode.len() + self.name.len() + self.id.len() + 2
+    }
+
+    /// Whether it is a tree.
+    pub fn is_directory(&self) -> bool {
+        matches!(self.mode, b"40000" | b"040000")
+    }
+
+    /// Whether it is a commit of another repository.
+    pub fn is_submodule(&self) -> bool {
+        self.mode == b"160000"
+    }
+}
+
+impl<'a> Iterator for RawEntries<'a> {
+    type Item = RawEntry<'a>;
+
+    fn next(&mut self) -> Option<RawEntry<'a>> {
+        let space = self.content.iter().position(|&byte| byte == b' ')?;
+        let (mode, rest) = (&self.content[..space], &self.content[space + 1..]);
+        let end = rest.find_byte(0)?;
+        let id = rest.get(end + 1..end + 1 + self.id_length)?;
+        self.content = &rest[end + 1 + self.id_length..];
+        let name = &rest[..end];
+        Some(RawEntry { mode, name, id })
+    }
+}

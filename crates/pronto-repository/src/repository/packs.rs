@@ -1,0 +1,100 @@
+//! Options of receiving packs, from the configuration.
+
+use pronto_hash::Kind;
+use pronto_pack::idx::Version;
+use pronto_pack::indexer::Options;
+use pronto_pack::writer;
+
+use crate::config::Config;
+use crate::durability::{Component, Fsync};
+use crate::shared;
+use crate::{Error, ErrorKind, Result};
+
+/// Returns the options for indexing a pack of a repository whose object ids use `hash`.
+///
+/// # Errors
+/// A configured value is not of its type, or out of range.
+pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
+    let mut options = Options::default();
+    options.kind = hash;
+    options.reverse_index = config.bool_or("pack.writereverseindex", false)?;
+    if let Some(threads) = config.i64("pack.threads")? {
+        options.threads = usize::try_from(threads).map_err(|_| {
+            let message = format!("invalid number of threads specified ({threads})");
+            Error::new(ErrorKind::ConfigValue, message)
+        })?;
+    }
+    options.index_version = match config.i64("pack.indexversion")? {
+        None | Some(2) => Version::Two,
+        Some(0 | 1) => Version::One,
+        Some(version) => {
+            let message = format!("bad pack.indexVersion={version}");
+            return Err(Error::new(ErrorKind::ConfigValue, message));
+        }
+    };
+    if let Some(bytes) = config.u64("core.bigfilethreshold")? {
+        options.big_file_threshold_bytes = bytes;
+    }
+    if let Some(bytes) = config.u64("core.deltabasecachelimit")? {
+        options.base_cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    }
+    options.permissions = shared::configured(config)?.adjust(0o444, false);
+    let (fsync, _) = Fsync::configured(config)?;
+    options.sync = fsync.of(Component::Pack);
+    options.sync_indexes = fsync.of(Component::PackMetadata);
+    Ok(options)
+}
+
+/// Returns how to write a pack of objects that would be loose otherwise.
+///
+/// The level is `pack.compression` or `core.compression`, and otherwise that of loose objects,
+/// which Git would write here. A later repack compresses better.
+///
+/// # Errors
+/// A configured value is not of its type, or out of range.
+pub fn writer_options(config: &Config, hash: Kind) -> Result<writer::Options> {
+    let files = indexer_options(config, hash)?;
+    let level = match compression(config, "pack.compression")? {
+        Some(level) => level,
+        None => match compression(config, "core.compression")? {
+            Some(level) => level,
+            None => loose_compression(config)?,
+        },
+    };
+    Ok(writer::Options {
+        level,
+        count: None,
+        files,
+    })
+}
+
+/// The zlib level of loose objects: `core.looseCompression`, or `core.compression`, or 1.
+///
+/// # Errors
+/// A configured value is not of its type, or out of range.
+pub(crate) fn loose_compression(config: &Config) -> Result<u8> {
+    let general = compression(config, "core.compression")?;
+    let own = compression(config, "core.loosecompression")?;
+    Ok(own.or(general).unwrap_or(1))
+}
+
+pub(crate) fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
+    match config.i64(key)? {
+        None => Ok(None),
+        Some(-1) => Ok(Some(6)),
+        Some(level @ 0..=9) => Ok(Some(level as u8)),
+        Some(level) => {
+            let message = format!("bad zlib compression level {level}");
+            Err(Error::new(ErrorKind::ConfigValue, message))
+        }
+    }
+}
+
+/// The error of the pack crate as one of this crate.
+pub fn from_pack(error: pronto_pack::Error) -> Error {
+    error.map_kind(|kind| match kind {
+        pronto_pack::ErrorKind::Interrupted => ErrorKind::Interrupted,
+        pronto_pack::ErrorKind::Io => ErrorKind::Io,
+        _ => ErrorKind::Object,
+    })
+}

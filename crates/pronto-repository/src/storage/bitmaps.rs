@@ -1,0 +1,253 @@
+//! Writes reachability bitmaps of a pack or a multi-pack-index.
+//!
+//! Trees are not walked for each commit. Each commit is compared once with its parents, and the
+//! objects it introduces are recorded. The objects reachable from a commit are then the union of
+//! those that it and its ancestors introduce.
+
+mod brought;
+mod commits;
+mod objects;
+mod unite;
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pronto_hash::ObjectId;
+use pronto_io::cleanup::Guard;
+use pronto_io::error::IoContext as _;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_odb::Store;
+use pronto_pack::bitmap::write::{Contents, write};
+use pronto_pack::idx::Index;
+use pronto_pack::pack::Pack;
+
+use crate::durability::Component;
+use crate::history::from_graph;
+use crate::objects::from_odb;
+use crate::shared;
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+pub(crate) use objects::{Member, Objects};
+
+/// Distinguishes temporary files of this process.
+static TEMPORARY: AtomicU32 = AtomicU32::new(0);
+
+/// Options for writing bitmaps; see [`Repository::bitmap_settings`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether the hashes of names are kept (`pack.writeBitmapHashCache`).
+    pub name_hashes: bool,
+    /// Whether there is a table by which single bitmaps are found
+    /// (`pack.writeBitmapLookupTable`).
+    pub lookup_table: bool,
+}
+
+/// The commits at which the walk for bitmaps starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tips {
+    /// The targets of references.
+    pub ids: Vec<ObjectId>,
+    /// Those that are to have a bitmap before others (`pack.preferBitmapTips`).
+    pub preferred: BTreeSet<ObjectId>,
+}
+
+/// The state that all stages of writing share.
+pub(crate) struct Work<'a> {
+    pub(crate) repository: &'a Repository,
+    /// As it is stored: nothing replaced.
+    pub(crate) store: Store,
+    pub(crate) progress: &'a dyn Progress,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+impl Repository {
+    /// The settings of the configuration.
+    ///
+    /// # Errors
+    /// A value is not a boolean.
+    pub fn bitmap_settings(&self) -> Result<Settings> {
+        let config = self.config();
+        Ok(Settings {
+            name_hashes: config.bool_or("pack.writebitmaphashcache", true)?,
+            lookup_table: config.bool_or("pack.writebitmaplookuptable", false)?,
+        })
+    }
+
+    /// Writes the bitmaps of the pack whose index is at `index_path` beside it (`.bitmap`) and
+    /// says where that is. The pack must hold everything that its commits lead to.
+    ///
+    /// Costs reading each commit, and what differs between the trees of commits and their parents;
+    /// memory for the compressed bitmaps and some words for each object.
+    ///
+    /// # Errors
+    /// The pack lacks something ([`ErrorKind::Refused`], in Git's words), cannot be read, or the
+    /// file cannot be written.
+    pub fn write_pack_bitmaps(
+        &self,
+        index_path: &Path,
+        (tips, settings): (&Tips, &Settings),
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<PathBuf> {
+        let work = self.bitmap_work(progress, interrupt)?;
+        let (kind, access) = (self.object_hash(), work.store.options().access);
+        let index = Index::open(index_path, kind, access).map_err(from_graph)?;
+        let pack_path = index_path.with_extension("pack");
+        let pack = Pack::open(&pack_path, kind, access).map_err(from_graph)?;
+        pack.check_index(&index).map_err(from_graph)?;
+        let objects = Objects::of_pack(&pack, &index)?;
+        let checksum = pack.checksum().map_err(from_graph)?;
+        let target = index_path.with_extension("bitmap");
+        work.write(&objects, (tips, settings), checksum, &target)?;
+        Ok(target)
+    }
+
+    /// Returns the present targets of references.
+    ///
+    /// # Errors
+    /// The references cannot be read.
+    pub fn bitmap_tips(&self) -> Result<Tips> {
+        let prefixes = self.config().list("pack.preferbitmaptips");
+        let mut tips = Tips::default();
+        let mut preferred = Vec::new();
+        self.refs().for_each("refs/", |reference| {
+            let id = reference.peeled.unwrap_or(reference.id);
+            let name = reference.name;
+            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                preferred.push(id);
+            }
+            tips.ids.push(id);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for id in preferred {
+            tips.preferred.insert(self.peel_tag(id)?.unwrap_or(id));
+        }
+        Ok(tips)
+    }
+
+    /// Reads the targets of references from a file: an id on each line, with a `+` before preferred
+    /// ones.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line is no id.
+    pub fn bitmap_tips_in(&self, path: &Path) -> Result<Tips> {
+        let shown = path::as_bytes(path);
+        let read = std::fs::read(self.environment().absolute(path)).map_err(|error| {
+            let reason = pronto_io::error::reason(&error);
+            let message = format!("could not open '{shown}' for reading: {reason}");
+            Error::new(ErrorKind::Io, message)
+        })?;
+        let mut tips = Tips::default();
+        for line in bstr::ByteSlice::lines(&read[..]) {
+            let hex = line.strip_prefix(b"+").unwrap_or(line);
+            let wrong = |what: &str| {
+                let message = format!("{what} line: {}", bstr::BStr::new(line));
+                Error::new(ErrorKind::InvalidInput, message)
+            };
+            let len = self.object_hash().len_in_hex();
+            let id = hex.get(..len).and_then(|hex| ObjectId::from_hex(hex).ok());
+            let id = id.ok_or_else(|| wrong("could not parse"))?;
+            if hex.len() > len {
+                return Err(wrong("malformed"));
+            }
+            if hex.len() < line.len() {
+                tips.preferred.insert(id);
+            }
+            tips.ids.push(id);
+        }
+        Ok(tips)
+    }
+
+    pub(crate) fn bitmap_work<'a>(
+        &'a self,
+        progress: &'a dyn Progress,
+        interrupt: &'a Interrupt,
+    ) -> Result<Work<'a>> {
+        Ok(Work {
+            repository: self,
+            store: self.objects()?.without_replacements(),
+            progress,
+            interrupt,
+        })
+    }
+}
+
+impl Work<'_> {
+    /// Writes the bitmaps of `objects`, which belong to what has this checksum, to `target`.
+    ///
+    /// # Errors
+    /// As [`Repository::write_pack_bitmaps`].
+    pub(crate) fn write(
+        &self,
+        objects: &Objects<'_>,
+        (tips, settings): (&Tips, &Settings),
+        checksum: ObjectId,
+        target: &Path,
+    ) -> Result<()> {
+        let history = commits::gather(self, objects, tips)?;
+        let selected = history.select(self.progress, &tips.preferred);
+        let history = history.ancestors_of(&selected);
+        // Missing commits are reported before other missing objects.
+        (history.commits.iter()).try_for_each(|commit| commit.row().map(drop))?;
+        let brought = brought::brought(self, objects, &history)?;
+        let reach = unite::unite(self, objects, (&history, &brought))?;
+        let name_hashes = match settings.name_hashes {
+            true => Some(objects.name_hashes(self, &brought)?),
+            false => None,
+        };
+        let contents = Contents {
+            checksum,
+            kinds: objects.kinds(),
+            commits: &reach,
+            name_hashes: name_hashes.as_deref(),
+            lookup_table: settings.lookup_table,
+        };
+        self.install(target, &contents)
+    }
+
+    fn check(&self) -> Result<()> {
+        let interrupted = |reason: pronto_io::interrupt::Interrupted| {
+            Error::new(ErrorKind::Interrupted, reason.to_string())
+        };
+        self.interrupt.check().map_err(interrupted)
+    }
+
+    /// Writes the file under another name and moves it into place, readable only.
+    fn install(&self, target: &Path, contents: &Contents<'_>) -> Result<()> {
+        let failed = "unable to write bitmap index";
+        self.store.begin_writing().map_err(from_odb)?;
+        let number = TEMPORARY.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tmp_bitmap_{:x}_{number:x}", std::process::id());
+        let path = target.with_file_name(name);
+        let mut options = OpenOptions::new();
+        let opened = options.write(true).create_new(true).mode(0o444).open(&path);
+        let mut file = opened.context(ErrorKind::Io, failed, &path)?;
+        // Only now may this process remove it.
+        let guard = Guard::new(&path);
+        write(&mut file, self.store.kind(), contents).context(ErrorKind::Io, failed, &path)?;
+        let synced = self
+            .repository
+            .fsync()?
+            .of(Component::PackMetadata)
+            .apply(&file);
+        synced.context(ErrorKind::Io, failed, &path)?;
+        shared::adjust(self.store.options().sharing, &path)?;
+        std::fs::rename(&path, target).context(ErrorKind::Io, failed, target)?;
+        guard.keep();
+        Ok(())
+    }
+}
+
+/// Returns the error for a pack that lacks objects reachable from its commits.
+#[cold]
+fn lacking(id: &pronto_hash::oid) -> Error {
+    let message = format!(
+        "Failed to write bitmap index. Packfile doesn't have full closure (object {id} is missing)"
+    );
+    Error::new(ErrorKind::Refused, message)
+}

@@ -1,0 +1,321 @@
+//! Compares a commit-graph with the commits.
+
+use std::path::Path;
+
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::{Meter, Progress};
+use pronto_odb::Store;
+use pronto_pack::commit_graph::{CommitGraph, Opened, Options, Position, chain_path, single_path};
+
+use crate::history::from_graph;
+use crate::links::{CommitLinks, links_in};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The problems that were found in a commit-graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Zero without problems; bit 0 stands for problems in general, bit 1 for a wrong checksum.
+    pub code: u8,
+}
+
+const WRONG: u8 = 1;
+const WRONG_CHECKSUM: u8 = 2;
+
+impl Repository {
+    /// Compares the commit-graph of an object directory (by default the repository's own) with the
+    /// commits; with `shallow` only the topmost layer. Calls `report` with each error in Git's
+    /// words. Without a graph there are no errors.
+    ///
+    /// Costs reading every commit.
+    ///
+    /// # Errors
+    /// There is no such object directory, or the file exists and cannot be opened.
+    pub fn verify_commit_graph(
+        &self,
+        object_dir: Option<&std::path::PathBuf>,
+        shallow: bool,
+        (progress, interrupt): (&dyn Progress, &Interrupt),
+        report: &mut dyn FnMut(&str),
+    ) -> Result<Verdict> {
+        let (directory, _) = self.object_directory(object_dir)?;
+        let single = single_path(&directory);
+        let is_single = match std::fs::File::open(&single) {
+            Ok(_) => true,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+            Err(error) => {
+                let shown = self.spoken(&single);
+                let reason = pronto_io::error::reason(&error);
+                let message = format!(
+                    "Could not open commit-graph '{}': {reason}",
+                    shown.display()
+                );
+                return Err(Error::new(ErrorKind::Io, message));
+            }
+        };
+        let opened = self.graph_of(&directory)?;
+        for remark in opened.remarks {
+            match remark.is_error {
+                true => self.complain(remark.message),
+                false => self.warn(remark.message),
+            }
+        }
+        let chain_bytes = match is_single {
+            true => 0,
+            false => self.chain_bytes(&directory)?,
+        };
+        let Some(graph) = opened.graph else {
+            let code = if is_single || chain_bytes > 0 {
+                WRONG
+            } else {
+                0
+            };
+            return Ok(Verdict { code });
+        };
+        let store = self.objects()?.without_replacements();
+        let mut code = 0;
+        let layers = graph.ranges().len();
+        let examined = if shallow { 1 } else { layers };
+        let count = graph
+            .ranges()
+            .skip(layers - examined)
+            .map(|range| range.len());
+        let title = "Verifying commits in commit graph";
+        let meter = progress.begin(title, Some(count.sum::<usize>() as u64));
+        for layer in (0..layers).rev().take(examined) {
+            let mut check = Check {
+                store: &store,
+                graph: &graph,
+                code: 0,
+                report,
+            };
+            check.layer(layer, &meter, interrupt)?;
+            code |= check.code;
+        }
+        meter.finish();
+        if !opened.is_complete {
+            self.complain("one or more commit-graph chain files could not be loaded");
+            code |= WRONG;
+        }
+        Ok(Verdict { code })
+    }
+
+    /// Returns the size of the list of the layers of a chain; zero if there is none.
+    ///
+    /// # Errors
+    /// It is too short for one layer.
+    fn chain_bytes(&self, directory: &Path) -> Result<u64> {
+        let path = chain_path(directory);
+        let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        if (1..self.object_hash().len_in_hex() as u64).contains(&size) {
+            let shown = self.spoken(&path);
+            let message = format!(
+                "could not open commit-graph chain '{}': Invalid argument",
+                shown.display()
+            );
+            return Err(Error::new(ErrorKind::Object, message));
+        }
+        Ok(size)
+    }
+
+    fn graph_of(&self, directory: &Path) -> Result<Opened> {
+        let options = Options {
+            kind: self.object_hash(),
+            generation_version: self.generation_version()?,
+            changed_paths: self.changed_paths_to_read()?,
+            ..Options::default()
+        };
+        let store = self.objects()?;
+        let others = std::iter::once(store.path())
+            .chain(store.alternates().iter().map(std::path::PathBuf::as_path))
+            .filter(|other| *other != directory);
+        let directories: Vec<&Path> = std::iter::once(directory).chain(others).collect();
+        Ok(CommitGraph::open_in(&directories, &options))
+    }
+}
+
+struct Check<'a> {
+    store: &'a Store,
+    graph: &'a CommitGraph,
+    code: u8,
+    report: &'a mut dyn FnMut(&str),
+}
+
+impl Check<'_> {
+    fn wrong(&mut self, message: &str) {
+        self.code = WRONG;
+        (self.report)(message);
+    }
+
+    fn layer(&mut self, layer: usize, meter: &Meter, interrupt: &Interrupt) -> Result<()> {
+        if !self.graph.checksum_holds(layer).map_err(from_graph)? {
+            self.wrong("the commit-graph file has incorrect checksum and is likely corrupt");
+            self.code = WRONG_CHECKSUM;
+        }
+        let before = self.code;
+        self.code = 0;
+        let range = self.graph.ranges().nth(layer).unwrap_or_default();
+        self.order(layer)?;
+        for position in range.clone() {
+            // A parent out of bounds ends it all, as in Git.
+            self.commit(position)?;
+        }
+        if self.code != 0 {
+            return Ok(());
+        }
+        self.code = before;
+        let mut has_zero = None;
+        for position in range {
+            interrupt
+                .check()
+                .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
+            self.compare(position, &mut has_zero)?;
+            meter.add(1);
+        }
+        Ok(())
+    }
+
+    fn commit(
+        &self,
+        position: u32,
+    ) -> Result<(ObjectId, pronto_pack::commit_graph::Commit, Vec<Position>)> {
+        let mut parents = Vec::new();
+        let position = Position(position);
+        let commit = self.graph.commit_at(position, &mut parents);
+        let id = self.graph.id_at(position).map_err(from_graph)?;
+        Ok((id, commit.map_err(|error| plain(&error))?, parents))
+    }
+
+    fn order(&mut self, layer: usize) -> Result<()> {
+        let graph = self.graph;
+        let range = graph.ranges().nth(layer).unwrap_or_default();
+        let mut previous: Option<ObjectId> = None;
+        let mut byte = 0;
+        let mut wrong = Vec::new();
+        let mut fanout = |row: u32, end: usize, wrong: &mut Vec<String>| {
+            while byte < end {
+                let value = graph.fanout_value(layer, byte as u8);
+                if value != row {
+                    wrong.push(format!(
+                        "commit-graph has incorrect fanout value: fanout[{byte}] = {value} != {row}"
+                    ));
+                }
+                byte += 1;
+            }
+        };
+        for position in range.clone() {
+            let id = graph.id_at(Position(position)).map_err(from_graph)?;
+            if let Some(previous) = previous.filter(|previous| *previous >= id) {
+                wrong.push(format!(
+                    "commit-graph has incorrect OID order: {previous} then {id}"
+                ));
+            }
+            let first_byte = usize::from(id.as_bytes()[0]);
+            fanout(position - range.start, first_byte, &mut wrong);
+            previous = Some(id);
+        }
+        fanout(range.len() as u32, 256, &mut wrong);
+        for message in wrong {
+            self.wrong(&message);
+        }
+        Ok(())
+    }
+
+    /// Compares one commit with its object.
+    fn compare(&mut self, position: u32, has_zero: &mut Option<bool>) -> Result<()> {
+        let (id, commit, parents) = self.commit(position)?;
+        let mut buffer = Vec::new();
+        let Ok(links) = links_in(self.store, &id, &mut buffer) else {
+            (self.report)(&format!("error: Could not read {id}"));
+            self.wrong(&format!(
+                "failed to parse commit {id} from object database for commit-graph"
+            ));
+            return Ok(());
+        };
+        if commit.tree != links.tree {
+            let (graph, own) = (commit.tree, links.tree);
+            self.wrong(&format!(
+                "root tree OID for commit {id} in commit-graph is {graph} != {own}"
+            ));
+        }
+        let greatest = self.parents(&id, &parents, &links)?;
+        let is_zero = commit.generation == 0;
+        match (is_zero, *has_zero) {
+            (true, Some(false)) => self.wrong(&format!(
+                "commit-graph has generation number zero for commit {id}, but non-zero elsewhere"
+            )),
+            (false, Some(true)) => self.wrong(&format!(
+                "commit-graph has non-zero generation number for commit {id}, but zero elsewhere"
+            )),
+            _ => {}
+        }
+        if is_zero || *has_zero == Some(true) {
+            *has_zero = Some(true);
+            return Ok(());
+        }
+        *has_zero = Some(false);
+        self.numbers(&id, &commit, greatest, &links);
+        Ok(())
+    }
+
+    /// The greatest generation of the parents.
+    fn parents(&mut self, id: &ObjectId, parents: &[Position], links: &CommitLinks) -> Result<u64> {
+        let mut greatest = 0;
+        let mut own = links.parents.iter();
+        for parent in parents {
+            let Some(expected) = own.next() else {
+                self.wrong(&format!(
+                    "commit-graph parent list for commit {id} is too long"
+                ));
+                return Ok(greatest);
+            };
+            let found = self.graph.id_at(*parent).map_err(from_graph)?;
+            if found != *expected {
+                self.wrong(&format!(
+                    "commit-graph parent for {id} is {found} != {expected}"
+                ));
+            }
+            let parent = self.graph.commit_alone_at(*parent);
+            let parent = parent.map_err(|error| plain(&error))?;
+            greatest = greatest.max(parent.generation);
+        }
+        if own.next().is_some() {
+            self.wrong(&format!(
+                "commit-graph parent list for commit {id} terminates early"
+            ));
+        }
+        Ok(greatest)
+    }
+
+    fn numbers(
+        &mut self,
+        id: &ObjectId,
+        commit: &pronto_pack::commit_graph::Commit,
+        mut greatest: u64,
+        links: &CommitLinks,
+    ) {
+        let cap = u64::from(pronto_pack::commit_graph::write::MOST_LEVELS);
+        if !self.graph.has_corrected_dates() && greatest == cap {
+            greatest -= 1;
+        }
+        if commit.generation < greatest + 1 {
+            self.wrong(&format!(
+                "commit-graph generation for commit {id} is {} < {}",
+                commit.generation,
+                greatest + 1
+            ));
+        }
+        let time = u64::try_from(links.time).unwrap_or(0);
+        if commit.time != time {
+            self.wrong(&format!(
+                "commit date for commit {id} in commit-graph is {} != {time}",
+                commit.time
+            ));
+        }
+    }
+}
+
+/// The message without where it happened: Git does not say either.
+fn plain(error: &pronto_pack::Error) -> Error {
+    Error::new(ErrorKind::Object, error.message().to_owned())
+}

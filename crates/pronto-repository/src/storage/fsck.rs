@@ -1,0 +1,89 @@
+//! The checks of `git fsck`, one object at a time.
+//!
+//! [`Inspector`] runs them while the indexer has an object in memory. Each finding has an
+//! identifier ([`Message`]), and [`Levels`] determine its severity.
+
+mod inspector;
+mod levels;
+mod lines;
+mod links;
+mod message;
+mod names;
+mod special;
+mod tree;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId};
+
+pub use inspector::{Inspector, Scope};
+pub use levels::Levels;
+pub use message::{Level, Message};
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Whether the object is to be refused for it.
+    pub is_error: bool,
+    /// The text of the report, in Git's words.
+    pub text: String,
+}
+
+/// The findings in one object.
+pub(crate) struct Findings<'a> {
+    levels: &'a Levels,
+    id: &'a ObjectId,
+    reports: Vec<Report>,
+    /// Blobs that trees name `.gitmodules`.
+    modules: Vec<ObjectId>,
+    /// Blobs that trees name `.gitattributes`.
+    attributes: Vec<ObjectId>,
+}
+
+impl<'a> Findings<'a> {
+    fn new(levels: &'a Levels, id: &'a ObjectId) -> Self {
+        Findings {
+            levels,
+            id,
+            reports: Vec::new(),
+            modules: Vec::new(),
+            attributes: Vec::new(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.reports.is_empty() && self.modules.is_empty() && self.attributes.is_empty()
+    }
+
+    /// Notes that something is wrong; true if the object is to be refused for it.
+    fn report(&mut self, message: Message, text: impl AsRef<str>) -> bool {
+        let level = self.levels.of(message);
+        if level == Level::Ignore || self.levels.skips(self.id) {
+            return false;
+        }
+        let is_error = matches!(level, Level::Error | Level::Fatal);
+        let (id, name, text) = (self.id, message.name(), text.as_ref());
+        self.reports.push(Report {
+            is_error,
+            text: format!("object {id}: {name}: {text}"),
+        });
+        is_error
+    }
+
+    /// Notes a reason that Git gives without an identifier.
+    fn remark(&mut self, text: impl Into<String>) {
+        self.reports.push(Report {
+            is_error: true,
+            text: text.into(),
+        });
+    }
+
+    fn check(&mut self, kind: ObjectKind, content: &[u8], hash: Kind) {
+        match kind {
+            ObjectKind::Commit => lines::check_commit(content, hash, self),
+            ObjectKind::Tag => lines::check_tag(content, hash, self),
+            ObjectKind::Tree => tree::check(content, hash, self),
+            // Blobs matter by the names that trees give them.
+            ObjectKind::Blob => {}
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The links of objects, and their expected types.
+
+use crate::links::{parse_commit, tag_target, tree_entries};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId};
+
+/// The number of links that are held before repeated ones are removed.
+const CROWDED: usize = 1 << 20;
+
+/// All links, each with what it must lead to.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    all: Vec<(ObjectId, ObjectKind)>,
+    /// The number of links after repeated ones were removed last.
+    distinct: usize,
+}
+
+impl Links {
+    /// Adds those of one object; of a commit where history is cut off, not its parents.
+    pub(super) fn add(&mut self, kind: ObjectKind, content: &[u8], hash: Kind, is_cut: bool) {
+        match kind {
+            ObjectKind::Blob => {}
+            ObjectKind::Commit => {
+                let links = parse_commit(content);
+                for links in links.iter() {
+                    self.all.push((links.tree, ObjectKind::Tree));
+                    if !is_cut {
+                        let parents = links.parents.iter();
+                        self.all
+                            .extend(parents.map(|parent| (*parent, ObjectKind::Commit)));
+                    }
+                }
+            }
+            ObjectKind::Tag => self.all.extend(tag_link(content)),
+            ObjectKind::Tree => {
+                for entry in tree_entries(content, hash.len_in_bytes()) {
+                    let kind = match entry.is_directory() {
+                        true => ObjectKind::Tree,
+                        false => ObjectKind::Blob,
+                    };
+                    if !entry.is_submodule()
+                        && let Ok(id) = ObjectId::try_from(entry.id)
+                    {
+                        self.all.push((id, kind));
+                    }
+                }
+            }
+        }
+        if self.all.len() >= CROWDED.max(2 * self.distinct) {
+            self.sort();
+        }
+    }
+
+    fn sort(&mut self) {
+        self.all.sort_unstable();
+        self.all.dedup();
+        self.distinct = self.all.len();
+    }
+
+    /// All of them, each once.
+    pub(super) fn into_distinct(mut self) -> Vec<(ObjectId, ObjectKind)> {
+        self.sort();
+        self.all
+    }
+}
+
+fn tag_link(content: &[u8]) -> Option<(ObjectId, ObjectKind)> {
+    let target = tag_target(content)?;
+    let line = bstr::ByteSlice::lines(content).nth(1)?;
+    let kind = ObjectKind::from_bytes(line.strip_prefix(b"type ")?).ok()?;
+    Some((target, kind))
+}

@@ -1,0 +1,183 @@
+//! Compares a multi-pack-index with its packs.
+
+use std::path::PathBuf;
+
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_pack::idx::{Index, IndexPosition};
+use pronto_pack::midx::MultiIndex;
+use pronto_pack::pack::{Pack, PackOffset};
+
+use super::Work;
+use crate::history::from_graph;
+use crate::{Error, ErrorKind, Repository, Result};
+
+impl Repository {
+    /// Compares the multi-pack-index of an object directory (by default the repository's own) with
+    /// the indexes of its packs. Calls `report` with each error in Git's words. Returns whether
+    /// there are no errors, also without a multi-pack-index.
+    ///
+    /// # Errors
+    /// There is no such object directory, or the file is not a multi-pack-index.
+    pub fn verify_multi_pack_index(
+        &self,
+        object_dir: Option<&PathBuf>,
+        (progress, interrupt): (&dyn Progress, &Interrupt),
+        report: &mut dyn FnMut(&str),
+    ) -> Result<bool> {
+        let work = self.multi_pack_work(object_dir, progress, interrupt)?;
+        let Some(present) = work.open()? else {
+            let exists = work.path().exists();
+            if exists {
+                self.complain("multi-pack-index file exists, but failed to parse");
+            }
+            return Ok(!exists);
+        };
+        let mut sound = true;
+        for index in &present.layers {
+            let mut check = Check {
+                work: &work,
+                index,
+                report,
+                sound: true,
+            };
+            check.run()?;
+            sound &= check.sound;
+        }
+        Ok(sound)
+    }
+}
+
+struct Check<'a> {
+    work: &'a Work<'a>,
+    index: &'a MultiIndex,
+    report: &'a mut dyn FnMut(&str),
+    sound: bool,
+}
+
+impl Check<'_> {
+    fn wrong(&mut self, message: &str) {
+        self.sound = false;
+        (self.report)(message);
+    }
+
+    fn run(&mut self) -> Result<()> {
+        if !self.index.checksum_holds().map_err(from_graph)? {
+            self.wrong("incorrect checksum");
+        }
+        let packs = self.open_packs()?;
+        self.pack_names();
+        if self.index.is_empty() {
+            self.wrong("the midx contains no oid");
+            return Ok(());
+        }
+        self.order()?;
+        self.offsets(&packs)
+    }
+
+    fn open_packs(&mut self) -> Result<Vec<Option<Index>>> {
+        let names = self.index.pack_names();
+        let title = "Looking for referenced packfiles";
+        let meter = self.work.progress.begin(title, Some(names.len() as u64));
+        let mut packs = Vec::with_capacity(names.len());
+        for (number, name) in names.iter().enumerate() {
+            let path = self.work.directory.join(name);
+            let pack_path = path.with_extension("pack");
+            if pack_path.is_file() {
+                // An index counts only if the pack it is of can be opened.
+                let kind = self.work.repository.object_hash();
+                let access = self.work.repository.objects()?.options().access;
+                let index = self.work.index(&path)?.ok().filter(|index| {
+                    Pack::open(&pack_path, kind, access)
+                        .and_then(|pack| pack.check_index(index))
+                        .is_ok()
+                });
+                packs.push(index);
+            } else {
+                self.wrong(&format!("failed to load pack in position {number}"));
+                packs.push(None);
+            }
+            meter.add(1);
+        }
+        meter.finish();
+        Ok(packs)
+    }
+
+    /// Checks that the names of packs ascend, as in version 1.
+    fn pack_names(&mut self) {
+        if self.index.version() != 1 {
+            return;
+        }
+        let index = self.index;
+        for pair in index.pack_names().windows(2) {
+            if let [before, after] = pair
+                && before >= after
+            {
+                self.wrong(&format!(
+                    "multi-pack-index pack names out of order: '{before}' before '{after}'"
+                ));
+            }
+        }
+    }
+
+    fn order(&mut self) -> Result<()> {
+        let title = "Verifying OID order in multi-pack-index";
+        let count = self.index.len();
+        let meter = self.work.progress.begin(title, Some((count - 1).into()));
+        let mut previous = self.index.id_at(IndexPosition(0)).map_err(from_graph)?;
+        for row in 1..count {
+            let id = self.index.id_at(IndexPosition(row)).map_err(from_graph)?;
+            if previous >= id {
+                let before = row - 1;
+                self.wrong(&format!(
+                    "oid lookup out of order: oid[{before}] = {previous} >= {id} = oid[{row}]"
+                ));
+            }
+            previous = id;
+            meter.add(1);
+        }
+        meter.finish();
+        Ok(())
+    }
+
+    fn offsets(&mut self, packs: &[Option<Index>]) -> Result<()> {
+        let count = self.index.len();
+        let title = "Sorting objects by packfile";
+        let meter = self.work.progress.begin(title, Some(count.into()));
+        let mut rows = Vec::with_capacity(count as usize);
+        for row in 0..count {
+            let location = self.index.location_at(IndexPosition(row));
+            let (pack, offset) = location
+                .map_err(|error| Error::new(ErrorKind::Object, error.message().to_owned()))?;
+            rows.push((pack, row, offset));
+            meter.add(1);
+        }
+        rows.sort_unstable_by_key(|(pack, row, _)| (*pack, *row));
+        meter.finish();
+        let title = "Verifying object offsets";
+        let meter = self.work.progress.begin(title, Some(count.into()));
+        for (pack, row, offset) in rows {
+            let interrupted = |reason: pronto_io::interrupt::Interrupted| {
+                Error::new(ErrorKind::Interrupted, reason.to_string())
+            };
+            self.work.interrupt.check().map_err(interrupted)?;
+            let id = self.index.id_at(IndexPosition(row)).map_err(from_graph)?;
+            let pack = packs.get(pack.0 as usize).and_then(Option::as_ref);
+            let Some(index) = pack else {
+                self.wrong(&format!("failed to load pack entry for oid[{row}] = {id}"));
+                continue;
+            };
+            let expected = index.find_offset(&id).map_err(from_graph)?;
+            let expected = expected.unwrap_or(PackOffset(0));
+            if offset != expected {
+                let (offset, expected) = (offset.0, expected.0);
+                self.wrong(&format!(
+                    "incorrect object offset for oid[{row}] = {id}: {offset:x} != {expected:x}"
+                ));
+            }
+            meter.add(1);
+        }
+        meter.finish();
+        Ok(())
+    }
+}

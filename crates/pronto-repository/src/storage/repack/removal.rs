@@ -1,0 +1,104 @@
+//! The end of a repack: removes redundant packs and loose objects. Other processes may have started
+//! to use omitted objects since the selection; these become loose first.
+
+use std::collections::HashSet;
+use std::time::SystemTime;
+
+use bstr::BString;
+use pronto_hash::ObjectId;
+use pronto_odb::Pruning;
+
+use super::{Work, named};
+use crate::objects::from_odb;
+use crate::pack_objects::{loose_objects, mark};
+use crate::prune::{self, Marks};
+use crate::{Result, path};
+
+impl<'a> Work<'a> {
+    /// Marks the present tips, besides all that is `chosen`, and the objects that arrived since.
+    pub(super) fn marks(&self, chosen: HashSet<ObjectId>) -> Result<(Marks<'a>, Vec<ObjectId>)> {
+        let mut marks = Marks::new(self.repository, self.watch.1)?;
+        marks.assume(chosen);
+        let new = marks.look_again()?;
+        Ok((marks, new))
+    }
+
+    /// Removes packs, unless others write all the time, and then loose objects that are in a pack.
+    /// `marks` is there if objects go that are in no other pack.
+    ///
+    /// # Errors
+    /// What leads to objects cannot be read, or something newly does and cannot be saved: then
+    /// nothing is removed.
+    pub(super) fn remove(
+        &self,
+        redundant: &[BString],
+        marks: Option<(Marks<'_>, Vec<ObjectId>)>,
+    ) -> Result<()> {
+        let mut patience = self.options.patience;
+        if !redundant.is_empty() {
+            match self.repository.begin_pruning(&mut patience)? {
+                Some(pruning) => self.remove_packs(redundant, marks, &pruning)?,
+                None => {
+                    self.repository.warn(prune::GAVE_UP);
+                    return Ok(());
+                }
+            }
+        }
+        self.repository.objects()?.refresh().map_err(from_odb)?;
+        let options = prune::Options {
+            patience,
+            ..prune::Options::default()
+        };
+        let _ = (self.repository).prune_packed(&options, &mut |_| {}, self.watch)?;
+        Ok(())
+    }
+
+    /// Removes packs. Whatever names them goes first.
+    fn remove_packs(
+        &self,
+        redundant: &[BString],
+        marks: Option<(Marks<'_>, Vec<ObjectId>)>,
+        _pruning: &Pruning,
+    ) -> Result<()> {
+        if let Some((mut marks, mut new)) = marks {
+            new.extend(marks.look_again()?);
+            self.save(new, redundant)?;
+        }
+        let names: HashSet<BString> = redundant.iter().map(|stem| named(stem, ".idx")).collect();
+        (self.repository).forget_multi_pack_index(&names)?;
+        for stem in redundant {
+            let name = named(stem, ".pack");
+            let pack = self.directory.join(path::borrow(&name));
+            for extension in ["idx", "pack", "rev", "bitmap", "promisor", "mtimes"] {
+                let _ = std::fs::remove_file(pack.with_extension(extension));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes loose what is in none of the packs that stay, and not loose yet.
+    fn save(&self, mut new: Vec<ObjectId>, redundant: &[BString]) -> Result<()> {
+        new.sort_unstable();
+        new.dedup();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let names: HashSet<BString> = redundant.iter().map(|stem| named(stem, ".pack")).collect();
+        let mut marks = vec![false; new.len()];
+        for pack in self.repository.known_packs()? {
+            if !(pack.is_own && names.contains(&pack.name())) {
+                mark(&pack.index, &new, &mut marks)?;
+            }
+        }
+        let objects = self.directory.parent().unwrap_or(&self.directory);
+        let loose: HashSet<ObjectId> = loose_objects(objects)?.into_iter().collect();
+        let store = self.repository.objects()?.without_replacements();
+        for (id, _) in new.iter().zip(marks).filter(|(_, mark)| !mark) {
+            // What may be missing need not be saved.
+            if !loose.contains(id) && store.contains(id).map_err(from_odb)? {
+                store.loosen(id, SystemTime::now()).map_err(from_odb)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,336 @@
+//! Negotiates what is missing, and receives it into a quarantine.
+
+use std::collections::{BTreeSet, HashSet};
+
+use bstr::BString;
+use pronto_hash::ObjectId;
+use pronto_odb::{Quarantine, Store};
+use pronto_wire::advertisement::{RemoteRef, Version};
+use pronto_wire::client::Client;
+use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request};
+use pronto_wire::negotiate::Consecutive;
+
+use super::map::Mapped;
+use super::{Outcome, Work};
+use crate::remote::connection::from_wire;
+use crate::remote::{History, Receive, Unpack, alternate_tips, from_store, is_connected};
+use crate::remote::{checks_objects, receive_pack, shallow, unpack_limit};
+use crate::{Error, ErrorKind, Result};
+
+/// Checks that the server allows the wants that it does not advertise. A server of version 2 says so
+/// itself.
+fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> Result<()> {
+    let allows = ["allow-tip-sha1-in-want", "allow-reachable-sha1-in-want"]
+        .iter()
+        .any(|ability| client.capabilities().has(ability));
+    if client.version() == Version::V2 || allows {
+        return Ok(());
+    }
+    let advertised = refs.iter().flat_map(|theirs| [theirs.id, theirs.peeled]);
+    let advertised: HashSet<ObjectId> = advertised.flatten().collect();
+    match request.wants.iter().find(|id| !advertised.contains(*id)) {
+        Some(id) => {
+            let message = format!("Server does not allow request for unadvertised object {id}");
+            Err(Error::new(ErrorKind::Transport, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A received pack that other processes do not see yet.
+pub(super) struct Fetched {
+    store: Store,
+    quarantine: Option<Quarantine>,
+    /// The cut of the history as it will be.
+    cut: BTreeSet<ObjectId>,
+    /// Cuts of the other side that were not asked for.
+    foreign_cut: bool,
+}
+
+impl Fetched {
+    pub(super) fn begin(work: &Work<'_>) -> Result<Self> {
+        Ok(Fetched {
+            store: work.repository.objects()?.clone(),
+            quarantine: None,
+            cut: work.cut.clone(),
+            foreign_cut: false,
+        })
+    }
+
+    /// Objects that are here and those that have arrived.
+    pub(super) fn store(&self) -> &Store {
+        match &self.quarantine {
+            Some(quarantine) => quarantine.store(),
+            None => &self.store,
+        }
+    }
+
+    /// Brings what `entries` lead to, unless it is all here.
+    pub(super) fn take(
+        &mut self,
+        work: &Work<'_>,
+        client: &mut Option<Client>,
+        refs: &[RemoteRef],
+        entries: &[Mapped],
+    ) -> Result<()> {
+        let deepens = !work.deepen.is_none();
+        if entries.is_empty()
+            || (!deepens && !work.options.refetch && self.is_here(work, entries)?)
+        {
+            return Ok(());
+        }
+        let request = self.request(work, client, entries, work.deepen.clone())?;
+        let Some(client) = client else {
+            return Ok(());
+        };
+        if request.wants.is_empty() {
+            return Ok(());
+        }
+        check_advertised(client, refs, &request)?;
+        let store = self.store.clone();
+        let commits = History::new(&store, &work.cut);
+        let commits = commits.with_graph(work.repository.commit_graph()?);
+        let mut negotiator = Consecutive::new(commits);
+        if work.options.refetch {
+            return self.receive(work, client, &request, &mut Nothing);
+        }
+        let known: HashSet<&ObjectId> = work.ours.values().collect();
+        for theirs in refs {
+            if let Some(id) = theirs.id.filter(|id| known.contains(id)) {
+                negotiator.add_known_common(&id).map_err(from_wire)?;
+            }
+        }
+        let mut history = History::new(&store, &work.cut);
+        let head = work.repository.refs().head()?.id();
+        let borrowed = alternate_tips(work.repository)?;
+        for id in work.ours.values().chain(&head).chain(&borrowed) {
+            if let Some(id) = history.peel(id).map_err(from_store)? {
+                negotiator.add_tip(&id).map_err(from_wire)?;
+            }
+        }
+        self.receive(work, client, &request, &mut negotiator)
+    }
+
+    /// Brings tags that turned out to be wanted.
+    pub(super) fn take_more(
+        &mut self,
+        work: &Work<'_>,
+        client: &mut Option<Client>,
+        entries: &[Mapped],
+    ) -> Result<()> {
+        let ids: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
+        if self.missing(ids)?.is_empty() {
+            return Ok(());
+        }
+        // A server that has sent a pack in an old version of the protocol has said all.
+        if let Some(used) = client.take() {
+            let _ = used.close();
+        }
+        let mut again = Some(work.connect()?);
+        let request = self.request(work, &again, entries, Deepen::default())?;
+        if let Some(client) = &mut again {
+            let store = self.store().clone();
+            let cut = self.cut.clone();
+            let commits = History::new(&store, &cut);
+            let commits = commits.with_graph(work.repository.commit_graph()?);
+            let mut negotiator = Consecutive::new(commits);
+            for id in work.ours.values() {
+                negotiator.add_tip(id).map_err(from_wire)?;
+            }
+            self.receive(work, client, &request, &mut negotiator)?;
+        }
+        *client = again;
+        Ok(())
+    }
+
+    fn missing(&self, mut ids: Vec<ObjectId>) -> Result<Vec<ObjectId>> {
+        // No pack need be opened to look for nothing.
+        if ids.is_empty() {
+            return Ok(ids);
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        let found = self.store().contains_batch(&ids).map_err(from_store)?;
+        let missing = ids.into_iter().zip(found).filter(|(_, found)| !found);
+        Ok(missing.map(|(id, _)| id).collect())
+    }
+
+    /// Whether all that is wanted is here and whole.
+    fn is_here(&self, work: &Work<'_>, entries: &[Mapped]) -> Result<bool> {
+        let known: HashSet<&ObjectId> = work.ours.values().collect();
+        let new: Vec<ObjectId> = entries
+            .iter()
+            .map(|entry| entry.id)
+            .filter(|id| !known.contains(id))
+            .collect();
+        if new.is_empty() {
+            return Ok(true);
+        }
+        self.store().begin_writing().map_err(from_store)?;
+        if !self.missing(new.clone())?.is_empty() {
+            return Ok(false);
+        }
+        let known: Vec<ObjectId> = known.into_iter().copied().collect();
+        is_connected(&self.store, &new, &known, &work.cut)
+    }
+
+    fn request(
+        &self,
+        work: &Work<'_>,
+        client: &Option<Client>,
+        entries: &[Mapped],
+        deepen: Deepen,
+    ) -> Result<Request> {
+        let everything = !deepen.is_none() || work.options.refetch;
+        let known: HashSet<&ObjectId> = work.ours.values().collect();
+        let mut seen = HashSet::new();
+        // Where the cut moves, references that are up to date matter only if all are.
+        let is_old = |entry: &&Mapped| {
+            let local = entry.local.as_ref();
+            local.is_some_and(|local| local.old == Some(entry.id))
+        };
+        let all_old = entries.iter().all(|entry| is_old(&entry));
+        let wants = entries.iter().filter(|entry| all_old || !is_old(entry));
+        let wants = wants.map(|entry| entry.id);
+        let wants = wants.filter(|id| everything || !known.contains(id));
+        let wants = wants.filter(|id| seen.insert(*id)).collect();
+        let configured = work.remote.partial_clone_filter.as_ref();
+        let configured = configured.filter(|_| !work.options.no_filter);
+        let filter = work.options.filter.as_ref().or(configured).cloned();
+        let can_filter = client.as_ref().is_some_and(Client::can_filter);
+        if work.options.filter.is_some() && !can_filter {
+            work.progress
+                .message("warning: filtering not recognized by server, ignoring");
+        }
+        Ok(Request {
+            wants,
+            shallow: work.cut.iter().copied().collect(),
+            deepen,
+            filter: filter.filter(|_| can_filter),
+            include_tag: work.tags == crate::remote::Tags::Follow,
+            thin_pack: true,
+            no_progress: !work.options.show_progress,
+            server_options: work.server_options(),
+        })
+    }
+
+    fn receive(
+        &mut self,
+        work: &Work<'_>,
+        client: &mut Client,
+        request: &Request,
+        negotiator: &mut dyn Negotiator,
+    ) -> Result<()> {
+        let mut response = client
+            .fetch(request, negotiator, work.progress)
+            .map_err(from_wire)?;
+        let before = self.cut.clone();
+        self.cut = shallow::updated(std::mem::take(&mut self.cut), &response.shallow);
+        self.foreign_cut |= request.deepen.is_none() && self.cut != before;
+        let quarantine = match self.quarantine.take() {
+            Some(quarantine) => quarantine,
+            None => Quarantine::begin(&self.store).map_err(from_store)?,
+        };
+        let promisor = match &request.filter {
+            Some(_) => Some(Vec::new()),
+            None if work.remote.promisor => Some(Vec::new()),
+            None => None,
+        };
+        let unpack = self.unpack(work, quarantine.store())?;
+        receive_pack(
+            &mut response.pack,
+            &Receive {
+                directory: &quarantine.pack_directory(),
+                repository: work.repository,
+                existing: Some(&self.store),
+                inspect: None,
+                unpack: unpack.filter(|_| promisor.is_none()),
+                promisor,
+                sync: true,
+                progress: work.progress,
+                interrupt: work.interrupt,
+            },
+        )?;
+        quarantine.store().refresh().map_err(from_store)?;
+        self.quarantine = Some(quarantine);
+        Ok(())
+    }
+
+    /// Returns the store for the objects of small packs, unless packs are to be kept.
+    fn unpack<'a>(&self, work: &Work<'a>, store: &'a Store) -> Result<Option<Unpack<'a>>> {
+        let config = work.repository.config();
+        let limit = unpack_limit(config)?;
+        if work.options.keep || checks_objects(config)? {
+            return Ok(None);
+        }
+        Ok(Some(Unpack {
+            store,
+            limit,
+            progress: match work.options.show_unpacking {
+                true => work.progress,
+                false => &(),
+            },
+        }))
+    }
+
+    /// Checks that everything is connected. If the shallow commits of the other side would have to
+    /// be accepted, the refs that need it are marked.
+    pub(super) fn check_cuts(
+        &mut self,
+        work: &Work<'_>,
+        entries: &mut [Mapped],
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        if self.quarantine.is_none() {
+            return Ok(());
+        }
+        // What is here now has to stay until it is referred to. What was known may have gone before.
+        self.store().begin_writing().map_err(from_store)?;
+        let known: Vec<ObjectId> = work.ours.values().copied().collect();
+        // What is promised need not be here.
+        if work.remote.promisor || work.options.filter.is_some() {
+            let tips = entries.iter().map(|entry| entry.id).collect();
+            return self.complain(work, self.missing(tips)?.is_empty());
+        }
+        let tips: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
+        if self.foreign_cut && !work.options.update_shallow {
+            for entry in entries {
+                let tip = [entry.id];
+                entry.needs_cut = !is_connected(self.store(), &tip, &known, &work.cut)?;
+                if entry.needs_cut {
+                    let name = match &entry.local {
+                        Some(local) => &local.name,
+                        None => &entry.name,
+                    };
+                    outcome.warnings.push(format!(
+                        "rejected {name} because shallow roots are not allowed to be updated"
+                    ));
+                }
+            }
+            self.cut.clone_from(&work.cut);
+            return Ok(());
+        }
+        let whole = is_connected(self.store(), &tips, &known, &self.cut)?;
+        self.complain(work, whole)
+    }
+
+    fn complain(&self, work: &Work<'_>, whole: bool) -> Result<()> {
+        if whole {
+            return Ok(());
+        }
+        let url: &BString = &work.url;
+        let message = format!("{url} did not send all necessary objects");
+        Err(Error::new(ErrorKind::Object, message))
+    }
+
+    /// Moves in what has arrived.
+    pub(super) fn publish(self, work: &Work<'_>) -> Result<()> {
+        if let Some(quarantine) = self.quarantine {
+            quarantine.publish().map_err(from_store)?;
+        }
+        if self.cut != work.cut {
+            shallow::write(work.repository, &self.cut)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,386 @@
+//! Maps remote refs to local names.
+
+use std::collections::{HashMap, HashSet};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_odb::Store;
+use pronto_wire::advertisement::RemoteRef;
+
+use super::{Outcome, Work};
+use crate::refs::name::{self, Form};
+use crate::remote::{Refspec, Tags, from_store, local_name};
+use crate::{Error, ErrorKind, Result};
+
+/// One reference of the other side that is taken.
+#[derive(Clone, Debug)]
+pub(super) struct Mapped {
+    /// Its full name there, or an id that was asked for.
+    pub(super) name: BString,
+    pub(super) id: ObjectId,
+    pub(super) local: Option<Local>,
+    pub(super) merge: Standing,
+    /// Whether the shallow commits of the other side would have to be accepted.
+    pub(super) needs_cut: bool,
+}
+
+/// The local name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Local {
+    pub(super) name: BString,
+    pub(super) force: bool,
+    pub(super) old: Option<ObjectId>,
+}
+
+/// The kind of a line in `FETCH_HEAD`, in the order of the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Standing {
+    Merge,
+    NotForMerge,
+    Ignore,
+}
+
+pub(super) struct Mapping {
+    pub(super) entries: Vec<Mapped>,
+    /// Whether tags that point at what is taken are taken too.
+    pub(super) follows_tags: bool,
+}
+
+impl Mapping {
+    pub(super) fn make(work: &Work<'_>, refs: &[RemoteRef], out: &mut Outcome) -> Result<Self> {
+        let mut builder = Builder {
+            work,
+            refs,
+            entries: Vec::new(),
+        };
+        let (specs, mut follows_tags) = (&work.options.refspecs, false);
+        let mut opportunistic = Vec::new();
+        let negative: &[Refspec];
+        if specs.is_empty() {
+            negative = &work.remote.fetch;
+            builder.configured(&mut follows_tags, out)?;
+        } else {
+            negative = specs;
+            for spec in specs {
+                builder.add(spec, false, out)?;
+                follows_tags |= spec.destination.is_some();
+            }
+            for entry in &mut builder.entries {
+                entry.merge = Standing::Merge;
+            }
+            opportunistic = builder.opportunistic(out);
+        }
+        if work.tags == Tags::All {
+            let spec = Refspec::parse("refs/tags/*:refs/tags/*".into())?;
+            builder.add(&spec, false, out)?;
+        } else if work.tags == Tags::Follow && follows_tags {
+            let found = followed_tags(work, refs, &builder.entries, work.repository.objects()?)?;
+            builder.entries.extend(found);
+        }
+        builder.entries.extend(opportunistic);
+        let mut entries = builder.entries;
+        entries.retain(|entry| {
+            !negative
+                .iter()
+                .any(|spec| spec.excludes(entry.name.as_bstr()))
+        });
+        let mut entries = without_duplicates(entries, out)?;
+        for local in entries.iter_mut().filter_map(|entry| entry.local.as_mut()) {
+            local.old = work.ours.get(&local.name).copied();
+        }
+        Ok(Mapping {
+            entries,
+            follows_tags,
+        })
+    }
+
+    /// Returns the width of the longest remote name that is likely to be reported.
+    pub(super) fn name_width(&self, tells_unchanged: bool) -> usize {
+        const LEAST: usize = 10;
+        const COLUMNS: usize = 80;
+        let mut width = LEAST;
+        for entry in &self.entries {
+            let Some(local) = &entry.local else {
+                continue;
+            };
+            if entry.name == "HEAD" || (!tells_unchanged && local.old == Some(entry.id)) {
+                continue;
+            }
+            let theirs = pretty(entry.name.as_bstr()).chars().count();
+            let ours = pretty(local.name.as_bstr()).chars().count();
+            if 21 + theirs + 4 + ours < COLUMNS {
+                width = width.max(theirs);
+            }
+        }
+        width
+    }
+}
+
+/// A full name without what goes without saying.
+pub fn pretty(name: &BStr) -> &BStr {
+    let short = [&b"refs/heads/"[..], b"refs/tags/", b"refs/remotes/"]
+        .iter()
+        .find_map(|prefix| name.strip_prefix(*prefix));
+    short.map_or(name, |short| short.as_bstr())
+}
+
+struct Builder<'a> {
+    work: &'a Work<'a>,
+    refs: &'a [RemoteRef],
+    entries: Vec<Mapped>,
+}
+
+impl Builder<'_> {
+    /// Adds the configured refspecs of the remote and of the current branch.
+    fn configured(&mut self, follows_tags: &mut bool, out: &mut Outcome) -> Result<()> {
+        let merges = configured_merges(self.work)?;
+        let specs = &self.work.remote.fetch;
+        if specs.is_empty() && merges.is_empty() {
+            let spec = Refspec::parse("HEAD".into())?;
+            self.add(&spec, false, out)?;
+            if let Some(entry) = self.entries.last_mut() {
+                entry.merge = Standing::Merge;
+            }
+            return Ok(());
+        }
+        for (at, spec) in specs.iter().enumerate() {
+            self.add(spec, false, out)?;
+            *follows_tags |= spec.destination.is_some();
+            if at == 0
+                && merges.is_empty()
+                && !spec.is_pattern()
+                && let Some(first) = self.entries.first_mut()
+            {
+                first.merge = Standing::Merge;
+            }
+        }
+        for wanted in merges {
+            let matches =
+                |found: &BString| name::candidates(wanted.as_bstr()).any(|name| name == *found);
+            if let Some(entry) = self.entries.iter_mut().find(|entry| matches(&entry.name)) {
+                entry.merge = Standing::Merge;
+                continue;
+            }
+            let spec = Refspec {
+                source: wanted,
+                destination: None,
+                force: false,
+                negative: false,
+            };
+            let before = self.entries.len();
+            self.add(&spec, true, out)?;
+            for entry in &mut self.entries[before..] {
+                entry.merge = Standing::Merge;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what `spec` matches.
+    fn add(&mut self, spec: &Refspec, missing_ok: bool, out: &mut Outcome) -> Result<()> {
+        if spec.negative {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        if spec.is_pattern() {
+            for theirs in self.refs {
+                if let (Some(id), Some(ours)) = (theirs.id, spec.expand(theirs.name.as_bstr())) {
+                    found.push((theirs.name.clone(), id, ours));
+                }
+            }
+        } else {
+            let ours = spec
+                .destination
+                .as_ref()
+                .map(|name| local_name(name.as_bstr()));
+            let theirs = match spec.exact_id() {
+                Some(id) => Some((spec.source.clone(), id)),
+                None => self.find(spec.source.as_bstr()),
+            };
+            match theirs {
+                Some((name, id)) => found.push((name, id, ours)),
+                None if missing_ok => {}
+                None => {
+                    let source = match spec.source.is_empty() {
+                        true => BStr::new("HEAD"),
+                        false => spec.source.as_bstr(),
+                    };
+                    let message = format!("couldn't find remote ref {source}");
+                    return Err(Error::new(ErrorKind::UnknownRevision, message));
+                }
+            }
+        }
+        for (name, id, ours) in found {
+            let entry = Mapped {
+                name,
+                id,
+                local: ours.map(|name| Local {
+                    name,
+                    force: spec.force,
+                    old: None,
+                }),
+                merge: Standing::NotForMerge,
+                needs_cut: false,
+            };
+            match &entry.local {
+                Some(local) if !is_storable(local.name.as_bstr()) => {
+                    let message = format!("* Ignoring funny ref '{}' locally", local.name);
+                    out.errors.push(message);
+                }
+                _ => self.entries.push(entry),
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&self, source: &BStr) -> Option<(BString, ObjectId)> {
+        let source = if source.is_empty() {
+            BStr::new("HEAD")
+        } else {
+            source
+        };
+        name::candidates(source).find_map(|name| {
+            let mut refs = self.refs.iter();
+            let found = refs.find(|found| found.name == name)?;
+            Some((name, found.id?))
+        })
+    }
+
+    /// References that the command names and that configuration gives a name here: that name is
+    /// kept up to date too.
+    fn opportunistic(&self, out: &mut Outcome) -> Vec<Mapped> {
+        let specs = match &self.work.options.refmap {
+            Some(specs) => specs,
+            None => &self.work.remote.fetch,
+        };
+        let mut found = Vec::new();
+        for spec in specs.iter().filter(|spec| !spec.negative) {
+            for entry in &self.entries {
+                let ours = if spec.is_pattern() {
+                    spec.expand(entry.name.as_bstr()).flatten()
+                } else if name::candidates(spec.source.as_bstr()).any(|name| name == entry.name) {
+                    spec.destination
+                        .as_ref()
+                        .map(|name| local_name(name.as_bstr()))
+                } else {
+                    None
+                };
+                let Some(name) = ours else {
+                    continue;
+                };
+                if !is_storable(name.as_bstr()) {
+                    out.errors
+                        .push(format!("* Ignoring funny ref '{name}' locally"));
+                    continue;
+                }
+                found.push(Mapped {
+                    name: entry.name.clone(),
+                    id: entry.id,
+                    local: Some(Local {
+                        name,
+                        force: spec.force,
+                        old: None,
+                    }),
+                    merge: Standing::Ignore,
+                    needs_cut: false,
+                });
+            }
+        }
+        found
+    }
+}
+
+fn is_storable(name: &BStr) -> bool {
+    name.starts_with(b"refs/") && name::is_valid(name, Form::Full)
+}
+
+/// The references of the remote that the current branch merges.
+pub(super) fn configured_merges(work: &Work<'_>) -> Result<Vec<BString>> {
+    let head = work.repository.refs().head()?;
+    let Some(branch) = head.branch() else {
+        return Ok(Vec::new());
+    };
+    let config = work.repository.config();
+    let key = |what: &str| [b"branch.", branch.as_bytes(), b".", what.as_bytes()].concat();
+    if config.string(key("remote"))? != Some(work.remote.name.as_bstr()) {
+        return Ok(Vec::new());
+    }
+    Ok(config.strings(key("merge")).map(BStr::to_owned).collect())
+}
+
+/// Tags of the other side that are not here and point at something that is, or is being fetched.
+pub(super) fn followed_tags(
+    work: &Work<'_>,
+    refs: &[RemoteRef],
+    entries: &[Mapped],
+    store: &Store,
+) -> Result<Vec<Mapped>> {
+    let fetched: HashSet<ObjectId> = entries.iter().map(|entry| entry.id).collect();
+    let named: HashSet<&BString> = entries
+        .iter()
+        .filter_map(|entry| entry.local.as_ref().map(|local| &local.name))
+        .collect();
+    let mut found = Vec::new();
+    for theirs in refs {
+        let is_new = theirs.name.starts_with(b"refs/tags/")
+            && !work.ours.contains_key(&theirs.name)
+            && !named.contains(&theirs.name);
+        let Some(id) = theirs.id.filter(|_| is_new) else {
+            continue;
+        };
+        let mut is_here = fetched.contains(&id);
+        for id in [Some(id), theirs.peeled].into_iter().flatten() {
+            is_here =
+                is_here || fetched.contains(&id) || store.contains(&id).map_err(from_store)?;
+        }
+        if is_here && is_storable(theirs.name.as_bstr()) {
+            found.push(Mapped {
+                name: theirs.name.clone(),
+                id,
+                local: Some(Local {
+                    name: theirs.name.clone(),
+                    force: false,
+                    old: None,
+                }),
+                merge: Standing::NotForMerge,
+                needs_cut: false,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// One entry for each name here.
+fn without_duplicates(entries: Vec<Mapped>, out: &mut Outcome) -> Result<Vec<Mapped>> {
+    let mut by_name: HashMap<BString, usize> = HashMap::new();
+    let mut kept: Vec<Mapped> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let Some(local) = &entry.local else {
+            kept.push(entry);
+            continue;
+        };
+        match by_name.get(&local.name) {
+            None => {
+                by_name.insert(local.name.clone(), kept.len());
+                kept.push(entry);
+            }
+            Some(&at) if kept[at].name == entry.name => {}
+            Some(&at) if entry.merge != Standing::Ignore && kept[at].merge != Standing::Ignore => {
+                let (first, second, ours) = (&kept[at].name, &entry.name, &local.name);
+                let message = format!("Cannot fetch both {first} and {second} to {ours}");
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            Some(&at) if kept[at].merge == Standing::Ignore => {
+                let (first, second, ours) = (&kept[at].name, &entry.name, &local.name);
+                let message = format!("{ours} tracks both {first} and {second}");
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            Some(&at) => {
+                let (taken, usual, ours) = (&kept[at].name, &entry.name, &local.name);
+                let message = format!("{ours} usually tracks {usual}, not {taken}");
+                out.warnings.push(message);
+            }
+        }
+    }
+    Ok(kept)
+}

@@ -1,0 +1,308 @@
+//! Updates refs to the fetched values, and reports the results.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::map::{Local, Mapped, Standing};
+use super::{Flag, Outcome, Update, Work, head_file};
+use crate::refs::Expected;
+use crate::remote::{History, from_store};
+use crate::{Error, ErrorKind, Result};
+
+/// A change of a reference, not made yet.
+struct Planned {
+    /// Its position among the reported updates.
+    told: usize,
+    local: BString,
+    new: ObjectId,
+    old: Option<ObjectId>,
+    message: BString,
+}
+
+/// Updates the refs, writes `FETCH_HEAD`, and records the result for each ref.
+///
+/// If another process changes a ref meanwhile, the decision is repeated: the ref may hold the
+/// fetched value by then, or the update may be a forced one.
+pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> Result<()> {
+    let mut entries: Vec<Mapped> = all
+        .iter()
+        .filter(|entry| !entry.needs_cut)
+        .cloned()
+        .collect();
+    let before = outcome.clone();
+    for attempt in 1.. {
+        let ordered = update(work, &entries, outcome, attempt < MOST_ATTEMPTS)?;
+        let Some(ordered) = ordered else {
+            *outcome = before.clone();
+            for local in entries.iter_mut().filter_map(|entry| entry.local.as_mut()) {
+                local.old = work.repository.refs().id_of(&local.name)?;
+            }
+            continue;
+        };
+        if !outcome.updates.is_empty() {
+            outcome.summary_width = summary_width(work, all)?;
+        }
+        let is_undone = work.options.atomic && outcome.failed;
+        if work.options.write_fetch_head && !work.options.dry_run && !is_undone {
+            let entries: Vec<&Mapped> = ordered.iter().collect();
+            head_file::write(work, &entries)?;
+        }
+        break;
+    }
+    Ok(())
+}
+
+/// The number of times that a fetch decides again because other processes change the same refs.
+const MOST_ATTEMPTS: u32 = 20;
+
+/// Decides the result for each ref, and applies it. `None` if another process has changed one of
+/// them, or holds its lock, and `may_repeat` allows another attempt; nothing has changed then.
+fn update(
+    work: &Work<'_>,
+    entries: &[Mapped],
+    outcome: &mut Outcome,
+    may_repeat: bool,
+) -> Result<Option<Vec<Mapped>>> {
+    let mut planner = Planner {
+        work,
+        history: History::new(work.repository.objects()?, &work.cut),
+        planned: Vec::new(),
+        outcome,
+    };
+    let mut ordered = entries.to_vec();
+    for entry in &mut ordered {
+        let commit = planner.history.peel(&entry.id).map_err(from_store)?;
+        if commit.is_none() && entry.merge == Standing::Merge {
+            entry.merge = Standing::NotForMerge;
+        }
+    }
+    ordered.sort_by_key(|entry| entry.merge);
+    for entry in &ordered {
+        planner.plan(entry)?;
+    }
+    let planned = std::mem::take(&mut planner.planned);
+    let merges = ordered
+        .iter()
+        .filter(|entry| entry.merge == Standing::Merge);
+    outcome.for_merge = merges.map(|entry| entry.name.clone()).collect();
+    let may_commit = !(work.options.atomic && outcome.failed);
+    if !work.options.dry_run && may_commit && !commit(work, &planned, outcome, may_repeat)? {
+        return Ok(None);
+    }
+    Ok(Some(ordered))
+}
+
+struct Planner<'a> {
+    work: &'a Work<'a>,
+    history: History<'a>,
+    planned: Vec<Planned>,
+    outcome: &'a mut Outcome,
+}
+
+impl Planner<'_> {
+    fn plan(&mut self, entry: &Mapped) -> Result<()> {
+        let Some(local) = &entry.local else {
+            if self.work.options.write_fetch_head || self.work.options.dry_run {
+                let (kind, _) = head_file::described(entry.name.as_bstr());
+                let kind = if kind.is_empty() { "branch" } else { kind };
+                let local = Local {
+                    name: "FETCH_HEAD".into(),
+                    force: false,
+                    old: None,
+                };
+                self.tell(entry, &local, Flag::New, (kind.into(), None));
+            }
+            return Ok(());
+        };
+        if local.old == Some(entry.id) {
+            if self.work.options.tell_unchanged {
+                self.tell(entry, local, Flag::UpToDate, ("[up to date]".into(), None));
+            }
+            return Ok(());
+        }
+        let forced = self.work.options.force || local.force;
+        let Some(old) = local.old else {
+            return self.plan_new(entry, local);
+        };
+        if self.is_checked_out(local)? {
+            return self.reject(entry, local, "can't fetch into checked-out branch");
+        }
+        if local.name.starts_with(b"refs/tags/") {
+            if !forced {
+                return self.reject(entry, local, "would clobber existing tag");
+            }
+            self.tell(entry, local, Flag::Tag, ("[tag update]".into(), None));
+            return self.record(entry, local, "updating tag");
+        }
+        let current = self.history.peel(&old).map_err(from_store)?;
+        let updated = self.history.peel(&entry.id).map_err(from_store)?;
+        let (Some(current), Some(updated)) = (current, updated) else {
+            return self.plan_new(entry, local);
+        };
+        let config = self.work.repository.config();
+        let is_forward = !config.bool_or("fetch.showforcedupdates", true)?
+            || self
+                .work
+                .repository
+                .is_ancestor(&current, &updated, &self.work.cut)?;
+        let (from, to) = (self.short(&old)?, self.short(&entry.id)?);
+        if is_forward {
+            let summary = format!("{from}..{to}");
+            self.tell(entry, local, Flag::FastForward, (summary, None));
+            self.record(entry, local, "fast-forward")
+        } else if forced {
+            let summary = format!("{from}...{to}");
+            let note = Some("forced update".into());
+            self.tell(entry, local, Flag::Forced, (summary, note));
+            self.record(entry, local, "forced-update")
+        } else {
+            self.reject(entry, local, "non-fast-forward")
+        }
+    }
+
+    fn plan_new(&mut self, entry: &Mapped, local: &Local) -> Result<()> {
+        let (message, what) = if entry.name.starts_with(b"refs/tags/") {
+            ("storing tag", "[new tag]")
+        } else if entry.name.starts_with(b"refs/heads/") {
+            ("storing head", "[new branch]")
+        } else {
+            ("storing ref", "[new ref]")
+        };
+        self.tell(entry, local, Flag::New, (what.into(), None));
+        self.record(entry, local, message)
+    }
+
+    fn short(&self, id: &ObjectId) -> Result<String> {
+        self.work.repository.abbreviate(id)
+    }
+
+    /// Whether the branch is the one of a worktree.
+    fn is_checked_out(&self, local: &Local) -> Result<bool> {
+        if self.work.options.update_head {
+            return Ok(false);
+        }
+        let name = local.name.as_bstr();
+        Ok(self.work.checked_out.iter().any(|(found, _)| found == name))
+    }
+
+    fn reject(&mut self, entry: &Mapped, local: &Local, why: &str) -> Result<()> {
+        self.outcome.failed = true;
+        let summary = ("[rejected]".into(), Some(why.into()));
+        self.tell(entry, local, Flag::Rejected, summary);
+        Ok(())
+    }
+
+    fn tell(
+        &mut self,
+        entry: &Mapped,
+        local: &Local,
+        flag: Flag,
+        (summary, note): (String, Option<String>),
+    ) {
+        let null = ObjectId::null(entry.id.kind());
+        self.outcome.updates.push(Update {
+            flag,
+            summary,
+            note,
+            remote: entry.name.clone(),
+            local: local.name.clone(),
+            old: local.old.unwrap_or(null),
+            new: entry.id,
+        });
+    }
+
+    /// Records the change that was reported last.
+    fn record(&mut self, entry: &Mapped, local: &Local, what: &str) -> Result<()> {
+        let action = &self.work.options.action;
+        self.planned.push(Planned {
+            told: self.outcome.updates.len() - 1,
+            local: local.name.clone(),
+            new: entry.id,
+            old: local.old,
+            message: format!("{action}: {what}").into(),
+        });
+        Ok(())
+    }
+}
+
+/// Makes the changes in one transaction. If that is refused, the possible ones are made one by one,
+/// unless `--atomic` requires all or none. `false` if another process is in the way and
+/// `may_repeat` is set.
+fn commit(
+    work: &Work<'_>,
+    planned: &[Planned],
+    outcome: &mut Outcome,
+    may_repeat: bool,
+) -> Result<bool> {
+    let _region = pronto_io::region!("fetch", "consume_refs");
+    if planned.is_empty() {
+        return Ok(true);
+    }
+    let all: Vec<&Planned> = planned.iter().collect();
+    let error = match commit_some(work, &all) {
+        Ok(()) => return Ok(true),
+        Err(error) => error,
+    };
+    match error.kind() {
+        ErrorKind::Interrupted | ErrorKind::Hook => return Err(error),
+        ErrorKind::Moved | ErrorKind::Locked if may_repeat => return Ok(false),
+        _ => {}
+    }
+    if work.options.atomic {
+        outcome.failed = true;
+        outcome.errors.push(error.to_string());
+        return Ok(true);
+    }
+    let mut has_conflict = false;
+    for one in planned {
+        // The transaction may have reached this one.
+        if work.repository.refs().id_of(&one.local).ok().flatten() == Some(one.new) {
+            continue;
+        }
+        if let Err(error) = commit_some(work, &[one]) {
+            outcome.failed = true;
+            let is_first = !has_conflict && *error.kind() == ErrorKind::NameConflict;
+            has_conflict |= is_first;
+            outcome.errors.push(match is_first {
+                true => conflict_message(work),
+                false => error.to_string(),
+            });
+            let told = &mut outcome.updates[one.told];
+            told.flag = Flag::Rejected;
+            told.note = Some("unable to update local ref".into());
+        }
+    }
+    Ok(true)
+}
+
+fn conflict_message(work: &Work<'_>) -> String {
+    format!(
+        "some local refs could not be updated; try running\n \
+         'git remote prune {}' to remove any old, conflicting branches",
+        work.remote.name
+    )
+}
+
+fn commit_some(work: &Work<'_>, planned: &[&Planned]) -> Result<(), Error> {
+    let mut transaction = work.repository.transaction();
+    for change in planned {
+        let expected = match change.old {
+            Some(old) => Expected::Object(old),
+            None => Expected::Missing,
+        };
+        let message: &BStr = change.message.as_bstr();
+        transaction.update(&change.local, change.new, expected, message);
+    }
+    transaction.commit()
+}
+
+/// Two abbreviated ids and what stands between them.
+fn summary_width(work: &Work<'_>, entries: &[Mapped]) -> Result<usize> {
+    let length = work.repository.abbreviation_length()?;
+    let mut widest = length;
+    for entry in entries {
+        let short = work.repository.abbreviate_to(&entry.id, length)?;
+        widest = widest.max(short.len());
+    }
+    Ok(2 * widest + 3)
+}

@@ -1,0 +1,11 @@
+//! Exchange with other Git repositories: remotes, fetch, and the serving side.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod fetch;
+pub mod remote;
+pub mod upload_pack;
+
+use pronto_repository::{
+    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, history, init,
+    linked, links, lock, objects, pack_objects, packs, path, quote, refs, revision,
+};

@@ -1,0 +1,52 @@
+//! Partial clones: object filters, and promisor remotes.
+
+use bstr::{BStr, BString};
+
+use super::Remote;
+use crate::config::edit;
+use crate::pack_objects::Filter;
+use crate::{Repository, Result};
+
+/// The filter that a person wrote as `spec`, as it is sent and remembered: a limit is a number of
+/// bytes without unit.
+///
+/// # Errors
+/// It is none that Git knows.
+pub fn filter_spec(spec: &BStr) -> Result<BString> {
+    match Filter::parse(spec)? {
+        filter @ Filter::BlobLimit(_) => Ok(filter.to_spec()),
+        _ => Ok(spec.to_owned()),
+    }
+}
+
+/// Returns whether all of history is here and as it is stored: it is not shallow, no commit is
+/// grafted, no object replaced, and the repository is no partial clone.
+///
+/// # Errors
+/// The files that say so cannot be read.
+pub fn has_whole_history(repository: &Repository) -> Result<bool> {
+    Ok(repository.has_plain_history()?
+        && !repository.objects()?.has_replacements()
+        && !repository.has_promisor()?)
+}
+
+/// Notes in the repository's configuration that `remote` holds what `filter` leaves out, and that
+/// `filter` is what to ask of it from now on, unless another one is.
+pub(crate) fn register(repository: &Repository, remote: &Remote, filter: &BStr) -> Result<()> {
+    if remote.partial_clone_filter.is_some() {
+        return Ok(());
+    }
+    let file = repository.common_dir().join("config");
+    let set = |key: &str, value: &BStr| edit::set_in_file(&file, key, value);
+    if !remote.promisor {
+        let version = repository.config().i64("core.repositoryformatversion")?;
+        if version.unwrap_or_default() < 1 {
+            set("core.repositoryformatversion", "1".into())?;
+        }
+        set(&format!("remote.{}.promisor", remote.name), "true".into())?;
+    }
+    set(
+        &format!("remote.{}.partialclonefilter", remote.name),
+        filter,
+    )
+}

@@ -1,0 +1,170 @@
+//! Makes the pack, and sends it.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_odb::packing::Counts;
+
+use super::bands::{Band, Bands, Data};
+use super::cut::Deepening;
+use super::hook::{self, Hook};
+use super::wish::Wish;
+use super::{Ended, Session, unwritable, uris};
+use crate::pack_objects::{Missing, Select, Selection, Tips, select_filtered};
+use crate::remote::Exact;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The interval of progress messages to the client.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Records a request in the trace (`fetch-info`).
+pub(super) fn record(wish: &Wish, want_refs: usize, deepening: &Deepening) {
+    let filter = match &wish.filter {
+        Some(filter) => format!("\"{}\"", filter.config_name()),
+        None => "null".to_owned(),
+    };
+    let json = format!(
+        "{{\"haves\":{},\"wants\":{},\"want-refs\":{want_refs},{},\"filter\":{filter}}}",
+        wish.haves.len(),
+        wish.wants.len(),
+        deepening.traced()
+    );
+    pronto_io::data_json!("upload-pack", "fetch-info", json);
+}
+
+impl Session<'_> {
+    /// Sends a pack of what is wanted, of the history in `view`, and ends the side band.
+    pub(super) fn send(&mut self, view: &Repository, wish: &Wish) -> Result<Ended> {
+        let bands = Bands::new(
+            &mut *self.out,
+            wish.band,
+            wish.no_progress,
+            self.settings.keep_alive,
+        );
+        let (stop, stopped) = channel::<()>();
+        let tick = self
+            .settings
+            .keep_alive
+            .map_or(TICK, |alive| alive.min(TICK));
+        let (hook, interrupt) = (self.settings.hook.as_ref(), self.interrupt);
+        let sent = std::thread::scope(|scope| {
+            let bands = &bands;
+            let ticker = move || {
+                while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(tick) {
+                    // A broken connection is detected when data are sent.
+                    let _ = bands.tick();
+                }
+            };
+            // Without it there is only less to see.
+            let ticking = match wish.band {
+                Band::None => None,
+                _ => std::thread::Builder::new().spawn_scoped(scope, ticker).ok(),
+            };
+            let sent = match hook {
+                Some(hook) => hook::run(&Hook { hook, view, wish }, bands),
+                None => pack(view, wish, bands, interrupt),
+            };
+            drop(stop);
+            drop(ticking);
+            sent
+        });
+        let error = match sent {
+            Ok(counts) => {
+                bands.end(counts.as_ref()).map_err(unwritable)?;
+                return Ok(Ended::Served);
+            }
+            Err(error) => error,
+        };
+        let is_ours = *error.kind() != ErrorKind::Interrupted && !bands.is_broken();
+        match is_ours {
+            true => bands.abort(&error).map(Ended::Aborted).map_err(unwritable),
+            false => Err(error),
+        }
+    }
+}
+
+fn pack(
+    view: &Repository,
+    wish: &Wish,
+    bands: &Bands<'_>,
+    interrupt: &Interrupt,
+) -> Result<Option<Counts>> {
+    uris::check(view)?;
+    let select = Select {
+        thin: wish.thin && !wish.haves.is_empty(),
+        sparse: view.config().bool_or("pack.usesparse", true)?,
+        all_edges: wish.thin && wish.is_cut,
+        ..Select::default()
+    };
+    let mut selection = selected(view, wish, select, bands, interrupt)?;
+    if wish.include_tags {
+        view.include_tags(&mut selection)?;
+    }
+    if !wish.uri_protocols.is_empty() {
+        let uris = uris::leave_out(view, &wish.uri_protocols, &mut selection)?;
+        bands.uris(&uris).map_err(unwritable)?;
+    }
+    let count = (selection.members.len() + selection.bases.len()) as u64;
+    let meter = bands.begin("Counting objects", Some(count));
+    meter.add(count);
+    meter.finish();
+    let mut options = view.packing_options()?;
+    options.offset_deltas = wish.offset_deltas;
+    let watch: (&dyn Progress, &Interrupt) = (bands, interrupt);
+    let mut data = Data(bands);
+    match view.send_pack(&selection, &options, &mut data, watch) {
+        Ok((_, counts)) => Ok(Some(counts)),
+        Err(error) => Err(unreadable(view, &selection, error)),
+    }
+}
+
+/// Names a missing object as Git does, if that is the reason of `error`.
+fn unreadable(view: &Repository, selection: &Selection, error: Error) -> Error {
+    let ids = selection.members.iter().map(|member| member.id);
+    let ids: Vec<ObjectId> = ids.collect();
+    let Some(Ok(found)) = view.objects().ok().map(|store| store.contains_batch(&ids)) else {
+        return error;
+    };
+    match ids.iter().zip(found).find(|(_, is_here)| !is_here) {
+        Some((id, _)) => Error::new(ErrorKind::Object, format!("unable to read {id}")),
+        None => error,
+    }
+}
+
+/// Selects the objects of the pack. Where a promisor remote has missing ones, they are left out for a
+/// client that can use that remote. By default the server does not fetch for its clients.
+fn selected(
+    view: &Repository,
+    wish: &Wish,
+    mut select: Select,
+    bands: &Bands<'_>,
+    interrupt: &Interrupt,
+) -> Result<Selection> {
+    let is_partial = view.has_promisor()?;
+    let leaves_out = is_partial && !wish.promisors.is_empty();
+    let fetches = is_partial && !view.environment().boolean("GIT_NO_LAZY_FETCH", true)?;
+    if leaves_out || fetches {
+        select.missing = Missing::LeaveOut;
+    }
+    let (wants, haves) = (&wish.wants[..], &wish.haves[..]);
+    loop {
+        let watch: (&dyn Progress, &Interrupt) = (bands, interrupt);
+        let selection = match &wish.filter {
+            Some(filter) => select_filtered(view, Tips { wants, haves }, filter, &select, watch)?,
+            None => view.select_objects(wants, haves, &select, watch)?,
+        };
+        if leaves_out || selection.missing.is_empty() {
+            return Ok(selection);
+        }
+        // Trees that arrive may lead to more missing objects.
+        let exact = Exact {
+            repository: view,
+            progress: &(),
+            interrupt,
+        };
+        exact.fetch_promised(selection.missing, view.objects()?)?;
+    }
+}

@@ -1,0 +1,217 @@
+//! Version 2: independent commands.
+
+mod fetch;
+mod information;
+mod list;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_wire::pktline;
+
+use super::promisors;
+use super::settings::Settings;
+use super::{Ended, Input, Options, Session, broken, hung_up};
+use crate::remote::connection::from_wire;
+use crate::{Repository, Result};
+
+/// A command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Command {
+    List,
+    Fetch,
+    ObjectInfo,
+    BundleUri,
+}
+
+impl Command {
+    /// The command `name`, if this server has it.
+    fn find(name: &[u8], settings: &Settings) -> Option<Command> {
+        match name {
+            b"ls-refs" => Some(Command::List),
+            b"fetch" => Some(Command::Fetch),
+            b"object-info" if settings.object_info => Some(Command::ObjectInfo),
+            b"bundle-uri" if settings.bundle_uris => Some(Command::BundleUri),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Command::List => "ls-refs",
+            Command::Fetch => "fetch",
+            Command::ObjectInfo => "object-info",
+            Command::BundleUri => "bundle-uri",
+        }
+    }
+}
+
+/// The start of a request, up to the arguments of its command.
+struct Request {
+    command: Command,
+    has_arguments: bool,
+}
+
+/// The capabilities.
+pub(super) fn advertisement(
+    repository: &Repository,
+    options: &Options,
+    settings: &Settings,
+) -> Result<Vec<u8>> {
+    let mut lines: Vec<BString> = vec!["version 2".into()];
+    lines.push([b"agent=", options.agent.as_slice()].concat().into());
+    let unborn = match advertises_unborn(repository)? {
+        true => "ls-refs=unborn",
+        false => "ls-refs",
+    };
+    lines.push(unborn.into());
+    let mut fetch = String::from("fetch=shallow wait-for-done");
+    for (is_there, word) in [
+        (settings.filter, " filter"),
+        (settings.ref_in_want, " ref-in-want"),
+        (settings.sideband_all, " sideband-all"),
+        (settings.packfile_uris, " packfile-uris"),
+    ] {
+        fetch.push_str(if is_there { word } else { "" });
+    }
+    lines.push(fetch.into());
+    lines.push("server-option".into());
+    lines.push(format!("object-format={}", repository.object_hash()).into());
+    if let Some(id) = options.session_id.as_ref().filter(|_| settings.session_id) {
+        lines.push([b"session-id=", id.as_slice()].concat().into());
+    }
+    if settings.object_info {
+        lines.push("object-info".into());
+    }
+    if settings.bundle_uris {
+        lines.push("bundle-uri".into());
+    }
+    if let Some(remotes) = promisors::advertised(repository)? {
+        lines.push([b"promisor-remote=", remotes.as_slice()].concat().into());
+    }
+    let mut out = Vec::new();
+    for line in lines {
+        pktline::write_parts(&mut out, &[&line, b"\n"]).map_err(from_wire)?;
+    }
+    pktline::write_flush(&mut out);
+    Ok(out)
+}
+
+/// Whether branches to come are named to clients that ask for them, and advertised as a feature.
+fn advertises_unborn(repository: &Repository) -> Result<bool> {
+    let value = repository.config().string("lsrefs.unborn")?;
+    Ok(value.is_none_or(|value| value != "ignore" && value != "allow"))
+}
+
+impl Session<'_> {
+    /// Serves commands until the client has no more.
+    pub(super) fn commands(&mut self) -> Result<Ended> {
+        loop {
+            self.request_bytes = 0;
+            let Some(request) = self.request()? else {
+                return Ok(Ended::Served);
+            };
+            let ended = match request.command {
+                Command::List => self.list(&request)?,
+                Command::Fetch => self.fetch(&request)?,
+                Command::ObjectInfo => self.object_info(&request)?,
+                Command::BundleUri => self.bundle_uris(&request)?,
+            };
+            if ended != Ended::Served || self.options.is_stateless {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Reads the command and the capabilities; `None` when the client has no more requests.
+    fn request(&mut self) -> Result<Option<Request>> {
+        let mut command = None;
+        let mut format = self.repository.object_hash().to_string();
+        let ours = format.clone();
+        let mut is_empty = true;
+        let has_arguments = loop {
+            let line = match self.input()? {
+                Input::Text(line) => line,
+                Input::End if is_empty => return Ok(None),
+                Input::End => return Err(hung_up()),
+                Input::Flush if is_empty => return Ok(None),
+                Input::Flush => break false,
+                Input::Delimiter => break true,
+                Input::ResponseEnd => return Err(broken("unexpected response end packet")),
+            };
+            if is_empty {
+                // Git's clients without a format mean SHA-1.
+                "sha1".clone_into(&mut format);
+                is_empty = false;
+            }
+            if let Some(name) = line.strip_prefix(b"command=") {
+                command = Some(self.command(name.as_bstr(), command)?);
+            } else if let Some(named) = line.strip_prefix(b"object-format=") {
+                if !matches!(named, b"sha1" | b"sha256") {
+                    let message = format!("unknown object format '{}'", named.as_bstr());
+                    return Err(broken(message));
+                }
+                format = named.to_str_lossy().into_owned();
+            } else {
+                self.capability(line.as_bstr())?;
+            }
+        };
+        let command = command.ok_or_else(|| broken("no command requested"))?;
+        if format != ours {
+            let message = format!("mismatched object format: server {ours}; client {format}");
+            return Err(broken(message));
+        }
+        Ok(Some(Request {
+            command,
+            has_arguments,
+        }))
+    }
+
+    fn command(&self, name: &BStr, before: Option<Command>) -> Result<Command> {
+        if let Some(before) = before {
+            let message = format!(
+                "command '{name}' requested after already requesting command '{}'",
+                before.name()
+            );
+            return Err(broken(message));
+        }
+        let found = Command::find(name, &self.settings);
+        found.ok_or_else(|| broken(format!("invalid command '{name}'")))
+    }
+
+    fn capability(&mut self, line: &BStr) -> Result<()> {
+        let (name, value) = match line.split_once_str("=") {
+            Some((name, value)) => (name, Some(value)),
+            None => (line.as_bytes(), None),
+        };
+        match name {
+            b"agent" | b"server-option" => return Ok(()),
+            b"object-format" => {
+                return Err(broken("object-format capability requires an argument"));
+            }
+            b"session-id" if self.settings.session_id => {
+                self.record_client_session(value.unwrap_or_default());
+                return Ok(());
+            }
+            b"promisor-remote" if promisors::advertised(self.repository)?.is_some() => {
+                // It holds for later requests, too.
+                self.promisors = promisors::accepted(self.repository, value.unwrap_or_default())?;
+                return Ok(());
+            }
+            _ => {}
+        }
+        Err(broken(format!("unknown capability '{line}'")))
+    }
+
+    /// The next argument of a command; `None` after the last one. `what` is the error for a request
+    /// that does not end with a flush.
+    fn argument(&mut self, request: &Request, what: &str) -> Result<Option<Vec<u8>>> {
+        if !request.has_arguments {
+            return Ok(None);
+        }
+        match self.input()? {
+            Input::Text(line) => Ok(Some(line)),
+            Input::Flush => Ok(None),
+            Input::End => Err(hung_up()),
+            Input::Delimiter | Input::ResponseEnd => Err(broken(what)),
+        }
+    }
+}

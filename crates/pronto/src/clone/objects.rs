@@ -1,0 +1,222 @@
+//! Fetches the objects of a clone.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs::File;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use pronto_hash::ObjectId;
+use pronto_io::error::IoContext;
+use pronto_io::sync::SyncMethod;
+use pronto_odb::Store;
+use pronto_pack::indexer::Inspect;
+use pronto_wire::client::Client;
+use pronto_wire::fetch::Request;
+use pronto_wire::negotiate::Consecutive;
+
+use super::Work;
+use super::heads::Heads;
+use crate::durability::Component;
+use crate::remote::connection::from_wire;
+use crate::remote::{Exact, History, Links, Receive, alternate_tips, receive_pack, shallow};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// Files that are on their way to the disk.
+pub(super) struct Received(Vec<JoinHandle<Result<()>>>);
+
+impl Received {
+    /// Starts to flush `paths` to disk, in parallel to other work.
+    fn flush(files: impl IntoIterator<Item = (PathBuf, SyncMethod)>) -> Self {
+        let waited_for = files.into_iter().filter(|(_, how)| !how.is_no());
+        let threads = waited_for.map(|(path, how)| {
+            std::thread::spawn(move || {
+                let synced = File::open(&path).and_then(|file| how.apply(&file));
+                synced.context(ErrorKind::Io, "fsync error on", &path)
+            })
+        });
+        Received(threads.collect())
+    }
+
+    /// Waits until all is on the disk.
+    pub(super) fn wait_for_disk(self) -> Result<()> {
+        for thread in self.0 {
+            thread
+                .join()
+                .map_err(|_| Error::new(ErrorKind::Io, "fsync broke off"))??;
+        }
+        Ok(())
+    }
+}
+
+/// The objects of the new repository, and of those that it points to.
+pub(super) fn open(repository: &Repository) -> Result<Store> {
+    let options = pronto_odb::Options {
+        kind: repository.object_hash(),
+        ..pronto_odb::Options::default()
+    };
+    Store::open(repository.objects_dir(), options).map_err(crate::remote::from_store)
+}
+
+/// Fetches all that is wanted; nothing if nothing is.
+pub(super) fn fetch(
+    work: &Work<'_>,
+    mut client: Client,
+    heads: &Heads<'_>,
+    repository: &Repository,
+) -> Result<Option<Received>> {
+    let store = open(repository)?;
+    let mut seen = HashSet::new();
+    let mapped = heads.mapped.iter().map(|mapped| mapped.id);
+    let wants: Vec<ObjectId> = mapped
+        .chain(heads.exact)
+        .filter(|id| seen.insert(*id))
+        .collect();
+    let is_borrowed = !store.alternates().is_empty();
+    let wants = match is_borrowed {
+        true => missing(&wants, &store)?,
+        false => wants,
+    };
+    if wants.is_empty() {
+        client.close().map_err(from_wire)?;
+        return Ok(None);
+    }
+    let filter = work.filter(&client);
+    if work.options.filter.is_some() && filter.is_none() {
+        let message = "warning: filtering not recognized by server, ignoring";
+        work.progress.message(message);
+    }
+    let request = Request {
+        wants,
+        deepen: work.options.deepen.clone(),
+        include_tag: work.options.takes_one_branch(),
+        no_progress: !work.options.show_progress,
+        filter,
+        server_options: work.options.server_options.clone(),
+        ..Request::default()
+    };
+    let received = receive(work, &mut client, &request, heads, repository)?;
+    client.close().map_err(from_wire)?;
+    Ok(Some(received))
+}
+
+fn missing(wants: &[ObjectId], store: &Store) -> Result<Vec<ObjectId>> {
+    let mut wants = wants.to_vec();
+    wants.sort_unstable();
+    let found = store
+        .contains_batch(&wants)
+        .map_err(crate::remote::from_store)?;
+    let missing = wants.iter().zip(found).filter(|(_, found)| !found);
+    Ok(missing.map(|(id, _)| *id).collect())
+}
+
+fn receive(
+    work: &Work<'_>,
+    client: &mut Client,
+    request: &Request,
+    heads: &Heads<'_>,
+    repository: &Repository,
+) -> Result<Received> {
+    let told_shallow: Vec<ObjectId> = client.shallow().to_vec();
+    let store = open(repository)?;
+    let borrowed = match store.alternates() {
+        [] => Vec::new(),
+        _ => alternate_tips(repository)?,
+    };
+    let uncut = BTreeSet::new();
+    let mut negotiator = Consecutive::new(History::new(&store, &uncut));
+    for id in &borrowed {
+        negotiator.add_tip(id).map_err(from_wire)?;
+    }
+    let mut response = client
+        .fetch(request, &mut negotiator, work.progress)
+        .map_err(from_wire)?;
+    let mut cut: BTreeSet<ObjectId> = shallow::updated(BTreeSet::new(), &response.shallow);
+    if request.deepen.is_none() {
+        cut.extend(told_shallow);
+        if !cut.is_empty() && work.rejects_shallow()? {
+            let message = "source repository is shallow, reject to clone.";
+            return Err(Error::new(ErrorKind::Refused, message));
+        }
+    }
+    let links = Links::new(repository.object_hash(), &cut);
+    // What is left out on purpose cannot be asked for.
+    let inspect: Option<&dyn Inspect> = match request.filter {
+        None => Some(&links),
+        Some(_) => None,
+    };
+    let directory = repository.objects_dir().join("pack");
+    let outcome = receive_pack(
+        &mut response.pack,
+        &Receive {
+            directory: &directory,
+            repository,
+            existing: None,
+            inspect,
+            promisor: request.filter.as_ref().map(|_| promised(heads)),
+            sync: false,
+            unpack: None,
+            progress: work.progress,
+            interrupt: work.interrupt,
+        },
+    )?;
+    if !cut.is_empty() {
+        let file = repository.shallow_path();
+        std::fs::write(&file, shallow::text(&cut)).context(
+            ErrorKind::Io,
+            "could not write",
+            &file,
+        )?;
+    }
+    check(links, request, repository)?;
+    let fsync = repository.fsync()?;
+    Ok(Received::flush([
+        (outcome.pack, fsync.of(Component::Pack)),
+        (outcome.index, fsync.of(Component::PackMetadata)),
+    ]))
+}
+
+/// Sees that nothing is missing.
+fn check(links: Links<'_>, request: &Request, repository: &Repository) -> Result<()> {
+    let _region = pronto_io::region!("clone", "check_connected");
+    let store = open(repository)?;
+    let incomplete = || {
+        let message = "remote did not send all necessary objects";
+        Error::new(ErrorKind::Object, message)
+    };
+    if let Some(id) = missing(&request.wants, &store)?.first() {
+        return Err(incomplete().on_object(id));
+    }
+    match links.first_missing(&store)? {
+        Some(id) => Err(incomplete().on_object(id)),
+        None => Ok(()),
+    }
+}
+
+/// The text of a `.promisor` file: what was asked for.
+fn promised(heads: &Heads<'_>) -> Vec<u8> {
+    let lines = heads
+        .mapped
+        .iter()
+        .map(|mapped| format!("{} {}\n", mapped.id, mapped.theirs.name));
+    lines.collect::<String>().into_bytes()
+}
+
+/// Fetches the objects `ids` by themselves, from a side that leaves them out otherwise.
+pub(super) fn fetch_exactly(
+    work: &Work<'_>,
+    ids: Vec<ObjectId>,
+    repository: &Repository,
+) -> Result<()> {
+    let request = Request {
+        wants: ids,
+        no_progress: !work.options.show_progress,
+        server_options: work.options.server_options.clone(),
+        ..Request::default()
+    };
+    let exact = Exact {
+        repository,
+        progress: work.progress,
+        interrupt: work.interrupt,
+    };
+    exact.fetch(work.connect()?, request)
+}

@@ -1,0 +1,169 @@
+//! Writes the first refs, `HEAD` and their reflogs.
+
+use std::fs;
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::error::IoContext;
+use pronto_odb::Store;
+
+use super::Work;
+use super::heads::Heads;
+use crate::refs::{Change, Edit, Expected, RefName, Target, bad_name};
+use crate::remote::{History, from_store};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The initial `HEAD` of the new repository.
+pub(super) struct Head {
+    /// The full name of the branch, or `HEAD` if it is detached.
+    pub(super) name: BString,
+    /// The commit, if there is one.
+    pub(super) id: Option<ObjectId>,
+    /// The commit at which it is detached, if it is.
+    pub(super) detached: Option<ObjectId>,
+    /// Whether the remote has refs, but not the one that `HEAD` points to.
+    pub(super) is_dangling: bool,
+}
+
+/// Writes all references: those of the other side at once, `HEAD` last.
+pub(super) fn write(
+    work: &Work<'_>,
+    heads: &Heads<'_>,
+    repository: &Repository,
+    store: &Store,
+) -> Result<Head> {
+    let mut first = repository.transaction();
+    let mut is_any = false;
+    for mapped in &heads.mapped {
+        let Some(ours) = &mapped.ours else {
+            continue;
+        };
+        is_any = true;
+        first.push(Edit {
+            name: ours.as_bstr().to_owned(),
+            change: Change::Set(Target::Object(mapped.id)),
+            expected: Expected::Anything,
+            message: None,
+            follow: false,
+            create_log: false,
+            peeled: mapped.theirs.peeled,
+        });
+    }
+    if is_any {
+        first.commit_initial()?;
+    }
+    let message = work.message.as_bstr();
+    if work.options.takes_one_branch() && work.options.takes_tags() {
+        write_followed_tags(heads, repository, store, message)?;
+    }
+    write_remote_head(work, heads, repository, message)?;
+    write_head(work, heads, repository, store)
+}
+
+/// Tags that came along with the one branch that was asked for.
+fn write_followed_tags(
+    heads: &Heads<'_>,
+    repository: &Repository,
+    store: &Store,
+    message: &BStr,
+) -> Result<()> {
+    let mut tags = repository.transaction();
+    let is_mapped = |name: &BString| {
+        heads
+            .mapped
+            .iter()
+            .any(|mapped| mapped.ours.as_ref().is_some_and(|ours| ours == name))
+    };
+    for found in heads.refs {
+        let Some(id) = found.id else {
+            continue;
+        };
+        if found.name.starts_with(b"refs/tags/")
+            && !is_mapped(&found.name)
+            && store.contains(&id).map_err(from_store)?
+        {
+            tags.update(&found.name, id, Expected::Anything, message);
+        }
+    }
+    tags.commit()
+}
+
+/// `refs/remotes/origin/HEAD`.
+fn write_remote_head(
+    work: &Work<'_>,
+    heads: &Heads<'_>,
+    repository: &Repository,
+    message: &BStr,
+) -> Result<()> {
+    if work.options.is_bare() || work.options.revision.is_some() {
+        return Ok(());
+    }
+    let ours = heads.remote_branch.and_then(|branch| {
+        let mapped = heads.mapped.iter();
+        let mut same = mapped.filter(|mapped| std::ptr::eq(mapped.theirs, branch));
+        same.find_map(|mapped| mapped.ours.clone())
+    });
+    let Some(ours) = ours else {
+        return Ok(());
+    };
+    let name = [work.branch_top().as_slice(), b"HEAD"].concat();
+    let mut transaction = repository.transaction();
+    transaction.set_symbolic(name, ours, Some(message));
+    transaction.commit()
+}
+
+fn write_head(
+    work: &Work<'_>,
+    heads: &Heads<'_>,
+    repository: &Repository,
+    store: &Store,
+) -> Result<Head> {
+    let message = work.message.as_bstr();
+    let is_bare = work.options.is_bare();
+    let mut transaction = repository.transaction();
+    let commit = heads
+        .exact
+        .or(heads.chosen.and_then(|chosen| chosen.id))
+        .or(heads.remote_head.and_then(|head| head.id));
+    if let Some(branch) = heads.branch().filter(|_| heads.exact.is_none()) {
+        let name = RefName::new([b"refs/heads/", branch.as_bytes()].concat()).map_err(bad_name)?;
+        set_symbolic_head(repository.git_dir(), &name)?;
+        let id = heads.chosen.and_then(|chosen| chosen.id);
+        if let Some(id) = id.filter(|_| !is_bare) {
+            transaction.update("HEAD", id, Expected::Anything, message);
+            transaction.commit()?;
+        }
+        return Ok(Head {
+            name: name.into_inner(),
+            is_dangling: id.is_none() && !heads.is_empty,
+            id,
+            detached: None,
+        });
+    }
+    let Some(id) = commit else {
+        let message = "the remote has no HEAD and no branch to stand for it";
+        return Err(Error::new(ErrorKind::Transport, message));
+    };
+    let cut = crate::remote::shallow::read(repository)?;
+    let peeled = History::new(store, &cut).peel(&id).map_err(from_store)?;
+    let id = peeled.ok_or_else(|| {
+        let message = format!("object {id} is a tree, not a commit");
+        Error::new(ErrorKind::Object, message)
+    })?;
+    transaction.detach("HEAD", id, Expected::Anything, message);
+    transaction.commit()?;
+    Ok(Head {
+        name: "HEAD".into(),
+        id: Some(id),
+        detached: Some(id).filter(|_| !is_bare),
+        is_dangling: false,
+    })
+}
+
+/// Lets `HEAD` be symbolic, without a log entry.
+fn set_symbolic_head(git_dir: &Path, name: &RefName) -> Result<()> {
+    let file = git_dir.join("HEAD");
+    let text = [b"ref: ", name.as_bytes(), b"\n"].concat();
+    fs::write(&file, text).context(ErrorKind::Io, "could not write", &file)
+}

@@ -1,0 +1,167 @@
+//! The source and the destination of a clone: paths, URLs, and names derived from them.
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+
+use crate::environment::Environment;
+use crate::{Error, ErrorKind, Result, path};
+
+/// The source of a clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    /// The URL to record in the new repository: an address, or an absolute path.
+    pub(super) url: BString,
+    /// The repository itself, if it is on this machine and was named by its path.
+    pub(super) local: Option<PathBuf>,
+}
+
+impl Source {
+    pub(super) fn find(name: &BStr, environment: &Environment) -> Result<Self> {
+        let given = environment.absolute(path::borrow(name));
+        if let Some(found) = repository_at(&given)? {
+            return Ok(Source {
+                url: path::as_bytes(&given).into(),
+                local: Some(found),
+            });
+        }
+        if name.contains(&b':') {
+            return Ok(Source {
+                url: name.into(),
+                local: None,
+            });
+        }
+        let message = format!("repository '{name}' does not exist");
+        Err(Error::new(ErrorKind::InvalidInput, message))
+    }
+}
+
+/// The repository that `given` stands for: itself, or with one of the usual endings.
+pub(crate) fn repository_at(given: &Path) -> Result<Option<PathBuf>> {
+    let with = |ending: &str| {
+        let mut path = given.as_os_str().to_owned();
+        path.push(ending);
+        PathBuf::from(path)
+    };
+    for ending in ["/.git", "", ".git/.git", ".git"] {
+        let candidate = with(ending);
+        if is_repository(&candidate) {
+            return Ok(Some(candidate));
+        }
+        if candidate.is_file()
+            && let Some(target) = linked(&candidate)
+        {
+            return Ok(Some(target));
+        }
+    }
+    for ending in [".bundle", ""] {
+        if with(ending).is_file() {
+            let message = format!("cloning from the bundle '{}'", with(ending).display());
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+    }
+    Ok(None)
+}
+
+fn is_repository(candidate: &Path) -> bool {
+    let head = candidate.join("HEAD");
+    (head.is_file() || head.is_symlink())
+        && (candidate.join("objects").is_dir() || candidate.join("commondir").is_file())
+}
+
+/// Follows a file with `gitdir: PATH`.
+fn linked(file: &Path) -> Option<PathBuf> {
+    let text = untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES).ok()?;
+    let target = path::borrow(text.strip_prefix(b"gitdir: ")?.trim_end());
+    let target = file.parent()?.join(target);
+    is_repository(&target).then_some(target)
+}
+
+/// Returns the default name of the directory for a clone of `name`.
+///
+/// # Errors
+/// No name can be derived from it.
+pub fn guess_directory(name: &BStr, bare: bool) -> Result<BString> {
+    let without_scheme = match name.find("://") {
+        Some(at) => &name[at + 3..],
+        None => name.as_bytes(),
+    };
+    // A login in front of the host is no part of the name.
+    let host_end = without_scheme
+        .find_byte(b'/')
+        .unwrap_or(without_scheme.len());
+    let start = match without_scheme[..host_end].rfind_byte(b'@') {
+        Some(at) => at + 1,
+        None => 0,
+    };
+    let mut rest = trimmed(&without_scheme[start..]);
+    if let Some(shorter) = rest.strip_suffix(b"/.git") {
+        rest = trimmed(shorter);
+    }
+    // `host:1234` alone is a host with a port, not a path.
+    if !rest.contains(&b'/')
+        && let Some(colon) = rest.rfind_byte(b':')
+        && rest[colon + 1..].iter().all(u8::is_ascii_digit)
+    {
+        rest = trimmed(&rest[..colon]);
+    }
+    let begin = rest.rfind_byteset(b"/:").map_or(0, |at| at + 1);
+    let base = &rest[begin..];
+    let base = base
+        .strip_suffix(b".git")
+        .filter(|shorter| !shorter.is_empty())
+        .unwrap_or(base);
+    if base.is_empty() || base == b"/" {
+        let message = "No directory name could be guessed.\n\
+                       Please specify a directory on the command line";
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    // Control characters and blanks become single blanks.
+    let mut clean = Vec::with_capacity(base.len() + 4);
+    for &byte in base {
+        let byte = if byte < b' ' { b' ' } else { byte };
+        if byte != b' ' || clean.last().is_some_and(|&last| last != b' ') {
+            clean.push(byte);
+        }
+    }
+    while clean.last() == Some(&b' ') {
+        clean.pop();
+    }
+    if bare {
+        clean.extend_from_slice(b".git");
+    }
+    Ok(clean.into())
+}
+
+fn trimmed(text: &[u8]) -> &[u8] {
+    text.trim_end_with(|c| c == '/' || c.is_whitespace())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_guessed_as_git_guesses_them() {
+        let cases = [
+            ("https://host/a/repo.git/", "repo"),
+            ("https://host/a/repo/.git", "repo"),
+            ("host:foo", "foo"),
+            ("ssh://user:pass@host:1234/", "host"),
+            ("ssh://host/", "host"),
+            ("git@host:me/repo.git", "repo"),
+            ("/a/b c/", "b c"),
+            ("../x", "x"),
+        ];
+        for (name, expected) in cases {
+            let guessed = guess_directory(name.into(), false).expect("a name");
+            assert_eq!(guessed, expected, "{name}");
+        }
+        assert_eq!(
+            guess_directory("a/b".into(), true).expect("a name"),
+            "b.git"
+        );
+        guess_directory("/".into(), false).expect_err("nothing is left");
+    }
+}
