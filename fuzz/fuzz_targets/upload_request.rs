@@ -11,7 +11,7 @@ use pronto::pack_objects::Filter;
 use pronto::upload_pack::{Options, Streams, answer};
 use pronto::{Environment, Repository};
 use pronto_hash::Kind;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_wire::advertisement::Version;
 use pronto_wire::request::Line;
 
@@ -58,5 +58,5 @@ fuzz_target!(|data: &[u8]| {
         input: &mut request,
         output: &mut output,
     };
-    let _ = answer(repository(), &options, streams, &Interrupt::new());
+    let _ = answer(repository(), &options, streams, &Watch::none());
 });

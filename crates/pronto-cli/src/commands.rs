@@ -198,7 +198,7 @@ pub static COMMANDS: &[Command] = &[
     command!(reset, "reset", "set the branch, the index and files to another commit", Change, Options, signals: true),
     command!(restore, "restore", "restore files from the index or a commit", Change, Options, signals: true),
     command!(rev_parse, "rev-parse", "resolve names to ids, and show properties of the repository", Plumbing, Raw, signals: false),
-    command!(serve, "serve", "serve a repository to peers", Collaborate, Options, signals: true),
+    command!(serve, "serve", "serve repositories to clients of Git, or to peers", Collaborate, Options, signals: true),
     command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
     command!(show_ref, "show-ref", "list refs and their values", Plumbing, Options, signals: false),
     command!(sparse_checkout, "sparse-checkout", "check out a part of the tracked files", Start, Options, signals: true),

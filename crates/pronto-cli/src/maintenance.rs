@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use pronto::maintenance::Automatic;
 use pronto::{ErrorKind, Repository};
 
 use crate::context::BACKGROUND_VARIABLE;
@@ -30,6 +31,42 @@ pub(crate) fn maintain(
         true => pronto::maintenance::configured(repository),
         false => pronto::maintenance::automatic(repository),
     };
+    start(repository, (decided, quiet), context)
+}
+
+/// Does the same as [`maintain`] after a fetch of everything: what is there twice is to be packed
+/// again, so that maintenance starts whatever there is.
+pub(crate) fn maintain_refetched(
+    repository: &Repository,
+    quiet: bool,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let config = repository.config();
+    let mut environment = context.environment()?;
+    for (key, value) in [
+        ("gc.autopacklimit", "1"),
+        ("maintenance.incremental-repack.auto", "-1"),
+    ] {
+        if config.i64(key)? != Some(0) {
+            environment.add_config_parameter(key, Some(value.as_ref()));
+        }
+    }
+    if let Some(parameters) = environment.get(PARAMETERS) {
+        context.globals.set(PARAMETERS, parameters.to_owned());
+    }
+    let decided = pronto::maintenance::configured(repository);
+    start(repository, (decided, quiet), context)
+}
+
+/// The variable with the options `-c` of this process.
+const PARAMETERS: &str = "GIT_CONFIG_PARAMETERS";
+
+/// Starts maintenance as was `decided`.
+fn start(
+    repository: &Repository,
+    (decided, quiet): (pronto::Result<Option<Automatic>>, bool),
+    context: &mut Context,
+) -> Result<(), CliError> {
     let start = match decided {
         // The command itself has done its work.
         Err(error) if *error.kind() == ErrorKind::Unsupported => {

@@ -1,6 +1,6 @@
 //! The requested traces of this process.
 
-use pronto::config::{Config, Scope};
+use pronto::config::{Config, EntryRef, Scope};
 use pronto::glob;
 use pronto_trace::{Parameter, Program, Session, Settings};
 
@@ -47,12 +47,17 @@ impl Context {
         self.trace = Some(session);
     }
 
-    /// Returns whether a trace in a format of trace2 is requested.
+    /// Returns whether a trace that shows processes is requested.
     pub(crate) fn is_traced(&self) -> bool {
-        ["GIT_TRACE2", "GIT_TRACE2_PERF", "GIT_TRACE2_EVENT"]
-            .iter()
-            .filter_map(|name| self.globals.variable(name))
-            .any(|value| !["", "0", "false"].iter().any(|off| value == *off))
+        [
+            "GIT_TRACE",
+            "GIT_TRACE2",
+            "GIT_TRACE2_PERF",
+            "GIT_TRACE2_EVENT",
+        ]
+        .iter()
+        .filter_map(|name| self.globals.variable(name))
+        .any(|value| !["", "0", "false"].iter().any(|off| value == *off))
     }
 
     /// Records the configured variables and environment variables that the trace is to contain.
@@ -61,20 +66,9 @@ impl Context {
         let Ok(config) = self.configuration() else {
             return;
         };
-        for pattern in self.list("GIT_TRACE2_CONFIG_PARAMS", "trace2.configparams", &config) {
-            for entry in config.iter() {
-                let how = glob::How {
-                    fold_case: true,
-                    ..glob::How::default()
-                };
-                if glob::matches(pattern.as_bytes(), entry.key, how) {
-                    session.parameter(Parameter {
-                        scope: entry.origin.scope.name(),
-                        name: entry.key.to_string(),
-                        value: entry.value.map(ToString::to_string),
-                    });
-                }
-            }
+        let patterns = self.list("GIT_TRACE2_CONFIG_PARAMS", "trace2.configparams", &config);
+        for pattern in patterns {
+            record(session, &pattern, config.iter());
         }
         for name in self.list("GIT_TRACE2_ENV_VARS", "trace2.envvars", &config) {
             if let Some(value) = self
@@ -88,6 +82,18 @@ impl Context {
                     name,
                 });
             }
+        }
+    }
+
+    /// Records the variables of a repository that was just made, as far as the trace is to contain
+    /// them.
+    pub(crate) fn trace_new_repository(&self, config: &Config) {
+        let Some(session) = self.trace.as_ref().filter(|_| self.is_traced()) else {
+            return;
+        };
+        for pattern in self.list("GIT_TRACE2_CONFIG_PARAMS", "trace2.configparams", config) {
+            let own = |entry: &EntryRef<'_>| entry.origin.scope == Scope::Local;
+            record(session, &pattern, config.iter().filter(own));
         }
     }
 
@@ -146,5 +152,20 @@ impl Context {
             }
             trace.exec(&arguments);
         }
+    }
+}
+
+/// Records those of `entries` whose key matches `pattern`.
+fn record<'a>(session: &Session, pattern: &str, entries: impl Iterator<Item = EntryRef<'a>>) {
+    let how = glob::How {
+        fold_case: true,
+        ..glob::How::default()
+    };
+    for entry in entries.filter(|entry| glob::matches(pattern.as_bytes(), entry.key, how)) {
+        session.parameter(Parameter {
+            scope: entry.origin.scope.name(),
+            name: entry.key.to_string(),
+            value: entry.value.map(ToString::to_string),
+        });
     }
 }

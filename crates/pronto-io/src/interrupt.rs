@@ -24,6 +24,11 @@ impl Interrupt {
         self.0.load(Relaxed)
     }
 
+    /// Whether it was set since the last call; clears it.
+    pub fn take(&self) -> bool {
+        self.0.swap(false, Relaxed)
+    }
+
     /// The flag itself, which is never freed from now on: signal handlers look at it.
     #[cfg(unix)]
     pub(crate) fn leak(&self) -> *mut AtomicBool {

@@ -3,6 +3,7 @@
 //! - [`error`]: the error type of all crates, with a kind for each crate.
 //! - [`progress`]: counters that hot loops increment and a front end reads.
 //! - [`interrupt`]: a flag that long operations check, so that they can be cancelled.
+//! - [`watch`]: progress and interruption of an operation, in one parameter.
 //! - [`lock_file`]: creating `NAME.lock`, with a bounded wait for its holder.
 //! - [`replacement`]: a new file that replaces another one.
 //! - [`dir`]: directory handles whose calls follow no symbolic link.
@@ -63,6 +64,7 @@ pub mod sync;
 #[cfg(unix)]
 pub mod untrusted;
 pub mod view;
+pub mod watch;
 
 #[doc(hidden)]
 pub use tracing as __tracing;

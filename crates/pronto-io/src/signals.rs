@@ -31,6 +31,9 @@ static IS_ENDING: AtomicBool = AtomicBool::new(false);
 static INTERRUPT: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 static DRAIN: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 
+/// The flag that SIGHUP triggers instead, each time. Never freed, or null.
+static RELOAD: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
+
 /// Makes the first of SIGINT, SIGTERM, SIGHUP and SIGQUIT trigger `interrupt`. Signals that were
 /// ignored at the start of the process stay ignored, and cost one more system call than the five
 /// others. Call it before other threads exist, and from one of them: a later call replaces the
@@ -56,6 +59,12 @@ pub fn watch(interrupt: &Interrupt) -> io::Result<()> {
 /// Any thread may call it; the flag is never freed.
 pub fn drain_first(drain: &Interrupt) {
     DRAIN.store(drain.leak(), SeqCst);
+}
+
+/// SIGHUP triggers `reload` and does nothing else, as often as it comes. Any thread may call it; the
+/// flag is never freed.
+pub fn reload_on_hangup(reload: &Interrupt) {
+    RELOAD.store(reload.leak(), SeqCst);
 }
 
 /// If a signal has come that asks the process to end: removes what guards watch over, runs
@@ -126,6 +135,9 @@ fn trigger(flag: *mut AtomicBool) -> bool {
 
 /// Does only what POSIX allows in a handler: atomics, system calls, nothing that allocates or locks.
 extern "C" fn on_signal(signal: c_int) {
+    if signal == libc::SIGHUP && trigger(RELOAD.load(SeqCst)) {
+        return;
+    }
     if signal != libc::SIGALRM {
         if trigger(DRAIN.swap(ptr::null_mut(), SeqCst)) {
             return;

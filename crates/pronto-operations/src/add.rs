@@ -11,7 +11,7 @@ mod stage;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::Index;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::filter::SafeCrlf;
 use pronto_worktree::ignore::Patterns;
 use pronto_worktree::pathspec::Pathspec;
@@ -39,7 +39,7 @@ pub enum Selection {
     Renormalize,
 }
 
-/// Options of [`Repository::add`].
+/// Options of [`add`](add()).
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The paths to stage.
@@ -118,7 +118,7 @@ impl Report {
 /// There is no worktree; the index is locked or cannot be read or written;
 /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
 /// `core.ignoreCase`. Refusals are in the report.
-pub fn add(repository: &Repository, options: &Options, interrupt: &Interrupt) -> Result<Report> {
+pub fn add(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Report> {
     let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message));
     if repository.ignores_case()? {
         return lacking("pronto does not have add with core.ignoreCase");
@@ -150,17 +150,17 @@ pub fn add(repository: &Repository, options: &Options, interrupt: &Interrupt) ->
         },
         report: Report::default(),
     };
-    let Some(plan) = work.plan(interrupt)? else {
+    let Some(plan) = work.plan(watch)? else {
         return Ok(work.report);
     };
     let mut stage = Stage::new(&prepared, repository, options)?;
-    work.carry_out(plan, &mut stage, interrupt)?;
+    work.carry_out(plan, &mut stage, watch)?;
     let report = work.report;
     let edit = stage.into_edit()?;
     if report.is_fatal() || edit.is_empty() {
         return Ok(report);
     }
-    let bytes = prepared.encode(edit.content(), interrupt)?;
+    let bytes = prepared.encode(edit.content(), watch)?;
     lock.commit(&bytes).map_err(crate::errors::from_index)?;
     Ok(report)
 }
@@ -205,14 +205,14 @@ impl Work<'_> {
     }
 
     /// Collects the changes; `None` if they are refused.
-    fn plan(&mut self, interrupt: &Interrupt) -> Result<Option<Plan>> {
+    fn plan(&mut self, watch: &Watch<'_>) -> Result<Option<Plan>> {
         if let Some(message) = self.misplaced()? {
             self.report.fatal(message);
             return Ok(None);
         }
         let outcome = match self.options.selection {
             Selection::Renormalize => Outcome::default(),
-            _ => self.walk(interrupt)?,
+            _ => self.walk(watch)?,
         };
         let mut ignored = match self.options.selection {
             Selection::All if !self.options.force => self.ignored()?,
@@ -237,7 +237,7 @@ impl Work<'_> {
         }))
     }
 
-    fn walk(&self, interrupt: &Interrupt) -> Result<Outcome> {
+    fn walk(&self, watch: &Watch<'_>) -> Result<Outcome> {
         let _region = pronto_io::region!("add", "walk");
         let (prepared, index) = (self.prepared, self.index());
         let read = |directory: &BStr| {
@@ -261,7 +261,7 @@ impl Work<'_> {
             submodules: &Heads {
                 repository: self.repository,
             },
-            interrupt,
+            interrupt: watch.interrupt(),
             remembered: None,
             monitored: None,
             options: walk_options,
@@ -293,12 +293,7 @@ impl Work<'_> {
     }
 
     /// Applies the plan to the new index.
-    fn carry_out(
-        &mut self,
-        plan: Plan,
-        stage: &mut Stage<'_>,
-        interrupt: &Interrupt,
-    ) -> Result<()> {
+    fn carry_out(&mut self, plan: Plan, stage: &mut Stage<'_>, watch: &Watch<'_>) -> Result<()> {
         let (outside, untracked): (Vec<_>, Vec<_>) = (plan.untracked.into_iter())
             .partition(|path| self.sparse.is_some() && self.is_outside(path.as_bstr()));
         let tracked = plan.tracked.iter().filter_map(|step| match step {
@@ -307,7 +302,7 @@ impl Work<'_> {
         });
         let new = untracked.iter().map(|path| Target::new(path.as_bstr()));
         let targets: Vec<Target<'_>> = tracked.chain(new).collect();
-        let hashed = self.hash(&targets, interrupt)?;
+        let hashed = self.hash(&targets, watch)?;
         let mut hashed = hashed.into_iter();
         let report = &mut self.report;
         let may_fail = self.options.ignore_errors;
@@ -360,7 +355,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn hash(&self, targets: &[Target<'_>], interrupt: &Interrupt) -> Result<Vec<Hashed>> {
+    fn hash(&self, targets: &[Target<'_>], watch: &Watch<'_>) -> Result<Vec<Hashed>> {
         let (prepared, index) = (self.prepared, self.index());
         let is_quiet = self.options.dry_run || self.options.selection == Selection::Renormalize;
         let mut settings = self.repository.filter_settings()?;
@@ -379,7 +374,7 @@ impl Work<'_> {
             intent_to_add: self.options.intent_to_add,
             writes: !self.options.dry_run,
             stops: !self.options.ignore_errors,
-            interrupt,
+            watch,
         }
         .run(targets)
     }

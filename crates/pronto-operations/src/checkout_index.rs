@@ -7,8 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Edit, Flags, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_worktree::checkout::{Failure, Item, Plan};
 use pronto_worktree::status::Submodules;
 use pronto_worktree::unpack::Checker;
@@ -109,8 +108,7 @@ impl Report {
 pub fn checkout_index(
     repository: &Repository,
     options: &Options,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Report> {
     let updates = options.update_index && options.directory.is_none() && !options.temporary;
     let lock = match updates {
@@ -121,7 +119,7 @@ pub fn checkout_index(
     let mut report = Report::default();
     let chosen = choose(&prepared, options, &mut report);
     if options.temporary {
-        temporary::write(&mut prepared, &chosen, &mut report, (progress, interrupt))?;
+        temporary::write(&mut prepared, &chosen, &mut report, watch)?;
         return Ok(report);
     }
     if let Some(directory) = &options.directory {
@@ -136,13 +134,13 @@ pub fn checkout_index(
         repository,
         (&prepared, &chosen),
         options,
-        interrupt,
+        watch,
         &mut report,
     )?;
     let plan = plan(&prepared, &wanted);
     let outcome = match options.directory.is_none() && writes_attributes(&plan) {
-        true => prepared.write_files(&plan, prepared.index.iter(), progress, interrupt)?,
-        false => prepared.write_as_they_are(&plan, progress, interrupt)?,
+        true => prepared.write_files(&plan, prepared.index.iter(), watch)?,
+        false => prepared.write_as_they_are(&plan, watch)?,
     };
     report.failed = outcome.failed;
     report.warnings = outcome.warnings;
@@ -157,7 +155,7 @@ pub fn checkout_index(
         }
     }
     if !edit.is_empty() {
-        let bytes = prepared.encode(edit.content(), interrupt)?;
+        let bytes = prepared.encode(edit.content(), watch)?;
         drop(edit);
         lock.commit(&bytes).map_err(from_index)?;
     }
@@ -169,12 +167,12 @@ fn wanted(
     repository: &Repository,
     (prepared, chosen): (&WorktreeSession<'_>, &[usize]),
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
     report: &mut Report,
 ) -> Result<Vec<usize>> {
     let index = &prepared.index;
     let heads = Heads { repository };
-    prepared.with_situation(interrupt, |situation| {
+    prepared.with_situation(watch, |situation| {
         let mut checker = Checker::new(situation);
         let mut wanted = Vec::new();
         for &position in chosen {

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use bstr::{BString, ByteSlice};
 use pronto_index::{Entry, EntryRef, Flags, Index, Lock, Stat, mode};
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_worktree::checkout::{Failure, Item, Plan, Removal};
 use pronto_worktree::pathspec::{Directory, Pathspec};
 use pronto_worktree::unpack::{self, Checker, Side};
@@ -93,8 +92,7 @@ pub struct Report {
 pub fn checkout_paths(
     repository: &Repository,
     options: &Options,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Report> {
     let read = || {
         repository.index_near(&mut |directory| {
@@ -122,9 +120,9 @@ pub fn checkout_paths(
         return Ok(work.report);
     }
     if options.worktree {
-        work.skip_unchanged(&prepared, interrupt)?;
+        work.skip_unchanged(&prepared, watch)?;
     }
-    let mut report = work.write((&prepared, lock), progress, interrupt)?;
+    let mut report = work.write((&prepared, lock), watch)?;
     let head = repository.head()?.id();
     report.hook = switch::run_post_checkout_hook(repository, head, head, false)?;
     Ok(report)
@@ -334,13 +332,9 @@ impl<'a> Work<'a> {
     }
 
     /// Skips files whose stat data match the index.
-    fn skip_unchanged(
-        &mut self,
-        prepared: &WorktreeSession<'_>,
-        interrupt: &Interrupt,
-    ) -> Result<()> {
+    fn skip_unchanged(&mut self, prepared: &WorktreeSession<'_>, watch: &Watch<'_>) -> Result<()> {
         let index = self.index;
-        let unchanged: Vec<bool> = prepared.with_situation(interrupt, |situation| {
+        let unchanged: Vec<bool> = prepared.with_situation(watch, |situation| {
             let mut checker = Checker::new(situation);
             self.targets
                 .iter()
@@ -383,8 +377,7 @@ impl<'a> Work<'a> {
     fn write(
         self,
         (prepared, lock): (&WorktreeSession<'_>, Lock),
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<Report> {
         let plan = self.plan();
         // Attributes that are written themselves are those of the index as it will be.
@@ -394,9 +387,9 @@ impl<'a> Work<'a> {
             .collect();
         let outcome = if writes_attributes(&plan) {
             let entries = self.index.iter().chain(news.iter().map(Entry::as_ref));
-            prepared.write_files(&plan, entries, progress, interrupt)?
+            prepared.write_files(&plan, entries, watch)?
         } else {
-            prepared.write_as_they_are(&plan, progress, interrupt)?
+            prepared.write_as_they_are(&plan, watch)?
         };
         let Work {
             options,
@@ -444,7 +437,7 @@ impl<'a> Work<'a> {
         if edit.is_empty() {
             return Ok(report);
         }
-        let bytes = prepared.encode(edit.content(), interrupt)?;
+        let bytes = prepared.encode(edit.content(), watch)?;
         drop(edit);
         lock.commit(&bytes).map_err(from_index)?;
         Ok(report)

@@ -6,11 +6,10 @@ use std::borrow::Cow;
 use bstr::{BString, ByteSlice};
 use gix_object::{CommitRefIter, Kind};
 use pronto_hash::ObjectId;
-use pronto_index::{Content, Index, Writer};
+use pronto_index::{Content, Index};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_worktree::attributes::{Attributes, FromIndex};
 use pronto_worktree::checkout::{self, Context, Failure, Obstructions, Plan};
@@ -18,7 +17,7 @@ use pronto_worktree::filter::ATTRIBUTES;
 use pronto_worktree::unpack;
 
 use crate::errors::{from_index, from_worktree};
-use crate::{Error, ErrorKind, Repository, Result, index, split_index};
+use crate::{Error, ErrorKind, Repository, Result, index};
 
 /// Data for the filters of files.
 #[derive(Clone, Debug, Default)]
@@ -74,8 +73,7 @@ pub fn checkout_tree(
     repository: &Repository,
     (objects, commit): (&Store, ObjectId),
     options: &Options,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Outcome> {
     let path = repository.require_work_tree()?;
     let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
@@ -107,8 +105,8 @@ pub fn checkout_tree(
         objects,
         attributes: &attributes,
         settings: &settings,
-        progress,
-        interrupt,
+        progress: watch.progress(),
+        interrupt: watch.interrupt(),
     };
     let options = checkout::Options {
         obstructions: Obstructions::Collide,
@@ -127,12 +125,8 @@ pub fn checkout_tree(
     let mut content = Content::new(repository.object_hash(), unpacked.entries(&empty));
     content.tree = unpacked.cached_tree.as_ref().map(Cow::Borrowed);
     let entries = content.entries.len();
-    let bytes = index::encode(
-        repository,
-        &index_writer(repository)?,
-        content,
-        sparse.as_ref(),
-    )?;
+    let writer = index::writer(repository)?;
+    let bytes = index::encode(repository, &writer, content, sparse.as_ref())?;
     lock.commit(&bytes).map_err(from_index)?;
     Ok(Outcome {
         entries,
@@ -143,6 +137,9 @@ pub fn checkout_tree(
 }
 
 /// The tree of a commit, or the tree itself.
+///
+/// # Errors
+/// The object is missing, cannot be read, or is of another type.
 pub fn tree_of(objects: &Store, id: ObjectId) -> Result<ObjectId> {
     let mut buffer = Vec::new();
     let found = objects
@@ -166,47 +163,6 @@ pub fn tree_of(objects: &Store, id: ObjectId) -> Result<ObjectId> {
             format!("unable to read tree ({id})"),
         )),
     }
-}
-
-/// Returns the configured index writer (`index.version`, `index.threads`, `index.skipHash` and so
-/// on).
-///
-/// # Errors
-/// A value is malformed.
-pub fn index_writer(repository: &Repository) -> Result<Writer> {
-    use pronto_index::{OffsetTable, Version};
-    let config = repository.config();
-    let many_files = config.bool_or("feature.manyfiles", false)?;
-    let version = match repository.environment().text("GIT_INDEX_VERSION") {
-        Some(text) => text.parse().ok(),
-        None => config.i64("index.version")?,
-    };
-    let four = match version {
-        Some(version) => version == 4,
-        None => many_files,
-    };
-    let threads = match config.bool_or_i64("index.threads")? {
-        None => None,
-        Some(crate::config::BoolOrInt::Bool(true)) => Some(0),
-        Some(crate::config::BoolOrInt::Bool(false)) => Some(1),
-        Some(crate::config::BoolOrInt::Int(number)) => usize::try_from(number).ok(),
-    };
-    Ok(Writer {
-        new_version: if four { Version::Four } else { Version::Two },
-        force_version: None,
-        skip_hash: config.bool_or("index.skiphash", many_files)?,
-        offset_table: OffsetTable {
-            threads,
-            // The query takes a dozen system calls, so it is made only if its result matters.
-            cores: match threads {
-                Some(0) => pronto_io::pool::cores(),
-                _ => 1,
-            },
-            record_end: config.bool("index.recordendofindexentries")?,
-            record_offsets: config.bool("index.recordoffsettable")?,
-        },
-        splitting: split_index::splitting(repository)?,
-    })
 }
 
 /// The warning, in Git's words, about paths of which only one is in the worktree.

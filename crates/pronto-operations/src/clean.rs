@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};
 use pronto_io::dir::{Directory, EntryKind};
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::pathspec::{Directory as Relation, Pathspec};
 
@@ -73,11 +73,7 @@ pub enum Said {
 /// # Errors
 /// There is no worktree; the index or a directory cannot be read; it is interrupted. What
 /// cannot be removed is no error: see [`Said`]. `Unsupported` where case does not matter.
-pub fn clean(
-    repository: &Repository,
-    options: &Options,
-    interrupt: &Interrupt,
-) -> Result<Vec<Said>> {
+pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Vec<Said>> {
     let path = repository.require_work_tree()?;
     if repository.ignores_case()? {
         // What is tracked could be spelled otherwise here.
@@ -102,7 +98,7 @@ pub fn clean(
         top: &top,
         index: &index,
         options,
-        interrupt,
+        watch,
         stack: match options.what {
             What::All => Stack::new(&patterns, None),
             _ => Stack::new(&patterns, Some(&read)),
@@ -112,7 +108,7 @@ pub fn clean(
     walk.tracked("".into())?;
     let mut found = walk.found;
     found.sort();
-    remove::remove((repository, &top), &found, options, interrupt)
+    remove::remove((repository, &top), &found, options, watch)
 }
 
 /// Whether the directory at `path` of the worktree is the top of a repository of its own.
@@ -144,7 +140,7 @@ struct Walk<'a> {
     top: &'a Directory,
     index: &'a Index,
     options: &'a Options,
-    interrupt: &'a Interrupt,
+    watch: &'a Watch<'a>,
     stack: Stack<'a>,
     /// The paths to remove; directories have a final slash.
     found: Vec<BString>,
@@ -162,7 +158,7 @@ struct Child {
 impl Walk<'_> {
     fn children(&mut self, directory: &BStr) -> Result<Vec<Child>> {
         let stopped = |_| Error::new(ErrorKind::Interrupted, "interrupted");
-        self.interrupt.check().map_err(stopped)?;
+        self.watch.interrupt().check().map_err(stopped)?;
         let opened = match directory.is_empty() {
             true => self.top.entries(),
             false => {

@@ -9,7 +9,7 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
 use pronto_index::{Edit, Flags, mode};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_odb::{PACKED_FROM, Sharing};
 
 use crate::errors::from_index;
@@ -85,11 +85,7 @@ const FOR_GIT_IF_SET: [&str; 2] = ["commit.gpgsign", "rerere.enabled"];
 /// Git (see the module), and if there is nothing to record, which Git reports. Otherwise: the
 /// index is locked or cannot be written, an object cannot be written, or the branch has moved
 /// meanwhile.
-pub fn commit(
-    repository: &Repository,
-    options: &Options,
-    interrupt: &Interrupt,
-) -> Result<Outcome> {
+pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
     refuse_what_is_for_git(repository, options)?;
     let cleanup = message_cleanup(repository, options.cleanup)?;
     let head = repository.head()?.id();
@@ -105,7 +101,7 @@ pub fn commit(
         _ => message::stripped(options.message.as_bstr(), false),
     };
     let text = message::cleaned(written.as_bstr(), cleanup);
-    let tree = stage_tree(repository, head, options, interrupt)?;
+    let tree = stage_tree(repository, head, options, watch)?;
     write_edit_message(repository, written.as_bstr())?;
     if message::is_empty(text.as_bstr(), cleanup) && !options.allow_empty_message {
         return Ok(Outcome::EmptyMessage);
@@ -171,7 +167,7 @@ fn stage_tree(
     repository: &Repository,
     head: Option<ObjectId>,
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<ObjectId> {
     let (prepared, lock) = WorktreeSession::as_it_lies(repository)?;
     let index = &prepared.index;
@@ -204,12 +200,12 @@ fn stage_tree(
     }
     let mut edit = Edit::new(index);
     let how = refresh::Options::default();
-    refresh::refresh(repository, &prepared, &mut edit, (&how, interrupt))?;
+    refresh::refresh(repository, &prepared, &mut edit, &how, watch)?;
     if let Some(made) = made {
         edit.set_cached_tree(Some(made));
     }
     if !edit.is_empty() {
-        let bytes = prepared.encode(edit.content(), interrupt)?;
+        let bytes = prepared.encode(edit.content(), watch)?;
         lock.commit(&bytes).map_err(from_index)?;
     }
     Ok(id)

@@ -11,7 +11,7 @@ use crate::{Repository, Result};
 use bstr::BString;
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{Index, mode};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::diff::{self as engine, Announced, tree_and_index};
 use pronto_worktree::status::Change;
 use std::collections::BTreeMap;
@@ -68,11 +68,11 @@ pub fn files(
     repository: &Repository,
     stage: u8,
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Found> {
     let index = repository.index_for_looking()?;
     let null = repository.object_hash().null();
-    let files = walk::changed(repository, &index, options, interrupt)?;
+    let files = walk::changed(repository, &index, options, watch)?;
     let mut differences = Vec::new();
     for file in &files.changed {
         let entry = index.entry(file.position);
@@ -104,7 +104,7 @@ pub fn files(
         }
     }
     index.intact().map_err(from_index)?;
-    finish::finish(repository, differences, files.problems, options, interrupt)
+    finish::finish(repository, differences, files.problems, options, watch)
 }
 
 /// Compares the index, or the files of its entries, with `tree`. Reads the trees of directories
@@ -112,21 +112,21 @@ pub fn files(
 /// each entry.
 ///
 /// # Errors
-/// As for [`files`](files); a tree cannot be read.
+/// As for [`files`]; a tree cannot be read.
 pub fn index(
     repository: &Repository,
     tree: ObjectId,
     against: Against,
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Found> {
     let index = repository.index_for_looking()?;
     let staged = staged(repository, tree, &index, options)?;
     if against == Against::Index {
         index.intact().map_err(from_index)?;
-        return finish::finish(repository, staged, Vec::new(), options, interrupt);
+        return finish::finish(repository, staged, Vec::new(), options, watch);
     }
-    let files = walk::changed(repository, &index, options, interrupt)?;
+    let files = walk::changed(repository, &index, options, watch)?;
     let mut paths: BTreeMap<BString, Difference> = staged
         .into_iter()
         .map(|difference| (difference.path.clone(), difference))
@@ -156,7 +156,7 @@ pub fn index(
     }
     index.intact().map_err(from_index)?;
     let differences = paths.into_values().collect();
-    finish::finish(repository, differences, files.problems, options, interrupt)
+    finish::finish(repository, differences, files.problems, options, watch)
 }
 
 /// Compares the tree `new` with `old` (`None` for an empty one). Reads the trees that differ.
@@ -168,12 +168,18 @@ pub fn trees(
     (old, new): (Option<ObjectId>, Option<ObjectId>),
     depth: Depth,
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Found> {
     let store = repository.objects()?;
-    let found = engine::trees(store, (old, new), depth, &options.pathspec, interrupt);
+    let found = engine::trees(
+        store,
+        (old, new),
+        depth,
+        &options.pathspec,
+        watch.interrupt(),
+    );
     let found = found.map_err(from_worktree)?;
-    finish::finish(repository, found, Vec::new(), options, interrupt)
+    finish::finish(repository, found, Vec::new(), options, watch)
 }
 
 fn staged(

@@ -6,15 +6,16 @@ use std::collections::HashSet;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::oid;
 use pronto_index::{Content, Flags, Index, Lock, Writer};
-use pronto_odb::{PACKED_FROM, Store};
+use pronto_odb::PACKED_FROM;
 use pronto_worktree::diff::{Announced, Difference, tree_and_index};
+use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::sparse::Sparse;
 use pronto_worktree::trees;
 
 use crate::durability::Component;
 use crate::errors::{from_index, from_worktree};
-use crate::status::{Pathspec, read_tree};
-use crate::{Repository, Result, split_index, write_tree};
+use crate::tree_objects::{new_trees, read_tree};
+use crate::{Repository, Result, split_index};
 use pronto_repository::index::stood_for;
 
 /// Takes the lock of the index. The index will be flushed as `core.fsync` requires.
@@ -125,7 +126,7 @@ fn trees_of(
     if !trees::faults(&index).is_empty() {
         return Ok(None);
     }
-    let made = write_tree::new_trees(
+    let made = new_trees(
         repository,
         &index,
         index.cached_tree().as_ref(),
@@ -144,11 +145,43 @@ fn may_collapse(content: &Content<'_>, sparse: &Sparse) -> bool {
     })
 }
 
-/// Whether `store` has the object.
-pub(crate) fn contains(
-    store: &Store,
-    id: &oid,
-) -> std::result::Result<bool, pronto_worktree::Error> {
-    let found = store.contains(id);
-    found.map_err(|error| error.map_kind(|_| pronto_worktree::ErrorKind::CorruptObject))
+/// Returns the configured index writer (`index.version`, `index.threads`, `index.skipHash` and so
+/// on).
+///
+/// # Errors
+/// A value is malformed.
+pub(crate) fn writer(repository: &Repository) -> Result<Writer> {
+    use pronto_index::{OffsetTable, Version};
+    let config = repository.config();
+    let many_files = config.bool_or("feature.manyfiles", false)?;
+    let version = match repository.environment().text("GIT_INDEX_VERSION") {
+        Some(text) => text.parse().ok(),
+        None => config.i64("index.version")?,
+    };
+    let four = match version {
+        Some(version) => version == 4,
+        None => many_files,
+    };
+    let threads = match config.bool_or_i64("index.threads")? {
+        None => None,
+        Some(crate::config::BoolOrInt::Bool(true)) => Some(0),
+        Some(crate::config::BoolOrInt::Bool(false)) => Some(1),
+        Some(crate::config::BoolOrInt::Int(number)) => usize::try_from(number).ok(),
+    };
+    Ok(Writer {
+        new_version: if four { Version::Four } else { Version::Two },
+        force_version: None,
+        skip_hash: config.bool_or("index.skiphash", many_files)?,
+        offset_table: OffsetTable {
+            threads,
+            // The query takes a dozen system calls, so it is made only if its result matters.
+            cores: match threads {
+                Some(0) => pronto_io::pool::cores(),
+                _ => 1,
+            },
+            record_end: config.bool("index.recordendofindexentries")?,
+            record_offsets: config.bool("index.recordoffsettable")?,
+        },
+        splitting: split_index::splitting(repository)?,
+    })
 }

@@ -22,6 +22,7 @@ pub mod sparse_checkout;
 mod split_index;
 pub mod status;
 pub mod switch;
+mod tree_objects;
 pub mod update_index;
 pub mod worktrees;
 pub mod write_tree;

@@ -82,7 +82,7 @@ pub fn stop(repository: &Repository) -> Result<()> {
         })
 }
 
-/// Runs the monitor of this worktree until [`stop`](stop) is called, or
+/// Runs the monitor of this worktree until [`stop`] is called, or
 /// the worktree is gone.
 ///
 /// # Errors

@@ -10,8 +10,7 @@ use pronto_hash::ObjectId;
 use pronto_index::{
     CachedTree, Content, Entry, EntryRef, Flags, Index, Lock, Splitting, Stat, Writer,
 };
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_worktree::checkout;
 use pronto_worktree::sparse::Sparse;
 use pronto_worktree::unpack::merge::{MergeDecision, Merged, Request, Rule, bind, merge};
@@ -19,7 +18,7 @@ use pronto_worktree::unpack::{self, Side};
 
 use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
-use crate::{Error, ErrorKind, Repository, Result, checkout_tree, index, sparse_checkout};
+use crate::{Error, ErrorKind, Repository, Result, index, sparse_checkout};
 
 /// The treatment of the present index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,8 +76,7 @@ pub fn read_trees(
     repository: &Repository,
     trees: &[ObjectId],
     options: &Options,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<ReadTrees> {
     if options.mode == Mode::Replace {
         return replace_index(repository, trees, options);
@@ -94,7 +92,7 @@ pub fn read_trees(
     if has_conflicts && options.mode != Mode::Reset {
         return Ok(ReadTrees::Unmerged);
     }
-    let decision = decide(&prepared, trees, options, interrupt)?;
+    let decision = decide(&prepared, trees, options, watch)?;
     let mut merged = match decision {
         MergeDecision::Plan(merged) => merged,
         MergeDecision::Refused(refusals) => {
@@ -109,14 +107,14 @@ pub fn read_trees(
         return Ok(ReadTrees::Done(checkout::Outcome::default()));
     }
     let entries = merged.entries(index);
-    let mut outcome = prepared.write_files(&merged.plan, entries, progress, interrupt)?;
+    let mut outcome = prepared.write_files(&merged.plan, entries, watch)?;
     if outcome.failed.is_empty() {
         merged.record(&outcome);
         let writer = tree_writer(repository, options)?;
-        let bytes = encode(&prepared, &merged, (&writer, interrupt))?;
+        let bytes = encode(&prepared, &merged, &writer, watch)?;
         commit(lock, &bytes, options)?;
         if sparse.is_some_and(|sparse| !follows(&merged.entries(index), sparse)) {
-            follow_patterns(repository, &mut outcome, progress, interrupt)?;
+            follow_patterns(repository, &mut outcome, watch)?;
         }
     }
     Ok(ReadTrees::Done(outcome))
@@ -126,10 +124,9 @@ pub fn read_trees(
 fn follow_patterns(
     repository: &Repository,
     outcome: &mut checkout::Outcome,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<()> {
-    let applied = sparse_checkout::reapply(repository, progress, interrupt)?;
+    let applied = sparse_checkout::reapply(repository, watch)?;
     let tell = |paths: Vec<BString>, what: &str| -> Vec<String> {
         let line = |path| format!("error: Path '{path}' {what}");
         paths.into_iter().map(line).collect()
@@ -169,7 +166,7 @@ fn replace_index(
 
 /// Another file than the index is always whole.
 fn tree_writer(repository: &Repository, options: &Options) -> Result<Writer> {
-    let mut writer = checkout_tree::index_writer(repository)?;
+    let mut writer = index::writer(repository)?;
     if options.output.is_some() {
         writer.splitting = Splitting::Join;
     }
@@ -241,7 +238,7 @@ pub(crate) fn decide(
     prepared: &WorktreeSession<'_>,
     trees: &[ObjectId],
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<MergeDecision> {
     let initial = prepared.index.identity().is_none();
     let aggressive = options.aggressive;
@@ -260,7 +257,7 @@ pub(crate) fn decide(
         look: !options.index_only,
     };
     prepared.with_untracked(false, |may_go| {
-        prepared.with_situation(interrupt, |situation| {
+        prepared.with_situation(watch, |situation| {
             let mut situation = *situation;
             situation.facts_decide = true;
             situation.sparse = options.patterns(prepared);
@@ -285,7 +282,8 @@ pub(crate) fn decide(
 pub(crate) fn encode(
     prepared: &WorktreeSession<'_>,
     merged: &Merged,
-    (writer, interrupt): (&Writer, &Interrupt),
+    writer: &Writer,
+    watch: &Watch<'_>,
 ) -> Result<Vec<u8>> {
     let index: &Index = &prepared.index;
     let mut content = Content::new(index.kind(), merged.entries(index));
@@ -293,7 +291,7 @@ pub(crate) fn encode(
     content.timestamp = index.timestamp();
     content.tree = merged.cached_tree.as_ref().map(Cow::Borrowed);
     content.keep_caches(index);
-    prepared.encode_with(writer, content, interrupt)
+    prepared.encode_with(writer, content, watch)
 }
 
 fn commit(lock: Lock, bytes: &[u8], options: &Options) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Edit, EntryRef, Flags, Stat, mode};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::ignore::Patterns;
 use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::status::{Change, Job, Untracked, walk};
@@ -54,7 +54,7 @@ pub struct Refreshed {
 pub fn refresh_index(
     repository: &Repository,
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Refreshed> {
     let (prepared, lock) = WorktreeSession::as_it_lies(repository)?;
     let pathspec = &options.pathspec;
@@ -71,10 +71,10 @@ pub fn refresh_index(
         pathspec.mark(entry.path, &mut seen);
     }
     let mut edit = Edit::new(&prepared.index);
-    let outdated = refresh(repository, &prepared, &mut edit, (options, interrupt))?;
+    let outdated = refresh(repository, &prepared, &mut edit, options, watch)?;
     let unmatched = seen.iter().position(|seen| !seen);
     if unmatched.is_none() && !edit.is_empty() {
-        let bytes = prepared.encode(edit.content(), interrupt)?;
+        let bytes = prepared.encode(edit.content(), watch)?;
         lock.commit(&bytes).map_err(from_index)?;
     }
     Ok(Refreshed {
@@ -92,7 +92,8 @@ pub(crate) fn refresh(
     repository: &Repository,
     prepared: &WorktreeSession<'_>,
     edit: &mut Edit<'_>,
-    (options, interrupt): (&Options, &Interrupt),
+    options: &Options,
+    watch: &Watch<'_>,
 ) -> Result<Vec<Outdated>> {
     let index = &prepared.index;
     let converter = Converter::new(repository, prepared.objects);
@@ -108,7 +109,7 @@ pub(crate) fn refresh(
         ignore_files: None,
         conversion: &converter,
         submodules: &Heads { repository },
-        interrupt,
+        interrupt: watch.interrupt(),
         remembered: None,
         monitored: None,
         options: walk_options,
@@ -148,8 +149,6 @@ pub(crate) fn refresh(
             letter,
         });
     }
-    // A size of zero marks an entry that differs. The next writer of the index handles it.
-    let is_mark = |now: &Stat, before: &Stat| now.size_bytes == 0 && before.size_bytes != 0;
     for (position, stat) in outcome.refreshed {
         let entry = index.entry(position);
         if !is_mark(&stat, &entry.stat) && !is_settled(edit, &entry) {
@@ -157,6 +156,12 @@ pub(crate) fn refresh(
         }
     }
     Ok(outdated)
+}
+
+/// Returns whether a size of zero marks an entry that differs. The next writer of the index handles
+/// it.
+fn is_mark(now: &Stat, before: &Stat) -> bool {
+    now.size_bytes == 0 && before.size_bytes != 0
 }
 
 /// The thing at the path of a missing file.

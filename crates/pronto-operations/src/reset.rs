@@ -8,8 +8,7 @@ use bstr::{BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{Edit, Entry, Flags, Lock, mode};
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_worktree::checkout::Failure;
 use pronto_worktree::diff::{Announced, Difference, cached_trees, tree_and_index};
 use pronto_worktree::pathspec::Pathspec;
@@ -22,7 +21,7 @@ use crate::refs::Expected;
 use crate::revision::Want;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
-use crate::{Error, ErrorKind, Repository, Result, checkout_tree, index, read_tree, switch};
+use crate::{Error, ErrorKind, Repository, Result, index, read_tree, switch};
 
 mod files;
 
@@ -156,12 +155,7 @@ fn complain_of_kind(repository: &Repository, id: ObjectId) -> Result<()> {
 /// files of the repository cannot be read or written, it is interrupted, or
 /// [`Unsupported`](ErrorKind::Unsupported) before anything has been done. A loss of content is
 /// no error: see [`Outcome`].
-pub fn reset(
-    repository: &Repository,
-    options: &Options,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
-) -> Result<Outcome> {
+pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
     let moves = options.pathspec.is_empty();
     if moves && repository.git_path("MERGE_AUTOSTASH").exists() {
         let message = "pronto does not have reset while changes of a merge are stashed";
@@ -173,9 +167,9 @@ pub fn reset(
     let mut report = Report::default();
     match options.mode {
         Mode::Soft => {}
-        Mode::Mixed => report.unstaged = reset_index(repository, options, interrupt)?,
+        Mode::Mixed => report.unstaged = reset_index(repository, options, watch)?,
         Mode::Hard | Mode::Merge | Mode::Keep => {
-            match files::reset_files(repository, options, progress, interrupt)? {
+            match files::reset_files(repository, options, watch)? {
                 files::Reset::Refused(reason) => return Ok(Outcome::Refused(reason)),
                 files::Reset::Done(outcome) => {
                     report.failed = outcome.failed;
@@ -221,7 +215,7 @@ fn refuse_in_a_merge(repository: &Repository, mode: Mode) -> Result<()> {
 fn reset_index(
     repository: &Repository,
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Vec<Outdated>> {
     let read = || index::near_differences(repository, &options.to.tree);
     let (mut prepared, lock) = WorktreeSession::with_index(repository, read)?;
@@ -231,7 +225,7 @@ fn reset_index(
     let mut unstaged = Vec::new();
     if options.refresh {
         let how = refresh::Options::default();
-        unstaged = refresh::refresh(repository, &prepared, &mut edit, (&how, interrupt))?;
+        unstaged = refresh::refresh(repository, &prepared, &mut edit, &how, watch)?;
     }
     let is_whole = options.pathspec.is_empty() && !options.intent_to_add;
     if is_news && is_whole && !prepared.index.is_empty() {
@@ -243,7 +237,7 @@ fn reset_index(
         edit.set_cached_tree(Some(cached));
     }
     if is_news || !edit.is_empty() || prepared.index.identity().is_none() {
-        write(&prepared, &edit, lock, interrupt)?;
+        write(&prepared, &edit, lock, watch)?;
     }
     Ok(unstaged)
 }
@@ -281,7 +275,7 @@ fn take_tree(
             take(&mut stage, difference, prepared, announced)?;
         }
         let edit = stage.into_edit()?;
-        let writer = checkout_tree::index_writer(repository)?;
+        let writer = index::writer(repository)?;
         writer.encode(&edit.content()).map_err(from_index)?
     };
     prepared.index = prepared.index.successor(bytes).map_err(from_index)?;
@@ -372,8 +366,8 @@ fn write(
     prepared: &WorktreeSession<'_>,
     edit: &Edit<'_>,
     lock: Lock,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<()> {
-    let bytes = prepared.encode(edit.content(), interrupt)?;
+    let bytes = prepared.encode(edit.content(), watch)?;
     lock.commit(&bytes).map_err(from_index).map(|_| ())
 }

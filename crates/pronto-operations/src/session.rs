@@ -9,8 +9,7 @@ use pronto_hash::ObjectId;
 use pronto_index::{Content, EntryRef, Index, Lock, Rules, Writer};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_worktree::attributes::{
     Attributes, Directories, Files, FromIndex, FromWorktree, Growing,
@@ -21,7 +20,7 @@ use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::sparse::Sparse;
 use pronto_worktree::unpack::{Checker, MayGo, Situation, Unpacked};
 
-use crate::checkout_tree::{self, write_files};
+use crate::checkout_tree::write_files;
 use crate::errors::from_worktree;
 use crate::ignores::{ignore_patterns, read_ignore_file};
 use crate::remote::Exact;
@@ -128,7 +127,7 @@ impl<'r> WorktreeSession<'r> {
     /// Calls `work` with the present state.
     pub(crate) fn with_situation<T>(
         &self,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
         work: impl FnOnce(&Situation<'_>) -> Result<T>,
     ) -> Result<T> {
         let to_git = || self.to_git();
@@ -146,7 +145,7 @@ impl<'r> WorktreeSession<'r> {
             workers: self.options.workers,
             given_up: &self.given_up,
             keep_directory: self.options.keep_directory.as_ref(),
-            interrupt,
+            interrupt: watch.interrupt(),
         })
     }
 
@@ -160,8 +159,7 @@ impl<'r> WorktreeSession<'r> {
         &self,
         plan: &Plan,
         entries: impl IntoIterator<Item = EntryRef<'a>>,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<checkout::Outcome> {
         if plan.write.is_empty() && plan.remove.is_empty() {
             return Ok(checkout::Outcome::default());
@@ -177,7 +175,7 @@ impl<'r> WorktreeSession<'r> {
         };
         let attributes =
             Attributes::new(&ATTRIBUTES, &self.files, Box::new(source)).map_err(from_worktree)?;
-        self.carry_out(plan, &attributes, progress, interrupt)
+        self.carry_out(plan, &attributes, watch)
     }
 
     /// Writes files with the attributes files of the worktree as they are now, and otherwise those
@@ -185,25 +183,22 @@ impl<'r> WorktreeSession<'r> {
     pub(crate) fn write_as_they_are(
         &self,
         plan: &Plan,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<checkout::Outcome> {
         let attributes = attributes::attributes_of_files(self.repository, &self.index)?;
-        self.carry_out(plan, &attributes, progress, interrupt)
+        self.carry_out(plan, &attributes, watch)
     }
 
     fn carry_out(
         &self,
         plan: &Plan,
         attributes: &Attributes,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<checkout::Outcome> {
         let blobs = plan.write.iter().filter(|item| !item.is_submodule());
         let exact = Exact {
             repository: self.repository,
-            progress,
-            interrupt,
+            watch,
         };
         exact.fetch_promised(blobs.map(|item| item.id), self.objects)?;
         let context = Context {
@@ -211,8 +206,8 @@ impl<'r> WorktreeSession<'r> {
             objects: self.objects,
             attributes,
             settings: &self.settings,
-            progress,
-            interrupt,
+            progress: watch.progress(),
+            interrupt: watch.interrupt(),
         };
         let outcome = write_files(plan, self.objects, &context, &self.options);
         if outcome.interrupted {
@@ -222,12 +217,8 @@ impl<'r> WorktreeSession<'r> {
     }
 
     /// The bytes of the index that holds `content`.
-    pub(crate) fn encode(&self, content: Content<'_>, interrupt: &Interrupt) -> Result<Vec<u8>> {
-        self.encode_with(
-            &checkout_tree::index_writer(self.repository)?,
-            content,
-            interrupt,
-        )
+    pub(crate) fn encode(&self, content: Content<'_>, watch: &Watch<'_>) -> Result<Vec<u8>> {
+        self.encode_with(&index::writer(self.repository)?, content, watch)
     }
 
     /// Like [`encode`](Self::encode), by a writer of the caller's.
@@ -235,9 +226,9 @@ impl<'r> WorktreeSession<'r> {
         &self,
         writer: &Writer,
         mut content: Content<'_>,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<Vec<u8>> {
-        self.with_situation(interrupt, |situation| {
+        self.with_situation(watch, |situation| {
             let mut checker = Checker::new(situation);
             content.smudge(|entry| checker.is_quietly_modified(entry).unwrap_or(true));
             Ok(())
@@ -246,17 +237,13 @@ impl<'r> WorktreeSession<'r> {
     }
 
     /// The bytes of the index after the changes.
-    pub(crate) fn encode_changed(
-        &self,
-        unpacked: &Unpacked,
-        interrupt: &Interrupt,
-    ) -> Result<Vec<u8>> {
+    pub(crate) fn encode_changed(&self, unpacked: &Unpacked, watch: &Watch<'_>) -> Result<Vec<u8>> {
         let mut content = Content::new(self.index.kind(), unpacked.entries(&self.index));
         content.version = Some(self.index.version()).filter(|version| *version != 0);
         content.timestamp = self.index.timestamp();
         content.tree = unpacked.cached_tree.as_ref().map(Cow::Borrowed);
         content.keep_caches(&self.index);
-        self.encode(content, interrupt)
+        self.encode(content, watch)
     }
 }
 

@@ -8,8 +8,7 @@ use std::path::Path;
 
 use bstr::{BStr, ByteSlice};
 use pronto_index::{Cover, EntryRef, Index};
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_worktree::checkout::Failure;
 use pronto_worktree::pathspec::{Defaults, Pathspec};
 use pronto_worktree::sparse::{Definition, Sparse, outside};
@@ -66,6 +65,9 @@ pub fn record_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
 }
 
 /// Makes this a sparse checkout of the files at the top, before there are any.
+///
+/// # Errors
+/// Configuration or patterns cannot be written.
 pub fn begin(repository: &mut Repository) -> Result<()> {
     record_modes(repository, Modes::default())?;
     let mut lock = Lock::acquire(repository.git_path("info/sparse-checkout"), PATIENCE)?;
@@ -109,21 +111,16 @@ fn give_work_tree_config(repository: &mut Repository) -> Result<()> {
 /// # Errors
 /// Index or patterns are locked, or cannot be read or written; a tree is missing; it is
 /// interrupted.
-pub fn set(
-    repository: &Repository,
-    definition: &Definition,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
-) -> Result<Applied> {
+pub fn set(repository: &Repository, definition: &Definition, watch: &Watch<'_>) -> Result<Applied> {
     let file = repository.git_path("info/sparse-checkout");
     let mut lock = Lock::acquire(file, PATIENCE)?;
     let sparse = definition.to_sparse(repository.ignores_case()?);
-    let mut applied = apply_sparsity(repository, sparse, progress, interrupt)?;
+    let mut applied = apply_sparsity(repository, sparse, watch)?;
     if applied.failed.is_empty() {
         lock.write_and_close(&definition.to_text())?;
         lock.commit()?;
     } else if let Some(before) = repository.sparse_checkout()? {
-        let restored = apply_sparsity(repository, before, progress, interrupt)?;
+        let restored = apply_sparsity(repository, before, watch)?;
         applied.warnings.extend(restored.warnings);
     }
     Ok(applied)
@@ -132,16 +129,12 @@ pub fn set(
 /// Files and index follow the patterns that are recorded; without any, nothing is done.
 ///
 /// # Errors
-/// As for [`set`](set).
-pub fn reapply(
-    repository: &Repository,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
-) -> Result<Applied> {
+/// As for [`set`].
+pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
     match repository.sparse_definition()? {
         Some(definition) => {
             let sparse = definition.to_sparse(repository.ignores_case()?);
-            apply_sparsity(repository, sparse, progress, interrupt)
+            apply_sparsity(repository, sparse, watch)
         }
         None => Ok(Applied::default()),
     }
@@ -151,15 +144,11 @@ pub fn reapply(
 /// stay for the next time.
 ///
 /// # Errors
-/// As for [`set`](set).
-pub fn disable(
-    repository: &mut Repository,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
-) -> Result<Applied> {
+/// As for [`set`].
+pub fn disable(repository: &mut Repository, watch: &Watch<'_>) -> Result<Applied> {
     let everything = Definition::Patterns(vec!["/*".into()]);
     let everything = everything.to_sparse(repository.ignores_case()?);
-    let applied = apply_sparsity(repository, everything, progress, interrupt)?;
+    let applied = apply_sparsity(repository, everything, watch)?;
     if applied.failed.is_empty() {
         for key in [
             "core.sparseCheckout",
@@ -173,12 +162,7 @@ pub fn disable(
     Ok(applied)
 }
 
-fn apply_sparsity(
-    repository: &Repository,
-    sparse: Sparse,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
-) -> Result<Applied> {
+fn apply_sparsity(repository: &Repository, sparse: Sparse, watch: &Watch<'_>) -> Result<Applied> {
     let (mut prepared, lock) =
         WorktreeSession::with_index(repository, || index_for(repository, &sparse))?;
     let lock = lock?;
@@ -186,20 +170,20 @@ fn apply_sparsity(
         return Ok(Applied::default());
     }
     prepared.sparse = Some(sparse);
-    let mut unpacked = prepared.with_situation(interrupt, |situation| {
+    let mut unpacked = prepared.with_situation(watch, |situation| {
         let mut situation = *situation;
         situation.facts_decide = true;
         unpack::sparsity(&situation).map_err(from_worktree)
     })?;
     let entries = unpacked.entries(&prepared.index);
-    let outcome = prepared.write_files(&unpacked.plan, entries, progress, interrupt)?;
+    let outcome = prepared.write_files(&unpacked.plan, entries, watch)?;
     let mut warnings = outcome.warnings.clone();
     if outcome.failed.is_empty() {
         unpacked.record(&outcome);
-        let bytes = prepared.encode_changed(&unpacked, interrupt)?;
+        let bytes = prepared.encode_changed(&unpacked, watch)?;
         lock.commit(&bytes).map_err(from_index)?;
         let entries = unpacked.entries(&prepared.index);
-        warnings.extend(clean_outside(repository, &prepared, &entries, interrupt)?);
+        warnings.extend(clean_outside(repository, &prepared, &entries, watch)?);
     }
     Ok(Applied {
         leftover: unpacked.leftover,
@@ -241,7 +225,7 @@ fn clean_outside(
     repository: &Repository,
     prepared: &WorktreeSession<'_>,
     entries: &[EntryRef<'_>],
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Vec<String>> {
     // Where files are expected outside of the patterns, tracked ones may be there unseen. Git
     // would remove them, whatever they hold.
@@ -279,7 +263,7 @@ fn clean_outside(
             directories: false,
             empty_directories: false,
         };
-        let untracked = status::untracked_files(repository, &prepared.index, &search, interrupt)?;
+        let untracked = status::untracked_files(repository, &prepared.index, &search, watch)?;
         if !untracked.is_empty() {
             warnings.push(format!(
                 "warning: directory '{directory}/' contains untracked files, but is not in \

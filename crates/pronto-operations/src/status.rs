@@ -23,15 +23,16 @@ use crate::refs::Head;
 use crate::{Repository, Result};
 use bstr::BString;
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use crate::ignores::ignore_patterns;
 pub(crate) use crate::ignores::read_ignore_file;
+pub(crate) use crate::tree_objects::read_tree;
 pub use check_ignore::check_ignored;
 pub use check_ignore::{IgnoreCheck, IgnoreRule};
-pub(crate) use contents::{Contents, read_tree};
+pub(crate) use contents::Contents;
 pub(crate) use conversion::Converter;
 pub(crate) use files::Heads;
 pub use files::{FileState, Search};
@@ -192,6 +193,6 @@ impl Report {
 /// # Errors
 /// There is no worktree; the index or an object cannot be read;
 /// [`Interrupted`](crate::ErrorKind::Interrupted).
-pub fn status(repository: &Repository, options: &Options, interrupt: &Interrupt) -> Result<Report> {
-    collect::collect(repository, options, (interrupt, None))
+pub fn status(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Report> {
+    collect::collect(repository, options, (watch, None))
 }

@@ -11,15 +11,14 @@ mod state;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_worktree::checkout::Failure;
 use pronto_worktree::unpack::Refusals;
 
 use crate::merge::Style;
 use crate::refs::{Expected, Head, RefName, bad_name};
 use crate::status::{self, Upstream};
-use crate::{Error, ErrorKind, Repository, Result, hooks, worktrees};
+use crate::{Error, ErrorKind, Repository, Result, hooks};
 
 pub use branch::{NewBranch, Tracking};
 pub(crate) use branch::{check_tracking, create_branch_at};
@@ -133,12 +132,7 @@ pub enum Manner {
 /// The branch is checked out elsewhere, a name is invalid, an object is missing, or files of
 /// the repository cannot be read or written. [`ErrorKind::Unsupported`] before anything has
 /// been done. A loss of local changes is no error: see [`Outcome`].
-pub fn switch(
-    repository: &Repository,
-    options: &Options,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
-) -> Result<Outcome> {
+pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
     let old = repository.head()?;
     check_branches(repository, options, &old)?;
     if let (None, Some(create), Head::Unborn { .. }) = (&options.to, &options.create, &old) {
@@ -151,13 +145,7 @@ pub fn switch(
     let arrival = Destination::new(options, &old);
     let mut report = Report::default();
     if !(options.to.is_none() && options.stay_lightly && !options.empty) {
-        match move_files::move_files(
-            repository,
-            (old.id(), &arrival),
-            options,
-            progress,
-            interrupt,
-        )? {
+        match move_files::move_files(repository, (old.id(), &arrival), options, watch)? {
             MovedFiles::Done(outcome) => {
                 report.failed = outcome.failed;
                 report.warnings = outcome.warnings;
@@ -174,12 +162,12 @@ pub fn switch(
             repository,
             *id,
             arrival.commit,
-            interrupt,
+            watch,
         )?);
     }
     let commit = arrival.commit;
     move_head(repository, options, &old, arrival, &mut report)?;
-    tell(repository, (options, commit), &mut report, interrupt)?;
+    tell(repository, (options, commit), &mut report, watch)?;
     run_post_checkout(repository, old.id(), &mut report)?;
     Ok(Outcome::Done(Box::new(report)))
 }
@@ -189,7 +177,7 @@ fn check_branches(repository: &Repository, options: &Options, old: &Head) -> Res
         if options.ignore_other_worktrees || old.name() == Some(name) {
             return Ok(());
         }
-        worktrees::refuse_branch_in_use(repository, name, false)
+        repository.refuse_branch_in_use(name, false)
     };
     if let Some(create) = &options.create {
         branch::check_new_branch(repository, create)?;
@@ -299,21 +287,21 @@ fn tell(
     repository: &Repository,
     (options, commit): (&Options, Option<ObjectId>),
     report: &mut Report,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<()> {
     if options.quiet {
         return Ok(());
     }
     let looked = !(options.to.is_none() && options.stay_lightly);
     if let (true, false, Some(commit)) = (looked, options.discard, commit) {
-        report.local_changes = move_files::local_changes(repository, commit, interrupt)?;
+        report.local_changes = move_files::local_changes(repository, commit, watch)?;
     }
     if options.detach {
         return Ok(());
     }
     let head = repository.head()?;
     if let (Some(name), Some(id)) = (head.name(), head.id()) {
-        report.upstream = status::upstream(repository, name, Some(id), true, interrupt)?;
+        report.upstream = status::upstream(repository, name, Some(id), true, watch)?;
     }
     Ok(())
 }

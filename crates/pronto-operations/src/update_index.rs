@@ -10,13 +10,13 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::Splitting;
 pub use pronto_index::Version;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 
 use crate::errors::from_index;
 use crate::refresh::{Options as Refresh, Outdated};
 use crate::session::WorktreeSession;
 use crate::status::Pathspec;
-use crate::{ErrorKind, Repository, Result, add, checkout_tree, split_index};
+use crate::{ErrorKind, Repository, Result, add, index, split_index};
 
 use apply::Apply;
 pub use mtime_test::test_untracked_cache;
@@ -152,12 +152,12 @@ pub enum Said {
 pub fn update_index(
     repository: &Repository,
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Vec<Said>> {
     let read = || repository.index_near(&mut |directory| options.is_near(directory));
     let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
     let plain = add::Options::default();
-    let mut apply = Apply::new(repository, &prepared, &plain, interrupt)?;
+    let mut apply = Apply::new(repository, &prepared, &plain, watch)?;
     apply.run(&options.actions)?;
     let (mut edit, mut said) = apply.finish()?;
     let is_given_up = matches!(said.last(), Some(Said::Fatal(_)));
@@ -171,7 +171,7 @@ pub fn update_index(
     }
     let index = &prepared.index;
     let mut changes = caches::change_caches(repository, &mut edit, (index, options))?;
-    let mut writer = checkout_tree::index_writer(repository)?;
+    let mut writer = index::writer(repository)?;
     changes |= match options.split {
         Some(true) => {
             writer.splitting = Splitting::Renew;
@@ -195,7 +195,7 @@ pub fn update_index(
         return Ok(said);
     }
     let lock = lock?;
-    let bytes = match prepared.encode_with(&writer, edit.content(), interrupt) {
+    let bytes = match prepared.encode_with(&writer, edit.content(), watch) {
         Err(error) if *error.kind() == ErrorKind::Worktree => {
             said.push(Said::Fatal(error.message().to_owned()));
             return Ok(said);

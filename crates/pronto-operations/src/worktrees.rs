@@ -36,24 +36,6 @@ pub use repair::Repair;
 use crate::siblings::DIRECTORY;
 pub use pronto_repository::linked::{HeadState, WorkTree};
 
-/// Refuses a branch that another worktree (or with `anywhere` this one) has checked out, or is
-/// rebasing or bisecting.
-pub(crate) fn refuse_branch_in_use(
-    repository: &Repository,
-    full: &BStr,
-    anywhere: bool,
-) -> Result<()> {
-    match repository.work_tree_using(full, anywhere) {
-        None => Ok(()),
-        Some(place) => {
-            let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
-            let place = place.display();
-            let message = format!("'{short}' is already checked out at '{place}'");
-            Err(Error::new(ErrorKind::Refused, message))
-        }
-    }
-}
-
 /// Returns [`own_dir`](Repository::own_dir) in the form of messages.
 fn spoken_own_dir(repository: &Repository, id: &BStr) -> PathBuf {
     repository.spoken(&repository.own_dir(id))

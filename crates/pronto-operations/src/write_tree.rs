@@ -3,19 +3,15 @@
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Edit, Index, Lock};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_odb::PACKED_FROM;
-use pronto_worktree::trees::{self, Workshop};
+use pronto_worktree::trees;
 
 use crate::errors::from_worktree;
-use crate::index::{self, contains};
-use crate::packs::writer_options;
+use crate::index;
 use crate::session::WorktreeSession;
-use crate::{Repository, Result, checkout_tree};
-
-mod new_trees;
-
-use new_trees::NewTrees;
+use crate::tree_objects::{contains, new_trees};
+use crate::{Repository, Result};
 
 /// The result of writing a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +36,7 @@ pub fn write_tree(
     repository: &Repository,
     prefix: Option<&BStr>,
     missing_ok: bool,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<WrittenTree> {
     if repository.work_tree().is_some() {
         let read = || {
@@ -50,7 +46,7 @@ pub fn write_tree(
         };
         let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
         let lock = lock?;
-        let encode = |edit: &Edit<'_>| prepared.encode(edit.content(), interrupt);
+        let encode = |edit: &Edit<'_>| prepared.encode(edit.content(), watch);
         return write_trees(
             repository,
             (&prepared.index, lock),
@@ -60,7 +56,7 @@ pub fn write_tree(
     }
     let lock = index::lock(repository)?;
     let index = repository.sparse_index()?;
-    let writer = checkout_tree::index_writer(repository)?;
+    let writer = index::writer(repository)?;
     let encode = |edit: &Edit<'_>| index::encode(repository, &writer, edit.content(), None);
     write_trees(repository, (&index, lock), (prefix, missing_ok), &encode)
 }
@@ -136,28 +132,6 @@ pub(crate) fn make_trees(
     }
 }
 
-/// Writes the trees that `index`, which has no faults, makes, but for those that are `cached`.
-pub(crate) fn new_trees(
-    repository: &Repository,
-    index: &Index,
-    cached: Option<&CachedTree>,
-    (missing_ok, packed_from): (bool, usize),
-) -> Result<std::result::Result<(ObjectId, CachedTree), pronto_worktree::Error>> {
-    let store = repository.objects()?;
-    let options = writer_options(repository.config(), repository.object_hash())?;
-    let mut new = NewTrees::new(store, options, packed_from);
-    let mut workshop = Workshop {
-        contains: &mut |id| contains(store, id),
-        write: &mut |content| new.add(content).map_err(from_store),
-        missing_ok,
-    };
-    let made = trees::make(index, cached, &mut workshop);
-    if made.is_ok() {
-        new.finish()?;
-    }
-    Ok(made)
-}
-
 /// The tree of `prefix` in `cached`, of which all is known or was made just now.
 fn find(cached: &CachedTree, prefix: Option<&BStr>) -> WrittenTree {
     let names = prefix.map(|prefix| {
@@ -169,8 +143,4 @@ fn find(cached: &CachedTree, prefix: Option<&BStr>) -> WrittenTree {
         None => WrittenTree::NoSuchDirectory,
         Some(directory) => WrittenTree::Tree(directory.made_id().to_owned()),
     }
-}
-
-fn from_store(error: pronto_odb::Error) -> pronto_worktree::Error {
-    error.map_kind(|_| pronto_worktree::ErrorKind::Io)
 }

@@ -17,8 +17,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_wire::advertisement::{LsRefs, RemoteRef};
 use pronto_wire::client::Client;
 use pronto_wire::fetch::Deepen;
@@ -207,8 +206,8 @@ struct Work<'a> {
     cut: BTreeSet<ObjectId>,
     /// The displayed source, in `FETCH_HEAD` and tables.
     url: BString,
-    progress: &'a dyn Progress,
-    interrupt: &'a Interrupt,
+    /// Receives the progress, and stops the operation.
+    watch: &'a Watch<'a>,
 }
 
 /// Fetches from `remote`.
@@ -221,7 +220,7 @@ pub fn fetch(
     repository: &Repository,
     remote: &Remote,
     options: &Options,
-    (progress, interrupt): (&dyn Progress, &Interrupt),
+    watch: &Watch<'_>,
 ) -> Result<Outcome> {
     check(repository, remote, options)?;
     let of_address = prune::tags_of_address(repository, remote, options)?;
@@ -229,7 +228,7 @@ pub fn fetch(
     if let Some(filter) = &options.filter {
         register_promisor(repository, remote, filter.as_bstr())?;
     }
-    let work = Work::prepare(repository, remote, options, (progress, interrupt))?;
+    let work = Work::prepare(repository, remote, options, watch)?;
     if !options.append && options.write_fetch_head && !options.dry_run {
         truncate(repository)?;
     }
@@ -296,7 +295,7 @@ impl<'a> Work<'a> {
         repository: &'a Repository,
         remote: &'a Remote,
         options: &'a Options,
-        (progress, interrupt): (&'a dyn Progress, &'a Interrupt),
+        watch: &'a Watch<'a>,
     ) -> Result<Self> {
         let mut deepen = options.deepen.clone();
         if options.unshallow {
@@ -321,8 +320,7 @@ impl<'a> Work<'a> {
             checked_out: checked_out(repository)?,
             cut: shallow::read(repository)?,
             url: shown_url(remote)?,
-            progress,
-            interrupt,
+            watch,
         })
     }
 
@@ -334,7 +332,7 @@ impl<'a> Work<'a> {
             &settings,
             config,
             self.repository.environment(),
-            (self.progress, self.interrupt),
+            self.watch,
         )?;
         let (ours, theirs) = (self.repository.object_hash(), client.object_format());
         if ours != theirs {

@@ -29,6 +29,7 @@ use std::path::Path;
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_wire::advertisement::Version;
 use pronto_wire::capabilities::AGENT;
 use pronto_wire::pktline::Packet;
@@ -225,7 +226,7 @@ pub fn answer(
     repository: &Repository,
     options: &Options,
     streams: Streams<'_>,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Ended> {
     let grafted = match repository.has_plain_history()? {
         true => None,
@@ -246,7 +247,7 @@ pub fn answer(
         request_bytes: 0,
         promisors: Vec::new(),
         out: streams.output,
-        interrupt,
+        interrupt: watch.interrupt(),
     };
     if !options.is_stateless {
         let greeting = advertisement(repository, options, &session.settings)?;

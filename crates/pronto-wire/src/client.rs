@@ -176,7 +176,9 @@ impl Client {
     ) -> Result<(bool, ShallowUpdate), Error> {
         let mut conversation = v2::Conversation::new(request, &self.greeting)?;
         let mut out = Vec::new();
+        let mut rounds = 0;
         loop {
+            rounds += 1;
             out.clear();
             conversation.write_request(negotiator, &mut out)?;
             self.packets.source_mut().send(&out)?;
@@ -189,6 +191,7 @@ impl Client {
                     Next::Receive => {}
                     Next::Send => break,
                     Next::Pack { sideband } => {
+                        pronto_io::data!("negotiation_v2", "total_rounds", rounds);
                         return Ok((sideband, conversation.into_shallow_update()));
                     }
                 }
@@ -205,7 +208,9 @@ impl Client {
         let mut conversation = v0::Conversation::new(request, &self.greeting, stateless)?;
         self.is_open = false;
         let mut out = Vec::new();
+        let mut rounds = 0;
         loop {
+            rounds += 1;
             out.clear();
             let mut next = conversation.write_request(negotiator, &mut out)?;
             self.packets.source_mut().send(&out)?;
@@ -222,6 +227,7 @@ impl Client {
                 next = conversation.receive(packet, negotiator)?;
             }
             if let Next::Pack { sideband } = next {
+                pronto_io::data!("negotiation_v0_v1", "total_rounds", rounds);
                 return Ok((sideband, conversation.into_shallow_update()));
             }
         }

@@ -18,8 +18,7 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_wire::client::Client;
 use pronto_wire::fetch::Deepen;
 
@@ -175,8 +174,8 @@ struct Work<'a> {
     origin: BString,
     /// The reflog message.
     message: BString,
-    progress: &'a dyn Progress,
-    interrupt: &'a Interrupt,
+    /// Receives the progress, and stops the operation.
+    watch: &'a Watch<'a>,
 }
 
 /// Clones the repository `name` (a URL or a path) into `directory`.
@@ -188,13 +187,12 @@ struct Work<'a> {
 /// `directory` is in use, the source is missing or refuses, the pack is invalid or incomplete, or
 /// something cannot be written. No files are left then. The messages are Git's. Files that cannot
 /// be checked out are no error: see [`Outcome::checkout_failed`].
-/// be checked out, that is no error: see [`Outcome::checkout_failed`].
 pub fn clone(
     name: &BStr,
     directory: &Path,
     options: &Options,
     environment: &Environment,
-    (progress, interrupt): (Arc<dyn Progress>, &Interrupt),
+    watch: &Watch<'_>,
 ) -> Result<Outcome> {
     let mut environment = environment.clone();
     for variable in setup::REPOSITORY_VARIABLES {
@@ -206,8 +204,9 @@ pub fn clone(
         ""
     };
     let line = format!("Cloning into {what}'{}'...", directory.display());
-    let announcement = Announcement::new(progress, line);
-    let work = Work::prepare(name, options, &environment, (&*announcement, interrupt))?;
+    let announcement = Announcement::new(watch, line);
+    let announced = announcement.watch(watch);
+    let work = Work::prepare(name, options, &environment, &announced)?;
     let place = Place::check(directory, options, &environment)?;
     work.check_address()?;
     if !remote::is_valid_name(work.origin.as_bstr()) {
@@ -236,7 +235,7 @@ impl<'a> Work<'a> {
         name: &BStr,
         options: &'a Options,
         environment: &'a Environment,
-        (progress, interrupt): (&'a dyn Progress, &'a Interrupt),
+        watch: &'a Watch<'a>,
     ) -> Result<Self> {
         let config = user_config(options, environment)?;
         let source = source::Source::find(name, environment)?;
@@ -255,8 +254,7 @@ impl<'a> Work<'a> {
             message: format!("clone: from {shown}").into(),
             source,
             origin,
-            progress,
-            interrupt,
+            watch,
         })
     }
 
@@ -292,7 +290,7 @@ impl<'a> Work<'a> {
             url.as_bstr(),
             &self.options.settings,
             (&self.config, self.environment),
-            (self.progress, self.interrupt),
+            self.watch,
             Box::new(move |helpers| first.before(helpers)),
         );
         match &connected {
@@ -304,14 +302,13 @@ impl<'a> Work<'a> {
 
     fn connect(&self) -> Result<Client> {
         let url = self.address();
-        let watch = (self.progress, self.interrupt);
         let settings = &self.options.settings;
         connection::connect(
             url.as_bstr(),
             settings,
             &self.config,
             self.environment,
-            watch,
+            self.watch,
         )
     }
 

@@ -1,9 +1,9 @@
 //! Maintenance of a repository: its tasks, which of them are due, and how they run.
 //!
 //! A task is work that Git's commands do (`repack`, `pack-refs`, …), in Git's order. This module
-//! knows which tasks the configuration selects ([`Repository::maintenance_tasks`]) and whether the
-//! state of the repository needs one ([`Repository::needs_maintenance`]), and runs them one after
-//! another under a lock ([`Repository::maintain`]). A [`Runner`] runs the commands, each in a
+//! knows which tasks the configuration selects ([`tasks`]) and whether the
+//! state of the repository needs one ([`is_needed`]), and runs them one after
+//! another under a lock ([`maintain`]). A [`Runner`] runs the commands, each in a
 //! process of its own, so that one that fails or takes much memory harms neither the others nor the
 //! caller.
 
@@ -11,9 +11,12 @@ mod automatic;
 mod conditions;
 mod gc;
 mod log;
+mod loose;
 mod packs;
 mod register;
+mod repacking;
 mod run;
+mod runner;
 mod schedulers;
 mod settings;
 
@@ -28,7 +31,8 @@ pub use log::{begin_gc_log, gc_log, remove_gc_log};
 pub use register::Registration;
 pub use register::{maintained_path, register, unregister};
 pub use run::maintain;
-pub use run::{Outcome, Run, Runner, Step};
+pub use run::{Outcome, Run};
+pub use runner::{Runner, Step};
 pub use schedulers::schedules;
 pub use schedulers::{Scheduler, Schedules};
 pub use settings::Settings;

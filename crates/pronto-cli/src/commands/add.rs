@@ -5,6 +5,7 @@ use std::io::Write;
 
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::add::{Options, Report, Said, Selection};
 use pronto::gitmodules::{self, Gitmodules};
 use pronto::status::Pathspec;
@@ -116,7 +117,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     // `add PATH` also stages removals.
     options.remove = args.update || all(args).unwrap_or(!specs.is_empty());
     let interrupt = context.interrupt.clone();
-    let report = pronto::add::add(&repository, &options, &interrupt).map_err(CliError::of)?;
+    let report =
+        pronto::add::add(&repository, &options, &Watch::from(&interrupt)).map_err(CliError::of)?;
     tell(report, (&repository, args), context)
 }
 
@@ -146,7 +148,7 @@ fn refresh(
         ..Default::default()
     };
     let interrupt = context.interrupt.clone();
-    let refreshed = pronto::refresh::refresh_index(repository, &options, &interrupt);
+    let refreshed = pronto::refresh::refresh_index(repository, &options, &Watch::from(&interrupt));
     let refreshed = refreshed.map_err(CliError::of)?;
     let out = &mut context.out;
     if verbose && !refreshed.outdated.is_empty() {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::checkout_index::{Options, Report, Stages, Temporary};
 
 use crate::paths::{InputNames, shown_path};
@@ -93,9 +94,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let progress = context.progress(Some(false), true);
     let interrupt = context.interrupt.clone();
-    let mut report =
-        pronto::checkout_index::checkout_index(&repository, &options, &*progress, &interrupt)
-            .map_err(CliError::of)?;
+    let mut report = pronto::checkout_index::checkout_index(
+        &repository,
+        &options,
+        &Watch::from(&interrupt).with_progress(&*progress),
+    )
+    .map_err(CliError::of)?;
     let stopped = report.stopped.take();
     let code = tell((&repository, context), args, (stages, prefix), &report)?;
     stopped.map_or(Ok(code), |error| Err(CliError::of(error)))

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::clean::{Options, Place, Said, What};
 
 use crate::paths::{pathspec_error, relative};
@@ -72,7 +73,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("excluding pathspecs of clean"));
     }
     let interrupt = context.interrupt.clone();
-    let said = pronto::clean::clean(&repository, &options, &interrupt).map_err(CliError::of)?;
+    let said = pronto::clean::clean(&repository, &options, &Watch::from(&interrupt))
+        .map_err(CliError::of)?;
     context.report();
     tell_all((&repository, context), args, &said)
 }

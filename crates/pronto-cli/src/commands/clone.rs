@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
 use pronto::Environment;
+use pronto::Watch;
 use pronto::clone::{self, Options, Outcome};
 use pronto::path;
 use pronto::remote::connection::Settings;
@@ -147,10 +148,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     };
     let progress = context.progress(args.progress, args.quiet);
-    let watch = (progress, &context.interrupt);
-    let cloned = clone::clone(source.into(), &directory, &options, &environment, watch);
+    let watch = Watch::from(&context.interrupt).with_shared_progress(progress);
+    let cloned = clone::clone(source.into(), &directory, &options, &environment, &watch);
     let ending = "fetch-pack: invalid index-pack output";
     let outcome = cloned.map_err(|error| bad_pack::refused(error, ending, context))?;
+    context.trace_new_repository(outcome.repository.config());
     report(args, &outcome, context);
     if outcome.checkout_failed {
         context.warn(

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
+use pronto::Watch;
 use pronto::commit::message::{Cleanup, joined};
 use pronto::commit::{Options, Outcome};
 
@@ -53,8 +54,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         no_verify: args.no_verify,
     };
     let interrupt = context.interrupt.clone();
-    let outcome =
-        pronto::commit::commit(&repository, &options, &interrupt).map_err(CliError::of)?;
+    let outcome = pronto::commit::commit(&repository, &options, &Watch::from(&interrupt))
+        .map_err(CliError::of)?;
     match outcome {
         Outcome::Done(_) => {
             crate::maintenance::maintain(&repository, args.quiet, context)?;

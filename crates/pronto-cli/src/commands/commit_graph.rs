@@ -5,6 +5,7 @@ use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
+use pronto::Watch;
 use pronto::commit_graph::{Source, Split, WriteOptions};
 use pronto::{ErrorKind, Repository};
 use pronto_hash::ObjectId;
@@ -178,7 +179,9 @@ fn write(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let options = args.options(&repository)?;
     let progress = context.progress(args.progress, false);
     let interrupt = context.interrupt.clone();
-    match repository.write_commit_graph(&options, &*progress, &interrupt) {
+    match repository
+        .write_commit_graph(&options, &Watch::from(&interrupt).with_progress(&*progress))
+    {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if *error.kind() == ErrorKind::InvalidInput => {
             Err(CliError::error(error.to_string()))
@@ -195,7 +198,7 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let verdict = repository.verify_commit_graph(
         args.object_dir.as_ref(),
         args.shallow,
-        (&*progress, &interrupt),
+        &Watch::from(&interrupt).with_progress(&*progress),
         &mut |message| wrong.push(message.to_owned()),
     );
     context.remark_all(&wrong)?;

@@ -1,5 +1,6 @@
 //! `diff-files`: differences between files and the index.
 
+use pronto::Watch;
 use std::ffi::OsString;
 
 use crate::diffing::{DiffArgs, revisions_and_paths};
@@ -43,7 +44,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let options = args.diff.options(&repository, paths)?;
     let mut printer = args.diff.printer(&repository, &options)?;
-    let found = pronto::diff::files(&repository, stage, &options, &context.interrupt)?;
+    let found = pronto::diff::files(
+        &repository,
+        stage,
+        &options,
+        &Watch::from(&context.interrupt),
+    )?;
     printer.print(&found, context)?;
     Ok(printer.code())
 }

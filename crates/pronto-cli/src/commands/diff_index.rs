@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use gix_object::Kind as ObjectKind;
 use pronto::Repository;
+use pronto::Watch;
 use pronto::diff::Against;
 use pronto::refs::Head;
 use pronto_hash::ObjectId;
@@ -48,7 +49,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let tree = tree(args, revision, &repository)?;
     let options = args.diff.options(&repository, paths)?;
     let mut printer = args.diff.printer(&repository, &options)?;
-    let found = pronto::diff::index(&repository, tree, against, &options, &context.interrupt)?;
+    let found = pronto::diff::index(
+        &repository,
+        tree,
+        against,
+        &options,
+        &Watch::from(&context.interrupt),
+    )?;
     printer.print(&found, context)?;
     Ok(printer.code())
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, Write};
 
 use gix_object::Kind as ObjectKind;
 use pronto::Repository;
+use pronto::Watch;
 use pronto::diff::{Depth, Options};
 use pronto_hash::ObjectId;
 
@@ -130,7 +131,13 @@ impl Session<'_> {
             show_trees: self.args.show_trees,
         };
         let interrupt = &self.context.interrupt;
-        let found = pronto::diff::trees(self.repository, sides, depth, &self.options, interrupt)?;
+        let found = pronto::diff::trees(
+            self.repository,
+            sides,
+            depth,
+            &self.options,
+            &Watch::from(interrupt),
+        )?;
         if found.differences.is_empty() {
             return Ok(());
         }

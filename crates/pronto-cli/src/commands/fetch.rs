@@ -8,12 +8,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use pronto::Repository;
+use pronto::Watch;
 use pronto::config::value;
 use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
 
-use crate::{CliError, Context, ExitCode, bad_pack};
+use crate::{CliError, Context, ExitCode, bad_pack, maintenance};
 
 /// Arguments of `fetch`.
 #[derive(clap::Args, Debug)]
@@ -179,7 +180,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     }
     if !args.no_auto_maintenance && !args.no_auto_gc {
-        crate::maintenance::maintain(&repository, args.quiet, context)?;
+        match args.refetch {
+            true => maintenance::maintain_refetched(&repository, args.quiet, context)?,
+            false => maintenance::maintain(&repository, args.quiet, context)?,
+        }
     }
     Ok(code)
 }
@@ -214,8 +218,8 @@ fn one(
     context: &mut Context,
 ) -> Result<bool, CliError> {
     let progress = context.progress(args.progress, args.quiet);
-    let watch = (&*progress, &context.interrupt);
-    let fetched = fetch::fetch(repository, remote, options, watch);
+    let watch = Watch::from(&context.interrupt).with_progress(&*progress);
+    let fetched = fetch::fetch(repository, remote, options, &watch);
     let ending = match args.keep {
         true => "fetch-pack: invalid index-pack output",
         false => "index-pack failed",

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString};
+use pronto::Watch;
 use pronto::commit_graph::{Source, WriteOptions};
 use pronto::config::value::parse_u64;
 use pronto::maintenance::{GcOptions, Repacking, Settings};
@@ -67,6 +68,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let is_background = Background::of(context) == Some(Background::Gc);
     let repository = context.repository()?;
+    if repository.has_promisor()? {
+        return Err(CliError::unsupported("gc in a partial clone"));
+    }
     let settings = args.settings(&repository, &context.arguments)?;
     let options = GcOptions {
         aggressive: args.aggressive,
@@ -248,7 +252,8 @@ impl Work<'_> {
             source: Source::Reachable,
             ..WriteOptions::default()
         };
-        let written = repository.write_commit_graph(&write, &*progress, &interrupt);
+        let written = repository
+            .write_commit_graph(&write, &Watch::from(&interrupt).with_progress(&*progress));
         for warning in repository.take_warnings() {
             context.warn(&warning);
         }

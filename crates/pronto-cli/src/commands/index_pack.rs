@@ -111,6 +111,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         _ => return Err(CliError::misuse("index-pack takes one pack, or --stdin")),
     };
     let repository = context.repository_if_any()?;
+    if let Some(repository) = repository.as_deref().filter(|_| args.fix_thin)
+        && repository.has_promisor()?
+    {
+        // A base of a delta may have to be fetched.
+        return Err(CliError::unsupported("'--fix-thin' in a partial clone"));
+    }
     let mut options = options(args, repository.as_deref(), context)?;
     refuse_nonsense(args, repository.is_some())?;
     let index = match (&args.output, pack) {

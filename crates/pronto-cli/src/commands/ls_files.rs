@@ -10,6 +10,7 @@ use format::Format;
 use gix_object::Kind as ObjectKind;
 use listing::{Listing, Wanted};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::revision::Want;
 use pronto::status::{Patterns, Search};
 use pronto_hash::ObjectId;
@@ -143,6 +144,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let excludes = Excludes::read(args, &repository)?;
     let wanted = Wanted::of(args);
     let interrupt = context.interrupt.clone();
+    let watch = Watch::from(&interrupt);
     let older = match &args.with_tree {
         Some(name) => pronto::status::entries_of_tree(
             &repository,
@@ -162,7 +164,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             directories,
             empty_directories: args.empty_directory != Some(false),
         };
-        pronto::status::untracked_files(&repository, &index, &search, &interrupt)
+        pronto::status::untracked_files(&repository, &index, &search, &watch)
     };
     let mut each = None;
     if args.others {
@@ -177,7 +179,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     if wanted.cached || wanted.stage || args.deleted || args.modified {
         let states = match args.deleted || args.modified {
-            true => pronto::status::changed_files(&repository, &index, &pathspec, &interrupt)?,
+            true => pronto::status::changed_files(&repository, &index, &pathspec, &watch)?,
             false => Default::default(),
         };
         listing.entries((&states, &older), &excludes, &mut context.out)?;
@@ -191,15 +193,19 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .intact()
         .map_err(|error| CliError::fatal(error.to_string()))?;
     if args.error_unmatch && !unmatched.is_empty() {
-        for spec in unmatched {
-            context.complain(&format!(
-                "pathspec '{spec}' did not match any file(s) known to git"
-            ));
-        }
-        context.remark("Did you forget to 'git add'?");
-        return Ok(ExitCode::FAILURE);
+        return Ok(report_unmatched(&unmatched, context));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn report_unmatched(unmatched: &[BString], context: &mut Context) -> ExitCode {
+    for spec in unmatched {
+        context.complain(&format!(
+            "pathspec '{spec}' did not match any file(s) known to git"
+        ));
+    }
+    context.remark("Did you forget to 'git add'?");
+    ExitCode::FAILURE
 }
 
 fn tree(name: &OsStr, repository: &Repository) -> Result<ObjectId, CliError> {

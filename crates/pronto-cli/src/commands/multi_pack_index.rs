@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use bstr::{BStr, BString};
+use pronto::Watch;
 use pronto::config::value::parse_u64;
 use pronto::multi_pack_index::{BitmapOptions, WriteOptions};
 use pronto::{ErrorKind, Repository};
@@ -70,17 +71,22 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let interrupt = context.interrupt.clone();
     let mut made_pack = None;
     let result = match command.as_slice() {
-        [Some("write")] => {
-            repository.write_multi_pack_index(&args.options()?, &*progress, &interrupt)
-        }
+        [Some("write")] => repository.write_multi_pack_index(
+            &args.options()?,
+            &Watch::from(&interrupt).with_progress(&*progress),
+        ),
         [Some("expire")] if !writes => {
             let directory = args.object_dir.as_ref();
-            repository.expire_multi_pack_index(directory, &*progress, &interrupt)
+            repository.expire_multi_pack_index(
+                directory,
+                &Watch::from(&interrupt).with_progress(&*progress),
+            )
         }
         [Some("repack")] if !writes => {
             let batch_bytes = batch_bytes(args, &repository)?;
             let about = (args.object_dir.as_ref(), batch_bytes);
-            let made = repository.repack_multi_pack_index(about, &*progress, &interrupt);
+            let made = repository
+                .repack_multi_pack_index(about, &Watch::from(&interrupt).with_progress(&*progress));
             made.map(|counts| made_pack = counts)
         }
         _ => return Err(unsupported()),
@@ -141,7 +147,7 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let mut wrong = Vec::new();
     let sound = repository.verify_multi_pack_index(
         args.object_dir.as_ref(),
-        (&*progress, &interrupt),
+        &Watch::from(&interrupt).with_progress(&*progress),
         &mut |message| wrong.push(message.to_owned()),
     );
     context.remark_all(&wrong)?;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::config::value::parse_u64;
 use pronto::pack_objects::{LeaveOut, Select, Selection};
 use pronto::packs;
@@ -160,13 +161,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if selection.members.is_empty() && args.non_empty {
         return Ok(ExitCode::SUCCESS);
     }
-    let watch = (&progress as &dyn Progress, &context.interrupt);
+    let interrupt = context.interrupt.clone();
+    let watch = Watch::from(&interrupt).with_progress(&progress);
     let counts = match args.base_name.first() {
         None => {
             let output: File = io::stdout().as_fd().try_clone_to_owned()?.into();
             let mut output = BufWriter::with_capacity(1 << 16, output);
             repository
-                .send_pack(&selection, &options, &mut output, watch)?
+                .send_pack(&selection, &options, &mut output, &watch)?
                 .1
         }
         Some(base) => {
@@ -175,15 +177,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                 (Some(_), Some(top)) => top.join(base),
                 _ => Path::new(base).to_owned(),
             };
-            let made = make_files(&repository, (&selection, &options), &base, watch)?;
+            let made = make_files(&repository, (&selection, &options), &base, &watch)?;
             if args.write_bitmap_index && is_part {
                 context.warn(NO_CLOSURE);
             } else if args.write_bitmap_index && args.all {
                 let tips = repository.bitmap_tips()?;
                 let settings = repository.bitmap_settings()?;
-                let (index, interrupt) = (&made.0.index, &context.interrupt);
-                let about = (&tips, &settings);
-                repository.write_pack_bitmaps(index, about, &progress, interrupt)?;
+                repository.write_pack_bitmaps(&made.0.index, (&tips, &settings), &watch)?;
             }
             writeln!(context.out, "{}", made.0.checksum)?;
             made.1
@@ -255,10 +255,10 @@ fn select(
                 unpacked: args.unpacked,
                 ..Select::default()
             };
-            let watch = (progress, &context.interrupt);
-            let mut found = repository.select_objects(&wants, &haves, &select, watch)?;
+            let watch = Watch::from(&context.interrupt).with_progress(progress);
+            let mut found = repository.select_objects(&wants, &haves, &select, &watch)?;
             if args.indexed_objects {
-                repository.include_indexed(&mut found, &context.interrupt)?;
+                repository.include_indexed(&mut found, &Watch::from(&context.interrupt))?;
             }
             found
         }
@@ -365,7 +365,7 @@ fn make_files(
     repository: &Repository,
     (selection, options): (&Selection, &Options),
     base: &Path,
-    watch: pronto_odb::packing::Watch<'_>,
+    watch: &Watch<'_>,
 ) -> Result<(pronto_pack::writer::Written, Counts), CliError> {
     let mut files = packs::writer_options(repository.config(), repository.object_hash())?;
     let directory = match base.parent() {
@@ -379,7 +379,12 @@ fn make_files(
         ..Contents::default()
     };
     let store = repository.objects()?;
-    Ok(store.pack_into(&contents, options, (directory, files), watch)?)
+    Ok(store.pack_into(
+        &contents,
+        options,
+        (directory, files),
+        (watch.progress(), watch.interrupt()),
+    )?)
 }
 
 /// Runs git for a call whose input has been read already.

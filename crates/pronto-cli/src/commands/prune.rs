@@ -7,6 +7,7 @@ use std::path::Path;
 
 use bstr::ByteSlice;
 use pronto::Repository;
+use pronto::Watch;
 use pronto::prune::{Options, Removed};
 use pronto::remote::has_whole_history;
 use pronto::worktrees::Expiry;
@@ -73,7 +74,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         remarks: Vec::new(),
     };
     let mut tell = |removed: &Removed| report.tell(removed);
-    let pruned = repository.prune(&options, &mut tell, (&*progress, &context.interrupt));
+    let pruned = repository.prune(
+        &options,
+        &mut tell,
+        &Watch::from(&context.interrupt).with_progress(&*progress),
+    );
     let (out, remarks) = (report.out, report.remarks);
     context.out.write_all(&out)?;
     context.remark_all(&remarks)?;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use pronto::Watch;
 use pronto::prune::{Options, Removed};
 
 use super::prune::{Report, open};
@@ -34,7 +35,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         remarks: Vec::new(),
     };
     let mut tell = |removed: &Removed| report.tell(removed);
-    let pruned = repository.prune_packed(&options, &mut tell, (&*progress, &context.interrupt));
+    let pruned = repository.prune_packed(
+        &options,
+        &mut tell,
+        &Watch::from(&context.interrupt).with_progress(&*progress),
+    );
     let out = report.out;
     context.out.write_all(&out)?;
     for warning in repository.take_warnings() {

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::{BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto::Repository;
+use pronto::Watch;
 use pronto::read_tree::{Mode, Options, ReadTrees};
 use pronto::revision::Want;
 use pronto_hash::ObjectId;
@@ -102,8 +103,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         &repository,
         &trees,
         &options,
-        &*progress,
-        &context.interrupt,
+        &Watch::from(&context.interrupt).with_progress(&*progress),
     );
     context.report();
     match result {

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::reflog::{ExpireOptions, ExpiredLog, Logs, NewLine, Rewrite, parse_expiry};
 use pronto::refs::name;
 use pronto_hash::ObjectId;
@@ -166,7 +167,7 @@ fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
     let interrupt = context.interrupt.clone();
     let mut code = ExitCode::SUCCESS;
     if args.all {
-        let done = repository.expire_reflogs(&options, &interrupt);
+        let done = repository.expire_reflogs(&options, &Watch::from(&interrupt));
         tell(&done.map_err(CliError::of)?, args, context, &mut code)?;
     }
     for word in words {
@@ -176,7 +177,7 @@ fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
             continue;
         };
         options.logs = Logs::Named(vec![name]);
-        let done = repository.expire_reflogs(&options, &interrupt);
+        let done = repository.expire_reflogs(&options, &Watch::from(&interrupt));
         tell(&done.map_err(CliError::of)?, args, context, &mut code)?;
     }
     Ok(code)

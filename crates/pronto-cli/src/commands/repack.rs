@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use bstr::{BStr, BString};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::config::value::parse_u64;
 use pronto::remote::has_whole_history;
 use pronto::repack::{Bitmaps, Cruft, Options, What};
@@ -97,7 +98,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let options = options(args, &repository)?;
     let shown = context.shows_progress(None, args.quiet);
     let progress = context.prompt_progress(shown);
-    let made = repository.repack(&options, (&*progress, &context.interrupt));
+    let made = repository.repack(
+        &options,
+        &Watch::from(&context.interrupt).with_progress(&*progress),
+    );
     for warning in repository.take_warnings() {
         context.warn(&warning);
     }

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::reset::{Mode, Options, Outcome, Report};
 use pronto::revision::Want;
 
@@ -88,7 +89,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let progress = context.progress(None, args.quiet);
     let interrupt = context.interrupt.clone();
-    match pronto::reset::reset(&repository, &options, &*progress, &interrupt) {
+    match pronto::reset::reset(
+        &repository,
+        &options,
+        &Watch::from(&interrupt).with_progress(&*progress),
+    ) {
         Ok(Outcome::Done(report)) => tell(context, &options, &report, args.quiet),
         Ok(Outcome::Refused(reason)) => {
             context.complain(&reason);

@@ -1,6 +1,7 @@
 //! Common parts of `checkout` of paths and `restore`: restoring files, and reporting.
 
 use pronto::Repository;
+use pronto::Watch;
 use pronto::checkout_paths::Options;
 use pronto::merge::{self, Style};
 
@@ -37,12 +38,15 @@ pub(crate) fn restore(
 ) -> Result<ExitCode, CliError> {
     let progress = context.progress(reporting.progress, reporting.quiet);
     let interrupt = context.interrupt.clone();
-    let report =
-        pronto::checkout_paths::checkout_paths(repository, options, &*progress, &interrupt)
-            .map_err(|error| match error.kind() {
-                pronto::ErrorKind::Hostile => CliError::of(error).with_code(ExitCode::FAILURE),
-                _ => CliError::of(error),
-            })?;
+    let report = pronto::checkout_paths::checkout_paths(
+        repository,
+        options,
+        &Watch::from(&interrupt).with_progress(&*progress),
+    )
+    .map_err(|error| match error.kind() {
+        pronto::ErrorKind::Hostile => CliError::of(error).with_code(ExitCode::FAILURE),
+        _ => CliError::of(error),
+    })?;
     for message in &report.errors {
         context.complain(message);
     }

@@ -1,12 +1,14 @@
-//! `serve`: serve a repository to peers.
+//! `serve`: serve repositories to clients of Git, or to peers.
 
+mod git;
 mod listen;
+mod manage;
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,15 +28,43 @@ const GREETING_PATIENCE: Duration = Duration::from_secs(60);
 /// Arguments of `serve`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The repository, or with --listen a directory of repositories
-    directory: Option<OsString>,
+    /// The repository, or a directory of repositories; or a command that manages the server of
+    /// --config: 'user add|remove NAME', 'user list', 'token NAME', 'repository create|remove NAME',
+    /// 'repository list'
+    #[arg(value_name = "DIRECTORY")]
+    arguments: Vec<OsString>,
+    /// Let the user 'owner' push and create repositories, with a token that is printed
+    #[arg(long)]
+    write: bool,
+    /// Serve git://, for reading, at this address
+    #[arg(long, value_name = "ADDRESS")]
+    daemon: Option<String>,
+    /// Serve HTTPS with this certificate chain (PEM)
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// Read the configuration from this file
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Check the configuration and exit
+    #[arg(long)]
+    check: bool,
+    /// Print the default configuration with comments, and exit
+    #[arg(long)]
+    print_config: bool,
+    /// With 'token', revoke the other tokens of the user
+    #[arg(long)]
+    replace: bool,
     /// Use netsync, in which both sides send and receive
     #[arg(long)]
     netsync: bool,
     /// Serve one peer on standard input and output, as started by 'sync'
     #[arg(long)]
     stdio: bool,
-    /// Serve known peers that connect to HOST:PORT by TLS; 'netsync' manages the known peers
+    /// Listen at this address; a free port of this machine without. With --netsync, serve known peers
+    /// by TLS; 'netsync' manages the known peers
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
     /// With --stdio, the local name of the peer: its branches become refs/remotes/NAME/*
@@ -80,15 +110,30 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     match (args.netsync, args.stdio, &args.listen, &args.peer) {
         (true, true, None, Some(peer)) => stdio(args, peer, context),
         (true, false, Some(address), None) => listen::run(args, address, context),
+        (false, false, _, None) => match args.arguments.as_slice() {
+            [] | [_] => git::run(args, context),
+            words => manage::run(args, words, context),
+        },
         _ => Err(CliError::usage(
-            "serve needs --netsync, and --stdio and --peer NAME or --listen HOST:PORT",
+            "serve --netsync needs --stdio and --peer NAME, or --listen HOST:PORT",
         )),
+    }
+}
+
+impl Args {
+    /// The directory to serve, for netsync.
+    fn directory(&self) -> Result<Option<&OsString>, CliError> {
+        match self.arguments.as_slice() {
+            [] => Ok(None),
+            [directory] => Ok(Some(directory)),
+            _ => Err(CliError::usage("serve takes one directory")),
+        }
     }
 }
 
 /// Serves one peer, the process that has started this one.
 fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, CliError> {
-    let repository = find(args.directory.as_ref(), context)?;
+    let repository = find(args.directory()?, context)?;
     let options = Options {
         nonce: netsync::nonce()?,
         globs: default_globs(),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::sparse_checkout::sparse::Definition;
 use pronto::sparse_checkout::{Applied, Modes};
 
@@ -250,10 +251,15 @@ fn apply(
     let progress = context.progress(None, false);
     let interrupt = &context.interrupt;
     let applied = match definition {
-        Some(definition) => {
-            pronto::sparse_checkout::set(repository, definition, &*progress, interrupt)
-        }
-        None => pronto::sparse_checkout::reapply(repository, &*progress, interrupt),
+        Some(definition) => pronto::sparse_checkout::set(
+            repository,
+            definition,
+            &Watch::from(interrupt).with_progress(&*progress),
+        ),
+        None => pronto::sparse_checkout::reapply(
+            repository,
+            &Watch::from(interrupt).with_progress(&*progress),
+        ),
     };
     context.report();
     tell(&applied?, context)
@@ -274,7 +280,10 @@ fn disable(context: &mut Context) -> Result<ExitCode, CliError> {
     let mut repository = context.own_repository()?;
     repository.require_work_tree()?;
     let progress = context.progress(None, false);
-    let applied = pronto::sparse_checkout::disable(&mut repository, &*progress, &context.interrupt);
+    let applied = pronto::sparse_checkout::disable(
+        &mut repository,
+        &Watch::from(&context.interrupt).with_progress(&*progress),
+    );
     context.take(repository);
     context.report();
     let applied = applied?;

@@ -12,7 +12,7 @@ use crate::{CliError, Context, ExitCode};
 use bstr::{BString, ByteSlice};
 use look::{Look, Slot};
 use pronto::status::{Ignored, Renames, Report, Untracked, Upstream};
-use pronto::{ErrorKind, Repository, refs::Head};
+use pronto::{ErrorKind, Repository, Watch, refs::Head};
 use settings::Settings;
 use std::ffi::OsString;
 use std::io::Write;
@@ -106,8 +106,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let (settings, options) = prepare(args, &repository, context)?;
     let started = Instant::now();
-    let report =
-        pronto::status::status(&repository, &options, &context.interrupt).map_err(failure)?;
+    let report = pronto::status::status(&repository, &options, &Watch::from(&context.interrupt))
+        .map_err(failure)?;
     context.report();
     if report.has_foreign_cache {
         context.warn("untracked cache is disabled on this system or location");
@@ -193,7 +193,7 @@ fn gather(
                 name,
                 tip,
                 settings.ahead_behind,
-                &context.interrupt,
+                &Watch::from(&context.interrupt),
             )?
         }
         _ => None,

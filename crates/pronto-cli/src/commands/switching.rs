@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::switch::{
     Arrival, LeftBehind, Manner, NewBranch, Options, Outcome, Report, Start, Tracking,
 };
@@ -314,15 +315,17 @@ pub(crate) fn switch(
         ..options.clone()
     };
     let options = &plain;
-    let outcome =
-        pronto::switch::switch(repository, options, &*progress, &interrupt).map_err(|error| {
-            match error.kind() {
-                pronto::ErrorKind::Hostile if !options.discard => {
-                    CliError::of(error).with_code(ExitCode::FAILURE)
-                }
-                _ => CliError::of(error),
-            }
-        })?;
+    let outcome = pronto::switch::switch(
+        repository,
+        options,
+        &Watch::from(&interrupt).with_progress(&*progress),
+    )
+    .map_err(|error| match error.kind() {
+        pronto::ErrorKind::Hostile if !options.discard => {
+            CliError::of(error).with_code(ExitCode::FAILURE)
+        }
+        _ => CliError::of(error),
+    })?;
     match outcome {
         Outcome::Done(report) => tell((repository, context), common, options, &report),
         Outcome::Refused(_) if stashes => {

@@ -44,6 +44,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported(what));
     }
     let repository = context.repository()?;
+    if repository.has_promisor()? {
+        // A base of a delta may have to be fetched.
+        return Err(CliError::unsupported("unpack-objects in a partial clone"));
+    }
     let mut options = packs::indexer_options(repository.config(), repository.object_hash())?;
     options.title = UNPACKING;
     if let Some(text) = &args.max_input_size {

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::refresh::Options as Refresh;
 use pronto::update_index::{Action, Allowed, Mark, Options, Said, Version};
 use pronto_hash::ObjectId;
@@ -34,9 +35,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    if repository.work_tree().is_none() {
-        return Err(CliError::unsupported("the index of a bare repository"));
-    }
+    let bare = |_| CliError::unsupported("the index of a bare repository");
+    repository.require_work_tree().map_err(bare)?;
     let mut reader = Reader {
         repository: &repository,
         how: How::default(),
@@ -53,14 +53,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         Some(_) if how.verbose => repository.index()?.version(),
         _ => 0,
     };
-    let interrupt = context.interrupt.clone();
-    let said =
-        pronto::update_index::update_index(&repository, &options, &interrupt).map_err(|error| {
-            match error.kind() {
-                pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
-                _ => CliError::of(error),
-            }
-        })?;
+    let watch = Watch::from(&context.interrupt);
+    let said = pronto::update_index::update_index(&repository, &options, &watch);
+    let said = said.map_err(|error| match error.kind() {
+        pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
+        _ => CliError::of(error),
+    })?;
     let code = tell(said, &how, context)?;
     if how.verbose {
         if let Some(version) = how.version {

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use pronto::Watch;
 use pronto::upload_pack::{
     Ended, Options, Streams, advertise, answer, find, find_strict, requested_version,
 };
@@ -77,13 +78,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Ok(ExitCode::SUCCESS);
     }
     let mut input = stream(&io::stdin())?;
+    let watch = Watch::from(&context.interrupt);
     let ended = match seconds {
         0 => {
             let streams = Streams {
                 input: &mut input,
                 output: &mut output,
             };
-            answer(&repository, &options, streams, &context.interrupt)
+            answer(&repository, &options, streams, &watch)
         }
         _ => {
             let patience = patience::watch(seconds);
@@ -91,7 +93,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                 input: &mut Watched::new(input, &patience),
                 output: &mut Watched::new(output, &patience),
             };
-            answer(&repository, &options, streams, &context.interrupt)
+            answer(&repository, &options, streams, &watch)
         }
     };
     match ended? {

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use clap::ArgAction;
+use pronto::Watch;
 use pronto::worktrees::Expiry;
 
 use crate::{CliError, Context, ExitCode};
@@ -241,8 +242,9 @@ fn prune(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
 fn remove(args: &Args, place: &BStr, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     let interrupt = context.interrupt.clone();
-    let removed = pronto::worktrees::remove(&repository, place, args.force, &interrupt)
-        .map_err(CliError::of)?;
+    let removed =
+        pronto::worktrees::remove(&repository, place, args.force, &Watch::from(&interrupt))
+            .map_err(CliError::of)?;
     for failure in &removed.failures {
         context.complain(failure);
     }

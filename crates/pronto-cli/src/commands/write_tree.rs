@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::ByteSlice;
+use pronto::Watch;
 use pronto::write_tree::WrittenTree;
 
 use crate::{CliError, Context, ExitCode};
@@ -26,8 +27,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .prefix
         .as_ref()
         .map(|prefix| prefix.as_bytes().as_bstr());
-    let written =
-        pronto::write_tree::write_tree(&repository, prefix, args.missing_ok, &context.interrupt);
+    let written = pronto::write_tree::write_tree(
+        &repository,
+        prefix,
+        args.missing_ok,
+        &Watch::from(&context.interrupt),
+    );
     let written = written.map_err(CliError::of)?;
     let failure = || Err(CliError::fatal("git-write-tree: error building trees"));
     match written {

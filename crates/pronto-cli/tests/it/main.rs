@@ -45,6 +45,7 @@ mod pruning;
 mod reflinks;
 mod reftables;
 mod repack;
+mod serve;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
 mod serving;

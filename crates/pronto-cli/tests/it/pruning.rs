@@ -1,6 +1,7 @@
 //! Writers beside processes that repack and prune continuously and are killed at any moment. No
 //! writer fails, and no commit is lost.
 
+use pronto::Watch;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -200,8 +201,8 @@ fn nothing_is_pruned_while_another_process_writes() {
         patience: Duration::ZERO,
         ..pronto::prune::Options::default()
     };
-    let interrupt = pronto_io::interrupt::Interrupt::default();
-    let prune = || other.prune(&options, &mut |_| {}, (&(), &interrupt));
+    let watch = Watch::none();
+    let prune = || other.prune(&options, &mut |_| {}, &watch);
     assert!(prune().expect("it can be done").gave_up);
     assert_eq!(other.take_warnings().len(), 1);
     git(&top, &["cat-file", "-e", &blob]);

@@ -18,8 +18,8 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{Collision, DigestStream, ObjectId};
 use pronto_io::dir::{Metadata, file_metadata, read_at_most};
 use pronto_io::error::reason;
-use pronto_io::interrupt::Interrupt;
 use pronto_io::pool::{self, Gather, Workers};
+use pronto_io::watch::Watch;
 use pronto_odb::Bulk;
 use pronto_pack::writer::Encoder;
 use pronto_worktree::attributes::Attributes;
@@ -108,7 +108,7 @@ pub(crate) struct Hasher<'a> {
     pub(crate) writes: bool,
     /// Stop after the first target that fails.
     pub(crate) stops: bool,
-    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) watch: &'a Watch<'a>,
 }
 
 impl Hasher<'_> {
@@ -144,7 +144,7 @@ impl Hasher<'_> {
             |worker, range: Range<usize>| worker.work(range),
             |worker| gathered.add(worker.finish()),
         );
-        if self.interrupt.is_triggered() {
+        if self.watch.interrupt().is_triggered() {
             return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
         }
         let mut results: Vec<(usize, Hashed)> = gathered.into_inner();
@@ -259,7 +259,7 @@ impl<'a> Worker<'a> {
 
     fn work(&mut self, range: Range<usize>) -> ControlFlow<()> {
         for at in range {
-            if self.stopped || self.shared.hasher.interrupt.is_triggered() {
+            if self.stopped || self.shared.hasher.watch.interrupt().is_triggered() {
                 return ControlFlow::Break(());
             }
             if let Err(failure) = self.look(at) {
@@ -348,6 +348,10 @@ impl<'a> Worker<'a> {
             let text = format!("'{path}' does not have a commit checked out");
             return Err(Failure::file(path, &text));
         };
+        if id.kind() != self.shared.hasher.repository.object_hash() {
+            let text = "cannot add a submodule of a different hash algorithm";
+            return Err(Failure::file(path, text));
+        }
         let result = hashed(Ok(id), metadata, Vec::new());
         self.sink.results.push((at, result));
         Ok(())

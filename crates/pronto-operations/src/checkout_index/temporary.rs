@@ -3,6 +3,7 @@
 //! The checkout engine writes them into a directory of their own, and they are renamed from there.
 //! So filters see the original paths.
 
+use pronto_io::watch::Watch;
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ pub(super) fn write(
     prepared: &mut WorktreeSession<'_>,
     chosen: &[usize],
     report: &mut Report,
-    (progress, interrupt): (&dyn Progress, &Interrupt),
+    watch: &Watch<'_>,
 ) -> Result<()> {
     let work_tree = prepared.repository.require_work_tree()?.to_owned();
     let open = |path: &Path| Directory::open(path).context(ErrorKind::Io, "cannot open", path);
@@ -67,7 +68,7 @@ pub(super) fn write(
         std::fs::create_dir(&own).context(ErrorKind::Io, "cannot create directory at", &own)?;
         prepared.top = open(&own)?;
         let plan = plan(prepared, &positions);
-        let outcome = prepared.write_as_they_are(&plan, progress, interrupt)?;
+        let outcome = prepared.write_as_they_are(&plan, watch)?;
         report.failed.extend(outcome.failed);
         report.warnings.extend(outcome.warnings);
         for (at, written) in positions.iter().zip(&outcome.written) {

@@ -1,5 +1,6 @@
 //! Removes the selected paths.
 
+use pronto_io::watch::Watch;
 use std::io;
 
 use super::*;
@@ -9,7 +10,7 @@ pub(super) fn remove(
     (repository, top): (&Repository, &Directory),
     found: &[BString],
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Vec<Said>> {
     let here = repository.directory_to_keep();
     let mut remover = Remover {
@@ -22,7 +23,7 @@ pub(super) fn remove(
     };
     for path in found {
         let stopped = |_| Error::new(ErrorKind::Interrupted, "interrupted");
-        interrupt.check().map_err(stopped)?;
+        watch.interrupt().check().map_err(stopped)?;
         let gone = match path.strip_suffix(b"/") {
             Some(directory) => {
                 remover.root = path.len();

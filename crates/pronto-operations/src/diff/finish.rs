@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::diff::{Renames, detect};
 
 /// Which sorts of differences count, by Git's letters.
@@ -69,10 +69,10 @@ pub(super) fn finish(
     mut differences: Vec<Difference>,
     mut problems: Vec<(BString, std::io::Error)>,
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Found> {
     if differences.iter().any(is_submodule) {
-        let submodules = inspector(repository, options, interrupt)?;
+        let submodules = inspector(repository, options, watch)?;
         let ignored = |one: &Difference| {
             is_submodule(one) && submodules.ignores(one.path.as_bstr()) == IgnoreSubmodules::All
         };

@@ -5,7 +5,7 @@ use crate::errors::from_worktree;
 use crate::status::{Converter, IgnoreSubmodules, Inspector, Untracked, walk_options};
 use crate::{Repository, Result};
 use pronto_index::{Index, mode};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::diff::Side;
 use pronto_worktree::ignore::Patterns;
 use pronto_worktree::status::{Changed, Job, Outcome, walk};
@@ -15,11 +15,11 @@ pub(super) fn changed(
     repository: &Repository,
     index: &Index,
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Outcome> {
     let work_tree = repository.require_work_tree()?;
     let converter = Converter::new(repository, repository.objects()?);
-    let submodules = inspector(repository, options, interrupt)?;
+    let submodules = inspector(repository, options, watch)?;
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = Untracked::No;
     walk_options.facts_decide = true;
@@ -32,7 +32,7 @@ pub(super) fn changed(
         ignore_files: None,
         conversion: &converter,
         submodules: &submodules,
-        interrupt,
+        interrupt: watch.interrupt(),
         remembered: None,
         monitored: None,
         options: walk_options,
@@ -44,12 +44,12 @@ pub(super) fn changed(
 pub(super) fn inspector<'a>(
     repository: &'a Repository,
     options: &Options,
-    interrupt: &'a Interrupt,
+    watch: &'a Watch<'a>,
 ) -> Result<Inspector<'a>> {
     let work_tree = repository.work_tree().unwrap_or(repository.git_dir());
     let otherwise = IgnoreSubmodules::Untracked;
     let how = (options.ignore_submodules, otherwise, Untracked::Normal);
-    Inspector::with(repository, work_tree.to_owned(), how, interrupt)
+    Inspector::with(repository, work_tree.to_owned(), how, watch)
 }
 
 /// Returns the side of an existing file. Its object is unknown, unless it is a submodule at the

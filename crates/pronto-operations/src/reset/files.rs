@@ -1,9 +1,9 @@
 //! The modes of `reset` that change files.
 
 use super::*;
-use crate::checkout_tree;
 use crate::merge::lacking;
 use crate::sparse_checkout;
+use pronto_io::watch::Watch;
 
 /// The result of resetting files.
 pub(super) enum Reset {
@@ -14,8 +14,7 @@ pub(super) enum Reset {
 pub(super) fn reset_files(
     repository: &Repository,
     options: &Options,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Reset> {
     let read = || sparse_checkout::index_as_checked_out(repository);
     let (mut prepared, lock) = WorktreeSession::with_index(repository, read)?;
@@ -26,8 +25,8 @@ pub(super) fn reset_files(
     let treeish = options.to.commit.unwrap_or(options.to.tree);
     prepared.write_as_of(name.as_ref(), Some(treeish));
     match options.mode {
-        Mode::Hard => reset_hard((prepared, lock), options, progress, interrupt),
-        _ => reset_carefully(repository, (prepared, lock), options, progress, interrupt),
+        Mode::Hard => reset_hard((prepared, lock), options, watch),
+        _ => reset_carefully(repository, (prepared, lock), options, watch),
     }
 }
 
@@ -35,10 +34,9 @@ pub(super) fn reset_files(
 fn reset_hard(
     (prepared, lock): (WorktreeSession<'_>, Lock),
     options: &Options,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Reset> {
-    let decision = prepared.with_situation(interrupt, |situation| {
+    let decision = prepared.with_situation(watch, |situation| {
         unpack::one_way(options.to.tree, situation, None).map_err(from_worktree)
     })?;
     let mut unpacked = match decision {
@@ -50,11 +48,11 @@ fn reset_hard(
     };
     let outcome = {
         let entries = unpacked.entries(&prepared.index);
-        prepared.write_files(&unpacked.plan, entries, progress, interrupt)?
+        prepared.write_files(&unpacked.plan, entries, watch)?
     };
     if outcome.failed.is_empty() {
         unpacked.record(&outcome);
-        let bytes = prepared.encode_changed(&unpacked, interrupt)?;
+        let bytes = prepared.encode_changed(&unpacked, watch)?;
         lock.commit(&bytes).map_err(from_index)?;
     }
     Ok(Reset::Done(outcome))
@@ -65,8 +63,7 @@ fn reset_carefully(
     repository: &Repository,
     (mut prepared, lock): (WorktreeSession<'_>, Lock),
     options: &Options,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Reset> {
     if prepared.sparse.is_some() {
         let mode = options.mode.name();
@@ -90,7 +87,7 @@ fn reset_carefully(
         ignore_sparse: false,
         output: None,
     };
-    let mut merged = match read_tree::decide(&prepared, &trees, &how, interrupt)? {
+    let mut merged = match read_tree::decide(&prepared, &trees, &how, watch)? {
         unpack::merge::MergeDecision::Plan(merged) => merged,
         unpack::merge::MergeDecision::Refused(refusals) => {
             return Ok(Reset::Refused(refusals.first().unwrap_or_default()));
@@ -98,24 +95,24 @@ fn reset_carefully(
     };
     let outcome = {
         let entries = merged.entries(&prepared.index);
-        prepared.write_files(&merged.plan, entries, progress, interrupt)?
+        prepared.write_files(&merged.plan, entries, watch)?
     };
     if !outcome.failed.is_empty() {
         return Ok(Reset::Done(outcome));
     }
     merged.record(&outcome);
-    let mut writer = checkout_tree::index_writer(repository)?;
+    let mut writer = index::writer(repository)?;
     if options.mode == Mode::Keep {
         // It is read again below.
         writer.splitting = pronto_index::Splitting::Join;
     }
-    let mut bytes = read_tree::encode(&prepared, &merged, (&writer, interrupt))?;
+    let mut bytes = read_tree::encode(&prepared, &merged, &writer, watch)?;
     if options.mode == Mode::Keep {
         // What was staged is not any more.
         prepared.index = prepared.index.successor(bytes).map_err(from_index)?;
         take_tree(repository, &mut prepared, options)?;
         let edit = Edit::new(&prepared.index);
-        bytes = prepared.encode(edit.content(), interrupt)?;
+        bytes = prepared.encode(edit.content(), watch)?;
     }
     lock.commit(&bytes).map_err(from_index)?;
     Ok(Reset::Done(outcome))

@@ -1,6 +1,6 @@
 //! Combines the parts of a status.
 
-use super::contents::{Contents, read_tree};
+use super::contents::Contents;
 use super::conversion::Converter;
 use super::monitor::{self, Told};
 use super::settings::walk_options;
@@ -12,13 +12,14 @@ use super::untracked_list::{self, Listed, Next};
 use super::{Entry, IgnoreSubmodules, Options, Origin, Report, Untracked, quick, write_back};
 use crate::errors::{from_index, from_worktree};
 use crate::refs::Head;
+use crate::tree_objects::read_tree;
 use crate::{ErrorKind, Repository, Result, ignores};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Index, Outline, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_worktree::diff::{
     self, Announced, Difference, MOST_SIMILAR, Side, cached_trees, tree_and_index,
@@ -30,27 +31,21 @@ use std::path::Path;
 pub(super) fn collect(
     repository: &Repository,
     options: &Options,
-    how: (&Interrupt, Option<&Tell<'_>>),
+    how: (&Watch<'_>, Option<&Tell<'_>>),
 ) -> Result<Report> {
     let work_tree = repository.require_work_tree()?;
     let path = repository.index_path();
     let outline = Outline::open(&path, repository.object_hash()).map_err(from_index)?;
     let store = repository.objects()?;
     let asked = monitor::ask(repository, &outline, options)?;
-    let stored = match &asked {
-        Some(_) => untracked_list::read(repository, &outline, options)?,
-        None => None,
-    };
+    let read = |_| untracked_list::read(repository, &outline, options);
+    let stored = asked.as_ref().map(read).transpose()?.flatten();
     let mut listed = None;
     if let Some(asked) = &asked {
-        if let Some(stored) = &stored {
-            let excludes = ignores::exclude_contents(repository)?;
-            let context = (&excludes, options);
-            listed = Some(stored.load(repository, &outline, asked, context)?);
-        }
+        let load = |stored| load_list(repository, stored, &outline, asked, options);
+        listed = stored.as_ref().map(load).transpose()?;
         let known = (asked, listed.as_ref());
-        let quick = quick::report(repository, (&outline, store), known, options)?;
-        if let Some(report) = quick {
+        if let Some(report) = quick::report(repository, (&outline, store), known, options)? {
             return Ok(report);
         }
     }
@@ -61,21 +56,13 @@ pub(super) fn collect(
         Directory::open(work_tree).context(ErrorKind::Io, "could not open directory", work_tree)?;
     let told = asked.map(|asked| asked.locate(&index));
     let parts = (&index, store, &root, &converter);
-    let mut walked = {
-        let _region = pronto_io::region!("status", "worktrees");
-        walk_files(repository, parts, (options, told.as_ref(), listed), how)?
-    };
+    let mut walked = walk_files(repository, parts, (options, told.as_ref(), listed), how)?;
     let outcome = walked.outcome;
     pronto_io::data!("status", "lstat", outcome.stat_count);
     pronto_io::data!("status", "opendir", outcome.open_count);
-    let staged = {
-        let _region = pronto_io::region!("status", "index");
-        staged(&index, store, &head, options)?
-    };
-    let mut state = super::State::default();
+    let staged = staged(&index, store, &head, options)?;
+    let mut state = read_state(&Reader { repository, store }, &head, options)?;
     if options.state {
-        let detached = head.id().filter(|_| matches!(head, Head::Detached { .. }));
-        state = Reader { repository, store }.read(detached, options.detached_from)?;
         state.sparse_checkout = sparse_checkout(repository, &index, outcome.present_sparse)?;
     }
     if options.write_back {
@@ -112,6 +99,15 @@ pub(super) fn collect(
     })
 }
 
+/// Returns the operation in progress, if it is wanted.
+fn read_state(reader: &Reader<'_>, head: &Head, options: &Options) -> Result<super::State> {
+    if !options.state {
+        return Ok(super::State::default());
+    }
+    let detached = head.id().filter(|_| matches!(head, Head::Detached { .. }));
+    reader.read(detached, options.detached_from)
+}
+
 /// The result of comparing the index with the files.
 struct Walked<'a> {
     outcome: Outcome,
@@ -126,6 +122,18 @@ struct NewList<'a> {
     next: Next,
     remembered: Remembered<'a>,
     news: Vec<News>,
+}
+
+/// Returns the stored list of untracked files, brought up to date by what the monitor reported.
+fn load_list<'a>(
+    repository: &Repository,
+    stored: &'a untracked_list::Stored,
+    outline: &Outline,
+    asked: &monitor::Asked,
+    options: &Options,
+) -> Result<Listed<'a>> {
+    let excludes = ignores::exclude_contents(repository)?;
+    stored.load(repository, outline, asked, (&excludes, options))
 }
 
 fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<Index> {
@@ -147,8 +155,9 @@ fn walk_files<'a>(
     repository: &Repository,
     (index, store, root, converter): (&'a Index, &Store, &Directory, &Converter<'_>),
     (options, told, listed): (&Options, Option<&Told>, Option<Listed<'a>>),
-    (interrupt, tell): (&Interrupt, Option<&Tell<'_>>),
+    (watch, tell): (&Watch<'_>, Option<&Tell<'_>>),
 ) -> Result<Walked<'a>> {
+    let _region = pronto_io::region!("status", "worktrees");
     let work_tree = repository.require_work_tree()?;
     let excludes = ignores::exclude_contents(repository)?;
     let mut cache = untracked_cache::prepare(repository, index.outline(), options, &excludes)?;
@@ -156,7 +165,7 @@ fn walk_files<'a>(
     let read = |directory: &BStr| {
         ignores::read_ignore_file(root, b".gitignore", (index, Some(store)), directory)
     };
-    let submodules = Inspector::new(repository, work_tree.to_owned(), options, interrupt)?;
+    let submodules = Inspector::new(repository, work_tree.to_owned(), options, watch)?;
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = options.untracked;
     walk_options.ignored = options.ignored;
@@ -181,7 +190,7 @@ fn walk_files<'a>(
         ignore_files: Some(&read),
         conversion: converter,
         submodules: &submodules,
-        interrupt,
+        interrupt: watch.interrupt(),
         remembered: remembered.as_ref(),
         monitored: told.map(|told| &told.monitored),
         options: walk_options,
@@ -222,6 +231,7 @@ struct Staged {
 
 /// `HEAD` against the index.
 fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Result<Staged> {
+    let _region = pronto_io::region!("status", "index");
     let root = head.id().map(|id| tree_of(store, id)).transpose()?;
     // One tree that stands for all entries says so without a look at those below.
     let is_whole = |root: ObjectId| index.outline().root_tree() == Some((root, index.len()));

@@ -3,33 +3,12 @@
 use super::conversion::Converter;
 use crate::path;
 use bstr::BStr;
-use pronto_hash::{ObjectId, oid};
+use pronto_hash::ObjectId;
 use pronto_io::dir::Directory;
 use pronto_io::untrusted;
 use pronto_odb::Store;
 use pronto_worktree::diff::Side;
 use pronto_worktree::status::{Conversion, digest_file};
-
-/// Puts the tree `id` into `content`.
-pub(crate) fn read_tree(
-    store: &Store,
-    id: &oid,
-    content: &mut Vec<u8>,
-) -> Result<(), pronto_worktree::Error> {
-    use pronto_worktree::ErrorKind as Kind;
-    if *id == *ObjectId::empty_tree(id.kind()) {
-        content.clear();
-        return Ok(());
-    }
-    match store.find(id, content) {
-        Ok(Some(gix_object::Kind::Tree)) => Ok(()),
-        Ok(_) => Err(pronto_worktree::Error::new(
-            Kind::MissingObject,
-            format!("unable to read tree ({id})"),
-        )),
-        Err(error) => Err(error.map_kind(|_| Kind::CorruptObject)),
-    }
-}
 
 /// Contents of objects and files, for renames.
 pub(crate) struct Contents<'a> {

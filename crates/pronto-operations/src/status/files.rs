@@ -10,7 +10,7 @@ use pronto_hash::{ObjectId, oid};
 use pronto_index::{Entry, EntryRef, Flags, Index, Stat, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::pathspec::{self, Pathspec};
 use pronto_worktree::status::{self as walk, Change, Conversion, Job, SubmoduleState, Submodules};
@@ -52,7 +52,7 @@ pub fn untracked_files(
     repository: &Repository,
     index: &Index,
     search: &Search<'_>,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Vec<BString>> {
     let store = repository.objects()?;
     let top = repository.require_work_tree()?;
@@ -83,7 +83,7 @@ pub fn untracked_files(
         ignore_files: Some(&read),
         conversion: &walk::Unconverted,
         submodules: &(),
-        interrupt,
+        interrupt: watch.interrupt(),
         remembered: None,
         monitored: None,
         options,
@@ -164,7 +164,7 @@ pub fn changed_files(
     repository: &Repository,
     index: &Index,
     pathspec: &Pathspec,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<HashMap<usize, FileState>> {
     let store = repository.objects()?;
     let top = repository.require_work_tree()?;
@@ -181,7 +181,7 @@ pub fn changed_files(
         ignore_files: None,
         conversion: &converter,
         submodules: &Heads { repository },
-        interrupt,
+        interrupt: watch.interrupt(),
         remembered: None,
         monitored: None,
         options,

@@ -5,6 +5,7 @@ use super::{Options, Report};
 use crate::{ErrorKind, Repository, Result};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::status::{Change, Found};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -57,7 +58,10 @@ pub fn items(
     let (repository, flag) = (Arc::clone(repository), interrupt.clone());
     let worker = std::thread::Builder::new()
         .name("status".to_owned())
-        .spawn(move || work(&repository, &options, &flag, &sender))
+        .spawn(move || {
+            let watch = Watch::none().with_interrupt(&flag);
+            work(&repository, &options, &watch, &sender);
+        })
         .map_err(|error| {
             crate::Error::new(ErrorKind::Io, "cannot start a thread").because(error)
         })?;
@@ -73,13 +77,13 @@ pub fn items(
 fn work(
     repository: &Repository,
     options: &Options,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
     sender: &Sender<Result<Item>>,
 ) {
     let send = |item| {
         if sender.send(item).is_err() {
             // The receiver is gone.
-            interrupt.trigger();
+            watch.interrupt().trigger();
         }
     };
     let tell = |path: &BStr, found: Found| {
@@ -88,7 +92,7 @@ fn work(
             Found::Untracked => Item::Untracked(path.to_owned()),
         }));
     };
-    let report = super::collect::collect(repository, options, (interrupt, Some(&tell)));
+    let report = super::collect::collect(repository, options, (watch, Some(&tell)));
     send(report.map(|report| Item::Complete(Box::new(report))));
 }
 

@@ -22,7 +22,7 @@ use pronto_worktree::status::recorded;
 /// the index agree; `None` if something must be examined.
 ///
 /// # Errors
-/// As [`Repository::status`].
+/// As [`status`](super::status()).
 pub(super) fn report(
     repository: &Repository,
     (outline, store): (&Outline, &Store),

@@ -6,7 +6,7 @@ use crate::gitmodules::{self, Gitmodules};
 use crate::{Repository, path};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::oid;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::status::{Submodules, Untracked};
 use pronto_worktree::{Error, ErrorKind};
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ const DEEPEST: usize = 32;
 pub(crate) struct Inspector<'a> {
     repository: &'a Repository,
     work_tree: PathBuf,
-    interrupt: &'a Interrupt,
+    watch: &'a Watch<'a>,
     general: Option<IgnoreSubmodules>,
     default: IgnoreSubmodules,
     by_path: HashMap<BString, IgnoreSubmodules>,
@@ -59,11 +59,11 @@ impl<'a> Inspector<'a> {
         repository: &'a Repository,
         work_tree: PathBuf,
         options: &Options,
-        interrupt: &'a Interrupt,
+        watch: &'a Watch<'a>,
     ) -> crate::Result<Self> {
         let otherwise = IgnoreSubmodules::None;
         let how = (options.ignore_submodules, otherwise, options.untracked);
-        Self::with(repository, work_tree, how, interrupt)
+        Self::with(repository, work_tree, how, watch)
     }
 
     /// Creates an inspector that uses the rule `general` if given, otherwise the configured one,
@@ -72,7 +72,7 @@ impl<'a> Inspector<'a> {
         repository: &'a Repository,
         work_tree: PathBuf,
         (general, otherwise, untracked): (Option<IgnoreSubmodules>, IgnoreSubmodules, Untracked),
-        interrupt: &'a Interrupt,
+        watch: &'a Watch<'a>,
     ) -> crate::Result<Self> {
         let config = repository.config();
         let configured = config
@@ -90,7 +90,7 @@ impl<'a> Inspector<'a> {
         Ok(Inspector {
             repository,
             work_tree,
-            interrupt,
+            watch,
             general,
             default: configured.unwrap_or(otherwise),
             by_path,
@@ -178,7 +178,7 @@ impl Submodules for Inspector<'_> {
             monitor_program: None,
             ..Options::default()
         };
-        let report = super::status(&repository, &options, self.interrupt).map_err(|error| {
+        let report = super::status(&repository, &options, self.watch).map_err(|error| {
             Error::new(
                 ErrorKind::Io,
                 format!("could not look into submodule '{at}'"),

@@ -4,7 +4,7 @@ use crate::history::{Painting, Until};
 use crate::{Repository, Result};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 
 /// The branch that another one follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn upstream(
     branch: &BStr,
     tip: Option<ObjectId>,
     count: bool,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Option<Upstream>> {
     let Some(name) = upstream_name(repository, branch) else {
         return Ok(None);
@@ -53,7 +53,7 @@ pub fn upstream(
     let divergence = match (tip, theirs) {
         (Some(ours), Some(theirs)) if ours == theirs => Some(Divergence::Same),
         (Some(ours), Some(theirs)) if count => {
-            let (ahead, behind) = ahead_behind(repository, ours, theirs, interrupt)?;
+            let (ahead, behind) = ahead_behind(repository, ours, theirs, watch)?;
             Some(Divergence::Counted { ahead, behind })
         }
         (Some(_), Some(_)) => Some(Divergence::Different),
@@ -105,12 +105,12 @@ pub fn ahead_behind(
     repository: &Repository,
     ours: ObjectId,
     theirs: ObjectId,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<(usize, usize)> {
     let mut painting = Painting::new(repository, Until::Divided)?;
     painting.left(&ours)?;
     painting.right(&theirs)?;
-    painting.run(interrupt)?;
+    painting.run(watch)?;
     Ok(painting.counts())
 }
 

@@ -3,7 +3,7 @@
 use super::monitor::Told;
 use super::untracked_cache::Fate;
 use crate::durability::Component;
-use crate::{Repository, Result, checkout_tree, index, shared, split_index};
+use crate::{Repository, Result, index, shared, split_index};
 use pronto_index::{CachedTree, Edit, EntryRef, Flags, Index, Stat, mode, replace};
 use std::time::{Duration, SystemTime};
 
@@ -80,7 +80,7 @@ pub(super) fn write_back(
         let is_current = !matches!(news.untracked, Fate::Stay);
         told.record(&mut edit, verified, is_current);
     }
-    let writer = checkout_tree::index_writer(repository)?;
+    let writer = index::writer(repository)?;
     let Ok(bytes) = index::encode(repository, &writer, edit.content(), None) else {
         return Ok(());
     };

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::{CommitRef, Kind};
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::filter::reencode;
 
 use crate::history::{Painting, Until};
@@ -37,7 +37,7 @@ pub(super) fn left_behind(
     repository: &Repository,
     old: ObjectId,
     new: Option<ObjectId>,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<LeftBehind> {
     let mut tips: Vec<ObjectId> = new.into_iter().collect();
     repository.refs().for_each("refs/", |reference| {
@@ -47,7 +47,7 @@ pub(super) fn left_behind(
     let lost = if tips.contains(&old) {
         Vec::new()
     } else {
-        only_from(repository, old, &tips, interrupt)?
+        only_from(repository, old, &tips, watch)?
     };
     if lost.is_empty() {
         return Ok(LeftBehind::Connected(
@@ -74,7 +74,7 @@ fn only_from(
     repository: &Repository,
     start: ObjectId,
     tips: &[ObjectId],
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Vec<ObjectId>> {
     let mut painting = Painting::new(repository, Until::LeftKnown)?;
     painting.left(&start)?;
@@ -83,7 +83,7 @@ fn only_from(
             painting.right(&commit)?;
         }
     }
-    painting.run(interrupt)?;
+    painting.run(watch)?;
     painting.only_left(&start)
 }
 

@@ -12,20 +12,21 @@ use pronto_hash::ObjectId;
 use pronto_index::{Entry, EntryRef, Flags, Stat, mode};
 use pronto_io::dir::file_metadata;
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::checkout::Plan;
+use pronto_worktree::diff::Difference;
 use pronto_worktree::filter::ToGit;
 use pronto_worktree::unpack::{Checker, IndexChange, Refusals, Side, Unpacked};
 
 use super::Destination;
 use super::left_behind;
-use super::move_files;
+use crate::checkout_tree::tree_of;
 use crate::errors::from_worktree;
 use crate::hash_object::staged_blob;
 use crate::merge::{Style, Texts, is_file, lacking};
 use crate::objects::from_odb;
 use crate::session::WorktreeSession;
-use crate::{Error, ErrorKind, Repository, Result};
+use crate::{Error, ErrorKind, Repository, Result, index};
 
 /// Larger files are left to Git: four of them are held at a time.
 const MERGED_BYTES: u64 = 64 << 20;
@@ -52,7 +53,7 @@ pub(super) fn to_merge(
     refusals: &Refusals,
     old: ObjectId,
 ) -> Result<Vec<BString>> {
-    let staged = move_files::staged_against(repository, old)?;
+    let staged = staged_against(repository, old)?;
     if !staged.is_empty() {
         let paths = staged.iter().map(|difference| difference.path.as_bstr());
         let paths = bstr::join(" ", paths);
@@ -68,6 +69,13 @@ pub(super) fn to_merge(
         true => Ok(modified.modified),
         false => Err(lacking("merging local changes with other than files")),
     }
+}
+
+/// Returns the differences between the tree of `commit` and the index.
+pub(super) fn staged_against(repository: &Repository, commit: ObjectId) -> Result<Vec<Difference>> {
+    let tree = tree_of(repository.objects()?, commit)?;
+    let index = repository.sparse_index()?;
+    index::differences(repository, &tree, &index)
 }
 
 /// Returns the labels of conflicts: the side to switch to, the common one, and the local one.
@@ -89,11 +97,11 @@ impl WorktreeSession<'_> {
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) if one is not.
-    pub(super) fn require_present(&self, plan: &Plan, interrupt: &Interrupt) -> Result<()> {
+    pub(super) fn require_present(&self, plan: &Plan, watch: &Watch<'_>) -> Result<()> {
         let written = plan.write.iter().filter(|item| item.replaces);
         let written = written.map(|item| item.path.as_bstr());
         let removed = plan.remove.iter().map(|removal| removal.path.as_bstr());
-        self.with_situation(interrupt, |situation| {
+        self.with_situation(watch, |situation| {
             let mut checker = Checker::new(situation);
             for path in written.chain(removed) {
                 if !checker.is_there(path).map_err(from_worktree)? {

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_index::Index;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_worktree::checkout;
 use pronto_worktree::diff::Difference;
 use pronto_worktree::unpack::{self, Decision, Refusals};
@@ -18,7 +17,7 @@ use crate::checkout_tree::tree_of;
 use crate::errors::{from_index, from_worktree};
 use crate::merge::lacking;
 use crate::session::WorktreeSession;
-use crate::{Repository, Result, index, sparse_checkout, status};
+use crate::{Repository, Result, sparse_checkout, status};
 
 /// The result of moving files.
 pub(crate) enum MovedFiles {
@@ -31,8 +30,7 @@ pub(super) fn move_files(
     repository: &Repository,
     (old, to): (Option<ObjectId>, &Destination),
     options: &Options,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<MovedFiles> {
     let read = || sparse_checkout::index_as_checked_out(repository);
     let (mut prepared, lock) = WorktreeSession::with_index(repository, read)?;
@@ -54,19 +52,19 @@ pub(super) fn move_files(
     if !unmerged.is_empty() && !options.discard {
         return Ok(MovedFiles::Unmerged(unmerged));
     }
-    let mut decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+    let mut decision = prepared.decide((old_tree, new_tree), options, watch)?;
     if matches!(decision, Decision::Expand) {
         prepared = prepared.expanded()?;
-        decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+        decision = prepared.decide((old_tree, new_tree), options, watch)?;
     }
     let mut merging = None;
     if let (Decision::Refused(refusals), Some(style), Some(old)) = (&decision, options.merge, old) {
         prepared.given_up = merge_files::to_merge(repository, &prepared, refusals, old)?;
-        decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+        decision = prepared.decide((old_tree, new_tree), options, watch)?;
         let Decision::Plan(unpacked) = &mut decision else {
             return Err(lacking("merging local changes with what takes their place"));
         };
-        prepared.require_present(&unpacked.plan, interrupt)?;
+        prepared.require_present(&unpacked.plan, watch)?;
         let names = merge_files::names_of_sides(repository, to, old)?;
         merging = Some(Merging::new(&prepared, style, &names, unpacked)?);
     }
@@ -77,7 +75,7 @@ pub(super) fn move_files(
     };
     let mut outcome = {
         let entries = unpacked.entries(&prepared.index);
-        prepared.write_files(&unpacked.plan, entries, progress, interrupt)?
+        prepared.write_files(&unpacked.plan, entries, watch)?
     };
     unpacked.record(&outcome);
     if let Some(merging) = merging {
@@ -89,7 +87,7 @@ pub(super) fn move_files(
         || prepared.index.cached_tree() != unpacked.cached_tree
         || prepared.index.identity().is_none();
     if is_news {
-        let bytes = prepared.encode_changed(&unpacked, interrupt)?;
+        let bytes = prepared.encode_changed(&unpacked, watch)?;
         lock.commit(&bytes).map_err(from_index)?;
     }
     Ok(MovedFiles::Done(outcome))
@@ -99,7 +97,7 @@ pub(super) fn move_files(
 pub(super) fn local_changes(
     repository: &Repository,
     commit: ObjectId,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Vec<(u8, BString)>> {
     let options = status::Options {
         untracked: status::Untracked::No,
@@ -108,7 +106,7 @@ pub(super) fn local_changes(
         detached_from: false,
         ..status::Options::default()
     };
-    let report = status::status(repository, &options, interrupt)?;
+    let report = status::status(repository, &options, watch)?;
     let in_worktree = report.entries.iter().filter_map(|entry| {
         let letter = if entry.stages.is_some() {
             Some(b'U')
@@ -118,7 +116,7 @@ pub(super) fn local_changes(
         Some((entry.path.clone(), (None, Some(letter?))))
     });
     let mut paths: BTreeMap<BString, (Option<Difference>, Option<u8>)> = in_worktree.collect();
-    for difference in staged_against(repository, commit)? {
+    for difference in merge_files::staged_against(repository, commit)? {
         let path = difference.path.clone();
         paths.entry(path).or_default().0 = Some(difference);
     }
@@ -126,12 +124,6 @@ pub(super) fn local_changes(
     Ok(changes
         .filter_map(|(path, (staged, file))| Some((letter(staged.as_ref(), file)?, path)))
         .collect())
-}
-
-pub(super) fn staged_against(repository: &Repository, commit: ObjectId) -> Result<Vec<Difference>> {
-    let tree = tree_of(repository.objects()?, commit)?;
-    let index = repository.sparse_index()?;
-    index::differences(repository, &tree, &index)
 }
 
 /// Returns the tree of `commit`; a `HEAD` of zeros has none.
@@ -170,10 +162,10 @@ impl WorktreeSession<'_> {
         &self,
         (old, new): (Option<ObjectId>, ObjectId),
         options: &Options,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<Decision> {
         self.with_untracked(options.keep_ignored, |may_go| {
-            self.with_situation(interrupt, |situation| {
+            self.with_situation(watch, |situation| {
                 match (options.discard, options.overwrite_untracked) {
                     (false, _) => unpack::two_way(old, new, situation, may_go),
                     (true, false) => unpack::one_way(new, situation, Some(may_go)),

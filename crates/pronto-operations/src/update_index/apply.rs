@@ -10,7 +10,7 @@ use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{Edit, Entry, EntryRef, Flags, ResolveUndo, mode};
 use pronto_io::dir::{Metadata, is_missing};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_worktree::{Protect, recorded};
 
 use super::{Action, Allowed, Said};
@@ -31,7 +31,7 @@ pub(super) struct Apply<'a> {
     pub(super) prepared: &'a WorktreeSession<'a>,
     pub(super) stage: Stage<'a>,
     protect: Protect,
-    interrupt: &'a Interrupt,
+    watch: &'a Watch<'a>,
     pub(super) said: Vec<Said>,
     hashed: VecDeque<Hashed>,
 }
@@ -41,14 +41,14 @@ impl<'a> Apply<'a> {
         repository: &'a Repository,
         prepared: &'a WorktreeSession<'a>,
         plain: &'a add::Options,
-        interrupt: &'a Interrupt,
+        watch: &'a Watch<'a>,
     ) -> Result<Self> {
         Ok(Apply {
             repository,
             prepared,
             stage: Stage::new(prepared, repository, plain)?,
             protect: repository.protection()?,
-            interrupt,
+            watch,
             said: Vec::new(),
             hashed: VecDeque::new(),
         })
@@ -151,7 +151,7 @@ impl<'a> Apply<'a> {
                 intent_to_add: false,
                 writes,
                 stops: true,
-                interrupt: self.interrupt,
+                watch: self.watch,
             };
             results[usize::from(writes)] = hasher.run(&targets)?.into();
         }
@@ -198,9 +198,9 @@ impl<'a> Apply<'a> {
             }
             Action::Entry { refusal, .. } => Ok(self.take(action, refusal)),
             Action::Refresh(options) => {
-                let how = (options, self.interrupt);
                 let edit = self.stage.edit_mut();
-                let outdated = refresh::refresh(self.repository, self.prepared, edit, how)?;
+                let outdated =
+                    refresh::refresh(self.repository, self.prepared, edit, options, self.watch)?;
                 self.said.extend(outdated.into_iter().map(Said::Outdated));
                 Ok(None)
             }

@@ -1,7 +1,7 @@
 //! Creating worktrees.
 //!
-//! Names are resolved first ([`Repository::plan_work_tree`]), so that a front end can show what
-//! will be created. Then the worktree is created ([`Repository::add_work_tree`]).
+//! Names are resolved first ([`plan`]), so that a front end can show what
+//! will be created. Then the worktree is created ([`add`](add())).
 
 mod make;
 mod modules;
@@ -10,8 +10,7 @@ mod target;
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 
 use super::carry;
 use super::carry::Carry;
@@ -158,7 +157,7 @@ pub fn plan(repository: &Repository, options: AddOptions) -> Result<Addition> {
             if let Some(full) = existing_branch(repository, name.as_bstr())?
                 && options.force == 0
             {
-                super::refuse_branch_in_use(repository, full.as_bstr(), true)?;
+                repository.refuse_branch_in_use(full.as_bstr(), true)?;
             }
             new_branch = Some((name.clone(), true));
         }
@@ -241,12 +240,7 @@ fn preparation(
 /// The place is taken, a branch cannot be created or is checked out elsewhere, or files of the
 /// repository cannot be written. Files that cannot be written are no error: see
 /// [`Added::has_failed`].
-pub fn add(
-    repository: &Repository,
-    addition: &Addition,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
-) -> Result<AddOutcome> {
+pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> Result<AddOutcome> {
     let options = &addition.options;
     carry::check_carry(repository, &options.carry)?;
     let mut added = Added::default();
@@ -284,14 +278,14 @@ pub fn add(
     target.write(&inside)?;
     make::connect(&place, &own_dir)?;
     if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
-        added.reset = Some(fill(&inside, progress, interrupt)?);
+        added.reset = Some(fill(&inside, watch)?);
         collect_remarks(repository, &inside);
         if added.has_failed() {
             return Ok(AddOutcome::Added(added));
         }
-        carry::carry(repository, &options.carry, &inside, progress, interrupt)?;
+        carry::carry(repository, &options.carry, &inside, watch)?;
         if options.share_submodules {
-            added.has_submodules = modules::share_submodules(repository, &inside, interrupt)?;
+            added.has_submodules = modules::share_submodules(repository, &inside, watch)?;
         }
     }
     place_guard.keep();
@@ -439,7 +433,7 @@ fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<T
         _ => existing_branch(repository, name)?,
     };
     if let (Some(full), 0) = (&branch, addition.options.force) {
-        super::refuse_branch_in_use(repository, full.as_bstr(), true)?;
+        repository.refuse_branch_in_use(full.as_bstr(), true)?;
     }
     let commit = commit_named(repository, name)?.ok_or_else(|| invalid_reference(name))?;
     Ok(match branch {
@@ -449,11 +443,7 @@ fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<T
 }
 
 /// Writes all files.
-fn fill(
-    inside: &Repository,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
-) -> Result<reset::Outcome> {
+fn fill(inside: &Repository, watch: &Watch<'_>) -> Result<reset::Outcome> {
     let options = reset::Options {
         to: reset::target(inside, "HEAD".into(), false)?,
         mode: reset::Mode::Hard,
@@ -461,7 +451,7 @@ fn fill(
         intent_to_add: false,
         refresh: false,
     };
-    reset::reset(inside, &options, progress, interrupt)
+    reset::reset(inside, &options, watch)
 }
 
 fn invalid_reference(name: &BStr) -> Error {

@@ -9,8 +9,7 @@ use pronto_io::dir::{
     CopyFailure, Directory, EntryKind, Sharing, SkipReason, Skipped, TreeCopy, is_missing,
 };
 use pronto_io::error::{IoContext, OsReason};
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_worktree::ignore::{Patterns, Stack};
 
 use super::refused;
@@ -51,8 +50,7 @@ pub(super) fn carry(
     repository: &Repository,
     carry: &Carry,
     inside: &Repository,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<()> {
     if carry.patterns.is_empty() {
         return Ok(());
@@ -62,17 +60,17 @@ pub(super) fn carry(
         Directory::open(path).context(ErrorKind::Io, "cannot open", path)
     };
     let (source, target) = (open(repository)?, open(inside)?);
-    let roots = find_carried(repository, &source, carry, interrupt)?;
+    let roots = find_carried(repository, &source, carry, watch)?;
     let there = inside.index()?;
     let is_barred = |path: &[u8], is_directory: bool| is_tracked(&there, path, is_directory);
-    let meter = progress.begin("Carrying files", None);
+    let meter = watch.progress().begin("Carrying files", None);
     let copy = TreeCopy {
         source: &source,
         target: &target,
         sharing: carry.sharing,
         workers: repository.checkout_options()?.workers,
         meter: &meter,
-        interrupt,
+        interrupt: watch.interrupt(),
         is_barred: &is_barred,
     };
     let skipped = copy.run(&roots).map_err(failed)?;
@@ -88,7 +86,7 @@ fn find_carried(
     repository: &Repository,
     top: &Directory,
     carry: &Carry,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Vec<Vec<u8>>> {
     let index = repository.index()?;
     let ignored = ignore_patterns(repository)?;
@@ -102,7 +100,7 @@ fn find_carried(
     let mut search = Search {
         top,
         index: &index,
-        interrupt,
+        watch,
         ignored: Stack::new(&ignored, Some(&read)),
         wanted: Stack::new(&wanted, None),
         found: Vec::new(),
@@ -119,7 +117,7 @@ fn find_carried(
 struct Search<'a> {
     top: &'a Directory,
     index: &'a Index,
-    interrupt: &'a Interrupt,
+    watch: &'a Watch<'a>,
     ignored: Stack<'a>,
     wanted: Stack<'a>,
     found: Vec<Vec<u8>>,
@@ -130,7 +128,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn directory(&mut self, directory: &BStr) -> Result<()> {
         let stopped = |_| Error::new(ErrorKind::Interrupted, "interrupted");
-        self.interrupt.check().map_err(stopped)?;
+        self.watch.interrupt().check().map_err(stopped)?;
         let opened = self.top.open_readable_beneath(directory);
         let entries = match opened.and_then(|opened| opened.entries()) {
             Ok(entries) => entries,

@@ -2,8 +2,8 @@
 
 use bstr::{BStr, ByteSlice};
 use pronto_io::dir::remove_tree;
-use pronto_io::interrupt::Interrupt;
 use pronto_io::pool::Workers;
+use pronto_io::watch::Watch;
 
 use super::prune;
 use super::relocate;
@@ -31,7 +31,7 @@ pub fn remove(
     repository: &Repository,
     argument: &BStr,
     force: u8,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Removed> {
     let all = repository.work_trees()?;
     let (work_tree, id) = super::find_linked(repository, &all, argument)?;
@@ -47,7 +47,7 @@ pub fn remove(
     let top = path::borrow(&work_tree.path);
     if exists(top) {
         if force == 0 {
-            refuse_unclean(repository, &work_tree, argument, interrupt)?;
+            refuse_unclean(repository, &work_tree, argument, watch)?;
         }
         // What is wrong with it shows in what follows.
         let _ = std::fs::remove_file(work_tree.git_file());
@@ -69,7 +69,7 @@ fn refuse_unclean(
     repository: &Repository,
     work_tree: &WorkTree,
     argument: &BStr,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<()> {
     relocate::refuse_submodules(repository, work_tree)?;
     let environment = environment_in(repository, work_tree);
@@ -86,7 +86,7 @@ fn refuse_unclean(
         detached_from: false,
         ..status::Options::default()
     };
-    let report = status::status(&inside, &options, interrupt).map_err(|error| {
+    let report = status::status(&inside, &options, watch).map_err(|error| {
         let message = format!("failed to run 'git status' on '{argument}'");
         match error.kind() {
             ErrorKind::Unsupported | ErrorKind::Interrupted => error,

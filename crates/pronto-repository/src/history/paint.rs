@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use pronto_hash::{ObjectId, oid};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_pack::commit_graph::GENERATION_INFINITY;
 
 use super::{Commits, Number};
@@ -171,13 +171,13 @@ impl<'a> Painting<'a> {
     ///
     /// # Errors
     /// A commit cannot be read, or the walk was interrupted.
-    pub fn run(&mut self, interrupt: &Interrupt) -> Result<()> {
+    pub fn run(&mut self, watch: &Watch<'_>) -> Result<()> {
         let mut slop = SLOP;
         loop {
             let interrupted = |reason: pronto_io::interrupt::Interrupted| {
                 Error::new(ErrorKind::Interrupted, reason.to_string())
             };
-            interrupt.check().map_err(interrupted)?;
+            watch.interrupt().check().map_err(interrupted)?;
             if self.undecided > 0 {
                 slop = SLOP;
             } else {
@@ -271,12 +271,12 @@ pub fn leads_beyond(
     repository: &Repository,
     left: &[ObjectId],
     right: &[ObjectId],
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<bool> {
     let mut painting = Painting::new(repository, Until::LeftKnown)?;
     left.iter().try_for_each(|id| painting.left(id))?;
     right.iter().try_for_each(|id| painting.right(id))?;
-    painting.run(interrupt)?;
+    painting.run(watch)?;
     Ok(painting.numbers(LEFT).next().is_some())
 }
 
@@ -323,7 +323,7 @@ impl Repository {
         let mut painting = Painting::new(self, Until::BasesKnown)?;
         painting.left(&left)?;
         painting.right(&right)?;
-        painting.run(&Interrupt::new())?;
+        painting.run(&Watch::none())?;
         let mut bases = painting.bases()?;
         // Without generations, one may turn out to be an ancestor of another by a detour.
         let cut = self.shallow_commits()?.iter().copied().collect();

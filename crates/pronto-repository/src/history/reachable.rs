@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_odb::{Bitmapped, Store};
 use pronto_pack::bitmap::Bits;
 
@@ -35,10 +35,10 @@ impl Repository {
         &self,
         wants: &[ObjectId],
         haves: &[ObjectId],
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<Reachable> {
         let bitmaps = self.usable_bitmaps(self.objects()?)?;
-        self.reachable_by(bitmaps.as_ref(), (wants, haves), interrupt)
+        self.reachable_by(bitmaps.as_ref(), (wants, haves), watch)
     }
 
     /// Like [`reachable`](Self::reachable), asking these bitmaps.
@@ -49,10 +49,10 @@ impl Repository {
         &self,
         bitmaps: Option<&Bitmapped>,
         (wants, haves): (&[ObjectId], &[ObjectId]),
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<Reachable> {
-        let known = Walk::new(self, bitmaps, true).run(haves, interrupt)?;
-        let mut found = Walk::new(self, bitmaps, false).run(wants, interrupt)?;
+        let known = Walk::new(self, bitmaps, true).run(haves, watch)?;
+        let mut found = Walk::new(self, bitmaps, false).run(wants, watch)?;
         let mut packed = Vec::new();
         if let Some(bitmaps) = bitmaps {
             found.bits.subtract(&known.bits);
@@ -130,7 +130,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Commits before trees: their bitmaps say most of what is in trees.
-    fn run(mut self, tips: &[ObjectId], interrupt: &Interrupt) -> Result<Self> {
+    fn run(mut self, tips: &[ObjectId], watch: &Watch<'_>) -> Result<Self> {
         for tip in tips {
             self.tip(tip)?;
         }
@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
             let interrupted = |reason: pronto_io::interrupt::Interrupted| {
                 Error::new(ErrorKind::Interrupted, reason.to_string())
             };
-            interrupt.check().map_err(interrupted)?;
+            watch.interrupt().check().map_err(interrupted)?;
             if let Some(commit) = self.commits.pop() {
                 self.commit(&commit)?;
             } else if let Some(tree) = self.trees.pop() {
@@ -215,7 +215,7 @@ impl<'a> Walk<'a> {
             Some(ObjectKind::Tree) => {}
             None if self.lenient => content.clear(),
             _ => {
-                let message = format!("unable to read tree ({id})");
+                let message = format!("bad tree object {id}");
                 return Err(Error::new(ErrorKind::Object, message));
             }
         }

@@ -82,6 +82,9 @@ pub fn signature(role: Role, care: Care, config: &Config, env: &Environment) -> 
 }
 
 /// Like [`signature`], at this time unless the environment says another.
+///
+/// # Errors
+/// The identity is not known or not valid, in Git's words.
 pub fn signature_at(
     time: Time,
     (role, care): (Role, Care),

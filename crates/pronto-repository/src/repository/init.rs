@@ -265,12 +265,18 @@ impl Plan<'_> {
 }
 
 /// Makes the directories for references that every repository has.
+///
+/// # Errors
+/// A directory cannot be created.
 pub fn make_reference_directories(git_dir: &Path) -> Result<()> {
     let mut names = ["refs", "refs/heads", "refs/tags"].iter();
     names.try_for_each(|name| make_directory(&git_dir.join(name)))
 }
 
 /// Makes the directory `objects`, and those that are in every one.
+///
+/// # Errors
+/// A directory cannot be created.
 pub fn make_object_directories(objects: &Path) -> Result<()> {
     make_directory(objects)?;
     make_directory(&objects.join("pack"))?;
@@ -380,6 +386,9 @@ pub struct Abilities {
 }
 
 /// Finds out by a file in `git_dir`, which goes again.
+///
+/// # Errors
+/// The file cannot be created.
 pub fn probe(git_dir: &Path) -> Result<Abilities> {
     use std::os::unix::fs::PermissionsExt;
     let number = std::process::id() % 1_000_000;

@@ -19,8 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::bitmap::write::{Contents, write};
 use pronto_pack::idx::Index;
@@ -56,13 +55,20 @@ pub struct Tips {
     pub preferred: BTreeSet<ObjectId>,
 }
 
+/// Returns whether the ref `name` is below `directory`, with or without a slash at its end.
+fn is_below(name: &[u8], directory: &[u8]) -> bool {
+    let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+    let rest = name.strip_prefix(directory);
+    rest.is_some_and(|rest| rest.first() == Some(&b'/'))
+}
+
 /// The state that all stages of writing share.
 pub(crate) struct Work<'a> {
     pub(crate) repository: &'a Repository,
     /// As it is stored: nothing replaced.
     pub(crate) store: Store,
-    pub(crate) progress: &'a dyn Progress,
-    pub(crate) interrupt: &'a Interrupt,
+    /// Receives the progress, and stops the operation.
+    pub(crate) watch: &'a Watch<'a>,
 }
 
 impl Repository {
@@ -91,10 +97,9 @@ impl Repository {
         &self,
         index_path: &Path,
         (tips, settings): (&Tips, &Settings),
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<PathBuf> {
-        let work = self.bitmap_work(progress, interrupt)?;
+        let work = self.bitmap_work(watch)?;
         let (kind, access) = (self.object_hash(), work.store.options().access);
         let index = Index::open(index_path, kind, access).map_err(from_graph)?;
         let pack_path = index_path.with_extension("pack");
@@ -118,7 +123,7 @@ impl Repository {
         self.refs().for_each("refs/", |reference| {
             let id = reference.peeled.unwrap_or(reference.id);
             let name = reference.name;
-            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            if prefixes.iter().any(|prefix| is_below(name, prefix)) {
                 preferred.push(id);
             }
             tips.ids.push(id);
@@ -163,16 +168,11 @@ impl Repository {
         Ok(tips)
     }
 
-    pub(crate) fn bitmap_work<'a>(
-        &'a self,
-        progress: &'a dyn Progress,
-        interrupt: &'a Interrupt,
-    ) -> Result<Work<'a>> {
+    pub(crate) fn bitmap_work<'a>(&'a self, watch: &'a Watch<'a>) -> Result<Work<'a>> {
         Ok(Work {
             repository: self,
             store: self.objects()?.without_replacements(),
-            progress,
-            interrupt,
+            watch,
         })
     }
 }
@@ -190,7 +190,7 @@ impl Work<'_> {
         target: &Path,
     ) -> Result<()> {
         let history = commits::gather(self, objects, tips)?;
-        let selected = history.select(self.progress, &tips.preferred);
+        let selected = history.select(self.watch.progress(), &tips.preferred);
         let history = history.ancestors_of(&selected);
         // Missing commits are reported before other missing objects.
         (history.commits.iter()).try_for_each(|commit| commit.row().map(drop))?;
@@ -214,7 +214,7 @@ impl Work<'_> {
         let interrupted = |reason: pronto_io::interrupt::Interrupted| {
             Error::new(ErrorKind::Interrupted, reason.to_string())
         };
-        self.interrupt.check().map_err(interrupted)
+        self.watch.interrupt().check().map_err(interrupted)
     }
 
     /// Writes the file under another name and moves it into place, readable only.

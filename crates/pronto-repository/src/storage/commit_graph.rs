@@ -10,8 +10,7 @@ use std::path::PathBuf;
 
 use bstr::BString;
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, bloom};
 
@@ -91,8 +90,8 @@ impl Default for WriteOptions {
 struct Work<'a> {
     repository: &'a Repository,
     options: &'a WriteOptions,
-    progress: &'a dyn Progress,
-    interrupt: &'a Interrupt,
+    /// Receives the progress, and stops the operation.
+    watch: &'a Watch<'a>,
     /// The objects, none of them replaced.
     store: Store,
     /// The graph there is now.
@@ -109,12 +108,7 @@ impl Repository {
     /// # Errors
     /// A commit cannot be read, a pack that was named is not there, the file cannot be written or
     /// someone else is writing it.
-    pub fn write_commit_graph(
-        &self,
-        options: &WriteOptions,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-    ) -> Result<()> {
+    pub fn write_commit_graph(&self, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
         let (objects_dir, directory) = self.object_directory(options.object_dir.as_ref())?;
         if !self.config().bool_or("core.commitgraph", true)? {
             self.warn("attempting to write a commit-graph, but 'core.commitGraph' is disabled");
@@ -133,8 +127,7 @@ impl Repository {
             can_stay: !graph.as_ref().is_some_and(is_foreign),
             repository: self,
             options,
-            progress,
-            interrupt,
+            watch,
             store: self.objects()?.without_replacements(),
             graph,
         };
@@ -206,7 +199,7 @@ impl Work<'_> {
         let interrupted = |reason: pronto_io::interrupt::Interrupted| {
             Error::new(ErrorKind::Interrupted, reason.to_string())
         };
-        self.interrupt.check().map_err(interrupted)
+        self.watch.interrupt().check().map_err(interrupted)
     }
 
     /// Returns the filters of changed paths, if they are requested or there are some already.

@@ -15,6 +15,9 @@ const MAX_DEPTH: usize = 16;
 
 /// Links (or, where that is not possible or not wanted, copies) all object files of `source` into
 /// `target`. Symbolic links are refused: they could lead anywhere.
+///
+/// # Errors
+/// A directory cannot be read, or a file can be neither linked nor copied.
 pub fn link_objects(source: &Path, target: &Path, may_link: bool) -> Result<()> {
     let metadata = source.symlink_metadata();
     let metadata = metadata.context(ErrorKind::Io, "failed to stat", source)?;
@@ -88,6 +91,9 @@ fn link_file(from: &Path, to: &Path, may_link: &mut bool) -> Result<()> {
 }
 
 /// Copies a file with its mode and age. A link that has taken its place is not followed.
+///
+/// # Errors
+/// The file cannot be read or written.
 pub fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = untrusted::open(from, Links::Refuse)?;
     let metadata = source.metadata()?;
@@ -116,6 +122,9 @@ fn copy_alternates(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Adds object directories to the list in the file `list`.
+///
+/// # Errors
+/// The list cannot be written.
 pub fn add_alternates(list: &Path, directories: &[PathBuf]) -> Result<()> {
     let mut text = fs::read(list).unwrap_or_default();
     for directory in directories {

@@ -16,8 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_pack::idx::Index;
 use pronto_pack::midx::write;
 
@@ -68,8 +67,8 @@ struct Source {
 /// The state that all operations share.
 struct Work<'a> {
     repository: &'a Repository,
-    progress: &'a dyn Progress,
-    interrupt: &'a Interrupt,
+    /// Receives the progress, and stops the operation.
+    watch: &'a Watch<'a>,
     /// The directory of packs.
     directory: PathBuf,
 }
@@ -81,13 +80,8 @@ impl Repository {
     /// # Errors
     /// There is no pack, a pack cannot be read, bitmaps are requested and the packs lack objects
     /// reachable from their commits, or the file cannot be written.
-    pub fn write_multi_pack_index(
-        &self,
-        options: &WriteOptions,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-    ) -> Result<()> {
-        let work = self.multi_pack_work(options.object_dir.as_ref(), progress, interrupt)?;
+    pub fn write_multi_pack_index(&self, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
+        let work = self.multi_pack_work(options.object_dir.as_ref(), watch)?;
         match options.incremental {
             true => work.write_layer(options),
             false => work.write(options, &BTreeSet::new()),
@@ -97,13 +91,11 @@ impl Repository {
     fn multi_pack_work<'a>(
         &'a self,
         object_dir: Option<&PathBuf>,
-        progress: &'a dyn Progress,
-        interrupt: &'a Interrupt,
+        watch: &'a Watch<'a>,
     ) -> Result<Work<'a>> {
         Ok(Work {
             repository: self,
-            progress,
-            interrupt,
+            watch,
             directory: self.object_directory(object_dir)?.0.join("pack"),
         })
     }
@@ -138,6 +130,10 @@ impl Work<'_> {
         };
         let names = present.iter().flat_map(Present::pack_names);
         let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
+        let is_gone = |source: &Source| !self.pack_path(source).exists();
+        if dropped.is_empty() && known.iter().any(is_gone) {
+            return Err(Error::new(ErrorKind::Refused, "could not load pack"));
+        }
         let mut sources = self.sources(known, options, None)?;
         let is_complete = |found: &&Present| {
             let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
@@ -231,7 +227,7 @@ impl Work<'_> {
         below: Option<&Present>,
     ) -> Result<Vec<Source>> {
         let title = "Adding packfiles to multi-pack-index";
-        let meter = self.progress.begin(title, None);
+        let meter = self.watch.progress().begin(title, None);
         let names = known.iter().map(|source| source.name.clone());
         let below = below.into_iter().flat_map(Present::pack_names);
         let names: HashSet<BString> = names

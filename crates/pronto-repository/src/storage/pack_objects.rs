@@ -32,9 +32,9 @@ use std::ops::ControlFlow;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_io::interrupt::Interrupt;
 use pronto_io::pool;
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::Meter;
+use pronto_io::watch::Watch;
 use pronto_odb::packing::{Contents, Counts, Member, Options};
 use pronto_odb::{Bitmapped, Store};
 use pronto_pack::writer::sink::Streamed;
@@ -167,24 +167,24 @@ impl Repository {
         wants: &[ObjectId],
         haves: &[ObjectId],
         select: &Select,
-        (progress, interrupt): (&dyn Progress, &Interrupt),
+        watch: &Watch<'_>,
     ) -> Result<Selection> {
         let store = self.objects()?.without_replacements();
-        let meter = progress.begin("Enumerating objects", None);
+        let meter = watch.progress().begin("Enumerating objects", None);
         if select.bitmaps
             && select.missing == Missing::Fail
             && let Some(bitmaps) = self.usable_bitmaps(&store)?
         {
-            let selection = self.select_by_bitmaps(wants, haves, &bitmaps, interrupt)?;
+            let selection = self.select_by_bitmaps(wants, haves, &bitmaps, watch)?;
             meter.add(selection.members.len() as u64);
             meter.finish();
             return Ok(selection);
         }
-        let mut walk = Walk::new(self, select, interrupt, meter)?;
+        let mut walk = Walk::new(self, select, watch, meter)?;
         let (commits, trees) = walk.begin(Tips { wants, haves })?;
         let is_all = haves.is_empty() && !select.unpacked && select.missing == Missing::Fail;
         let links = match is_all {
-            true => walk.store.tree_links(commits.len(), interrupt),
+            true => walk.store.tree_links(commits.len(), watch.interrupt()),
             false => Ok(None),
         };
         match links.map_err(from_odb)? {
@@ -203,7 +203,7 @@ impl Repository {
         selection: &Selection,
         options: &Options,
         out: &mut dyn Write,
-        watch: (&dyn Progress, &Interrupt),
+        watch: &Watch<'_>,
     ) -> Result<(Streamed, Counts)> {
         let contents = Contents {
             members: &selection.members,
@@ -211,6 +211,7 @@ impl Repository {
             receiver_has: None,
             whole: Some(&selection.whole),
         };
+        let watch = (watch.progress(), watch.interrupt());
         let sent = self.objects()?.pack_to(&contents, options, out, watch);
         sent.map_err(from_odb)
     }
@@ -252,9 +253,9 @@ impl Repository {
         wants: &[ObjectId],
         haves: &[ObjectId],
         bitmaps: &Bitmapped,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<Selection> {
-        let found = self.reachable_by(Some(bitmaps), (wants, haves), interrupt)?;
+        let found = self.reachable_by(Some(bitmaps), (wants, haves), watch)?;
         let member = |id| Member { id, name_hash: 0 };
         let ids = found.packed.into_iter().chain(found.others);
         Ok(Selection {
@@ -268,7 +269,7 @@ struct Walk<'a> {
     repository: &'a Repository,
     store: Store,
     select: Select,
-    interrupt: &'a Interrupt,
+    watch: &'a Watch<'a>,
     meter: Meter,
     /// The objects that a filter must not leave out.
     named: HashSet<ObjectId>,
@@ -294,14 +295,14 @@ impl<'a> Walk<'a> {
     fn new(
         repository: &'a Repository,
         select: &Select,
-        interrupt: &'a Interrupt,
+        watch: &'a Watch<'a>,
         meter: Meter,
     ) -> Result<Walk<'a>> {
         Ok(Walk {
             repository,
             store: repository.objects()?.without_replacements(),
             select: *select,
-            interrupt,
+            watch,
             meter,
             named: HashSet::new(),
             takes_commits: true,
@@ -343,7 +344,7 @@ impl<'a> Walk<'a> {
         let interrupted = |reason: pronto_io::interrupt::Interrupted| {
             Error::new(ErrorKind::Interrupted, reason.to_string())
         };
-        self.interrupt.check().map_err(interrupted)
+        self.watch.interrupt().check().map_err(interrupted)
     }
 
     fn add(&mut self, id: &oid, name_hash: u32) -> bool {
@@ -413,7 +414,7 @@ impl<'a> Walk<'a> {
         for id in known {
             painting.right(id)?;
         }
-        painting.run(self.interrupt)?;
+        painting.run(self.watch)?;
         let mut ids = painting.all_left()?;
         if self.select.unpacked {
             let mut packed = self.repository.packed(&ids)?.into_iter();

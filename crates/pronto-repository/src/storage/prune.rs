@@ -18,8 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use gix_object::Kind;
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::Pruning;
 
 pub(crate) use marks::Marks;
@@ -105,7 +104,7 @@ impl Repository {
         &self,
         options: &Options,
         tell: &mut dyn FnMut(&Removed),
-        watch: (&dyn Progress, &Interrupt),
+        watch: &Watch<'_>,
     ) -> Result<Outcome> {
         let mut work = Work::new(self, options.clone(), tell, watch)?;
         work.prune_loose()?;
@@ -126,7 +125,7 @@ impl Repository {
         &self,
         options: &Options,
         tell: &mut dyn FnMut(&Removed),
-        watch: (&dyn Progress, &Interrupt),
+        watch: &Watch<'_>,
     ) -> Result<Outcome> {
         let mut work = Work::new(self, options.clone(), tell, watch)?;
         work.prune_packed()?;
@@ -139,7 +138,7 @@ struct Work<'a> {
     repository: &'a Repository,
     options: Options,
     tell: &'a mut dyn FnMut(&Removed),
-    watch: (&'a dyn Progress, &'a Interrupt),
+    watch: &'a Watch<'a>,
     objects: PathBuf,
     /// Made when it is first asked for.
     marks: Option<Marks<'a>>,
@@ -151,7 +150,7 @@ impl<'a> Work<'a> {
         repository: &'a Repository,
         options: Options,
         tell: &'a mut dyn FnMut(&Removed),
-        watch: (&'a dyn Progress, &'a Interrupt),
+        watch: &'a Watch<'a>,
     ) -> Result<Work<'a>> {
         Ok(Work {
             objects: repository.objects()?.path().to_owned(),
@@ -174,8 +173,8 @@ impl<'a> Work<'a> {
     /// Returns the reachable objects, walked at the first call.
     fn marks(&mut self) -> Result<&mut Marks<'a>> {
         if self.marks.is_none() {
-            let meter = self.watch.0.begin("Checking connectivity", None);
-            let mut marks = Marks::new(self.repository, self.watch.1)?;
+            let meter = self.watch.progress().begin("Checking connectivity", None);
+            let mut marks = Marks::new(self.repository, self.watch)?;
             marks.look_again()?;
             marks.lead_from(&self.options.heads)?;
             marks.lead_from_recent(self.options.expire)?;
@@ -187,7 +186,7 @@ impl<'a> Work<'a> {
 
     /// The right to delete; `None`, from then on, if others write for too long.
     fn begin(&mut self) -> Result<Option<Pruning>> {
-        check(self.watch.1)?;
+        check(self.watch)?;
         if self.outcome.gave_up {
             return Ok(None);
         }
@@ -228,9 +227,9 @@ pub(crate) fn has_expired(expire: Expiry, modified: SystemTime) -> bool {
     }
 }
 
-fn check(interrupt: &Interrupt) -> Result<()> {
+fn check(watch: &Watch<'_>) -> Result<()> {
     let interrupted = |reason: pronto_io::interrupt::Interrupted| {
         Error::new(ErrorKind::Interrupted, reason.to_string())
     };
-    interrupt.check().map_err(interrupted)
+    watch.interrupt().check().map_err(interrupted)
 }

@@ -18,8 +18,7 @@ use std::time::Duration;
 use bstr::BString;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::packing::{self, Contents, Counts};
 
 use crate::expiry::Expiry;
@@ -110,7 +109,7 @@ struct Existing {
 struct Work<'a> {
     repository: &'a Repository,
     options: &'a Options,
-    watch: (&'a dyn Progress, &'a Interrupt),
+    watch: &'a Watch<'a>,
     directory: PathBuf,
     existing: Vec<Existing>,
 }
@@ -124,11 +123,7 @@ impl Repository {
     /// # Errors
     /// An object is missing or cannot be read, files cannot be written, or it was interrupted:
     /// then nothing has been removed.
-    pub fn repack(
-        &self,
-        options: &Options,
-        watch: (&dyn Progress, &Interrupt),
-    ) -> Result<Option<Counts>> {
+    pub fn repack(&self, options: &Options, watch: &Watch<'_>) -> Result<Option<Counts>> {
         // What packs there are before anything is selected: those that come later stay.
         let directory = self.objects()?.path().join("pack");
         let mut work = Work {
@@ -247,7 +242,7 @@ impl Work<'_> {
             ..Select::default()
         };
         let mut selection = repository.select_objects(&wants, &[], &select, self.watch)?;
-        repository.include_indexed(&mut selection, self.watch.1)?;
+        repository.include_indexed(&mut selection, self.watch)?;
         let leave_out = LeaveOut {
             packed: !is_all,
             elsewhere: options.local,
@@ -275,7 +270,7 @@ impl Work<'_> {
             &contents,
             &options.packing,
             (&self.directory, files),
-            self.watch,
+            (self.watch.progress(), self.watch.interrupt()),
         );
         let (written, counts) = made.map_err(from_odb)?;
         let stem = written.pack.file_stem().unwrap_or_default();
@@ -299,8 +294,7 @@ impl Work<'_> {
             return Ok(Some((stem, counts)));
         }
         let about = (&repository.bitmap_tips()?, &repository.bitmap_settings()?);
-        let (progress, interrupt) = self.watch;
-        let bitmaps = repository.write_pack_bitmaps(&written.index, about, progress, interrupt);
+        let bitmaps = repository.write_pack_bitmaps(&written.index, about, self.watch);
         match bitmaps {
             Err(error) if is_quiet && *error.kind() == ErrorKind::Refused => {}
             bitmaps => _ = bitmaps?,
@@ -344,8 +338,7 @@ impl Work<'_> {
             }),
             ..WriteOptions::default()
         };
-        let (progress, interrupt) = self.watch;
-        (self.repository).write_multi_pack_index(&write, progress, interrupt)?;
+        (self.repository).write_multi_pack_index(&write, self.watch)?;
         if bitmaps != Bitmaps::No {
             for name in packs {
                 let path = self.directory.join(path::borrow(&name));

@@ -111,6 +111,9 @@ impl Repository {
 
     /// Expands `index` in the directories for which `wanted` returns true. It gets their paths with
     /// a slash at the end.
+    ///
+    /// # Errors
+    /// A tree cannot be read.
     pub fn expand_part(
         &self,
         index: Index,
@@ -122,6 +125,9 @@ impl Repository {
 
     /// Whether one of the directories for which one entry of `index` stands is there in spite of
     /// all. One `lstat` for each.
+    ///
+    /// # Errors
+    /// There is no worktree, or its top cannot be opened.
     pub fn has_present_directory(&self, index: &Index) -> Result<bool> {
         if !index.is_sparse() {
             return Ok(false);
@@ -157,6 +163,9 @@ impl Repository {
 
     /// Whether the index is to have entries for whole directories where the patterns allow it
     /// (`index.sparse`).
+    ///
+    /// # Errors
+    /// A value is no boolean.
     pub fn wants_sparse_index(&self) -> Result<bool> {
         let config = self.config();
         Ok(config.bool_or("index.sparse", false)?

@@ -7,6 +7,8 @@ use pronto_hash::ObjectId;
 use pronto_io::error::OsReason;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
+use crate::config::{Loader, Origin, OriginKind, Scope};
+use crate::environment::Environment;
 use crate::refs::{Resolved, Target};
 use crate::siblings::DIRECTORY;
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -80,7 +82,7 @@ impl Repository {
         let mut found = vec![WorkTree {
             id: None,
             path: place.strip_suffix(b"/.git").unwrap_or(place).into(),
-            is_bare: self.config().bool_or("core.bare", false)? || self.is_bare(),
+            is_bare: self.has_bare_main()? || self.is_bare(),
             head: self.head_of(b"main-worktree/HEAD".as_bstr()),
         }];
         for id in self.linked_ids() {
@@ -99,6 +101,34 @@ impl Repository {
             });
         }
         Ok(found)
+    }
+
+    /// Returns whether the repository itself is bare: as its own configuration of a worktree says, or
+    /// that of all worktrees.
+    ///
+    /// # Errors
+    /// A value is no boolean.
+    fn has_bare_main(&self) -> Result<bool> {
+        let file = self.common_dir().join("config.worktree");
+        let own = match self.format().worktree_config {
+            true => untrusted::content(&file).ok(),
+            false => None,
+        };
+        if let Some(content) = own {
+            let origin = Origin {
+                scope: Scope::Worktree,
+                kind: OriginKind::File,
+                name: path::as_bytes(&file).to_owned(),
+                path: None,
+            };
+            let environment = Environment::default();
+            let mut loader = Loader::new(&environment, None);
+            loader.follow_includes(false).bytes(content, origin);
+            if let Some(is_bare) = loader.load()?.bool("core.bare")? {
+                return Ok(is_bare);
+            }
+        }
+        self.config().bool_or("core.bare", false)
     }
 
     /// Returns the names of the directories of linked worktrees, in the order of the directory.
@@ -174,6 +204,23 @@ impl Repository {
         Ok(found)
     }
 
+    /// Refuses a branch that another worktree (or with `anywhere` this one) has checked out, or is
+    /// rebasing or bisecting.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] in Git\'s words.
+    pub fn refuse_branch_in_use(&self, full: &BStr, anywhere: bool) -> Result<()> {
+        match self.work_tree_using(full, anywhere) {
+            None => Ok(()),
+            Some(place) => {
+                let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
+                let place = place.display();
+                let message = format!("'{short}' is already checked out at '{place}'");
+                Err(Error::new(ErrorKind::Refused, message))
+            }
+        }
+    }
+
     /// The worktree that has the branch checked out, other than this one unless `anywhere`.
     pub fn work_tree_using(&self, full: &BStr, anywhere: bool) -> Option<PathBuf> {
         let common = self.common_dir();
@@ -223,7 +270,7 @@ impl Repository {
     fn top_of(&self, git_dir: &Path) -> Option<PathBuf> {
         if git_dir == self.common_dir() {
             // A bare repository has no worktree that could use anything.
-            let bare = self.config().bool_or("core.bare", false).unwrap_or(false);
+            let bare = self.has_bare_main().unwrap_or(false);
             let top = match git_dir.file_name() {
                 Some(name) if name == ".git" => git_dir.parent().unwrap_or(git_dir),
                 _ => git_dir,

@@ -199,7 +199,8 @@ impl Fetched {
         let filter = work.options.filter.as_ref().or(configured).cloned();
         let can_filter = client.as_ref().is_some_and(Client::can_filter);
         if work.options.filter.is_some() && !can_filter {
-            work.progress
+            work.watch
+                .progress()
                 .message("warning: filtering not recognized by server, ignoring");
         }
         Ok(Request {
@@ -222,7 +223,7 @@ impl Fetched {
         negotiator: &mut dyn Negotiator,
     ) -> Result<()> {
         let mut response = client
-            .fetch(request, negotiator, work.progress)
+            .fetch(request, negotiator, work.watch.progress())
             .map_err(from_wire)?;
         let before = self.cut.clone();
         self.cut = shallow::updated(std::mem::take(&mut self.cut), &response.shallow);
@@ -247,8 +248,7 @@ impl Fetched {
                 unpack: unpack.filter(|_| promisor.is_none()),
                 promisor,
                 sync: true,
-                progress: work.progress,
-                interrupt: work.interrupt,
+                watch: work.watch,
             },
         )?;
         quarantine.store().refresh().map_err(from_store)?;
@@ -267,7 +267,7 @@ impl Fetched {
             store,
             limit,
             progress: match work.options.show_unpacking {
-                true => work.progress,
+                true => work.watch.progress(),
                 false => &(),
             },
         }))

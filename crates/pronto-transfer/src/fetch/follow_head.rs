@@ -4,9 +4,9 @@ use bstr::{BStr, ByteSlice};
 use pronto_wire::advertisement::RemoteRef;
 
 use super::Work;
-use crate::Result;
-use crate::refs::RefName;
+use crate::refs::{Change, Edit, Expected, RefName, Target};
 use crate::remote::FollowHead;
+use crate::{ErrorKind, Result, hooks};
 
 /// Creates or updates the symbolic ref, as the remote is configured.
 ///
@@ -31,7 +31,9 @@ pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
         }
     };
     let refs = repository.refs();
-    if remote.follow_head == FollowHead::Create && refs.find(&head)?.is_some() {
+    let is_there = remote.follow_head == FollowHead::Create && refs.find(&head)?.is_some();
+    let has_hook = hooks::find(repository, "reference-transaction").is_some();
+    if is_there && !has_hook {
         return Ok(());
     }
     if !is_mirror && refs.find(&target)?.is_none() {
@@ -41,6 +43,22 @@ pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
         return Ok(());
     };
     let mut transaction = repository.transaction();
+    if is_there {
+        // As in Git the hook hears of the attempt to create what is there.
+        transaction.push(Edit {
+            name: head.into(),
+            change: Change::Set(Target::Symbolic(target)),
+            expected: Expected::Missing,
+            message: Some("fetch".into()),
+            follow: false,
+            create_log: false,
+            peeled: None,
+        });
+        return match transaction.commit() {
+            Err(error) if *error.kind() == ErrorKind::Hook => Err(error),
+            _ => Ok(()),
+        };
+    }
     transaction.set_symbolic(head, target, Some("fetch".into()));
     transaction.commit()
 }

@@ -6,9 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use bstr::{BStr, ByteSlice};
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
 use pronto_io::untrusted::{self, Links};
+use pronto_io::watch::Watch;
 use pronto_wire::address::Address;
 use pronto_wire::advertisement::Version;
 use pronto_wire::client::Client;
@@ -98,18 +97,21 @@ pub fn connect(
     settings: &Settings,
     config: &Config,
     environment: &Environment,
-    watch: (&dyn Progress, &Interrupt),
+    watch: &Watch<'_>,
 ) -> Result<Client> {
     let wrap: Wrap = Box::new(|helpers| helpers);
     connect_with(url, settings, (config, environment), watch, wrap)
 }
 
 /// Like [`connect`], with what `wrap` makes of those who know the user's passwords.
+///
+/// # Errors
+/// As for [`connect`].
 pub fn connect_with(
     url: &BStr,
     settings: &Settings,
     (config, environment): (&Config, &Environment),
-    watch: (&dyn Progress, &Interrupt),
+    watch: &Watch<'_>,
     wrap: Wrap,
 ) -> Result<Client> {
     let address = Address::parse(url).map_err(from_wire)?;
@@ -123,8 +125,7 @@ pub fn connect_with(
         }),
         _ => Box::new(Unset),
     };
-    let (progress, interrupt) = watch;
-    Client::connect(&address, &options, web, progress, interrupt).map_err(from_wire)
+    Client::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
 }
 
 /// The error of the crate below as one of this crate.

@@ -48,6 +48,9 @@ impl<'a> Links<'a> {
     }
 
     /// The first of all collected links that leads to nothing in `store`.
+    ///
+    /// # Errors
+    /// An object cannot be read.
     pub fn first_missing(self, store: &Store) -> Result<Option<ObjectId>> {
         let idle = self
             .idle

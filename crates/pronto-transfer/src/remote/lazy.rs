@@ -2,8 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_wire::client::Client;
 use pronto_wire::fetch::{Nothing, Request};
@@ -16,10 +15,8 @@ use crate::{Error, ErrorKind, Repository, Result};
 pub struct Exact<'a> {
     /// The repository.
     pub repository: &'a Repository,
-    /// Receives the progress.
-    pub progress: &'a dyn Progress,
-    /// Stops the operation.
-    pub interrupt: &'a Interrupt,
+    /// Receives the progress, and stops the operation.
+    pub watch: &'a Watch<'a>,
 }
 
 impl Exact<'_> {
@@ -34,7 +31,7 @@ impl Exact<'_> {
             ..request
         };
         let mut response = client
-            .fetch(&request, &mut Nothing, self.progress)
+            .fetch(&request, &mut Nothing, self.watch.progress())
             .map_err(from_wire)?;
         receive_pack(
             &mut response.pack,
@@ -46,8 +43,7 @@ impl Exact<'_> {
                 promisor: Some(Vec::new()),
                 sync: true,
                 unpack: None,
-                progress: self.progress,
-                interrupt: self.interrupt,
+                watch: self.watch,
             },
         )?;
         client.close().map_err(from_wire)
@@ -108,8 +104,7 @@ impl Exact<'_> {
         let settings = Settings::default().for_remote(&remote, config)?;
         let url = remote.url()?;
         connection::check(url, &settings, config, environment)?;
-        let watch = (self.progress, self.interrupt);
-        let client = connection::connect(url, &settings, config, environment, watch)?;
+        let client = connection::connect(url, &settings, config, environment, self.watch)?;
         let request = Request {
             wants: ids.to_vec(),
             no_progress: true,

@@ -55,6 +55,9 @@ impl<'a> History<'a> {
     }
 
     /// The commit that `id` is or leads to through tags; `None` if it is something else.
+    ///
+    /// # Errors
+    /// An object cannot be read.
     pub fn peel(&mut self, id: &oid) -> Result<Option<ObjectId>, pronto_odb::Error> {
         let mut id = id.to_owned();
         for _ in 0..MAX_TAGS {

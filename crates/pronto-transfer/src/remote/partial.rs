@@ -30,6 +30,35 @@ pub fn has_whole_history(repository: &Repository) -> Result<bool> {
         && !repository.has_promisor()?)
 }
 
+/// Checks that no extension would come into force with the newer format that nobody knows.
+fn check_extensions(repository: &Repository) -> Result<()> {
+    const KNOWN: &[&str] = &[
+        "compatobjectformat",
+        "noop",
+        "noop-v1",
+        "objectformat",
+        "partialclone",
+        "preciousobjects",
+        "refstorage",
+        "relativeworktrees",
+        "submodulepathconfig",
+        "worktreeconfig",
+    ];
+    for entry in repository.config().iter() {
+        if let Some(name) = entry.key.strip_prefix(b"extensions.")
+            && !KNOWN.iter().any(|known| known.as_bytes() == name)
+        {
+            let message = "unable to upgrade repository format to support partial clone";
+            let name = BStr::new(name);
+            repository.complain(format!(
+                "cannot upgrade repository format: unknown extension {name}"
+            ));
+            return Err(Error::new(ErrorKind::UnknownFormat, message));
+        }
+    }
+    Ok(())
+}
+
 /// Notes in the repository's configuration that `remote` holds what `filter` leaves out, and that
 /// `filter` is what to ask of it from now on, unless another one is.
 pub(crate) fn register(repository: &Repository, remote: &Remote, filter: &BStr) -> Result<()> {
@@ -41,6 +70,7 @@ pub(crate) fn register(repository: &Repository, remote: &Remote, filter: &BStr) 
     if !remote.promisor {
         let version = repository.config().i64("core.repositoryformatversion")?;
         if version.unwrap_or_default() < 1 {
+            check_extensions(repository)?;
             set("core.repositoryformatversion", "1".into())?;
         }
         set(&format!("remote.{}.promisor", remote.name), "true".into())?;

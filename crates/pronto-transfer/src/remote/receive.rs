@@ -5,9 +5,9 @@ use std::path::Path;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::sync::SyncMethod;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::indexer::{Contents, Context, Existing, Inspect, Options, Outcome, index_stream};
 use pronto_wire::client::Pack;
@@ -35,10 +35,8 @@ pub struct Receive<'a> {
     pub sync: bool,
     /// The store for the loose objects of small packs.
     pub unpack: Option<Unpack<'a>>,
-    /// Receives the progress.
-    pub progress: &'a dyn Progress,
-    /// Stops the operation.
-    pub interrupt: &'a Interrupt,
+    /// Receives the progress, and stops the operation.
+    pub watch: &'a Watch<'a>,
 }
 
 /// Options for unpacking a small pack.
@@ -105,8 +103,8 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
     let context = Context {
         existing: receive.existing.map(|store| store as &dyn Existing),
         inspect: (both.0.is_some() || both.1.is_some()).then_some(&both),
-        progress: receive.progress,
-        interrupt: Some(receive.interrupt),
+        progress: receive.watch.progress(),
+        interrupt: Some(receive.watch.interrupt()),
         ready: ready.map(|ready| ready as &(dyn Fn() -> bool + Sync)),
         ..Context::default()
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::packing::Counts;
 
 use super::bands::{Band, Bands, Data};
@@ -113,9 +114,9 @@ fn pack(
     meter.finish();
     let mut options = view.packing_options()?;
     options.offset_deltas = wish.offset_deltas;
-    let watch: (&dyn Progress, &Interrupt) = (bands, interrupt);
+    let watch = Watch::from(interrupt).with_progress(bands);
     let mut data = Data(bands);
-    match view.send_pack(&selection, &options, &mut data, watch) {
+    match view.send_pack(&selection, &options, &mut data, &watch) {
         Ok((_, counts)) => Ok(Some(counts)),
         Err(error) => Err(unreadable(view, &selection, error)),
     }
@@ -151,10 +152,10 @@ fn selected(
     }
     let (wants, haves) = (&wish.wants[..], &wish.haves[..]);
     loop {
-        let watch: (&dyn Progress, &Interrupt) = (bands, interrupt);
+        let watch = Watch::from(interrupt).with_progress(bands);
         let selection = match &wish.filter {
-            Some(filter) => select_filtered(view, Tips { wants, haves }, filter, &select, watch)?,
-            None => view.select_objects(wants, haves, &select, watch)?,
+            Some(filter) => select_filtered(view, Tips { wants, haves }, filter, &select, &watch)?,
+            None => view.select_objects(wants, haves, &select, &watch)?,
         };
         if leaves_out || selection.missing.is_empty() {
             return Ok(selection);
@@ -162,8 +163,7 @@ fn selected(
         // Trees that arrive may lead to more missing objects.
         let exact = Exact {
             repository: view,
-            progress: &(),
-            interrupt,
+            watch: &watch.quiet(),
         };
         exact.fetch_promised(selection.missing, view.objects()?)?;
     }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 
 use super::settings::AllowedWants;
 use super::shown::View;
@@ -76,7 +77,7 @@ impl<'a> Tips<'a> {
         let tips: Vec<ObjectId> = self.ids.iter().copied().collect();
         let walked = self.commits(others).and_then(|others| {
             let tips = self.commits(&tips)?;
-            leads_beyond(self.repository, &others, &tips, interrupt)
+            leads_beyond(self.repository, &others, &tips, &Watch::from(interrupt))
         });
         match walked {
             Ok(leads_beyond) => Ok(!leads_beyond),

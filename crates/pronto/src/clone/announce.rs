@@ -5,21 +5,43 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pronto_io::progress::{Meter, Progress};
+use pronto_io::watch::Watch;
 use pronto_wire::transport::http::{Credentials, Secret};
 use pronto_wire::url::Url;
 
 /// A line that waits to be said. What is reported through it comes behind the line.
 pub(crate) struct Announcement {
     progress: Arc<dyn Progress>,
+    /// Whether `progress` is that of the caller.
+    is_shared: bool,
     line: Mutex<Option<String>>,
 }
 
 impl Announcement {
-    pub(super) fn new(progress: Arc<dyn Progress>, line: String) -> Arc<Self> {
+    /// Returns the announcement of `line` to the progress of `watch`. If that is not shared, nobody
+    /// can hold the line back, and it is reported at once.
+    pub(super) fn new(watch: &Watch<'_>, line: String) -> Arc<Self> {
+        let (progress, line) = match watch.shared_progress() {
+            Some(progress) => (progress, Some(line)),
+            None => {
+                watch.progress().message(&line);
+                (Arc::new(()) as Arc<dyn Progress>, None)
+            }
+        };
+        let is_shared = line.is_some();
         Arc::new(Announcement {
             progress,
-            line: Mutex::new(Some(line)),
+            is_shared,
+            line: Mutex::new(line),
         })
+    }
+
+    /// Returns `watch` with progress that follows the line.
+    pub(super) fn watch<'a>(&'a self, watch: &Watch<'a>) -> Watch<'a> {
+        match self.is_shared {
+            true => watch.clone().with_progress(self),
+            false => watch.clone(),
+        }
     }
 
     /// Says the line, unless it has been said.

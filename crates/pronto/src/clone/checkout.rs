@@ -32,13 +32,7 @@ pub(super) fn check_out(
     let options = checkout_tree::Options {
         ref_name: Some(head.clone()).filter(|name| name != "HEAD"),
     };
-    let done = checkout_tree::checkout_tree(
-        repository,
-        (store, commit),
-        &options,
-        work.progress,
-        work.interrupt,
-    );
+    let done = checkout_tree::checkout_tree(repository, (store, commit), &options, work.watch);
     let done = match done {
         Err(error) if matches!(error.kind(), ErrorKind::Hostile | ErrorKind::Object) => {
             // The repository is good to look at, and to check out something else.

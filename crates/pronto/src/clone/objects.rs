@@ -83,7 +83,7 @@ pub(super) fn fetch(
     let filter = work.filter(&client);
     if work.options.filter.is_some() && filter.is_none() {
         let message = "warning: filtering not recognized by server, ignoring";
-        work.progress.message(message);
+        work.watch.progress().message(message);
     }
     let request = Request {
         wants,
@@ -128,7 +128,7 @@ fn receive(
         negotiator.add_tip(id).map_err(from_wire)?;
     }
     let mut response = client
-        .fetch(request, &mut negotiator, work.progress)
+        .fetch(request, &mut negotiator, work.watch.progress())
         .map_err(from_wire)?;
     let mut cut: BTreeSet<ObjectId> = shallow::updated(BTreeSet::new(), &response.shallow);
     if request.deepen.is_none() {
@@ -155,8 +155,7 @@ fn receive(
             promisor: request.filter.as_ref().map(|_| promised(heads)),
             sync: false,
             unpack: None,
-            progress: work.progress,
-            interrupt: work.interrupt,
+            watch: work.watch,
         },
     )?;
     if !cut.is_empty() {
@@ -215,8 +214,7 @@ pub(super) fn fetch_exactly(
     };
     let exact = Exact {
         repository,
-        progress: work.progress,
-        interrupt: work.interrupt,
+        watch: work.watch,
     };
     exact.fetch(work.connect()?, request)
 }

@@ -11,9 +11,9 @@ use super::Work;
 use super::heads::Heads;
 use super::place::Place;
 use crate::config::edit::Document;
+use crate::init::shared::Sharing;
 use crate::init::{self, Template};
 use crate::{Error, ErrorKind, Result, config, repository};
-use pronto_repository::shared::Sharing;
 
 /// Variables that name another repository than the new one.
 pub(super) const REPOSITORY_VARIABLES: [&str; 9] = [
@@ -65,7 +65,8 @@ impl Work<'_> {
         let options = self.options;
         let mut settings = Settings::read(file)?;
         let hash = client.object_format();
-        let filter = self.filter(client);
+        // As in Git, it is kept even if the other side does not know it.
+        let filter = self.options.filter.as_ref();
         let is_newer = hash != pronto_hash::Kind::Sha1 || filter.is_some();
         let version = if is_newer { "1" } else { "0" };
         settings.set("core.repositoryformatversion", version.into());

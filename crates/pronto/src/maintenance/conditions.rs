@@ -10,16 +10,14 @@ use pronto_hash::ObjectId;
 use pronto_pack::midx::MultiIndex;
 use pronto_pack::midx::chain;
 
-use super::gc;
+use super::loose::{has_many_loose_objects, loose_in};
 use super::packs::OwnPacks;
+use super::repacking::automatic_repacking;
 use super::{Settings, Task, settings};
 use crate::expiry::Expiry;
 use crate::hooks::{self, Call};
 use crate::refs::PackRefsOptions;
 use crate::{Error, ErrorKind, Repository, Result, worktrees};
-
-/// The number of directories of loose objects.
-const FANOUT: i64 = 256;
 
 /// Whether a task is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,33 +110,6 @@ pub(super) fn is_always_due(repository: &Repository, task: Task) -> Result<bool>
     Ok(has_limit && limit_of(repository, task, 1)? == Limit::Always)
 }
 
-fn has_loose_objects(repository: &Repository) -> Result<bool> {
-    let limit = match limit_of(repository, Task::LooseObjects, 100)? {
-        Limit::Never => return Ok(false),
-        Limit::Always => return Ok(true),
-        Limit::From(limit) => limit,
-    };
-    let objects = repository.objects_dir();
-    let mut count = 0;
-    for byte in 0..=u8::MAX {
-        count += loose_in(&objects, byte, repository.object_hash().len_in_hex());
-        if count >= limit {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Whether there are about more loose objects than `limit`: one directory stands for all.
-pub(super) fn has_many_loose_objects(repository: &Repository, limit: i64) -> bool {
-    let count = loose_in(
-        &repository.objects_dir(),
-        0x17,
-        repository.object_hash().len_in_hex(),
-    );
-    count > (limit + FANOUT - 1) / FANOUT
-}
-
 fn has_new_packs(repository: &Repository) -> Result<bool> {
     if !repository.config().bool_or("core.multipackindex", true)? {
         return Ok(false);
@@ -192,6 +163,23 @@ pub(super) fn split_factor(repository: &Repository) -> Result<u32> {
     Ok(factor.map_or(2, |factor| u32::try_from(factor).unwrap_or(0)))
 }
 
+fn has_loose_objects(repository: &Repository) -> Result<bool> {
+    let limit = match limit_of(repository, Task::LooseObjects, 100)? {
+        Limit::Never => return Ok(false),
+        Limit::Always => return Ok(true),
+        Limit::From(limit) => limit,
+    };
+    let objects = repository.objects_dir();
+    let mut count = 0;
+    for byte in 0..=u8::MAX {
+        count += loose_in(&objects, byte, repository.object_hash().len_in_hex());
+        if count >= limit {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn breaks_progression(repository: &Repository) -> Result<bool> {
     let limit = match limit_of(repository, Task::GeometricRepack, 100)? {
         Limit::Never => return Ok(false),
@@ -207,7 +195,7 @@ fn breaks_progression(repository: &Repository) -> Result<bool> {
 }
 
 fn has_garbage(repository: &Repository, settings: &Settings) -> Result<bool> {
-    Ok(gc::automatic_repacking(repository, settings).is_some())
+    Ok(automatic_repacking(repository, settings).is_some())
 }
 
 /// Returns whether enough commits that refs point to are missing from the commit-graph.
@@ -318,18 +306,6 @@ fn has_resolutions(repository: &Repository) -> Result<bool> {
             entries.is_ok_and(|mut entries| entries.next().is_some())
         }
     })
-}
-
-/// The number of loose objects whose ids start with `byte`.
-fn loose_in(objects: &Path, byte: u8, hex_len: usize) -> i64 {
-    let entries = std::fs::read_dir(objects.join(format!("{byte:02x}")));
-    let names = entries.into_iter().flatten().flatten();
-    let is_object = |name: std::ffi::OsString| {
-        let name = name.as_encoded_bytes();
-        let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        name.len() == hex_len - 2 && name.iter().all(is_digit)
-    };
-    names.filter(|entry| is_object(entry.file_name())).count() as i64
 }
 
 /// The error for what Git reports as a failure of one of its commands.

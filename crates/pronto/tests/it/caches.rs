@@ -1,10 +1,10 @@
 //! The caches that status stores in the index.
 
 use crate::support::Sandbox;
+use pronto::Watch;
 use pronto::status::{Item, Options, Untracked};
 use pronto_hash::Kind;
 use pronto_index::Index;
-use pronto_io::interrupt::Interrupt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use test_support::Random;
@@ -49,7 +49,7 @@ fn at_once() -> Options {
 
 fn status(sandbox: &Sandbox, options: &Options) -> usize {
     let repository = sandbox.open("a");
-    let report = pronto::status::status(&repository, options, &Interrupt::new());
+    let report = pronto::status::status(&repository, options, &Watch::none());
     report.expect("nothing is broken").entries.len()
 }
 
@@ -196,7 +196,7 @@ fn told(sandbox: &Sandbox, untracked: Untracked) -> Vec<String> {
         renames: None,
         ..at_once()
     };
-    let report = pronto::status::status(&sandbox.open("a"), &options, &Interrupt::new());
+    let report = pronto::status::status(&sandbox.open("a"), &options, &Watch::none());
     let report = report.expect("nothing is broken");
     let entries = report.entries.iter().map(|entry| entry.path.to_string());
     entries

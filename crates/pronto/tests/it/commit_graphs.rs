@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use pronto::Repository;
+use pronto::Watch;
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
 use test_support::Random;
 
 use crate::support::Sandbox;
@@ -82,7 +82,7 @@ fn walk(sandbox: &Sandbox, count: u64) -> Vec<Found> {
         .map(|_| {
             let (left, right) = (random.below(count), random.below(count));
             let (ours, theirs) = (id(&repository, left), id(&repository, right));
-            let counts = pronto::status::ahead_behind(&repository, ours, theirs, &Interrupt::new())
+            let counts = pronto::status::ahead_behind(&repository, ours, theirs, &Watch::none())
                 .expect("walked");
             let bases = repository.merge_bases(ours, theirs).expect("walked");
             (left, right, counts, bases)

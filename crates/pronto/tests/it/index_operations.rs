@@ -3,10 +3,10 @@
 
 use bstr::BStr;
 use gix_object::Kind as ObjectKind;
+use pronto::Watch;
 use pronto::read_tree::{Mode, ReadTrees};
 use pronto::update_index::{Action, Allowed};
 use pronto::{checkout_index, hash_object, merge, read_tree, update_index};
-use pronto_io::interrupt::Interrupt;
 
 use crate::support::Sandbox;
 
@@ -52,7 +52,7 @@ fn entries_are_added_changed_and_removed() {
         ..update_index::Options::default()
     };
     let repository = sandbox.open("r");
-    let events = update_index::update_index(&repository, &options, &Interrupt::new());
+    let events = update_index::update_index(&repository, &options, &Watch::none());
     assert_eq!(events.expect("the index can be written").len(), 3);
     assert_eq!(
         sandbox.git("r", &["diff", "--cached", "--name-status"]),
@@ -71,7 +71,7 @@ fn a_path_that_may_not_be_added_changes_nothing() {
         ..update_index::Options::default()
     };
     let repository = sandbox.open("r");
-    let events = update_index::update_index(&repository, &options, &Interrupt::new());
+    let events = update_index::update_index(&repository, &options, &Watch::none());
     assert!(!events.expect("a refusal is an event").is_empty());
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "?? new");
 }
@@ -100,8 +100,8 @@ fn trees_are_read_into_index_and_files() {
     let repository = sandbox.open("r");
     let trees = ["HEAD", "HEAD~1"].map(|name| repository.resolve_tree(name).expect("a tree"));
     let read = |options: &read_tree::Options| {
-        let interrupt = Interrupt::new();
-        let done = read_tree::read_trees(&repository, &trees, options, &(), &interrupt);
+        let watch = Watch::none();
+        let done = read_tree::read_trees(&repository, &trees, options, &watch);
         done.expect("the trees can be read")
     };
     // A local change stops it.
@@ -134,8 +134,8 @@ fn files_are_copied_from_the_index() {
             update_index: true,
             ..checkout_index::Options::default()
         };
-        let interrupt = Interrupt::new();
-        let report = checkout_index::checkout_index(&repository, &options, &(), &interrupt);
+        let watch = Watch::none();
+        let report = checkout_index::checkout_index(&repository, &options, &watch);
         report.expect("the index can be read")
     };
     let report = copy(false);

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pronto::Repository;
+use pronto::Watch;
 use pronto::pack_objects::Select;
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
 use pronto_odb::packing::{Counts, Options};
 use pronto_pack::pack::{Found, RawEntry, Starts};
 
@@ -138,12 +138,11 @@ fn ours(
     (select, options): (Select, &Options),
 ) -> (Vec<u8>, Counts) {
     let (wants, haves) = (ids(sandbox, wants), ids(sandbox, haves));
-    let interrupt = Interrupt::new();
-    let watch: (&dyn pronto_io::progress::Progress, _) = (&(), &interrupt);
-    let selection = repository.select_objects(&wants, &haves, &select, watch);
+    let watch = Watch::none();
+    let selection = repository.select_objects(&wants, &haves, &select, &watch);
     let selection = selection.expect("all is there");
     let mut pack = Vec::new();
-    let sent = repository.send_pack(&selection, options, &mut pack, watch);
+    let sent = repository.send_pack(&selection, options, &mut pack, &watch);
     let (streamed, counts) = sent.expect("all is there");
     assert_eq!(streamed.bytes, pack.len() as u64);
     (pack, counts)
@@ -222,8 +221,12 @@ fn what_the_trees_of_a_pack_lead_to_is_what_they_say() {
     sandbox.git("r", &["repack", "-q", "-a", "-d"]);
     let repository = sandbox.open("r");
     let store = repository.objects().expect("a store");
-    let interrupt = Interrupt::new();
-    let linked = |commits| store.tree_links(commits, &interrupt).expect("it is whole");
+    let watch = Watch::none();
+    let linked = |commits| {
+        store
+            .tree_links(commits, watch.interrupt())
+            .expect("it is whole")
+    };
     assert!(linked(15).is_none(), "too few to be worth it");
     let pack = linked(100).expect("most of the pack");
     let (mut trees, mut deltas, mut content) = (0, 0, Vec::new());

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use pronto::Watch;
 use pronto::bitmaps::Settings;
 use pronto::{ErrorKind, Repository};
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
 
 use crate::support::Sandbox;
 
@@ -80,11 +80,7 @@ fn check(sandbox: &Sandbox) -> usize {
     let mut packed = 0;
     for (wants, haves) in QUESTIONS {
         let found = repository
-            .reachable(
-                &ids(sandbox, wants),
-                &ids(sandbox, haves),
-                &Interrupt::new(),
-            )
+            .reachable(&ids(sandbox, wants), &ids(sandbox, haves), &Watch::none())
             .expect("all is there");
         let known = told(sandbox, haves);
         let mut expected = told(sandbox, wants);
@@ -126,7 +122,7 @@ fn objects_come_in_the_order_of_their_pack() {
     sandbox.git("r", &["repack", "-adbq"]);
     let repository = sandbox.open("r");
     let wants = ids(&sandbox, &["main"]);
-    let found = repository.reachable(&wants, &[], &Interrupt::new());
+    let found = repository.reachable(&wants, &[], &Watch::none());
     let store = repository.objects().expect("it can be opened");
     let places = found.expect("all is there").packed.into_iter();
     let places: Vec<_> = places.map(|id| store.position(&id)).collect();
@@ -150,7 +146,7 @@ fn what_is_broken_or_missing() {
     std::fs::write(&bitmap, "no bitmaps").expect("it can be written");
     let repository = sandbox.open("r");
     let wants = ids(&sandbox, &["main"]);
-    let found = repository.reachable(&wants, &[], &Interrupt::new());
+    let found = repository.reachable(&wants, &[], &Watch::none());
     let found = found.expect("the walk does without");
     assert_eq!(found.others.len(), told(&sandbox, &["main"]).len());
     let complaints = repository.take_complaints();
@@ -159,12 +155,12 @@ fn what_is_broken_or_missing() {
         "{complaints:?}"
     );
     let nothing = [ObjectId::null(wants[0].kind())];
-    let error = repository.reachable(&nothing, &[], &Interrupt::new());
+    let error = repository.reachable(&nothing, &[], &Watch::none());
     let error = error.expect_err("it is not there");
     assert_eq!(error.message(), format!("bad object {}", nothing[0]));
     assert!(
         repository
-            .reachable(&wants, &nothing, &Interrupt::new())
+            .reachable(&wants, &nothing, &Watch::none())
             .is_ok()
     );
 }
@@ -192,12 +188,7 @@ fn bitmaps_written_for_a_pack_say_what_git_walks() {
         };
         let tips = repository.bitmap_tips().expect("references can be read");
         let written = repository
-            .write_pack_bitmaps(
-                &pack_index(&sandbox),
-                (&tips, &settings),
-                &(),
-                &Interrupt::new(),
-            )
+            .write_pack_bitmaps(&pack_index(&sandbox), (&tips, &settings), &Watch::none())
             .expect("the pack is whole");
         git(&["rev-list", "--test-bitmap", "main"]);
         git(&["rev-list", "--test-bitmap", "side10"]);
@@ -241,8 +232,7 @@ fn a_pack_that_lacks_something_gets_no_bitmaps() {
         .write_pack_bitmaps(
             &small.expect("git packed again"),
             (&tips, &settings),
-            &(),
-            &Interrupt::new(),
+            &Watch::none(),
         )
         .expect_err("the parents are elsewhere");
     let parent = git(&["rev-parse", "main~1"]);

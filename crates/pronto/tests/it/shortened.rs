@@ -2,8 +2,8 @@
 
 use std::fs::File;
 
+use pronto::Watch;
 use pronto::status::{Pathspec, Patterns, Search};
-use pronto_io::interrupt::Interrupt;
 
 use super::support::Sandbox;
 
@@ -21,7 +21,7 @@ fn walks_beside_an_index_cut_short_end() {
     let path = root.join(".git/index");
     let whole = std::fs::read(&path).expect("it can be read");
     assert!(whole.len() > 40_000);
-    let (interrupt, pathspec) = (Interrupt::default(), Pathspec::default());
+    let (watch, pathspec) = (Watch::none(), Pathspec::default());
     for share in [0, 10, 30, 50, 70, 90, 99] {
         // A new file each time, because the previous one may still be mapped.
         let beside = path.with_extension("new");
@@ -33,7 +33,7 @@ fn walks_beside_an_index_cut_short_end() {
         let len = whole.len() as u64 * share / 100;
         file.set_len(len).expect("it is ours");
         // The result is arbitrary, but the call ends.
-        let _ = pronto::status::changed_files(&repository, &index, &pathspec, &interrupt);
+        let _ = pronto::status::changed_files(&repository, &index, &pathspec, &watch);
         let patterns = Patterns::default();
         let _ = pronto::status::ignored_entries(&repository, &index, &patterns, None);
         let search = Search {
@@ -44,7 +44,7 @@ fn walks_beside_an_index_cut_short_end() {
             directories: true,
             empty_directories: false,
         };
-        let _ = pronto::status::untracked_files(&repository, &index, &search, &interrupt);
+        let _ = pronto::status::untracked_files(&repository, &index, &search, &watch);
         let error = index.intact().expect_err("it is not what it was");
         let told = error.to_string();
         assert!(told.contains(".git/index': file was cut short"), "{told}");

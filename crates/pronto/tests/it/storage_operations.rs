@@ -4,13 +4,12 @@
 use std::time::Duration;
 
 use bstr::BStr;
+use pronto::Watch;
 use pronto::lock::Lock;
 use pronto::maintenance::Task;
 use pronto::refs::PackRefsOptions;
 use pronto::worktrees::{AddOptions, AddOutcome, Branching, Expiry, LockState};
 use pronto::{commit_graph, maintenance, multi_pack_index, prune, reflog, repack};
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
 
 use crate::support::Sandbox;
 
@@ -32,16 +31,16 @@ fn packed() -> Sandbox {
 fn a_commit_graph_is_written_and_verified() {
     let sandbox = packed();
     let repository = sandbox.open("r");
-    let (options, interrupt) = (commit_graph::WriteOptions::default(), Interrupt::new());
+    let (options, watch) = (commit_graph::WriteOptions::default(), Watch::none());
     repository
-        .write_commit_graph(&options, &(), &interrupt)
+        .write_commit_graph(&options, &watch)
         .expect("it can be written");
     sandbox.git("r", &["commit-graph", "verify"]);
     let verify = || {
         let mut problems = Vec::new();
         let mut report = |problem: &str| problems.push(problem.to_owned());
         let repository = sandbox.open("r");
-        let verdict = repository.verify_commit_graph(None, false, (&(), &interrupt), &mut report);
+        let verdict = repository.verify_commit_graph(None, false, &watch, &mut report);
         (verdict.expect("it can be read").code, problems.len())
     };
     assert_eq!(verify(), (0, 0));
@@ -59,24 +58,24 @@ fn a_commit_graph_is_written_and_verified() {
 fn a_multi_pack_index_is_written_verified_and_repacked() {
     let sandbox = packed();
     let repository = sandbox.open("r");
-    let interrupt = Interrupt::new();
+    let watch = Watch::none();
     let options = multi_pack_index::WriteOptions::default();
     repository
-        .write_multi_pack_index(&options, &(), &interrupt)
+        .write_multi_pack_index(&options, &watch)
         .expect("it can be written");
     sandbox.git("r", &["multi-pack-index", "verify"]);
     let mut problems = Vec::new();
     let mut report = |problem: &str| problems.push(problem.to_owned());
-    let sound = repository.verify_multi_pack_index(None, (&(), &interrupt), &mut report);
+    let sound = repository.verify_multi_pack_index(None, &watch, &mut report);
     assert!(sound.expect("it can be read"));
     assert!(problems.is_empty(), "{problems:?}");
     let repository = sandbox.open("r");
     repository
-        .repack_multi_pack_index((None, 0), &(), &interrupt)
+        .repack_multi_pack_index((None, 0), &watch)
         .expect("it can be repacked");
     sandbox
         .open("r")
-        .expire_multi_pack_index(None, &(), &interrupt)
+        .expire_multi_pack_index(None, &watch)
         .expect("what is in no use can go");
     let counts = sandbox.git("r", &["count-objects", "-v"]);
     assert!(counts.contains("packs: 1"), "{counts}");
@@ -89,18 +88,18 @@ fn unreachable_objects_are_pruned() {
     std::fs::write(sandbox.root.join("r/loose"), "nothing leads to it").expect("a file");
     let id = sandbox.git("r", &["hash-object", "-w", "loose"]);
     let repository = sandbox.open("r");
-    let interrupt = Interrupt::new();
+    let watch = Watch::none();
     let mut options = prune::Options {
         dry_run: true,
         ..prune::Options::default()
     };
     let mut told = Vec::new();
     let mut tell = |removed: &prune::Removed| told.push(format!("{removed:?}"));
-    let outcome = repository.prune(&options, &mut tell, (&(), &interrupt));
+    let outcome = repository.prune(&options, &mut tell, &watch);
     assert_eq!(outcome.expect("it can be told").objects, 1);
     sandbox.git("r", &["cat-file", "-e", &id]);
     options.dry_run = false;
-    let outcome = repository.prune(&options, &mut tell, (&(), &interrupt));
+    let outcome = repository.prune(&options, &mut tell, &watch);
     assert_eq!(outcome.expect("it can be removed").objects, 1);
     assert!(told.iter().all(|one| one.contains(&id)), "{told:?}");
     assert_eq!(
@@ -134,10 +133,10 @@ fn loose_copies_of_packed_objects_are_removed() {
     );
     let mut told = Vec::new();
     let mut tell = |removed: &prune::Removed| told.push(removed.clone());
-    let watch: (&dyn Progress, &Interrupt) = (&(), &Interrupt::new());
+    let watch = Watch::none();
     let outcome = sandbox
         .open("r")
-        .prune_packed(&prune::Options::default(), &mut tell, watch);
+        .prune_packed(&prune::Options::default(), &mut tell, &watch);
     assert!(!outcome.expect("they can be removed").gave_up);
     assert!(matches!(told[..], [prune::Removed::Duplicate(_), ..]));
     assert_eq!(
@@ -185,7 +184,7 @@ fn reflogs_are_listed_shortened_and_dropped() {
         expire_unreachable: Some(i64::MAX),
         ..reflog::ExpireOptions::default()
     };
-    let expired = repository.expire_reflogs(&options, &Interrupt::new());
+    let expired = repository.expire_reflogs(&options, &Watch::none());
     let expired = expired.expect("they can be read");
     assert!(
         expired
@@ -201,7 +200,7 @@ fn reflogs_are_listed_shortened_and_dropped() {
 fn a_worktree_is_added_locked_moved_and_removed() {
     let sandbox = packed();
     let repository = sandbox.open("r");
-    let interrupt = Interrupt::new();
+    let watch = Watch::none();
     let place =
         |name: &str| bstr::BString::from(sandbox.root.join(name).to_string_lossy().as_bytes());
     let options = AddOptions {
@@ -210,7 +209,7 @@ fn a_worktree_is_added_locked_moved_and_removed() {
         ..AddOptions::default()
     };
     let addition = pronto::worktrees::plan(&repository, options).expect("there is room");
-    let added = pronto::worktrees::add(&repository, &addition, &(), &interrupt);
+    let added = pronto::worktrees::add(&repository, &addition, &watch);
     assert!(matches!(
         added.expect("it can be made"),
         AddOutcome::Added(_)
@@ -236,7 +235,7 @@ fn a_worktree_is_added_locked_moved_and_removed() {
     pronto::worktrees::relocate(&repository, "linked".into(), to.as_ref(), 0)
         .expect("there is room");
     assert_eq!(sandbox.git("moved", &["status", "--porcelain"]), "");
-    let removed = pronto::worktrees::remove(&repository, "moved".into(), 0, &interrupt);
+    let removed = pronto::worktrees::remove(&repository, "moved".into(), 0, &watch);
     assert!(removed.expect("it is clean").failures.is_empty());
     assert!(!sandbox.root.join("moved").exists());
     assert_eq!(
@@ -308,7 +307,7 @@ fn a_repository_is_repacked_into_one_pack() {
         patience: Duration::from_secs(30),
         packing: repository.packing_options().expect("it is configured"),
     };
-    let counts = repository.repack(&options, (&(), &Interrupt::new()));
+    let counts = repository.repack(&options, &Watch::none());
     assert!(counts.expect("it can be packed").is_some());
     let counts = sandbox.git("r", &["count-objects", "-v"]);
     assert!(

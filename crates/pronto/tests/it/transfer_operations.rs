@@ -2,16 +2,14 @@
 //! result.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use bstr::{BStr, BString};
+use pronto::Watch;
 use pronto::clone;
 use pronto::fetch::{self, Flag};
 use pronto::remote::Remote;
 use pronto::upload_pack::{self, Ended};
 use pronto::{Environment, ErrorKind, Repository};
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
 use pronto_wire::advertisement::Version;
 
 use crate::support::Sandbox;
@@ -35,19 +33,18 @@ fn url(sandbox: &Sandbox) -> BString {
 }
 
 fn clone_to(sandbox: &Sandbox, directory: &str) -> pronto::Result<clone::Outcome> {
-    let progress: Arc<dyn Progress> = Arc::new(());
     clone::clone(
         url(sandbox).as_ref(),
         &sandbox.root.join(directory),
         &clone::Options::default(),
         &environment(sandbox, ""),
-        (progress, &Interrupt::new()),
+        &Watch::none(),
     )
 }
 
 fn fetch_all(repository: &Repository, options: &fetch::Options) -> fetch::Outcome {
     let remote = Remote::find(repository, BStr::new("origin")).expect("it is configured");
-    let outcome = fetch::fetch(repository, &remote, options, (&(), &Interrupt::new()));
+    let outcome = fetch::fetch(repository, &remote, options, &Watch::none());
     outcome.expect("the remote can be reached")
 }
 
@@ -139,7 +136,7 @@ fn serve(sandbox: &Sandbox, request: &[u8], version: Version) -> (pronto::Result
         &sandbox.open("r"),
         (&mut &request[..], &mut sent),
         version,
-        &Interrupt::new(),
+        &Watch::none(),
     );
     (ended, sent)
 }

@@ -1,6 +1,7 @@
 //! Tests the operations on index and files through the public API. Stock git checks each result.
 
 use bstr::{BStr, BString};
+use pronto::Watch;
 use pronto::attributes::State;
 use pronto::diff::{Against, Depth};
 use pronto::reset::Mode;
@@ -12,7 +13,6 @@ use pronto::{ErrorKind, Repository};
 use pronto::{
     add, attributes, checkout_paths, clean, commit, diff, refresh, reset, status, switch,
 };
-use pronto_io::interrupt::Interrupt;
 
 use crate::support::Sandbox;
 
@@ -21,7 +21,7 @@ fn add_all(repository: &Repository) {
         pathspec: repository.pathspec([BStr::new(".")]).expect("a pathspec"),
         ..add::Options::default()
     };
-    let report = add::add(repository, &options, &Interrupt::new());
+    let report = add::add(repository, &options, &Watch::none());
     assert!(!report.expect("it can be added").failed);
 }
 
@@ -33,7 +33,7 @@ fn files_are_staged_and_committed() {
     let repository = sandbox.open("r");
     add_all(&repository);
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "M  a\nA  new");
-    let tree = pronto::write_tree::write_tree(&repository, None, false, &Interrupt::new());
+    let tree = pronto::write_tree::write_tree(&repository, None, false, &Watch::none());
     let WrittenTree::Tree(tree) = tree.expect("it can be written") else {
         panic!("a tree is written");
     };
@@ -43,7 +43,7 @@ fn files_are_staged_and_committed() {
         ..commit::Options::default()
     };
     let repository = sandbox.open("r");
-    let made = commit::commit(&repository, &options, &Interrupt::new());
+    let made = commit::commit(&repository, &options, &Watch::none());
     let commit::Outcome::Done(id) = made.expect("it can be committed") else {
         panic!("it has a message");
     };
@@ -64,7 +64,7 @@ fn a_commit_without_message_is_not_made() {
         allow_empty: true,
         ..commit::Options::default()
     };
-    let made = commit::commit(&sandbox.open("r"), &options, &Interrupt::new());
+    let made = commit::commit(&sandbox.open("r"), &options, &Watch::none());
     assert_eq!(made.expect("it is no error"), commit::Outcome::EmptyMessage);
     assert_eq!(sandbox.git("r", &["rev-parse", "HEAD"]), before);
 }
@@ -75,7 +75,7 @@ fn differences_have_their_paths() {
     sandbox.write("a", "changed");
     sandbox.git("r", &["rm", "-q", "--cached", "b"]);
     let repository = sandbox.open("r");
-    let (options, interrupt) = (diff::Options::default(), Interrupt::new());
+    let (options, watch) = (diff::Options::default(), Watch::none());
     let paths = |found: pronto::Result<diff::Found>| -> Vec<String> {
         let found = found.expect("it can be compared");
         assert!(found.problems.is_empty());
@@ -84,27 +84,16 @@ fn differences_have_their_paths() {
             .map(|difference| difference.path.to_string())
             .collect()
     };
-    assert_eq!(
-        paths(diff::files(&repository, 2, &options, &interrupt)),
-        ["a"]
-    );
+    assert_eq!(paths(diff::files(&repository, 2, &options, &watch)), ["a"]);
     let tree = repository.resolve_tree("HEAD").expect("a tree");
-    let against = |against| {
-        paths(diff::index(
-            &repository,
-            tree,
-            against,
-            &options,
-            &interrupt,
-        ))
-    };
+    let against = |against| paths(diff::index(&repository, tree, against, &options, &watch));
     assert_eq!(against(Against::Index), ["b"]);
     assert_eq!(against(Against::Files), ["a", "b"]);
     let depth = Depth {
         recursive: true,
         ..Depth::default()
     };
-    let trees = diff::trees(&repository, (None, Some(tree)), depth, &options, &interrupt);
+    let trees = diff::trees(&repository, (None, Some(tree)), depth, &options, &watch);
     assert_eq!(paths(trees), ["a", "b", "d/c"]);
 }
 
@@ -131,7 +120,7 @@ fn a_reset_moves_branch_index_and_files() {
             intent_to_add: false,
             refresh: true,
         };
-        let outcome = reset::reset(&sandbox.open("r"), &options, &(), &Interrupt::new());
+        let outcome = reset::reset(&sandbox.open("r"), &options, &Watch::none());
         let reset::Outcome::Done(report) = outcome.expect("it can be reset") else {
             panic!("nothing is lost");
         };
@@ -153,7 +142,7 @@ fn a_new_branch_is_made_and_left() {
         }),
         ..switch::Options::default()
     };
-    let outcome = switch::switch(&repository, &options, &(), &Interrupt::new());
+    let outcome = switch::switch(&repository, &options, &Watch::none());
     assert!(matches!(
         outcome.expect("it can be made"),
         switch::Outcome::Done(_)
@@ -170,7 +159,7 @@ fn a_new_branch_is_made_and_left() {
             to: switch::start_at(repository, "main").expect("it can be read"),
             ..switch::Options::default()
         };
-        switch::switch(repository, &options, &(), &Interrupt::new())
+        switch::switch(repository, &options, &Watch::none())
     };
     // A file that the switch would overwrite stops it.
     sandbox.write("b", "not committed");
@@ -210,7 +199,7 @@ fn paths_come_back_from_the_index() {
         worktree: true,
         ignore_skip_worktree: false,
     };
-    let report = checkout_paths::checkout_paths(&repository, &options, &(), &Interrupt::new());
+    let report = checkout_paths::checkout_paths(&repository, &options, &Watch::none());
     let report = report.expect("they can be written");
     assert!(report.errors.is_empty() && report.failed.is_empty());
     assert_eq!(report.updated, 2);
@@ -232,11 +221,11 @@ fn clean_removes_what_is_untracked_and_nothing_else() {
         dry_run: true,
         ..clean::Options::default()
     };
-    let said = clean::clean(&repository, &options, &Interrupt::new());
+    let said = clean::clean(&repository, &options, &Watch::none());
     assert_eq!(said.expect("it can be told").len(), 3);
     assert!(sandbox.read("new").is_some(), "nothing happens yet");
     options.dry_run = false;
-    let said = clean::clean(&repository, &options, &Interrupt::new());
+    let said = clean::clean(&repository, &options, &Watch::none());
     assert_eq!(said.expect("it can be removed").len(), 3);
     assert_eq!(sandbox.read("new"), None);
     assert_eq!(sandbox.read("deep/new"), None);
@@ -286,7 +275,7 @@ fn stale_stat_data_are_refreshed() {
         pathspec: repository.pathspec([]).expect("it matches all"),
         ..refresh::Options::default()
     };
-    refresh::refresh_index(&repository, &options, &Interrupt::new()).expect("it can be written");
+    refresh::refresh_index(&repository, &options, &Watch::none()).expect("it can be written");
     assert_eq!(sandbox.git("r", &["diff-files"]), "");
 }
 
@@ -300,7 +289,7 @@ fn sparse_directories_leave_the_worktree_and_return() {
     let mut repository = sandbox.open("r");
     assert!(repository.is_sparse_checkout().expect("it is configured"));
     let definition = Definition::Directories(["e".into()].into());
-    let applied = pronto::sparse_checkout::set(&repository, &definition, &(), &Interrupt::new());
+    let applied = pronto::sparse_checkout::set(&repository, &definition, &Watch::none());
     assert!(applied.expect("it can be applied").failed.is_empty());
     assert_eq!(sandbox.read("d/c"), None);
     assert!(sandbox.read("e/f").is_some() && sandbox.read("a").is_some());
@@ -309,7 +298,7 @@ fn sparse_directories_leave_the_worktree_and_return() {
         repository.sparse_definition().expect("it can be read"),
         Some(definition)
     );
-    let applied = pronto::sparse_checkout::disable(&mut repository, &(), &Interrupt::new());
+    let applied = pronto::sparse_checkout::disable(&mut repository, &Watch::none());
     assert!(applied.expect("it can be undone").failed.is_empty());
     assert!(sandbox.read("d/c").is_some());
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "");
@@ -328,7 +317,7 @@ fn a_branch_knows_how_far_it_is_from_its_upstream() {
         "refs/heads/main".into(),
         head,
         true,
-        &Interrupt::new(),
+        &Watch::none(),
     );
     let upstream = upstream.expect("it can be told").expect("it has one");
     assert_eq!(upstream.name, "refs/heads/base");
@@ -352,7 +341,7 @@ fn status_tells_each_kind_of_change() {
         pathspec: repository.pathspec([]).expect("it matches all"),
         ..status::Options::default()
     };
-    let report = status::status(&repository, &options, &Interrupt::new());
+    let report = status::status(&repository, &options, &Watch::none());
     let report = report.expect("it can be told");
     let changed: Vec<String> = report
         .entries

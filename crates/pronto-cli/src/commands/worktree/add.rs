@@ -5,6 +5,7 @@ use std::io::Write;
 
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
+use pronto::Watch;
 use pronto::config::Config;
 use pronto::path;
 use pronto::reset::{Outcome, Report};
@@ -65,7 +66,8 @@ pub(super) fn run(
     }
     let progress = context.progress(None, args.quiet);
     let interrupt = context.interrupt.clone();
-    let outcome = pronto::worktrees::add(&repository, &addition, &*progress, &interrupt);
+    let watch = Watch::from(&interrupt).with_progress(&*progress);
+    let outcome = pronto::worktrees::add(&repository, &addition, &watch);
     context.report();
     match outcome {
         Ok(AddOutcome::Added(added)) => {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use bstr::{BStr, ByteSlice};
 use pronto_io::error::IoContext;
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 
 use super::make::leave_out_place;
 use crate::gitmodules::Gitmodules;
@@ -33,7 +33,7 @@ const MODULES: &str = "modules";
 pub(super) fn share_submodules(
     repository: &Repository,
     inside: &Repository,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<bool> {
     let modules = Gitmodules::read(inside.require_work_tree()?);
     let names = modules.names();
@@ -47,7 +47,7 @@ pub(super) fn share_submodules(
         {
             let share = Share {
                 may_link: true,
-                interrupt,
+                watch,
             };
             share.repository(&place.join(MODULES).join(relative), &target, 0)?;
         }
@@ -73,13 +73,13 @@ fn is_repository(place: &Path) -> bool {
 /// Options for copying repositories.
 struct Share<'a> {
     may_link: bool,
-    interrupt: &'a Interrupt,
+    watch: &'a Watch<'a>,
 }
 
 impl Share<'_> {
     /// Copies one repository without its index, logs and hooks, and those nested in it.
     fn repository(&self, source: &Path, target: &Path, depth: usize) -> Result<()> {
-        (self.interrupt.check())
+        (self.watch.interrupt().check())
             .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
         let objects = objects_of(source);
         let store = pronto_odb::Store::open(&objects, pronto_odb::Options::default());

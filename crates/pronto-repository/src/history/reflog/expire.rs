@@ -1,11 +1,12 @@
 //! Decides which reflog entries are removed.
 
+use pronto_io::watch::Watch;
 use std::ops::ControlFlow;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_config::glob::{self, How};
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::{Interrupt, Interrupted};
+use pronto_io::interrupt::Interrupted;
 
 use super::reach::{History, Reach};
 use super::rewrite::{Judge, Rewriting};
@@ -135,7 +136,7 @@ impl Repository {
     pub fn expire_reflogs(
         &self,
         options: &ExpireOptions,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<Vec<ExpiredLog>> {
         let configured = self.configured_expiry()?;
         let names = match &options.logs {
@@ -150,7 +151,7 @@ impl Repository {
         };
         let mut done = Vec::with_capacity(names.len());
         for name in names {
-            interrupt.check().map_err(stopped)?;
+            watch.interrupt().check().map_err(stopped)?;
             let cut = configured.cut_for(name.as_bstr(), options);
             let mut policy = Policy {
                 expiring: &mut expiring,

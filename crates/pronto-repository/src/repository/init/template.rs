@@ -38,6 +38,9 @@ const DESCRIPTION: &str =
 
 /// Copies the template into `git_dir`, keeping existing files. A missing template is ignored. What is
 /// copied gets the permissions of `sharing`.
+///
+/// # Errors
+/// A file of the template cannot be read or copied.
 pub fn copy(
     template: &Template,
     git_dir: &Path,

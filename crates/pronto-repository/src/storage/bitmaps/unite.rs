@@ -19,7 +19,7 @@ pub(super) fn unite(
     (history, brought): (&Ordered, &Brought),
 ) -> Result<Vec<Reach>> {
     let total = history.selected.len() as u64;
-    let meter = work.progress.begin("Building bitmaps", Some(total));
+    let meter = work.watch.progress().begin("Building bitmaps", Some(total));
     let mut done: Vec<Option<Vec<u8>>> = vec![None; history.commits.len()];
     let mut order = history.selected.clone();
     order.sort_unstable();

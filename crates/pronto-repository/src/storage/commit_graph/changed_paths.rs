@@ -28,7 +28,10 @@ pub(super) fn compute(
     (resolved, generations): (&Resolved, bool),
 ) -> Result<Vec<Vec<u8>>> {
     let title = "Computing commit changed paths Bloom filters";
-    let meter = work.progress.begin(title, Some(commits.len() as u64));
+    let meter = work
+        .watch
+        .progress()
+        .begin(title, Some(commits.len() as u64));
     let mut filters = vec![Vec::new(); commits.len()];
     let mut missing = Vec::new();
     let most = work.options.max_new_filters.unwrap_or(usize::MAX);

@@ -61,7 +61,7 @@ pub(super) fn take_over(work: &Work<'_>, chain: &Chain, commits: &mut Commits) -
     if chain.merged.is_empty() {
         return Ok(());
     }
-    let meter = work.progress.begin("Merging commit-graph", None);
+    let meter = work.watch.progress().begin("Merging commit-graph", None);
     let mut buffer = Vec::new();
     for position in chain.merged.clone() {
         work.check()?;
@@ -108,7 +108,7 @@ impl Found<'_> {
         let store = &self.work.store;
         let total = store.approximate_count().map_err(from_odb)?;
         let title = "Finding commits for commit graph among packed objects";
-        let meter = self.work.progress.begin(title, Some(total));
+        let meter = self.work.watch.progress().begin(title, Some(total));
         let mut place = 0;
         let mut failed = None;
         let done = store.for_each_packed(|id, _| {
@@ -137,7 +137,7 @@ impl Found<'_> {
 
     fn packs(&mut self, names: &[bstr::BString], objects_dir: &Path) -> Result<()> {
         let title = "Finding commits for commit graph in packs";
-        let meter = self.work.progress.begin(title, None);
+        let meter = self.work.watch.progress().begin(title, None);
         let kind = self.work.repository.object_hash();
         let access = self.work.store.options().access;
         let mut place = 0;
@@ -169,7 +169,8 @@ impl Found<'_> {
     fn references(&mut self) -> Result<()> {
         let meter = self
             .work
-            .progress
+            .watch
+            .progress()
             .begin("Collecting referenced commits", None);
         let mut tips = Vec::new();
         self.work.repository.refs().for_each("refs/", |reference| {
@@ -189,7 +190,7 @@ impl Found<'_> {
 
     fn commits(&mut self, ids: &[ObjectId]) -> Result<()> {
         let title = "Collecting commits from input";
-        let meter = self.work.progress.begin(title, None);
+        let meter = self.work.watch.progress().begin(title, None);
         for id in ids {
             let repository = self.work.repository;
             let target = repository.peel_tag(*id)?.unwrap_or(*id);
@@ -219,7 +220,7 @@ impl Found<'_> {
 
     fn close(mut self) -> Result<Commits> {
         let title = "Expanding reachable commits in commit graph";
-        let meter = self.work.progress.begin(title, None);
+        let meter = self.work.watch.progress().begin(title, None);
         let (mut commits, mut buffer) = (Commits::new(), Vec::new());
         let (mut at, tips) = (0, self.order.len());
         while let Some(id) = self.order.get(at).copied() {

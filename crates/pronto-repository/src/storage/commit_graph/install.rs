@@ -108,7 +108,7 @@ pub(super) fn install(
 ) -> Result<()> {
     let title = writing_title(contents.chunk_count());
     let total = (contents.chunk_count() * contents.commits.len()) as u64;
-    let meter = work.progress.begin(title, Some(total));
+    let meter = work.watch.progress().begin(title, Some(total));
     let mut used = HashSet::new();
     let sync = work.repository.fsync()?.of(Component::CommitGraph);
     if work.options.split.is_none() {

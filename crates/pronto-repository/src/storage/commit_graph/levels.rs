@@ -18,7 +18,10 @@ pub(super) struct Resolved {
 /// Finds the positions of parents, then levels and generations from the roots up.
 pub(super) fn resolve(work: &Work<'_>, chain: &Chain, commits: &Commits) -> Result<Resolved> {
     let title = "Finding extra edges in commit graph";
-    let meter = work.progress.begin(title, Some(commits.len() as u64));
+    let meter = work
+        .watch
+        .progress()
+        .begin(title, Some(commits.len() as u64));
     let mut resolved = Resolved {
         entries: Vec::with_capacity(commits.len()),
         parents: Vec::new(),
@@ -69,7 +72,8 @@ fn below(
 fn number(work: &Work<'_>, chain: &Chain, resolved: &mut Resolved) -> Result<()> {
     let title = "Computing commit graph generation numbers";
     let meter = work
-        .progress
+        .watch
+        .progress()
         .begin(title, Some(resolved.entries.len() as u64));
     let mut stack = Vec::new();
     for start in 0..resolved.entries.len() {

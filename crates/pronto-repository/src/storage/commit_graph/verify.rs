@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use pronto_hash::ObjectId;
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::Meter;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::commit_graph::{CommitGraph, Opened, Options, Position, chain_path, single_path};
 
@@ -35,7 +35,7 @@ impl Repository {
         &self,
         object_dir: Option<&std::path::PathBuf>,
         shallow: bool,
-        (progress, interrupt): (&dyn Progress, &Interrupt),
+        watch: &Watch<'_>,
         report: &mut dyn FnMut(&str),
     ) -> Result<Verdict> {
         let (directory, _) = self.object_directory(object_dir)?;
@@ -81,7 +81,9 @@ impl Repository {
             .skip(layers - examined)
             .map(|range| range.len());
         let title = "Verifying commits in commit graph";
-        let meter = progress.begin(title, Some(count.sum::<usize>() as u64));
+        let meter = watch
+            .progress()
+            .begin(title, Some(count.sum::<usize>() as u64));
         for layer in (0..layers).rev().take(examined) {
             let mut check = Check {
                 store: &store,
@@ -89,7 +91,7 @@ impl Repository {
                 code: 0,
                 report,
             };
-            check.layer(layer, &meter, interrupt)?;
+            check.layer(layer, &meter, watch)?;
             code |= check.code;
         }
         meter.finish();
@@ -147,7 +149,7 @@ impl Check<'_> {
         (self.report)(message);
     }
 
-    fn layer(&mut self, layer: usize, meter: &Meter, interrupt: &Interrupt) -> Result<()> {
+    fn layer(&mut self, layer: usize, meter: &Meter, watch: &Watch<'_>) -> Result<()> {
         if !self.graph.checksum_holds(layer).map_err(from_graph)? {
             self.wrong("the commit-graph file has incorrect checksum and is likely corrupt");
             self.code = WRONG_CHECKSUM;
@@ -166,7 +168,8 @@ impl Check<'_> {
         self.code = before;
         let mut has_zero = None;
         for position in range {
-            interrupt
+            watch
+                .interrupt()
                 .check()
                 .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
             self.compare(position, &mut has_zero)?;

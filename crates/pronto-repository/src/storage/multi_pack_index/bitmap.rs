@@ -82,7 +82,7 @@ impl Work<'_> {
         id: ObjectId,
     ) -> Result<()> {
         let repository = self.repository;
-        let work = repository.bitmap_work(self.progress, self.interrupt)?;
+        let work = repository.bitmap_work(self.watch)?;
         let tips = match &options.refs_snapshot {
             Some(path) => repository.bitmap_tips_in(path)?,
             None => repository.bitmap_tips()?,

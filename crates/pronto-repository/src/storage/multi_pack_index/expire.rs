@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use bstr::{BStr, BString};
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_pack::idx::IndexPosition;
 
 use super::{CHAIN, LAYER_ENDINGS, WriteOptions};
@@ -21,16 +20,17 @@ impl Repository {
     pub fn expire_multi_pack_index(
         &self,
         object_dir: Option<&PathBuf>,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<()> {
-        let work = self.multi_pack_work(object_dir, progress, interrupt)?;
+        let work = self.multi_pack_work(object_dir, watch)?;
         let Some(present) = work.present()? else {
             return Ok(());
         };
         let index = present.single("expire packs from")?;
         let mut used = vec![false; index.pack_names().len()];
-        let meter = progress.begin("Counting referenced objects", Some(index.len().into()));
+        let meter = watch
+            .progress()
+            .begin("Counting referenced objects", Some(index.len().into()));
         for row in 0..index.len() {
             let (pack, _) = index.location_at(IndexPosition(row)).map_err(from_graph)?;
             used[pack.0 as usize] = true;
@@ -38,7 +38,7 @@ impl Repository {
         }
         meter.finish();
         let title = "Finding and deleting unreferenced packfiles";
-        let meter = progress.begin(title, Some(used.len() as u64));
+        let meter = watch.progress().begin(title, Some(used.len() as u64));
         let mut dropped = BTreeSet::new();
         for (name, used) in index.pack_names().iter().zip(used) {
             meter.add(1);
@@ -69,8 +69,8 @@ impl Repository {
     /// # Errors
     /// It cannot be read.
     pub(crate) fn forget_multi_pack_index(&self, names: &HashSet<BString>) -> Result<()> {
-        let interrupt = Interrupt::new();
-        let work = self.multi_pack_work(None, &(), &interrupt)?;
+        let watch = Watch::none();
+        let work = self.multi_pack_work(None, &watch)?;
         let Some(present) = work.open()? else {
             return Ok(());
         };

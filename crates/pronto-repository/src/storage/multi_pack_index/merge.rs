@@ -78,7 +78,7 @@ fn bucket(
     let interrupted = |reason: pronto_io::interrupt::Interrupted| {
         Error::new(ErrorKind::Interrupted, reason.to_string())
     };
-    work.interrupt.check().map_err(interrupted)?;
+    work.watch.interrupt().check().map_err(interrupted)?;
     let mut copies: Vec<Copy> = Vec::new();
     let layers = present.into_iter().flat_map(Present::numbered);
     for (first, layer) in layers {

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::packing::{Contents, Counts, Member};
 use pronto_pack::idx::{Index, IndexPosition};
 use pronto_pack::midx::MultiIndex;
@@ -28,10 +27,9 @@ impl Repository {
     pub fn repack_multi_pack_index(
         &self,
         (object_dir, batch_bytes): (Option<&PathBuf>, u64),
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        watch: &Watch<'_>,
     ) -> Result<Option<Counts>> {
-        let work = self.multi_pack_work(object_dir, progress, interrupt)?;
+        let work = self.multi_pack_work(object_dir, watch)?;
         let Some(present) = work.present()? else {
             return Ok(None);
         };
@@ -57,7 +55,10 @@ impl Repository {
             members: &members,
             ..Contents::default()
         };
-        let (directory, watch) = (work.directory.as_path(), (progress, interrupt));
+        let (directory, watch) = (
+            work.directory.as_path(),
+            (watch.progress(), watch.interrupt()),
+        );
         let store = self.objects()?;
         let made = store.pack_into(&contents, &options, (directory, files), watch);
         let (_, counts) = made.map_err(from_odb)?;

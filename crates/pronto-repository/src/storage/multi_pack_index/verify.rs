@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_pack::idx::{Index, IndexPosition};
 use pronto_pack::midx::MultiIndex;
 use pronto_pack::pack::{Pack, PackOffset};
@@ -22,10 +21,10 @@ impl Repository {
     pub fn verify_multi_pack_index(
         &self,
         object_dir: Option<&PathBuf>,
-        (progress, interrupt): (&dyn Progress, &Interrupt),
+        watch: &Watch<'_>,
         report: &mut dyn FnMut(&str),
     ) -> Result<bool> {
-        let work = self.multi_pack_work(object_dir, progress, interrupt)?;
+        let work = self.multi_pack_work(object_dir, watch)?;
         let Some(present) = work.open()? else {
             let exists = work.path().exists();
             if exists {
@@ -78,7 +77,11 @@ impl Check<'_> {
     fn open_packs(&mut self) -> Result<Vec<Option<Index>>> {
         let names = self.index.pack_names();
         let title = "Looking for referenced packfiles";
-        let meter = self.work.progress.begin(title, Some(names.len() as u64));
+        let meter = self
+            .work
+            .watch
+            .progress()
+            .begin(title, Some(names.len() as u64));
         let mut packs = Vec::with_capacity(names.len());
         for (number, name) in names.iter().enumerate() {
             let path = self.work.directory.join(name);
@@ -123,7 +126,11 @@ impl Check<'_> {
     fn order(&mut self) -> Result<()> {
         let title = "Verifying OID order in multi-pack-index";
         let count = self.index.len();
-        let meter = self.work.progress.begin(title, Some((count - 1).into()));
+        let meter = self
+            .work
+            .watch
+            .progress()
+            .begin(title, Some((count - 1).into()));
         let mut previous = self.index.id_at(IndexPosition(0)).map_err(from_graph)?;
         for row in 1..count {
             let id = self.index.id_at(IndexPosition(row)).map_err(from_graph)?;
@@ -143,7 +150,7 @@ impl Check<'_> {
     fn offsets(&mut self, packs: &[Option<Index>]) -> Result<()> {
         let count = self.index.len();
         let title = "Sorting objects by packfile";
-        let meter = self.work.progress.begin(title, Some(count.into()));
+        let meter = self.work.watch.progress().begin(title, Some(count.into()));
         let mut rows = Vec::with_capacity(count as usize);
         for row in 0..count {
             let location = self.index.location_at(IndexPosition(row));
@@ -155,12 +162,12 @@ impl Check<'_> {
         rows.sort_unstable_by_key(|(pack, row, _)| (*pack, *row));
         meter.finish();
         let title = "Verifying object offsets";
-        let meter = self.work.progress.begin(title, Some(count.into()));
+        let meter = self.work.watch.progress().begin(title, Some(count.into()));
         for (pack, row, offset) in rows {
             let interrupted = |reason: pronto_io::interrupt::Interrupted| {
                 Error::new(ErrorKind::Interrupted, reason.to_string())
             };
-            self.work.interrupt.check().map_err(interrupted)?;
+            self.work.watch.interrupt().check().map_err(interrupted)?;
             let id = self.index.id_at(IndexPosition(row)).map_err(from_graph)?;
             let pack = packs.get(pack.0 as usize).and_then(Option::as_ref);
             let Some(index) = pack else {

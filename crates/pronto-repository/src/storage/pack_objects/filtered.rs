@@ -10,8 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::watch::Watch;
 use pronto_odb::Bitmapped;
 use pronto_pack::bitmap::name_hash;
 use pronto_worktree::sparse::Sparse;
@@ -40,22 +39,22 @@ pub fn select_filtered(
     tips: Tips<'_>,
     filter: &Filter,
     select: &Select,
-    (progress, interrupt): (&dyn Progress, &Interrupt),
+    watch: &Watch<'_>,
 ) -> Result<Selection> {
     let rules = Rules::of(repository, filter)?;
-    let meter = progress.begin("Enumerating objects", None);
+    let meter = watch.progress().begin("Enumerating objects", None);
     let mut named: HashSet<ObjectId> = tips.wants.iter().copied().collect();
     for id in tips.wants {
         named.extend(repository.peel_tag(*id)?);
     }
-    let mut walk = Walk::new(repository, select, interrupt, meter)?;
+    let mut walk = Walk::new(repository, select, watch, meter)?;
     if select.bitmaps
         && select.missing == Missing::Fail
         && rules.ignore_places()
         && let Some(bitmaps) = repository.usable_bitmaps(&walk.store)?
     {
         let (wants, haves) = (tips.wants, tips.haves);
-        walk.selection = repository.select_by_bitmaps(wants, haves, &bitmaps, interrupt)?;
+        walk.selection = repository.select_by_bitmaps(wants, haves, &bitmaps, watch)?;
         walk.retain(&rules, &named, &bitmaps)?;
         walk.meter.add(walk.selection.members.len() as u64);
         return walk.end();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pronto_hash::ObjectId;
 use pronto_index::{Index, mode};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_odb::packing::Member;
 use pronto_pack::bitmap::name_hash;
 
@@ -59,7 +59,7 @@ impl Repository {
     ///
     /// # Errors
     /// An index or a tree cannot be read.
-    pub fn include_indexed(&self, selection: &mut Selection, interrupt: &Interrupt) -> Result<()> {
+    pub fn include_indexed(&self, selection: &mut Selection, watch: &Watch<'_>) -> Result<()> {
         let chosen = selection.members.iter().map(|member| member.id);
         let mut chosen: HashSet<ObjectId> = chosen.collect();
         let mut trees = Vec::new();
@@ -80,7 +80,7 @@ impl Repository {
             bitmaps: false,
             ..Select::default()
         };
-        let below = self.select_objects(&trees, &[], &select, (&(), interrupt))?;
+        let below = self.select_objects(&trees, &[], &select, &watch.quiet())?;
         selection.whole.extend(below.whole);
         let new = below.members.into_iter();
         selection

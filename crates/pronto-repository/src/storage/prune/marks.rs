@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 
 use super::tips::Tips;
@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 /// The reachable objects found so far. The set grows each time the roots are read again.
 pub(crate) struct Marks<'a> {
     repository: &'a Repository,
-    interrupt: &'a Interrupt,
+    watch: &'a Watch<'a>,
     store: Store,
     tips: Tips<'a>,
     seen: HashSet<ObjectId>,
@@ -36,12 +36,12 @@ enum Missing {
 }
 
 impl<'a> Marks<'a> {
-    pub(crate) fn new(repository: &'a Repository, interrupt: &'a Interrupt) -> Result<Marks<'a>> {
+    pub(crate) fn new(repository: &'a Repository, watch: &'a Watch<'a>) -> Result<Marks<'a>> {
         Ok(Marks {
             store: repository.objects()?.without_replacements(),
             tips: Tips::new(repository),
             repository,
-            interrupt,
+            watch,
             seen: HashSet::new(),
             partial: HashSet::new(),
             buffer: Vec::new(),
@@ -81,7 +81,7 @@ impl<'a> Marks<'a> {
         let bitmaps = Some(&bitmaps);
         let found = self
             .repository
-            .reachable_by(bitmaps, (tips, &[]), self.interrupt)?;
+            .reachable_by(bitmaps, (tips, &[]), self.watch)?;
         self.seen.extend(found.packed);
         self.seen.extend(found.others);
         Ok(())
@@ -163,7 +163,7 @@ impl<'a> Marks<'a> {
             }
             count = count.wrapping_add(1);
             if count.is_multiple_of(1024) {
-                check(self.interrupt)?;
+                check(self.watch)?;
             }
             new.push(id);
             match self.follow(&id, &mut rest, new) {

@@ -18,7 +18,7 @@ impl Work<'_> {
             }
             return Ok(());
         }
-        let meter = (self.watch.0).begin("Removing duplicate objects", Some(256));
+        let meter = (self.watch.progress()).begin("Removing duplicate objects", Some(256));
         let mut rest = duplicates.as_slice();
         while !rest.is_empty() {
             let Some(_pruning) = self.begin()? else {

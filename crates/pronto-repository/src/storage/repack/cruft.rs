@@ -133,7 +133,7 @@ impl Work<'_> {
     fn unexpired(&self, expire: Expiry, aged: &Aged) -> Result<HashSet<ObjectId>> {
         let recent = aged.iter().filter(|(_, time)| !is_over(expire, **time));
         let recent: Vec<ObjectId> = recent.map(|(id, _)| *id).collect();
-        let mut marks = Marks::new(self.repository, self.watch.1)?;
+        let mut marks = Marks::new(self.repository, self.watch)?;
         marks.lead_loosely_from(recent)?;
         let kept = aged.keys().filter(|id| marks.contains(id));
         Ok(kept.copied().collect())
@@ -192,7 +192,12 @@ impl Work<'_> {
         files.files.name_prefix = prefix;
         let store = repository.objects()?;
         let packing = &self.options.packing;
-        let made = store.pack_into(&contents, packing, (directory, files), self.watch);
+        let made = store.pack_into(
+            &contents,
+            packing,
+            (directory, files),
+            (self.watch.progress(), self.watch.interrupt()),
+        );
         let (written, _) = made.map_err(from_odb)?;
         let kind = repository.object_hash();
         let access = pronto_io::view::Access::Auto;

@@ -25,7 +25,7 @@ impl Work<'_> {
         let packs = self.repository.known_packs()?;
         let recent = match self.options.unpack_unreachable {
             Some(expire) => {
-                let mut marks = Marks::new(self.repository, self.watch.1)?;
+                let mut marks = Marks::new(self.repository, self.watch)?;
                 marks.lead_from_recent(expire)?;
                 Some(marks)
             }
@@ -57,7 +57,7 @@ impl Work<'_> {
                 let interrupted = |reason: pronto_io::interrupt::Interrupted| {
                     Error::new(ErrorKind::Interrupted, reason.to_string())
                 };
-                self.watch.1.check().map_err(interrupted)?;
+                self.watch.interrupt().check().map_err(interrupted)?;
                 store.loosen(id, modified).map_err(from_odb)?;
             }
         }

@@ -17,7 +17,7 @@ use crate::{Result, path};
 impl<'a> Work<'a> {
     /// Marks the present tips, besides all that is `chosen`, and the objects that arrived since.
     pub(super) fn marks(&self, chosen: HashSet<ObjectId>) -> Result<(Marks<'a>, Vec<ObjectId>)> {
-        let mut marks = Marks::new(self.repository, self.watch.1)?;
+        let mut marks = Marks::new(self.repository, self.watch)?;
         marks.assume(chosen);
         let new = marks.look_again()?;
         Ok((marks, new))

@@ -1,0 +1,265 @@
+//! `serve` without `--netsync`: serves clients of Git over HTTP and `git://`.
+
+use std::cell::RefCell;
+use std::io::{self, Write as _};
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::Path;
+
+use pronto_io::interrupt::Interrupt;
+use pronto_io::signals;
+use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
+use pronto_server::config::{Config, DEFAULT_TEXT, TlsFiles};
+use pronto_server::service::Native;
+use pronto_server::{Control, Event, Options, Owner, Started, check, generate_token, serve};
+
+use super::Args;
+use crate::{CliError, Context, ExitCode};
+
+/// The user of `--write`.
+const OWNER: &str = "owner";
+
+/// The most addresses of repositories that are printed.
+const MOST_SHOWN: usize = 20;
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if args.print_config {
+        context.out.write_all(DEFAULT_TEXT.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let environment = context.environment()?;
+    let config = config(args, context)?;
+    if args.check {
+        check(&config, &environment).map_err(failure)?;
+        writeln!(context.out, "the configuration is valid")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let owner = match &args.config {
+        Some(_) => None,
+        None => Some(Owner {
+            name: OWNER.to_owned(),
+            token: generate_token().map_err(failure)?,
+        }),
+    };
+    let greeting = Greeting::of(args, &config, owner.as_ref());
+    warn_of_plain_tokens(args, &config, context);
+    let options = Options {
+        config,
+        file: args
+            .config
+            .as_deref()
+            .map(|path| environment.absolute(path)),
+        owner,
+        environment,
+        service: Box::new(Native::default()),
+        tell: Box::new(tell),
+    };
+    let (drain, reload) = (context.drain(), Interrupt::new());
+    signals::reload_on_hangup(&reload);
+    let out = RefCell::new(&mut context.out);
+    let control = Control {
+        drain: &drain,
+        stop: &context.interrupt,
+        reload: &|| reload.take(),
+        started: &|started| {
+            let mut out = out.borrow_mut();
+            // A server whose output nobody reads serves all the same.
+            let _ = greeting
+                .write(started, &mut **out)
+                .and_then(|()| out.flush());
+        },
+    };
+    serve(options, &control).map_err(failure)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The configuration of the file, or the one without a file, with the options in place of its values.
+fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
+    let environment = context.environment()?;
+    let directory = args
+        .arguments
+        .first()
+        .map(|path| environment.absolute(path));
+    let mut config = match (&args.config, directory) {
+        (Some(file), directory) => {
+            if args.write {
+                let message = "with --config, the file says who may push; --write is for none";
+                return Err(CliError::usage(message));
+            }
+            let mut config = Config::read(&environment.absolute(file)).map_err(failure)?;
+            config.root = directory.unwrap_or(config.root);
+            config
+        }
+        (None, Some(directory)) => Config::without_file(directory),
+        (None, None) if args.check => {
+            return Err(CliError::usage("serve --check needs --config FILE"));
+        }
+        (None, None) => Config::without_file(match context.discover_optional(&environment)? {
+            Some(repository) => {
+                let top = repository.work_tree().unwrap_or(repository.git_dir());
+                top.to_owned()
+            }
+            None => environment.current_dir().to_owned(),
+        }),
+    };
+    if let Some(address) = &args.listen {
+        config.http = addresses(address)?;
+    }
+    if let Some(address) = &args.daemon {
+        config.daemon = addresses(address)?;
+    }
+    match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => {
+            config.tls = Some(TlsFiles {
+                certificate: environment.absolute(certificate),
+                key: environment.absolute(key),
+                client_ca: config.tls.and_then(|tls| tls.client_ca),
+            });
+        }
+        (None, None) => {}
+        _ => return Err(CliError::usage("--tls-cert and --tls-key belong together")),
+    }
+    if args.write {
+        config.create_on_push = true;
+        config.access.grants.push(Grant {
+            repository: EVERY_REPOSITORY.to_owned(),
+            users: vec![OWNER.to_owned()],
+            role: Role::Admin,
+        });
+    }
+    Ok(config)
+}
+
+fn addresses(text: &str) -> Result<Vec<SocketAddr>, CliError> {
+    let resolved = text.to_socket_addrs().map(|addresses| {
+        // A name may stand for several addresses of one kind; the first of each is enough.
+        let mut found: Vec<SocketAddr> = Vec::new();
+        for address in addresses {
+            if found
+                .iter()
+                .all(|known| known.is_ipv4() != address.is_ipv4())
+            {
+                found.push(address);
+            }
+        }
+        found
+    });
+    resolved.map_err(|error| {
+        CliError::fatal(format!("cannot listen at '{text}': {error}"))
+            .with_hint("an address is HOST:PORT, like 0.0.0.0:8418 or [::]:8418")
+    })
+}
+
+/// Warns of tokens that others could read on their way.
+fn warn_of_plain_tokens(args: &Args, config: &Config, context: &mut Context) {
+    let is_open = config
+        .http
+        .iter()
+        .any(|address| !address.ip().is_loopback());
+    if is_open && config.tls.is_none() && config.public_url.is_empty() && args.write {
+        context.warn("without TLS, tokens and content can be read on the network");
+    }
+}
+
+/// What is printed when the server can be reached.
+struct Greeting {
+    scheme: &'static str,
+    public_url: String,
+    owner: Option<Owner>,
+}
+
+impl Greeting {
+    fn of(args: &Args, config: &Config, owner: Option<&Owner>) -> Self {
+        Greeting {
+            scheme: if config.tls.is_some() {
+                "https"
+            } else {
+                "http"
+            },
+            public_url: config.public_url.clone(),
+            owner: owner.filter(|_| args.write).cloned(),
+        }
+    }
+
+    fn write(&self, started: &Started, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut bases = match self.public_url.is_empty() {
+            true => Vec::new(),
+            false => vec![self.public_url.clone()],
+        };
+        if bases.is_empty() {
+            let http = started.http.iter();
+            bases.extend(http.map(|address| format!("{}://{}", self.scheme, reachable(address))));
+        }
+        let daemon = started.daemon.iter();
+        bases.extend(daemon.map(|address| format!("git://{}", reachable(address))));
+        for base in &bases {
+            writeln!(out, "serving at {base}/")?;
+        }
+        if let Some(base) = bases.first() {
+            for name in started.repositories.iter().take(MOST_SHOWN) {
+                writeln!(out, "    git clone {base}/{}", escaped(name))?;
+            }
+            match started.repositories.len() {
+                0 => writeln!(out, "    there are no repositories yet")?,
+                count if count > MOST_SHOWN => {
+                    writeln!(out, "    and {} more", count - MOST_SHOWN)?;
+                }
+                _ => {}
+            }
+        }
+        match &self.owner {
+            Some(owner) => writeln!(
+                out,
+                "pushes need the user '{}' with this token as the password:\n    {}",
+                owner.name, owner.token
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An address at which this machine reaches the server.
+fn reachable(address: &SocketAddr) -> SocketAddr {
+    let mut address = *address;
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
+}
+
+/// A name as part of an address.
+fn escaped(name: &str) -> String {
+    let mut text = String::new();
+    for byte in name.bytes() {
+        let is_plain = byte.is_ascii_alphanumeric() || b"-._~/+@".contains(&byte);
+        match is_plain {
+            true => text.push(char::from(byte)),
+            false => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+/// Prints a line on standard error. A failure is ignored, and the server continues.
+fn tell(event: &Event) {
+    let line = format!("{}\n", event.to_line());
+    let _ = io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// Converts an error of the server.
+pub(super) fn failure(error: pronto_server::Error) -> CliError {
+    CliError::of(error.map_kind(|_| pronto::ErrorKind::Io))
+}
+
+/// Reads the configuration that a command of management is about.
+pub(super) fn managed(args: &Args, context: &mut Context) -> Result<Config, CliError> {
+    let Some(file) = &args.config else {
+        let message = "this command needs --config FILE";
+        return Err(CliError::usage(message));
+    };
+    let file: &Path = file;
+    let file = context.environment()?.absolute(file);
+    Config::read(&file).map_err(failure)
+}

@@ -1,0 +1,238 @@
+//! `serve` without `--netsync`, as its users start it. The server itself is tested in its crate.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Scratch, interruptible_pronto, process, pronto, stderr, stdout};
+
+/// A running server, and the lines that it has printed.
+struct Server {
+    child: Child,
+    lines: Vec<String>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// Starts `serve` in `directory`, and waits until a line begins with `last`.
+    fn start(directory: &Path, arguments: &[&str], last: &str) -> Self {
+        let mut child = interruptible_pronto()
+            .arg("serve")
+            .args(arguments)
+            .current_dir(directory)
+            .env("HOME", directory)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut output = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            let count = output.read_line(&mut line).expect("text");
+            assert!(count > 0, "it ended: {lines:?}");
+            lines.push(line.trim_end().to_owned());
+            if line.trim_start().starts_with(last) {
+                break;
+            }
+        }
+        Server {
+            child,
+            lines,
+            output,
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.child.id()).expect("an id");
+        let id = Pid::from_raw(id).expect("an id");
+        kill_process(id, signal).expect("it runs");
+    }
+
+    /// The address of a repository.
+    fn url(&self) -> String {
+        let line = self.lines.iter().find(|line| line.contains("git clone "));
+        let line = line.expect("there is one");
+        line.rsplit(' ').next().expect("a word").to_owned()
+    }
+
+    /// Waits for its end; what it wrote to standard error.
+    fn end(mut self) -> String {
+        let status = self.child.wait().expect("it ends");
+        let mut rest = String::new();
+        let _ = self.output.read_to_string(&mut rest);
+        let mut log = String::new();
+        let mut stream = self.child.stderr.take().expect("it was asked for");
+        stream.read_to_string(&mut log).expect("text");
+        assert!(status.success(), "{status}: {rest}{log}");
+        log
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn git(scratch: &Scratch, directory: &Path, arguments: &[&str]) -> std::process::Output {
+    process("git")
+        .args(arguments)
+        .current_dir(directory)
+        .env("HOME", scratch.path())
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_AUTHOR_NAME", "A")
+        .env("GIT_AUTHOR_EMAIL", "a@example.org")
+        .env("GIT_COMMITTER_NAME", "A")
+        .env("GIT_COMMITTER_EMAIL", "a@example.org")
+        .output()
+        .expect("git runs")
+}
+
+fn repository(scratch: &Scratch) -> std::path::PathBuf {
+    let work = scratch.join("work");
+    for arguments in [
+        &["init", "-q", "-b", "main", "work"][..],
+        &["-C", "work", "commit", "-q", "--allow-empty", "-m", "one"],
+    ] {
+        let output = git(scratch, scratch.path(), arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    work
+}
+
+#[test]
+fn a_repository_is_served_without_a_configuration() {
+    let scratch = Scratch::new();
+    let work = repository(&scratch);
+    let server = Server::start(&work, &["."], "git clone");
+    let url = server.url();
+    assert!(
+        url.starts_with("http://127.0.0.1:") && url.ends_with("/work"),
+        "{url}"
+    );
+    let output = git(&scratch, scratch.path(), &["clone", "-q", &url, "clone"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = git(&scratch, &work, &["push", &url, "main:other"]);
+    assert!(!output.status.success(), "it is for reading");
+    server.signal(Signal::TERM);
+    let log = server.end();
+    assert!(log.contains("\"event\":\"listening\""), "{log}");
+    assert!(log.contains("\"repository\":\"work\""), "{log}");
+    assert!(log.contains("\"event\":\"drained\""), "{log}");
+}
+
+#[test]
+fn the_printed_token_lets_the_owner_push() {
+    let scratch = Scratch::new();
+    let work = repository(&scratch);
+    std::fs::create_dir(scratch.join("root")).expect("a directory");
+    let server = Server::start(scratch.path(), &["--write", "root"], "pronto_");
+    let token = server.lines.last().expect("a line").trim();
+    let base = server.lines[0]
+        .strip_prefix("serving at http://")
+        .expect("an address");
+    let url = format!("http://owner:{token}@{base}new");
+    let output = git(&scratch, &work, &["push", "-q", &url, "main"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(scratch.join("root/new.git").is_dir());
+}
+
+#[test]
+fn a_configuration_is_checked_and_printed() {
+    let scratch = Scratch::new();
+    let serve = |arguments: &[&str]| {
+        let mut command = pronto();
+        command
+            .arg("serve")
+            .args(arguments)
+            .current_dir(scratch.path());
+        command.output().expect("it starts")
+    };
+    let printed = serve(&["--print-config"]);
+    assert!(printed.status.success());
+    std::fs::write(scratch.join("good.toml"), &printed.stdout).expect("a file");
+    let output = serve(&["--config", "good.toml", "--check"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    std::fs::write(scratch.join("bad.toml"), "[limits]\nrequests = -1\n").expect("a file");
+    let output = serve(&["--config", "bad.toml", "--check"]);
+    let text = stderr(&output);
+    assert!(
+        text.starts_with("fatal: ") && text.contains("bad.toml:2: "),
+        "{text}"
+    );
+    assert_eq!(output.status.code(), Some(128));
+    for usage in [
+        &["--check"][..],
+        &["--config", "good.toml", "--write"],
+        &["--tls-cert", "x"],
+        &["user", "add"],
+        &["a", "b"],
+    ] {
+        assert_eq!(serve(usage).status.code(), Some(129), "{usage:?}");
+    }
+}
+
+#[test]
+fn users_are_managed_while_the_server_runs_and_a_signal_reloads() {
+    let scratch = Scratch::new();
+    repository(&scratch);
+    std::fs::create_dir(scratch.join("root")).expect("a directory");
+    let config = scratch.join("server.toml");
+    let text = "root = \"root\"\n[[grant]]\nrepository = \"**\"\nusers = [\"alice\"]\nrole = \"read\"\n\
+        [http]\nlisten = [\"127.0.0.1:0\"]\n";
+    std::fs::write(&config, text).expect("a file");
+    let serve = |arguments: &[&str]| {
+        let mut command = pronto();
+        command
+            .args(["serve", "--config", "server.toml"])
+            .args(arguments);
+        let output = command
+            .current_dir(scratch.path())
+            .output()
+            .expect("it starts");
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        stdout(&output)
+    };
+    serve(&["repository", "create", "team/a"]);
+    assert_eq!(serve(&["repository", "list"]), "team/a\n");
+    let server = Server::start(scratch.path(), &["--config", "server.toml"], "git clone");
+    serve(&["user", "add", "alice"]);
+    let token = serve(&["token", "alice"]);
+    assert_eq!(serve(&["user", "list"]), "alice\t1 tokens\n");
+    let url = server
+        .url()
+        .replace("http://", &format!("http://alice:{}@", token.trim()));
+    let may_read = || {
+        git(&scratch, scratch.path(), &["ls-remote", &url])
+            .status
+            .success()
+    };
+    wait_until(may_read);
+    std::fs::write(&config, text.replace("alice", "bob")).expect("a file");
+    server.signal(Signal::HUP);
+    wait_until(|| !may_read());
+    std::fs::write(&config, text).expect("a file");
+    server.signal(Signal::HUP);
+    wait_until(may_read);
+    serve(&["user", "remove", "alice"]);
+    wait_until(|| !may_read());
+    server.signal(Signal::TERM);
+    assert!(server.end().contains("\"event\":\"reloaded\""));
+}
+
+/// Waits for what the server does within a second.
+fn wait_until(mut is_true: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !is_true() {
+        assert!(Instant::now() < end, "it does not happen");
+    }
+}

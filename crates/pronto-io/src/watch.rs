@@ -1,0 +1,113 @@
+//! The observer of an operation: progress and interruption.
+
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+
+/// The interrupt of callers that never stop an operation.
+static NEVER: LazyLock<Interrupt> = LazyLock::new(Interrupt::new);
+
+/// The observer of an operation: it receives the progress and may interrupt the operation.
+///
+/// ```
+/// use pronto_io::interrupt::Interrupt;
+/// use pronto_io::watch::Watch;
+/// let interrupt = Interrupt::new();
+/// let watch = Watch::none().with_interrupt(&interrupt);
+/// interrupt.trigger();
+/// assert!(watch.interrupt().is_triggered());
+/// ```
+#[derive(Clone)]
+pub struct Watch<'a> {
+    progress: Receiver<'a>,
+    interrupt: &'a Interrupt,
+}
+
+#[derive(Clone)]
+enum Receiver<'a> {
+    Borrowed(&'a dyn Progress),
+    Shared(Arc<dyn Progress>),
+}
+
+impl<'a> Watch<'a> {
+    /// Returns a watch that discards progress and never interrupts.
+    pub fn none() -> Self {
+        Watch {
+            progress: Receiver::Borrowed(&()),
+            interrupt: &NEVER,
+        }
+    }
+
+    /// Sends progress to `progress`.
+    #[must_use]
+    pub fn with_progress(self, progress: &'a dyn Progress) -> Self {
+        Watch {
+            progress: Receiver::Borrowed(progress),
+            ..self
+        }
+    }
+
+    /// Sends progress to `progress`, which an operation may keep beyond the call.
+    #[must_use]
+    pub fn with_shared_progress(self, progress: Arc<dyn Progress>) -> Self {
+        Watch {
+            progress: Receiver::Shared(progress),
+            ..self
+        }
+    }
+
+    /// Lets `interrupt` stop the operation, which then fails.
+    #[must_use]
+    pub fn with_interrupt(self, interrupt: &'a Interrupt) -> Self {
+        Watch { interrupt, ..self }
+    }
+
+    /// Returns a watch that discards progress and is interrupted together with this one.
+    #[must_use]
+    pub fn quiet(&self) -> Self {
+        Watch::none().with_interrupt(self.interrupt)
+    }
+
+    /// Returns the receiver of progress.
+    pub fn progress(&self) -> &dyn Progress {
+        match &self.progress {
+            Receiver::Borrowed(progress) => *progress,
+            Receiver::Shared(progress) => &**progress,
+        }
+    }
+
+    /// Returns the receiver of progress if it is shared.
+    pub fn shared_progress(&self) -> Option<Arc<dyn Progress>> {
+        match &self.progress {
+            Receiver::Borrowed(_) => None,
+            Receiver::Shared(progress) => Some(Arc::clone(progress)),
+        }
+    }
+
+    /// Returns the flag that stops the operation.
+    pub fn interrupt(&self) -> &'a Interrupt {
+        self.interrupt
+    }
+}
+
+impl<'a> From<&'a Interrupt> for Watch<'a> {
+    fn from(interrupt: &'a Interrupt) -> Self {
+        Watch::none().with_interrupt(interrupt)
+    }
+}
+
+impl Default for Watch<'_> {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("interrupt", self.interrupt)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,210 @@
+//! Who may do what: roles by repository, and rules by ref.
+//!
+//! A role is granted to users for the repositories that a glob matches; the highest one counts. Rules
+//! restrict pushes further, for everyone: a change of a ref must satisfy each rule that matches it.
+
+use pronto::glob::{How, matches};
+
+/// What a user may do in a repository. A higher role includes the lower ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Clone and fetch.
+    Read,
+    /// Push as well.
+    Write,
+    /// Create and remove the repository as well; for all repositories (`**`), manage users.
+    Admin,
+}
+
+/// The name that stands for everyone in grants, even without a user.
+pub const ANONYMOUS: &str = "anonymous";
+
+/// The name that stands for every authenticated user in grants and rules.
+pub const EVERY_USER: &str = "*";
+
+/// The glob that matches every repository.
+pub const EVERY_REPOSITORY: &str = "**";
+
+/// A role for users in the repositories that a glob matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Which repositories: `*` stays within a component of the name, `**` does not.
+    pub repository: String,
+    /// Names of users; [`ANONYMOUS`] and [`EVERY_USER`] have their meanings.
+    pub users: Vec<String>,
+    /// The role.
+    pub role: Role,
+}
+
+/// A restriction of changes of refs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefRule {
+    /// Which repositories.
+    pub repository: String,
+    /// Which refs, by their full names: `refs/heads/main`, `refs/tags/**`.
+    pub refs: String,
+    /// Who may push; `None` leaves it to the roles.
+    pub users: Option<Vec<String>>,
+    /// Whether refs may be created.
+    pub create: bool,
+    /// Whether refs may be deleted.
+    pub delete: bool,
+    /// Whether changes may be other than fast-forwards.
+    pub force: bool,
+}
+
+/// A requested change of a ref.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefChange<'a> {
+    /// The full name of the ref.
+    pub name: &'a [u8],
+    /// Whether the ref is to be created.
+    pub creates: bool,
+    /// Whether the ref is to be deleted.
+    pub deletes: bool,
+}
+
+/// All grants and rules of a configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// The grants; the highest role counts.
+    pub grants: Vec<Grant>,
+    /// The rules; each one must be satisfied.
+    pub rules: Vec<RefRule>,
+}
+
+impl Access {
+    /// Returns the role of `user` in `repository`; `None` if the user may do nothing.
+    pub fn role(&self, user: Option<&str>, repository: &str) -> Option<Role> {
+        let matching = self.grants.iter().filter(|grant| {
+            is_named(&grant.users, user) && fits(&grant.repository, repository.as_bytes())
+        });
+        matching.map(|grant| grant.role).max()
+    }
+
+    /// Returns whether `user` manages the server: has the role admin for all repositories.
+    pub fn is_server_admin(&self, user: &str) -> bool {
+        self.grants.iter().any(|grant| {
+            grant.role == Role::Admin
+                && grant.repository == EVERY_REPOSITORY
+                && grant.users.iter().any(|name| name == user)
+        })
+    }
+
+    /// Returns why a change of a ref is refused, `None` if it is allowed. Whether it is a fast-forward
+    /// is not known before the objects are here; see [`forbids_force`](Self::forbids_force).
+    pub fn refusal(
+        &self,
+        user: Option<&str>,
+        repository: &str,
+        change: &RefChange<'_>,
+    ) -> Option<&'static str> {
+        for rule in self.rules_of(repository, change.name) {
+            let may_push = match &rule.users {
+                Some(users) => is_named(users, user),
+                None => true,
+            };
+            if !may_push {
+                return Some("this user may not push to this ref");
+            }
+            if change.deletes && !rule.delete {
+                return Some("this ref may not be deleted");
+            }
+            if change.creates && !rule.create {
+                return Some("this ref may not be created");
+            }
+        }
+        None
+    }
+
+    /// Returns whether a ref may only be fast-forwarded.
+    pub fn forbids_force(&self, repository: &str, name: &[u8]) -> bool {
+        self.rules_of(repository, name).any(|rule| !rule.force)
+    }
+
+    fn rules_of<'a>(
+        &'a self,
+        repository: &'a str,
+        name: &'a [u8],
+    ) -> impl Iterator<Item = &'a RefRule> {
+        self.rules.iter().filter(move |rule| {
+            fits(&rule.repository, repository.as_bytes()) && fits(&rule.refs, name)
+        })
+    }
+}
+
+fn is_named(users: &[String], user: Option<&str>) -> bool {
+    users.iter().any(|name| match (name.as_str(), user) {
+        (ANONYMOUS, _) => true,
+        (EVERY_USER, Some(_)) => true,
+        (name, Some(user)) => name == user,
+        (_, None) => false,
+    })
+}
+
+fn fits(glob: &str, name: &[u8]) -> bool {
+    let how = How {
+        in_components: true,
+        fold_case: false,
+    };
+    matches(glob.as_bytes(), name, how)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access() -> Access {
+        let grant = |repository: &str, users: &[&str], role| Grant {
+            repository: repository.to_owned(),
+            users: users.iter().map(|user| (*user).to_owned()).collect(),
+            role,
+        };
+        Access {
+            grants: vec![
+                grant("public/**", &["anonymous"], Role::Read),
+                grant("**", &["*"], Role::Read),
+                grant("team/*", &["alice"], Role::Write),
+                grant("**", &["root"], Role::Admin),
+                grant("team/x", &["bob"], Role::Admin),
+            ],
+            rules: vec![RefRule {
+                repository: "**".to_owned(),
+                refs: "refs/heads/main".to_owned(),
+                users: Some(vec!["alice".to_owned()]),
+                create: true,
+                delete: false,
+                force: false,
+            }],
+        }
+    }
+
+    #[test]
+    fn the_highest_role_counts() {
+        let access = access();
+        assert_eq!(access.role(None, "public/a/b"), Some(Role::Read));
+        assert_eq!(access.role(None, "team/x"), None);
+        assert_eq!(access.role(Some("bob"), "team/y"), Some(Role::Read));
+        assert_eq!(access.role(Some("alice"), "team/x"), Some(Role::Write));
+        assert_eq!(access.role(Some("alice"), "team/x/y"), Some(Role::Read));
+        assert_eq!(access.role(Some("root"), "any"), Some(Role::Admin));
+        assert!(access.is_server_admin("root") && !access.is_server_admin("bob"));
+    }
+
+    #[test]
+    fn every_rule_must_be_satisfied() {
+        let access = access();
+        let change = |deletes| RefChange {
+            name: b"refs/heads/main",
+            creates: false,
+            deletes,
+        };
+        let refusal = |user, deletes| access.refusal(Some(user), "team/x", &change(deletes));
+        assert_eq!(refusal("alice", false), None);
+        assert!(refusal("alice", true).is_some());
+        assert!(refusal("root", false).is_some(), "rules hold for everyone");
+        assert!(access.forbids_force("team/x", b"refs/heads/main"));
+        assert!(!access.forbids_force("team/x", b"refs/heads/main2"));
+    }
+}

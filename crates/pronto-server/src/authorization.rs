@@ -1,0 +1,114 @@
+//! Parses the header `Authorization`: `Basic` with a token as its password (RFC 7617), and `Bearer`
+//! (RFC 6750).
+
+use bstr::ByteSlice as _;
+
+/// Longer headers are refused.
+const LONGEST_BYTES: usize = 4096;
+
+/// Credentials that a client sent.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The name of the user, if one was sent.
+    pub user: Option<String>,
+    /// The token.
+    pub token: Vec<u8>,
+}
+
+/// Parses the value of the header. `None` if it is malformed or of another scheme.
+pub fn parse(value: &[u8]) -> Option<Credentials> {
+    if value.len() > LONGEST_BYTES {
+        return None;
+    }
+    let (scheme, rest) = value.split_once_str(" ")?;
+    let rest = rest.trim_with(|character| character == ' ');
+    if scheme.eq_ignore_ascii_case(b"bearer") {
+        let is_token = |byte: &u8| byte.is_ascii_graphic();
+        let token = rest.to_vec();
+        return (!token.is_empty() && token.iter().all(is_token))
+            .then_some(Credentials { user: None, token });
+    }
+    if !scheme.eq_ignore_ascii_case(b"basic") {
+        return None;
+    }
+    let decoded = decode_base64(rest)?;
+    let (user, token) = decoded.split_once_str(":")?;
+    let user = String::from_utf8(user.to_vec()).ok()?;
+    if user.chars().any(char::is_control) {
+        return None;
+    }
+    Some(Credentials {
+        user: (!user.is_empty()).then_some(user),
+        token: token.to_vec(),
+    })
+}
+
+/// Decodes base64 (RFC 4648), with or without padding.
+fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let text = text.trim_end_with(|character| character == '=');
+    let mut decoded = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    let (mut bits, mut count) = (0u32, 0);
+    for digit in text {
+        bits = bits << 6 | sextet(*digit)?;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            decoded.push((bits >> count) as u8);
+            bits &= (1 << count) - 1;
+        }
+    }
+    // Bits that are left over must be zero, and fewer than a digit.
+    (count < 6 && bits == 0).then_some(decoded)
+}
+
+fn sextet(digit: u8) -> Option<u32> {
+    let value = match digit {
+        b'A'..=b'Z' => digit - b'A',
+        b'a'..=b'z' => digit - b'a' + 26,
+        b'0'..=b'9' => digit - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    };
+    Some(value.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(value: &str) -> Option<(Option<String>, String)> {
+        let found = parse(value.as_bytes())?;
+        let token = String::from_utf8(found.token).expect("text");
+        Some((found.user, token))
+    }
+
+    #[test]
+    fn both_schemes_are_understood() {
+        let expected = Some((Some("alice".to_owned()), "a:b".to_owned()));
+        assert_eq!(parsed("Basic YWxpY2U6YTpi"), expected);
+        assert_eq!(parsed("basic  YWxpY2U6YTpi "), expected);
+        assert_eq!(parsed("Basic OnQ="), Some((None, "t".to_owned())));
+        assert_eq!(parsed("Bearer abc"), Some((None, "abc".to_owned())));
+    }
+
+    #[test]
+    fn malformed_headers_are_refused() {
+        for broken in [
+            "",
+            "Basic",
+            "Basic ",
+            "Basic !",
+            "Basic YQ",
+            "Basic YWx",
+            "Bearer ",
+            "Bearer a b",
+            "Digest abc",
+            "Basic AGE6Yg==",
+            "Basic A",
+        ] {
+            assert!(parse(broken.as_bytes()).is_none(), "{broken}");
+        }
+        assert!(parse(format!("Bearer {}", "a".repeat(5000)).as_bytes()).is_none());
+    }
+}

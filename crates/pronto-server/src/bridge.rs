@@ -1,0 +1,364 @@
+//! Between bodies of HTTP, which are asynchronous, and the blocking streams of services.
+//!
+//! A body of a request is read when the service asks for more, so a service that is slow slows the
+//! client. A body of a response is a queue of a few pieces: a client that is slow slows the service.
+//! Both fail if nothing moves for a while. Each byte is copied once in each direction.
+
+use std::io::{self, Read, Write};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use http_body_util::BodyExt as _;
+use hyper::body::{Body, Bytes, Frame, Incoming};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+/// The size of the pieces of a response.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// The number of pieces that wait for the client.
+const PIECES: usize = 4;
+
+/// The bytes that must move within the time that a client may stall.
+const LEAST_BYTES: u64 = 16 * 1024;
+
+/// How long a client may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// Without moving [`LEAST_BYTES`].
+    pub(crate) stall: Duration,
+    /// In all.
+    pub(crate) end: Instant,
+}
+
+/// Measures the progress of one direction, by the time that is spent waiting for the client.
+#[derive(Debug)]
+struct Pace {
+    patience: Patience,
+    waited: Duration,
+    moved_bytes: u64,
+}
+
+impl Pace {
+    fn new(patience: Patience) -> Self {
+        Pace {
+            patience,
+            waited: Duration::ZERO,
+            moved_bytes: 0,
+        }
+    }
+
+    /// Waits for the future, for as long as the client still has.
+    fn wait<T>(&mut self, runtime: &Handle, future: impl Future<Output = T>) -> io::Result<T> {
+        let begun = Instant::now();
+        let left = self.patience.end.saturating_duration_since(begun);
+        let left = left.min(self.patience.stall.saturating_sub(self.waited));
+        // The timer is made within the runtime.
+        let result = runtime.block_on(async { tokio::time::timeout(left, future).await });
+        self.waited += begun.elapsed();
+        result.map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "the client is too slow"))
+    }
+
+    fn moved(&mut self, bytes: usize) {
+        self.moved_bytes += bytes as u64;
+        if self.moved_bytes >= LEAST_BYTES {
+            self.moved_bytes = 0;
+            self.waited = Duration::ZERO;
+        }
+    }
+}
+
+/// Counts the bytes of a request and its response.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    received: AtomicU64,
+    sent: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Relaxed)
+    }
+
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent.load(Relaxed)
+    }
+
+    pub(crate) fn add_sent(&self, bytes: u64) {
+        self.sent.fetch_add(bytes, Relaxed);
+    }
+
+    pub(crate) fn add_received(&self, bytes: u64) {
+        self.received.fetch_add(bytes, Relaxed);
+    }
+}
+
+/// The body of a request as a blocking stream. Use it outside of asynchronous code.
+pub(crate) struct BodyReader {
+    body: Incoming,
+    rest: Bytes,
+    runtime: Handle,
+    pace: Pace,
+    counters: Arc<Counters>,
+}
+
+impl BodyReader {
+    pub(crate) fn new(body: Incoming, patience: Patience, counters: Arc<Counters>) -> Self {
+        BodyReader {
+            body,
+            rest: Bytes::new(),
+            runtime: Handle::current(),
+            pace: Pace::new(patience),
+            counters,
+        }
+    }
+}
+
+impl Read for BodyReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            let body = &mut self.body;
+            let frame = self.pace.wait(&self.runtime, body.frame())?;
+            match frame {
+                None => return Ok(0),
+                Some(Err(error)) => return Err(io::Error::other(error)),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.pace.moved(data.len());
+                        self.counters.add_received(data.len() as u64);
+                        self.rest = data;
+                    }
+                }
+            }
+        }
+        let count = buffer.len().min(self.rest.len());
+        let piece = self.rest.split_to(count);
+        if let Some(place) = buffer.get_mut(..count) {
+            place.copy_from_slice(&piece);
+        }
+        Ok(count)
+    }
+}
+
+/// Fails when more than a number of bytes is read.
+pub(crate) struct Bounded<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R> Bounded<R> {
+    pub(crate) fn new(inner: R, most_bytes: u64) -> Self {
+        Bounded {
+            inner,
+            left: most_bytes,
+        }
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::FileTooLarge, "the request is too large")
+        })?;
+        Ok(count)
+    }
+}
+
+/// The writing end of a response.
+pub(crate) struct BodyWriter {
+    sender: mpsc::Sender<Result<Bytes, io::Error>>,
+    gathered: Vec<u8>,
+    runtime: Handle,
+    pace: Pace,
+    /// Told when the first byte is sent, which decides the status.
+    first: Option<tokio::sync::oneshot::Sender<()>>,
+}
+
+/// The body of a response that a [`BodyWriter`] writes.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    receiver: mpsc::Receiver<Result<Bytes, io::Error>>,
+}
+
+/// A response between a service and its client.
+pub(crate) struct Pipe {
+    pub(crate) writer: BodyWriter,
+    pub(crate) pieces: Pieces,
+    /// Completes when the first byte is written; fails if the writer is dropped before.
+    pub(crate) first: tokio::sync::oneshot::Receiver<()>,
+}
+
+/// Makes a pipe for a response.
+pub(crate) fn pipe(patience: Patience) -> Pipe {
+    let (sender, receiver) = mpsc::channel(PIECES);
+    let (notifier, first) = tokio::sync::oneshot::channel();
+    Pipe {
+        writer: BodyWriter {
+            sender,
+            gathered: Vec::new(),
+            runtime: Handle::current(),
+            pace: Pace::new(patience),
+            first: Some(notifier),
+        },
+        pieces: Pieces { receiver },
+        first,
+    }
+}
+
+impl BodyWriter {
+    /// Returns whether nothing was written yet.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// Breaks the response off, so that the client does not take it for complete.
+    pub(crate) fn fail(self, message: &str) {
+        let error = io::Error::other(message.to_owned());
+        // A client that is gone needs no error.
+        let _ = self.sender.try_send(Err(error));
+    }
+
+    fn send(&mut self, piece: Bytes) -> io::Result<()> {
+        let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone");
+        let count = piece.len();
+        match self.sender.try_send(Ok(piece)) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(piece)) => {
+                let sent = self.pace.wait(&self.runtime, self.sender.send(piece))?;
+                sent.map_err(|_| gone())?;
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => return Err(gone()),
+        }
+        self.pace.moved(count);
+        if let Some(first) = self.first.take() {
+            // The other end may have gone.
+            let _ = first.send(());
+        }
+        Ok(())
+    }
+
+    fn send_gathered(&mut self) -> io::Result<()> {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        let piece = Bytes::from(std::mem::take(&mut self.gathered));
+        self.send(piece)
+    }
+}
+
+impl Write for BodyWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = bytes.len().min(PIECE_BYTES - self.gathered.len());
+        self.gathered
+            .extend_from_slice(bytes.get(..count).unwrap_or_default());
+        if self.gathered.len() >= PIECE_BYTES {
+            self.send_gathered()?;
+        }
+        Ok(count)
+    }
+
+    fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        let mut written = 0;
+        if self.gathered.capacity() == 0 {
+            let all: usize = slices.iter().map(|slice| slice.len()).sum();
+            self.gathered.reserve(all.min(PIECE_BYTES));
+        }
+        for slice in slices {
+            let count = self.write(slice)?;
+            written += count;
+            if count < slice.len() || self.gathered.is_empty() {
+                break;
+            }
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.send_gathered()
+    }
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.receiver
+            .poll_recv(context)
+            .map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patience() -> Patience {
+        Patience {
+            stall: Duration::from_millis(100),
+            end: Instant::now() + Duration::from_secs(10),
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_client_that_does_not_read_is_given_up() {
+        let Pipe {
+            mut writer, pieces, ..
+        } = pipe(patience());
+        let written = tokio::task::spawn_blocking(move || {
+            let piece = vec![0; PIECE_BYTES];
+            let mut count = 0;
+            loop {
+                if let Err(error) = writer.write_all(&piece) {
+                    return (count, error.kind());
+                }
+                count += 1;
+            }
+        });
+        let (count, kind) = written.await.expect("it ends");
+        assert_eq!((count, kind), (PIECES, io::ErrorKind::TimedOut));
+        drop(pieces);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn pieces_arrive_in_order() {
+        let Pipe {
+            mut writer,
+            mut pieces,
+            first,
+        } = pipe(patience());
+        let writing = tokio::task::spawn_blocking(move || {
+            for number in 0..1000u32 {
+                writer.write_all(&number.to_be_bytes()).expect("read");
+            }
+            writer.flush().expect("read");
+        });
+        first.await.expect("something is written");
+        let mut bytes = Vec::new();
+        while let Some(frame) = pieces.frame().await {
+            let frame = frame.expect("no error");
+            bytes.extend_from_slice(&frame.into_data().expect("data"));
+        }
+        writing.await.expect("it ends");
+        let expected: Vec<u8> = (0..1000u32).flat_map(u32::to_be_bytes).collect();
+        assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn more_than_the_bound_is_an_error() {
+        let mut out = Vec::new();
+        Bounded::new(&[0; 10][..], 10)
+            .read_to_end(&mut out)
+            .expect("it fits");
+        Bounded::new(&[0; 11][..], 10)
+            .read_to_end(&mut out)
+            .expect_err("it does not");
+    }
+}

@@ -1,0 +1,122 @@
+//! Reads what identifies a client from its certificate: the common name of the subject, and the
+//! fingerprint (X.509, RFC 5280). Signatures are checked by TLS, not here.
+
+use ring::digest::{SHA256, digest};
+
+use crate::token::hex;
+
+/// The tag of a sequence.
+const SEQUENCE: u8 = 0x30;
+
+/// The encoded object identifier of a common name, 2.5.4.3.
+const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
+
+/// Returns the SHA-256 of the certificate as hexadecimal digits.
+pub fn fingerprint(certificate: &[u8]) -> String {
+    hex(digest(&SHA256, certificate).as_ref())
+}
+
+/// Returns the last common name of the subject; `None` if there is none, or the certificate is
+/// malformed.
+pub fn common_name(certificate: &[u8]) -> Option<String> {
+    let outer = Element::read(&mut &*certificate)?.of(SEQUENCE)?;
+    let mut fields = Element::read(&mut &*outer)?.of(SEQUENCE)?;
+    let first = Element::read(&mut fields)?;
+    // The version is optional; serial number, signature algorithm, issuer and validity follow.
+    let skipped = if first.tag == 0xa0 { 4 } else { 3 };
+    for _ in 0..skipped {
+        Element::read(&mut fields)?;
+    }
+    let mut subject = Element::read(&mut fields)?.of(SEQUENCE)?;
+    let mut found = None;
+    while !subject.is_empty() {
+        let mut set = Element::read(&mut subject)?.of(0x31)?;
+        while !set.is_empty() {
+            let mut pair = Element::read(&mut set)?.of(SEQUENCE)?;
+            let name = Element::read(&mut pair)?.of(0x06)?;
+            let value = Element::read(&mut pair)?;
+            if name == COMMON_NAME {
+                found = Some(value.text()?);
+            }
+        }
+    }
+    found
+}
+
+/// One element of DER (X.690).
+struct Element<'a> {
+    tag: u8,
+    content: &'a [u8],
+}
+
+impl<'a> Element<'a> {
+    /// Takes the first element from `bytes`.
+    fn read(bytes: &mut &'a [u8]) -> Option<Self> {
+        let (&tag, rest) = bytes.split_first()?;
+        let (&first, mut rest) = rest.split_first()?;
+        let length = match first {
+            0..=0x7f => usize::from(first),
+            0x81..=0x84 => {
+                let count = usize::from(first & 0x7f);
+                let (digits, after) = rest.split_at_checked(count)?;
+                rest = after;
+                digits
+                    .iter()
+                    .fold(0, |length, digit| length << 8 | usize::from(*digit))
+            }
+            _ => return None,
+        };
+        let (content, after) = rest.split_at_checked(length)?;
+        *bytes = after;
+        Some(Element { tag, content })
+    }
+
+    /// Returns the content if the tag is `tag`.
+    fn of(self, tag: u8) -> Option<&'a [u8]> {
+        (self.tag == tag).then_some(self.content)
+    }
+
+    /// Returns the content of a string in UTF-8 or ASCII.
+    fn text(self) -> Option<String> {
+        match self.tag {
+            0x0c | 0x13 | 0x16 => String::from_utf8(self.content.to_vec()).ok(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(content.len()).expect("it is short");
+        [&[tag, 0x81, length], content].concat()
+    }
+
+    fn certificate(subject: &[u8]) -> Vec<u8> {
+        let empty = element(SEQUENCE, &[]);
+        let fields = [
+            element(0xa0, &[2, 1, 2]),
+            element(2, &[1]),
+            empty.clone(),
+            empty.clone(),
+            empty,
+            element(SEQUENCE, subject),
+        ];
+        element(SEQUENCE, &element(SEQUENCE, &fields.concat()))
+    }
+
+    #[test]
+    fn the_common_name_is_found() {
+        let pair = [element(6, &COMMON_NAME), element(0x0c, b"alice")].concat();
+        let subject = element(0x31, &element(SEQUENCE, &pair));
+        let whole = certificate(&subject);
+        assert_eq!(common_name(&whole).as_deref(), Some("alice"));
+        for end in 0..whole.len() {
+            assert_eq!(common_name(&whole[..end]), None, "cut at {end}");
+        }
+        assert_eq!(common_name(&certificate(&[])), None);
+        assert_eq!(fingerprint(b"").len(), 64);
+    }
+}

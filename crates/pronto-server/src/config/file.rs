@@ -1,0 +1,354 @@
+//! The form of the configuration file, and its check.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{CertificateUser, Config, MetricsReaders, TlsFiles, everyone_reads};
+use crate::access::{ANONYMOUS, Access, EVERY_USER, Grant, RefRule, Role};
+use crate::names::is_user_name;
+
+/// The name of the file of users without a setting.
+pub(super) const USERS: &str = "pronto-users.toml";
+
+/// An error at a place in the file.
+pub(super) struct Problem {
+    pub(super) offset: usize,
+    pub(super) message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    root: Option<PathBuf>,
+    users: Option<PathBuf>,
+    create_on_push: bool,
+    http: Http,
+    daemon: Daemon,
+    grant: Vec<GrantEntry>,
+    rule: Vec<RuleEntry>,
+    certificate: Vec<CertificateEntry>,
+    limits: Limits,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Http {
+    listen: Option<Vec<Spanned<String>>>,
+    public_url: String,
+    tls_certificate: Option<Spanned<PathBuf>>,
+    tls_key: Option<Spanned<PathBuf>>,
+    client_ca: Option<Spanned<PathBuf>>,
+    metrics: MetricsReaders,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Daemon {
+    listen: Vec<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GrantEntry {
+    repository: Spanned<String>,
+    users: Vec<Spanned<String>>,
+    role: Role,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleEntry {
+    repository: Spanned<String>,
+    refs: Spanned<String>,
+    users: Option<Vec<Spanned<String>>>,
+    #[serde(default = "yes")]
+    create: bool,
+    #[serde(default = "yes")]
+    delete: bool,
+    #[serde(default = "yes")]
+    force: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CertificateEntry {
+    user: Spanned<String>,
+    subject: Option<String>,
+    fingerprint: Option<Spanned<String>>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The limits as they are written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Limits {
+    connections: Spanned<usize>,
+    connections_per_address: Spanned<usize>,
+    requests: Spanned<usize>,
+    user_share: Spanned<usize>,
+    queue: usize,
+    head_bytes: Spanned<usize>,
+    fetch_bytes: u64,
+    push_bytes: u64,
+    head_seconds: Spanned<u64>,
+    idle_seconds: Spanned<u64>,
+    wait_seconds: u64,
+    stall_seconds: Spanned<u64>,
+    request_seconds: Spanned<u64>,
+    drain_seconds: u64,
+    failures_per_minute: Spanned<u32>,
+}
+
+/// A default, which is at no place in the file.
+fn unplaced<T>(value: T) -> Spanned<T> {
+    Spanned::new(0..0, value)
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: unplaced(16_384),
+            connections_per_address: unplaced(4096),
+            requests: unplaced(64),
+            user_share: unplaced(50),
+            queue: 4096,
+            head_bytes: unplaced(16_384),
+            fetch_bytes: 64 << 20,
+            push_bytes: 16 << 30,
+            head_seconds: unplaced(10),
+            idle_seconds: unplaced(75),
+            wait_seconds: 30,
+            stall_seconds: unplaced(60),
+            request_seconds: unplaced(4 * 3600),
+            drain_seconds: 30,
+            failures_per_minute: unplaced(30),
+        }
+    }
+}
+
+impl Limits {
+    pub(super) fn resolved(&self) -> super::Limits {
+        let seconds = |value: &Spanned<u64>| Duration::from_secs(*value.get_ref());
+        let requests = *self.requests.get_ref();
+        let share = requests.saturating_mul(*self.user_share.get_ref()) / 100;
+        super::Limits {
+            connections: *self.connections.get_ref(),
+            connections_per_address: *self.connections_per_address.get_ref(),
+            requests,
+            requests_per_user: share.max(1),
+            queue: self.queue,
+            head_bytes: *self.head_bytes.get_ref(),
+            fetch_bytes: self.fetch_bytes,
+            push_bytes: self.push_bytes,
+            head: seconds(&self.head_seconds),
+            idle: seconds(&self.idle_seconds),
+            wait: Duration::from_secs(self.wait_seconds),
+            stall: seconds(&self.stall_seconds),
+            request: seconds(&self.request_seconds),
+            drain: Duration::from_secs(self.drain_seconds),
+            failures_per_minute: *self.failures_per_minute.get_ref(),
+        }
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        for count in [
+            &self.connections,
+            &self.connections_per_address,
+            &self.requests,
+        ] {
+            within(count, 1, 1 << 20, "must be at least 1 and at most 1048576")?;
+        }
+        within(&self.user_share, 1, 100, "is a percentage, from 1 to 100")?;
+        // The library for HTTP needs a buffer of 8 KiB.
+        let message = "must be at least 8192 and at most 1048576";
+        within(&self.head_bytes, 8192, 1 << 20, message)?;
+        for seconds in [
+            &self.head_seconds,
+            &self.idle_seconds,
+            &self.stall_seconds,
+            &self.request_seconds,
+        ] {
+            within(seconds, 1, 1 << 31, "must be at least 1 second")?;
+        }
+        let message = "must be at least 1";
+        within(&self.failures_per_minute, 1, u32::MAX, message)
+    }
+}
+
+fn within<T: PartialOrd>(
+    value: &Spanned<T>,
+    least: T,
+    most: T,
+    message: &str,
+) -> Result<(), Problem> {
+    match *value.get_ref() >= least && *value.get_ref() <= most {
+        true => Ok(()),
+        false => Err(problem(value, message.to_owned())),
+    }
+}
+
+fn problem<T>(at: &Spanned<T>, message: String) -> Problem {
+    Problem {
+        offset: at.span().start,
+        message,
+    }
+}
+
+/// Parses and checks a file; relative paths in it begin at `directory`.
+pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
+    let file: File = toml::from_str(text).map_err(|error| Problem {
+        offset: error.span().map_or(0, |span| span.start),
+        message: error.message().replace('\n', " "),
+    })?;
+    file.limits.check()?;
+    let root = directory.join(file.root.unwrap_or_else(|| ".".into()));
+    let users = directory.join(file.users.unwrap_or_else(|| USERS.into()));
+    let http = match &file.http.listen {
+        Some(listen) => addresses(listen)?,
+        None => vec![SocketAddr::from(([127, 0, 0, 1], 8418))],
+    };
+    let mut grants = Vec::new();
+    for entry in &file.grant {
+        grants.push(Grant {
+            repository: glob(&entry.repository)?,
+            users: users_in(&entry.users)?,
+            role: entry.role,
+        });
+    }
+    if grants.is_empty() {
+        grants.push(everyone_reads());
+    }
+    let rules = file.rule.iter().map(rule).collect::<Result<_, _>>()?;
+    let certificates = file.certificate.into_iter().map(certificate);
+    Ok(Config {
+        root,
+        users,
+        create_on_push: file.create_on_push,
+        http,
+        tls: file.http.tls(directory)?,
+        public_url: file.http.public_url.trim_end_matches('/').to_owned(),
+        metrics: file.http.metrics,
+        daemon: addresses(&file.daemon.listen)?,
+        access: Access { grants, rules },
+        certificates: certificates.collect::<Result<_, _>>()?,
+        limits: file.limits.resolved(),
+    })
+}
+
+impl Http {
+    fn tls(&self, directory: &Path) -> Result<Option<TlsFiles>, Problem> {
+        let alone = |path: &Spanned<PathBuf>| {
+            let message = "tls_certificate and tls_key must both be set for TLS";
+            Err(problem(path, message.to_owned()))
+        };
+        match (&self.tls_certificate, &self.tls_key, &self.client_ca) {
+            (Some(certificate), Some(key), client_ca) => Ok(Some(TlsFiles {
+                certificate: directory.join(certificate.get_ref()),
+                key: directory.join(key.get_ref()),
+                client_ca: client_ca
+                    .as_ref()
+                    .map(|path| directory.join(path.get_ref())),
+            })),
+            (Some(path), None, _) | (None, Some(path), _) | (None, None, Some(path)) => alone(path),
+            (None, None, None) => Ok(None),
+        }
+    }
+}
+
+fn addresses(listen: &[Spanned<String>]) -> Result<Vec<SocketAddr>, Problem> {
+    let parsed = listen.iter().map(|text| {
+        text.get_ref().parse().map_err(|_| {
+            let message = format!(
+                "'{}' is not an address; write it like 127.0.0.1:8418 or [::]:8418",
+                text.get_ref()
+            );
+            problem(text, message)
+        })
+    });
+    parsed.collect()
+}
+
+fn rule(entry: &RuleEntry) -> Result<RefRule, Problem> {
+    Ok(RefRule {
+        repository: glob(&entry.repository)?,
+        refs: glob(&entry.refs)?,
+        users: entry.users.as_deref().map(users_in).transpose()?,
+        create: entry.create,
+        delete: entry.delete,
+        force: entry.force,
+    })
+}
+
+fn certificate(entry: CertificateEntry) -> Result<CertificateUser, Problem> {
+    let user = user_in(&entry.user)?;
+    let fingerprint = match entry.fingerprint {
+        Some(text) => {
+            let digits = text.get_ref().replace(':', "").to_ascii_lowercase();
+            if crate::token::TokenHash::parse(&digits).is_none() {
+                let message = "a fingerprint is a SHA-256: 64 hexadecimal digits";
+                return Err(problem(&text, message.to_owned()));
+            }
+            Some(digits)
+        }
+        None => None,
+    };
+    if entry.subject.is_none() && fingerprint.is_none() {
+        let message = "a certificate needs a subject or a fingerprint";
+        return Err(problem(&entry.user, message.to_owned()));
+    }
+    Ok(CertificateUser {
+        user,
+        subject: entry.subject,
+        fingerprint,
+    })
+}
+
+fn users_in(users: &[Spanned<String>]) -> Result<Vec<String>, Problem> {
+    let is_special = |name: &str| name == ANONYMOUS || name == EVERY_USER;
+    let checked = users.iter().map(|name| match is_special(name.get_ref()) {
+        true => Ok(name.get_ref().clone()),
+        false => user_in(name),
+    });
+    checked.collect()
+}
+
+fn user_in(name: &Spanned<String>) -> Result<String, Problem> {
+    match is_user_name(name.get_ref()) {
+        true => Ok(name.get_ref().clone()),
+        false => {
+            let message = format!("'{}' cannot be the name of a user", name.get_ref());
+            Err(problem(name, message))
+        }
+    }
+}
+
+/// A glob that can match: its brackets are closed.
+fn glob(glob: &Spanned<String>) -> Result<String, Problem> {
+    let text = glob.get_ref();
+    let mut rest = text.as_str();
+    while let Some((_, after)) = rest.split_once('[') {
+        // The first character of a class may be a bracket.
+        let Some(end) = after
+            .char_indices()
+            .skip(1)
+            .find(|(_, found)| *found == ']')
+        else {
+            return Err(problem(
+                glob,
+                format!("'{text}' has a bracket without an end"),
+            ));
+        };
+        rest = after.get(end.0..).unwrap_or_default();
+    }
+    match text.is_empty() {
+        true => Err(problem(glob, "a glob must not be empty".to_owned())),
+        false => Ok(text.clone()),
+    }
+}

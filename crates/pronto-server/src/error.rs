@@ -1,0 +1,37 @@
+//! Errors of the server.
+
+/// The kind of an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The configuration, or the file of users, is malformed. The message names file and line.
+    Config,
+    /// A name of a repository or a user is not allowed.
+    InvalidName,
+    /// There is no such repository, user or address.
+    NotFound,
+    /// There is a repository or user of that name already.
+    Exists,
+    /// The request needs a user, or a valid token.
+    Unauthenticated,
+    /// The user may not do that.
+    Denied,
+    /// The request is malformed.
+    Malformed,
+    /// The request asks for something that this server does not do.
+    Unsupported,
+    /// Too many requests of this user or address are under way.
+    TooMany,
+    /// The server has no room for the request.
+    Overloaded,
+    /// The operating system refused.
+    Io,
+    /// The repository or the protocol failed; the client has been told if that was possible.
+    Failed,
+}
+
+/// The error of this crate.
+pub type Error = pronto_io::error::Error<ErrorKind>;
+
+/// The result type of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

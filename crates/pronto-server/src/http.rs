@@ -1,0 +1,154 @@
+//! Requests of HTTP: who asks, for what, and the response.
+
+mod api;
+mod git;
+mod reply;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use hyper::{Method, Request, Response};
+
+use crate::authorization;
+use crate::bridge::Counters;
+use crate::config::MetricsReaders;
+use crate::log;
+use crate::route::{self, Route};
+use crate::state::{Client, Setup, State};
+use crate::{Error, ErrorKind, Result};
+use reply::{Finish, Reply, failure};
+
+pub(crate) use reply::ReplyBody;
+
+/// A request on its way through the server.
+struct Call {
+    state: Arc<State>,
+    setup: Arc<Setup>,
+    client: Client,
+    user: Option<Arc<str>>,
+    finish: Finish,
+}
+
+/// Answers a request. All errors become responses.
+pub(crate) async fn answer(
+    state: Arc<State>,
+    client: Client,
+    request: Request<Incoming>,
+) -> Response<ReplyBody> {
+    let finish = Finish::new(
+        Arc::clone(&state),
+        log::Request {
+            id: state.next_id(),
+            address: client.address,
+            protocol: "http",
+            user: None,
+            repository: None,
+            service: "other",
+            status: 0,
+            received_bytes: 0,
+            sent_bytes: 0,
+            duration: std::time::Duration::ZERO,
+            error: None,
+        },
+        Arc::new(Counters::default()),
+        Instant::now(),
+    );
+    let setup = state.setup();
+    let mut call = Call {
+        state,
+        setup,
+        client,
+        user: None,
+        finish,
+    };
+    let reply = match call.dispatch(request).await {
+        Ok(reply) => reply,
+        Err(error) => failure(&error, &mut call.finish),
+    };
+    reply.into_response(call.finish)
+}
+
+impl Call {
+    async fn dispatch(&mut self, request: Request<Incoming>) -> Result<Reply> {
+        let uri = request.uri();
+        let route = route::parse(uri.path(), uri.query())?;
+        let needed = match &route {
+            Route::Health | Route::Metrics | Route::Advertise(..) => Method::GET,
+            Route::Call(..) => Method::POST,
+            // The interface decides itself.
+            Route::Api(_) => request.method().clone(),
+        };
+        let is_head = request.method() == Method::HEAD && needed == Method::GET;
+        if *request.method() != needed && !is_head {
+            return Ok(Reply::text(405, "this method is not possible here\n")
+                .with_header("allow", needed.as_str()));
+        }
+        if route == Route::Health {
+            self.finish.service("health");
+            return Ok(Reply::text(200, "ok\n"));
+        }
+        self.authenticate(request.headers())?;
+        match route {
+            Route::Health => Ok(Reply::text(200, "ok\n")),
+            Route::Metrics => self.metrics(),
+            Route::Api(path) => {
+                self.finish.service("api");
+                self.api(&path, request).await
+            }
+            Route::Advertise(name, service) => self.advertise(name, service, request).await,
+            Route::Call(name, service) => self.serve(name, service, request).await,
+        }
+    }
+
+    /// Finds the user: of the token, or else of the client certificate.
+    fn authenticate(&mut self, headers: &HeaderMap) -> Result<()> {
+        self.user = self.client.certificate_user.clone();
+        if let Some(value) = headers.get(AUTHORIZATION) {
+            self.user = Some(self.user_of(value.as_bytes())?);
+        }
+        self.finish.user(self.user.as_deref());
+        Ok(())
+    }
+
+    fn user_of(&self, header: &[u8]) -> Result<Arc<str>> {
+        let (admission, address) = (&self.setup.admission, self.client.address.ip());
+        admission.may_authenticate(address)?;
+        let wrong = || {
+            admission.wrong_token(address);
+            Error::new(ErrorKind::Unauthenticated, "the token is not valid")
+        };
+        let credentials = authorization::parse(header).ok_or_else(wrong)?;
+        let known = self.setup.users.known();
+        let user = known.user_of(&credentials.token).ok_or_else(wrong)?;
+        // A name that was sent must be the user's, so that nobody acts as another by mistake.
+        match credentials.user.is_none_or(|name| *name == **user) {
+            true => Ok(Arc::clone(user)),
+            false => Err(wrong()),
+        }
+    }
+
+    fn metrics(&mut self) -> Result<Reply> {
+        self.finish.service("metrics");
+        let is_admin = || {
+            let user = self.user.as_deref();
+            user.is_some_and(|user| self.setup.config.access.is_server_admin(user))
+        };
+        let may_read = match self.setup.config.metrics {
+            MetricsReaders::Everyone => true,
+            MetricsReaders::Loopback => {
+                self.client.address.ip().to_canonical().is_loopback() || is_admin()
+            }
+            MetricsReaders::Admin => is_admin(),
+        };
+        if !may_read {
+            let message = "metrics are not for this client";
+            return Err(Error::new(ErrorKind::Denied, message));
+        }
+        let count = self.setup.admission.connections();
+        self.state.metrics.connections.set(count as i64);
+        let reply = Reply::text(200, self.state.metrics.text());
+        Ok(reply.with_type("application/openmetrics-text; version=1.0.0; charset=utf-8"))
+    }
+}

@@ -1,0 +1,242 @@
+//! The interface for programs: users, tokens and repositories as JSON, below `/api/v1/`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Method, Request};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Call;
+use super::reply::Reply;
+use crate::access::Role;
+use crate::admission::Owner;
+use crate::names::RepositoryName;
+use crate::state::Setup;
+use crate::users::{TokenMode, Users};
+use crate::{Error, ErrorKind, Result};
+
+/// The largest body of a call.
+const LARGEST_BYTES: usize = 64 * 1024;
+
+/// How long the body of a call may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A call that was understood.
+#[derive(Debug)]
+enum Action {
+    ListUsers,
+    AddUser(String),
+    RemoveUser(String),
+    AddToken(String, TokenMode),
+    ListRepositories,
+    CreateRepository(RepositoryName),
+    RemoveRepository(RepositoryName),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    name: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Replacing {
+    replace: bool,
+}
+
+/// The result of a call.
+struct Outcome {
+    status: u16,
+    value: Value,
+}
+
+impl Call {
+    /// Answers a call at `path`, the components behind `/api/v1/`.
+    pub(super) async fn api(
+        &mut self,
+        path: &[String],
+        request: Request<Incoming>,
+    ) -> Result<Reply> {
+        let Some(user) = self.user.clone() else {
+            let message = "a token is needed: use it as a bearer token or as the password";
+            return Err(Error::new(ErrorKind::Unauthenticated, message));
+        };
+        let method = request.method().clone();
+        let body = body_of(request).await?;
+        let Some(action) = action(&method, path, &body)? else {
+            let message = "there is no such call";
+            return Err(Error::new(ErrorKind::NotFound, message));
+        };
+        let owner = Owner::User(Arc::clone(&user));
+        let slot = self.setup.admission.slot(&owner).await?;
+        let setup = Arc::clone(&self.setup);
+        let task = tokio::task::spawn_blocking(move || {
+            let _slot = slot;
+            act(&setup, &user, action)
+        });
+        let crashed = |_| Error::new(ErrorKind::Failed, "the call has crashed");
+        let outcome = task.await.map_err(crashed)??;
+        let text = match outcome.status {
+            204 => String::new(),
+            _ => format!("{}\n", outcome.value),
+        };
+        Ok(Reply::text(outcome.status, text).with_type("application/json"))
+    }
+}
+
+/// Reads the body of a call; one that is there must be JSON.
+async fn body_of(request: Request<Incoming>) -> Result<Vec<u8>> {
+    let malformed = |message: &str| Error::new(ErrorKind::Malformed, message);
+    let content_type = request.headers().get(CONTENT_TYPE);
+    let is_json = content_type.is_some_and(|value| {
+        let value = value.as_bytes();
+        value.starts_with(b"application/json")
+    });
+    let body = Limited::new(request.into_body(), LARGEST_BYTES).collect();
+    let body = tokio::time::timeout(PATIENCE, body)
+        .await
+        .map_err(|_| malformed("the body takes too long"))?
+        .map_err(|_| malformed("the body is too large or broken"))?
+        .to_bytes()
+        .to_vec();
+    match body.is_empty() || is_json {
+        true => Ok(body),
+        false => Err(malformed("the body must be of type application/json")),
+    }
+}
+
+/// Understands a call; `None` if there is none of that method and path.
+fn action(method: &Method, path: &[String], body: &[u8]) -> Result<Option<Action>> {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    Ok(match (method.as_str(), path.as_slice()) {
+        ("GET", ["users"]) => Some(Action::ListUsers),
+        ("POST", ["users"]) => Some(Action::AddUser(parse::<Named>(body)?.name)),
+        ("DELETE", ["users", name]) => Some(Action::RemoveUser((*name).to_owned())),
+        ("POST", ["users", name, "tokens"]) => {
+            let replacing = match body.is_empty() {
+                true => Replacing::default(),
+                false => parse(body)?,
+            };
+            let mode = match replacing.replace {
+                true => TokenMode::Replace,
+                false => TokenMode::Add,
+            };
+            Some(Action::AddToken((*name).to_owned(), mode))
+        }
+        ("GET", ["repositories"]) => Some(Action::ListRepositories),
+        ("POST", ["repositories"]) => {
+            let name = parse::<Named>(body)?.name;
+            Some(Action::CreateRepository(RepositoryName::parse(&name)?))
+        }
+        ("DELETE", ["repositories", name @ ..]) if !name.is_empty() => {
+            let name = RepositoryName::parse(&name.join("/"))?;
+            Some(Action::RemoveRepository(name))
+        }
+        _ => None,
+    })
+}
+
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
+    serde_json::from_slice(body).map_err(|error| {
+        let message = format!("the body is not what this call needs: {error}");
+        Error::new(ErrorKind::Malformed, message)
+    })
+}
+
+fn act(setup: &Setup, user: &str, action: Action) -> Result<Outcome> {
+    let admin = || match setup.config.access.is_server_admin(user) {
+        true => Ok(()),
+        false => {
+            let message = "only users with the role admin for '**' manage users";
+            Err(Error::new(ErrorKind::Denied, message))
+        }
+    };
+    let created = |value| Ok(Outcome { status: 201, value });
+    let done = Outcome {
+        status: 204,
+        value: Value::Null,
+    };
+    match action {
+        Action::ListUsers => {
+            admin()?;
+            let users = match setup.users.path() {
+                Some(path) => Users::read(path)?,
+                None => Users::default(),
+            };
+            let listed = users.users.iter().map(
+                |user| json!({"name": user.name, "added": user.added, "tokens": user.tokens.len()}),
+            );
+            let value = json!({"users": listed.collect::<Vec<_>>()});
+            Ok(Outcome { status: 200, value })
+        }
+        Action::AddUser(name) => {
+            admin()?;
+            setup.users.change(|users| users.add(&name))?;
+            created(json!({"name": name}))
+        }
+        Action::RemoveUser(name) => {
+            admin()?;
+            setup.users.change(|users| users.remove(&name))?;
+            Ok(done)
+        }
+        Action::AddToken(name, mode) => {
+            // Users may renew their own tokens.
+            if name != user {
+                admin()?;
+            }
+            let token = setup.users.change(|users| users.add_token(&name, mode))?;
+            created(json!({"name": name, "token": token}))
+        }
+        Action::ListRepositories => {
+            let mut names = setup.repositories.list()?;
+            let access = &setup.config.access;
+            names.retain(|name| access.role(Some(user), name).is_some());
+            let value = json!({"repositories": names});
+            Ok(Outcome { status: 200, value })
+        }
+        Action::CreateRepository(name) => {
+            setup.check_role(Some(user), &name, Role::Admin)?;
+            setup.repositories.create(&name)?;
+            created(json!({"name": name.as_str()}))
+        }
+        Action::RemoveRepository(name) => {
+            setup.check_role(Some(user), &name, Role::Admin)?;
+            setup.repositories.remove(&name)?;
+            Ok(done)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_apart() {
+        let call = |method: &str, path: &str, body: &str| {
+            let path: Vec<String> = path.split('/').map(str::to_owned).collect();
+            let method = Method::from_bytes(method.as_bytes()).expect("a method");
+            action(&method, &path, body.as_bytes())
+        };
+        let found = call("POST", "users/a/tokens", "{\"replace\":true}").expect("known");
+        assert!(matches!(found, Some(Action::AddToken(name, TokenMode::Replace)) if name == "a"));
+        let found = call("DELETE", "repositories/a/b.git", "").expect("known");
+        assert!(matches!(found, Some(Action::RemoveRepository(name)) if name.as_str() == "a/b"));
+        assert!(call("PUT", "users", "").expect("no error").is_none());
+        assert!(call("GET", "nothing", "").expect("no error").is_none());
+        for (path, body) in [
+            ("users", ""),
+            ("users", "{}"),
+            ("users", "{\"name\":1}"),
+            ("users", "{\"name\":\"a\",\"x\":1}"),
+            ("repositories", "{\"name\":\"../a\"}"),
+        ] {
+            call("POST", path, body).expect_err(body);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Events of the server, and their lines of JSON.
+
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+
+/// An event of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// It can be reached.
+    Listening {
+        /// `http`, `https` or `git`.
+        protocol: &'static str,
+        /// Where.
+        address: SocketAddr,
+    },
+    /// A request is finished.
+    Request(Box<Request>),
+    /// A connection was not admitted.
+    Refused {
+        /// Whose.
+        address: SocketAddr,
+        /// Why.
+        reason: &'static str,
+    },
+    /// The configuration was read again.
+    Reloaded {
+        /// Why it was not taken; the previous one stays.
+        error: Option<String>,
+    },
+    /// No more connections are accepted.
+    Draining {
+        /// How many are still there.
+        connections: usize,
+    },
+    /// All requests are finished, or the time for that is over.
+    Drained {
+        /// How many connections were cut off.
+        connections: usize,
+    },
+}
+
+/// A finished request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Its id, which the client got in `X-Request-Id`.
+    pub id: String,
+    /// The client.
+    pub address: SocketAddr,
+    /// `http` or `git`.
+    pub protocol: &'static str,
+    /// The user.
+    pub user: Option<String>,
+    /// The repository.
+    pub repository: Option<String>,
+    /// The service: `git-upload-pack`, `git-receive-pack`, `api` or something else.
+    pub service: &'static str,
+    /// The status of HTTP, or its counterpart.
+    pub status: u16,
+    /// The bytes of the body of the request, as sent.
+    pub received_bytes: u64,
+    /// The bytes of the body of the response.
+    pub sent_bytes: u64,
+    /// How long it took.
+    pub duration: Duration,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// A receiver of events. It is called from many threads, and must not wait long.
+pub type Tell = dyn Fn(&Event) + Send + Sync;
+
+impl Event {
+    /// Returns the event as a line of JSON, with the time.
+    pub fn to_line(&self) -> String {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default();
+        let mut fields = Map::new();
+        fields.insert("time".to_owned(), json!(now.as_millis() as f64 / 1000.0));
+        let mut add = |name: &str, value: Value| {
+            fields.insert(name.to_owned(), value);
+        };
+        match self {
+            Event::Listening { protocol, address } => {
+                add("event", json!("listening"));
+                add("protocol", json!(protocol));
+                add("address", json!(address.to_string()));
+            }
+            Event::Request(request) => request.add_to(&mut add),
+            Event::Refused { address, reason } => {
+                add("event", json!("refused"));
+                add("address", json!(address.to_string()));
+                add("reason", json!(reason));
+            }
+            Event::Reloaded { error } => {
+                add("event", json!("reloaded"));
+                if let Some(error) = error {
+                    add("error", json!(error));
+                }
+            }
+            Event::Draining { connections } => {
+                add("event", json!("draining"));
+                add("connections", json!(connections));
+            }
+            Event::Drained { connections } => {
+                add("event", json!("drained"));
+                add("connections", json!(connections));
+            }
+        }
+        Value::Object(fields).to_string()
+    }
+}
+
+impl Request {
+    fn add_to(&self, add: &mut dyn FnMut(&str, Value)) {
+        add("event", json!("request"));
+        add("request", json!(self.id));
+        add("address", json!(self.address.to_string()));
+        add("protocol", json!(self.protocol));
+        add("service", json!(self.service));
+        add("status", json!(self.status));
+        for (name, value) in [("user", &self.user), ("repository", &self.repository)] {
+            if let Some(value) = value {
+                add(name, json!(value));
+            }
+        }
+        add("received_bytes", json!(self.received_bytes));
+        add("sent_bytes", json!(self.sent_bytes));
+        add("milliseconds", json!(self.duration.as_millis() as u64));
+        if let Some(error) = &self.error {
+            add("error", json!(error));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_object() {
+        let request = Request {
+            id: "1".to_owned(),
+            address: ([127, 0, 0, 1], 1).into(),
+            protocol: "http",
+            user: Some("a\"b\n".to_owned()),
+            repository: None,
+            service: "git-upload-pack",
+            status: 200,
+            received_bytes: 1,
+            sent_bytes: 2,
+            duration: Duration::from_millis(3),
+            error: None,
+        };
+        let line = Event::Request(Box::new(request)).to_line();
+        assert!(!line.contains('\n'), "{line}");
+        let value: Value = serde_json::from_str(&line).expect("JSON");
+        assert_eq!(value.get("milliseconds"), Some(&json!(3)));
+        assert_eq!(value.get("user"), Some(&json!("a\"b\n")));
+    }
+}

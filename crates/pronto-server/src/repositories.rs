@@ -1,0 +1,301 @@
+//! The repositories below the served directory: from names to opened repositories, and making,
+//! listing and removing them.
+
+use std::io::ErrorKind as Io;
+use std::path::{Path, PathBuf};
+
+use pronto::{Environment, Repository, init, upload_pack};
+use pronto_io::error::IoContext as _;
+
+use crate::names::RepositoryName;
+use crate::{Error, ErrorKind, Result};
+
+/// How deep below the root repositories are listed.
+const DEEPEST: usize = 16;
+
+/// The most repositories that are listed.
+const MOST_LISTED: usize = 100_000;
+
+/// The served repositories.
+#[derive(Clone, Debug)]
+pub struct Repositories {
+    /// The root without symbolic links.
+    root: PathBuf,
+    /// The name of the only repository, if the root is one.
+    only: Option<RepositoryName>,
+    environment: Environment,
+}
+
+impl Repositories {
+    /// Serves `root`: a repository, or a directory of repositories. They are opened with
+    /// `environment`.
+    ///
+    /// # Errors
+    /// The directory does not exist; it is a repository that may not be used, or whose name cannot be
+    /// part of an address.
+    pub fn open(root: &Path, environment: &Environment) -> Result<Self> {
+        let root = environment.absolute(root);
+        let real = std::fs::canonicalize(&root).context(ErrorKind::Io, "cannot serve", &root)?;
+        let mut repositories = Repositories {
+            root: real,
+            only: None,
+            environment: environment.clone(),
+        };
+        match upload_pack::find(&repositories.root, environment) {
+            Ok(_) => {
+                let name = repositories.root.file_name().unwrap_or_default();
+                let name = name.to_string_lossy();
+                repositories.only = Some(RepositoryName::parse(&name)?);
+            }
+            Err(error) if *error.kind() == pronto::ErrorKind::NotARepository => {}
+            Err(error) => return Err(error.map_kind(|_| ErrorKind::Io)),
+        }
+        Ok(repositories)
+    }
+
+    /// Returns the served directory without symbolic links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Opens a repository.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] if there is none of that name, or it leads out of the root.
+    pub fn find(&self, name: &RepositoryName) -> Result<Repository> {
+        let path = match &self.only {
+            Some(only) if only == name => self.root.clone(),
+            Some(_) => return Err(not_found(name)),
+            None => self.root.join(name.as_str()),
+        };
+        let found = upload_pack::find(&path, &self.environment).map_err(|error| {
+            let kind = match error.kind() {
+                pronto::ErrorKind::NotARepository => return not_found(name),
+                _ => ErrorKind::Failed,
+            };
+            error.map_kind(|_| kind)
+        })?;
+        let is_inside = |directory: &Path| {
+            let real = std::fs::canonicalize(directory);
+            real.is_ok_and(|real| real.starts_with(&self.root))
+        };
+        match is_inside(found.git_dir()) && is_inside(found.common_dir()) {
+            true => Ok(found),
+            false => Err(not_found(name)),
+        }
+    }
+
+    /// Creates a bare repository.
+    ///
+    /// # Errors
+    /// The name is not allowed; there is a repository of that name, or one that would contain it; only
+    /// one repository is served; or a directory cannot be created.
+    pub fn create(&self, name: &RepositoryName) -> Result<Repository> {
+        name.check_new()?;
+        if self.only.is_some() {
+            let message = "a single repository is served: others cannot be created";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let mut parent = self.root.clone();
+        let components: Vec<&str> = name.as_str().split('/').collect();
+        let (last, parents) = components.split_last().ok_or_else(|| not_found(name))?;
+        for component in parents {
+            parent.push(component);
+            self.enter(&parent, name)?;
+        }
+        let git_dir = parent.join(format!("{last}.git"));
+        let exists = |path: &Path| std::fs::symlink_metadata(path).is_ok();
+        if exists(&git_dir) || exists(&parent.join(last)) {
+            let message = format!("there is a repository or directory '{name}' already");
+            return Err(Error::new(ErrorKind::Exists, message));
+        }
+        // Creating the directory decides between two who create the same.
+        std::fs::create_dir(&git_dir).map_err(|error| match error.kind() {
+            Io::AlreadyExists => Error::new(ErrorKind::Exists, format!("'{name}' exists already")),
+            _ => Error::new(ErrorKind::Io, format!("cannot create '{name}'")).because(error),
+        })?;
+        let options = init::Options {
+            template: init::Template::None,
+            ..init::Options::default()
+        };
+        let made = Repository::init(&git_dir, &options, &self.environment);
+        if let Err(error) = made {
+            // Nothing was in it before.
+            let _ = std::fs::remove_dir_all(&git_dir);
+            return Err(error.map_kind(|_| ErrorKind::Io));
+        }
+        self.find(name)
+    }
+
+    /// Creates a directory above a new repository, or checks the one that exists.
+    fn enter(&self, directory: &Path, name: &RepositoryName) -> Result<()> {
+        let inside = || {
+            let message = format!("'{name}' would be inside of a repository or a file");
+            Err(Error::new(ErrorKind::InvalidName, message))
+        };
+        // The suffix `.git` is tried, too: names of other repositories do not lead into this one.
+        if upload_pack::find(directory, &self.environment).is_ok() {
+            return inside();
+        }
+        match std::fs::create_dir(directory) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == Io::AlreadyExists => {}
+            Err(error) => {
+                return Err(error).context(ErrorKind::Io, "cannot create", directory);
+            }
+        }
+        match std::fs::symlink_metadata(directory).is_ok_and(|found| found.is_dir()) {
+            true => Ok(()),
+            false => inside(),
+        }
+    }
+
+    /// Removes a repository with all its files. It disappears at once, by a rename.
+    ///
+    /// # Errors
+    /// There is none of that name, or it cannot be removed.
+    pub fn remove(&self, name: &RepositoryName) -> Result<()> {
+        if self.only.is_some() {
+            let message = "the only repository cannot be removed";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        self.find(name)?;
+        let path = self.root.join(name.as_str());
+        let with_suffix = self.root.join(format!("{name}.git"));
+        let real = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        let path = match (real(&path), real(&with_suffix)) {
+            (true, _) => path,
+            (false, true) => with_suffix,
+            (false, false) => return Err(not_found(name)),
+        };
+        let hidden = format!(".removed-{}", std::process::id());
+        let hidden = path.with_file_name(format!(
+            "{hidden}-{}",
+            name.as_str().rsplit('/').next().unwrap_or_default()
+        ));
+        std::fs::rename(&path, &hidden).context(ErrorKind::Io, "cannot remove", &path)?;
+        std::fs::remove_dir_all(&hidden).context(ErrorKind::Io, "cannot remove", &hidden)
+    }
+
+    /// Returns the names of all repositories, sorted. Costs a look at each directory that is not in a
+    /// repository.
+    ///
+    /// # Errors
+    /// The root cannot be read. Directories below it that cannot be read are skipped.
+    pub fn list(&self) -> Result<Vec<String>> {
+        if let Some(only) = &self.only {
+            return Ok(vec![only.as_str().to_owned()]);
+        }
+        let mut names = Vec::new();
+        let entries = read_directory(&self.root);
+        let entries = entries.context(ErrorKind::Io, "cannot read", &self.root)?;
+        self.list_in(entries, "", 1, &mut names);
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn list_in(&self, entries: Vec<String>, above: &str, depth: usize, names: &mut Vec<String>) {
+        for entry in entries {
+            let Ok(name) = RepositoryName::parse(&format!("{above}{entry}")) else {
+                continue;
+            };
+            if names.len() >= MOST_LISTED {
+                return;
+            }
+            let path = self.root.join(format!("{above}{entry}"));
+            if self.find(&name).is_ok() {
+                names.push(name.as_str().to_owned());
+            } else if depth < DEEPEST
+                && let Ok(entries) = read_directory(&path)
+            {
+                self.list_in(entries, &format!("{above}{entry}/"), depth + 1, names);
+            }
+        }
+    }
+}
+
+/// The names of directories in a directory that are UTF-8. Links are left out, so that none is listed
+/// twice.
+fn read_directory(path: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir()
+            && let Ok(name) = entry.file_name().into_string()
+        {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+fn not_found(name: &RepositoryName) -> Error {
+    Error::new(
+        ErrorKind::NotFound,
+        format!("there is no repository '{name}'"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> RepositoryName {
+        RepositoryName::parse(name).expect("allowed")
+    }
+
+    #[test]
+    fn repositories_are_made_found_and_removed() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let environment = Environment::empty(folder.path());
+        let root = folder.path().join("root");
+        std::fs::create_dir(&root).expect("a directory");
+        let served = Repositories::open(&root, &environment).expect("it is there");
+        served.create(&name("team/a")).expect("new");
+        served.create(&name("b")).expect("new");
+        let kind = |name: RepositoryName| match served.create(&name) {
+            Ok(_) => panic!("{name} was created"),
+            Err(error) => *error.kind(),
+        };
+        assert_eq!(kind(name("b")), ErrorKind::Exists);
+        assert_eq!(kind(name("team")), ErrorKind::Exists);
+        assert_eq!(kind(name("b/c")), ErrorKind::InvalidName);
+        assert_eq!(kind(name("x y")), ErrorKind::InvalidName);
+        assert_eq!(served.list().expect("readable"), ["b", "team/a"]);
+        served.find(&name("team/a.git")).expect("there");
+        served.remove(&name("team/a")).expect("there");
+        assert_eq!(
+            *served.find(&name("team/a")).expect_err("gone").kind(),
+            ErrorKind::NotFound
+        );
+        let only = Repositories::open(&root.join("b.git"), &environment).expect("there");
+        only.find(&name("b"))
+            .expect("it has the name of its directory");
+        assert!(only.find(&name("c")).is_err() && only.remove(&name("b")).is_err());
+    }
+
+    #[test]
+    fn links_out_of_the_root_lead_nowhere() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let environment = Environment::empty(folder.path());
+        let outside = folder.path().join("outside");
+        let root = folder.path().join("root");
+        std::fs::create_dir_all(&outside).expect("a directory");
+        std::fs::create_dir_all(root.join("pointed")).expect("a directory");
+        let elsewhere = Repositories::open(&outside, &environment).expect("there");
+        elsewhere.create(&name("secret")).expect("new");
+        let served = Repositories::open(&root, &environment).expect("there");
+        served.create(&name("own")).expect("new");
+        std::os::unix::fs::symlink(&outside, root.join("link")).expect("a link");
+        std::os::unix::fs::symlink(root.join("own.git"), root.join("alias")).expect("a link");
+        let pointer = format!("gitdir: {}\n", outside.join("secret.git").display());
+        std::fs::write(root.join("pointed/.git"), pointer).expect("a file");
+        for hidden in ["link/secret", "pointed"] {
+            let error = served.find(&name(hidden)).expect_err(hidden);
+            assert_eq!(*error.kind(), ErrorKind::NotFound, "{hidden}");
+        }
+        served.find(&name("alias")).expect("it stays inside");
+        assert!(served.create(&name("link/new")).is_err());
+        assert_eq!(served.list().expect("readable"), ["own"]);
+    }
+}

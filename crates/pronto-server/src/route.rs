@@ -1,0 +1,132 @@
+//! What the address of a request asks for.
+
+use crate::names::{RepositoryName, percent_decoded};
+use crate::{Error, ErrorKind, Result};
+
+/// The service of Git that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Service {
+    /// A fetch: `git-upload-pack`.
+    UploadPack,
+    /// A push: `git-receive-pack`.
+    ReceivePack,
+}
+
+impl Service {
+    /// Returns the service of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "git-upload-pack" => Some(Service::UploadPack),
+            "git-receive-pack" => Some(Service::ReceivePack),
+            _ => None,
+        }
+    }
+
+    /// Returns the name in the protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            Service::UploadPack => "git-upload-pack",
+            Service::ReceivePack => "git-receive-pack",
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// Whether the server is alive: `/healthz`.
+    Health,
+    /// `/metrics`.
+    Metrics,
+    /// A call of the interface for programs, with the components behind `/api/v1/`.
+    Api(Vec<String>),
+    /// The advertisement of a service.
+    Advertise(RepositoryName, Service),
+    /// A request to a service.
+    Call(RepositoryName, Service),
+}
+
+/// The text for clients of the dumb protocol.
+const DUMB: &str = "this server only speaks Git's smart HTTP protocol";
+
+/// Parses the path and the query of an address.
+///
+/// # Errors
+/// It is malformed, no address of this server, or one of the dumb protocol.
+pub fn parse(path: &str, query: Option<&str>) -> Result<Route> {
+    match path {
+        "/healthz" => return Ok(Route::Health),
+        "/metrics" => return Ok(Route::Metrics),
+        _ => {}
+    }
+    let malformed = || Error::new(ErrorKind::Malformed, "the address is malformed");
+    let path = percent_decoded(path).ok_or_else(malformed)?;
+    let path = path.strip_prefix('/').ok_or_else(malformed)?;
+    if let Some(rest) = path.strip_prefix("api/v1/") {
+        return Ok(Route::Api(rest.split('/').map(str::to_owned).collect()));
+    }
+    if let Some(name) = path.strip_suffix("/info/refs") {
+        let name = RepositoryName::parse(name)?;
+        return match service_asked(query)? {
+            Some(service) => Ok(Route::Advertise(name, service)),
+            None => Err(Error::new(ErrorKind::Unsupported, DUMB)),
+        };
+    }
+    if let Some((name, service)) = path.rsplit_once('/')
+        && let Some(service) = Service::named(service)
+    {
+        return Ok(Route::Call(RepositoryName::parse(name)?, service));
+    }
+    if path.ends_with("/HEAD") || path.contains("/objects/") {
+        return Err(Error::new(ErrorKind::Unsupported, DUMB));
+    }
+    Err(Error::new(
+        ErrorKind::NotFound,
+        "there is nothing at this address",
+    ))
+}
+
+/// The service in a query; `None` without one, as clients of the dumb protocol ask.
+fn service_asked(query: Option<&str>) -> Result<Option<Service>> {
+    let mut pairs = query.unwrap_or_default().split('&');
+    let Some(name) = pairs.find_map(|pair| pair.strip_prefix("service=")) else {
+        return Ok(None);
+    };
+    let service = Service::named(name).ok_or_else(|| {
+        let message = "unknown service; there are git-upload-pack and git-receive-pack";
+        Error::new(ErrorKind::Denied, message)
+    })?;
+    Ok(Some(service))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_told_apart() {
+        let name = |name| RepositoryName::parse(name).expect("allowed");
+        let upload = Service::UploadPack;
+        assert_eq!(
+            parse("/a/b.git/info/refs", Some("service=git-upload-pack")).expect("known"),
+            Route::Advertise(name("a/b"), upload)
+        );
+        assert_eq!(
+            parse("/a%20b/git-receive-pack", None).expect("known"),
+            Route::Call(name("a b"), Service::ReceivePack)
+        );
+        assert_eq!(
+            parse("/api/v1/users/alice", None).expect("known"),
+            Route::Api(vec!["users".to_owned(), "alice".to_owned()])
+        );
+        let kind = |path, query| *parse(path, query).expect_err(path).kind();
+        assert_eq!(kind("/a/info/refs", None), ErrorKind::Unsupported);
+        assert_eq!(kind("/a/HEAD", None), ErrorKind::Unsupported);
+        assert_eq!(kind("/a/info/refs", Some("service=x")), ErrorKind::Denied);
+        assert_eq!(kind("/a", None), ErrorKind::NotFound);
+        for path in ["/%2e%2e/a/git-upload-pack", "/a/.git/git-upload-pack"] {
+            assert_eq!(kind(path, None), ErrorKind::InvalidName, "{path}");
+        }
+        assert_eq!(kind("/a%/git-upload-pack", None), ErrorKind::Malformed);
+    }
+}

@@ -1,0 +1,304 @@
+//! The server: its sockets, reloads, and its end.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pronto::Environment;
+use pronto_io::interrupt::Interrupt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::admission::Admission;
+use crate::config::Config;
+use crate::connection::Phase;
+use crate::log::{Event, Tell};
+use crate::repositories::Repositories;
+use crate::service::GitService;
+use crate::state::{Setup, State};
+use crate::users::Directory;
+use crate::{Error, ErrorKind, Result, connection, daemon, tls};
+
+/// How often the server looks whether it shall reload or end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long accepting pauses when the system has no room for a connection.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long services may take to notice that their clients are gone.
+const CUT: Duration = Duration::from_secs(2);
+
+/// Connections that the system holds before they are accepted.
+const BACKLOG: u32 = 1024;
+
+/// Threads beside those for requests: calls of the interface for programs use slots, too.
+const SPARE_THREADS: usize = 16;
+
+/// What is served, and how.
+pub struct Options {
+    /// The configuration.
+    pub config: Config,
+    /// Where it was read, for reloads.
+    pub file: Option<PathBuf>,
+    /// The only user and the token, for a server without a file of users.
+    pub owner: Option<Owner>,
+    /// What repositories are opened with.
+    pub environment: Environment,
+    /// What answers requests.
+    pub service: Box<dyn GitService>,
+    /// What receives events.
+    pub tell: Box<Tell>,
+}
+
+/// A user without a file.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    /// The name.
+    pub name: String,
+    /// The token.
+    pub token: String,
+}
+
+/// How the server is controlled from other threads.
+pub struct Control<'a> {
+    /// Asks to accept no more connections, and to end when the requests under way are finished.
+    pub drain: &'a Interrupt,
+    /// Asks to end at once.
+    pub stop: &'a Interrupt,
+    /// Returns whether a reload was requested since the last call.
+    pub reload: &'a dyn Fn() -> bool,
+    /// Called once, when the server can be reached.
+    pub started: &'a dyn Fn(&Started),
+}
+
+/// Where a server can be reached.
+#[derive(Clone, Debug)]
+pub struct Started {
+    /// The addresses of HTTP or HTTPS.
+    pub http: Vec<SocketAddr>,
+    /// The addresses of `git://`.
+    pub daemon: Vec<SocketAddr>,
+    /// The names of repositories, if they could be listed.
+    pub repositories: Vec<String>,
+}
+
+/// Serves until it is asked to end.
+///
+/// # Errors
+/// What is configured cannot be served: an address cannot be used, or a file cannot be read.
+pub fn serve(options: Options, control: &Control<'_>) -> Result<()> {
+    let threads = options.config.limits.requests + SPARE_THREADS;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(threads)
+        .thread_name("serve")
+        .enable_all()
+        .build()
+        .map_err(|error| Error::new(ErrorKind::Io, "cannot start the server").because(error))?;
+    let served = runtime.block_on(run(options, control));
+    // Threads that still work for clients cannot be stopped; the process ends with them.
+    runtime.shutdown_background();
+    served
+}
+
+/// Checks what a configuration names: files, directories and certificates.
+///
+/// # Errors
+/// Something does not exist, or cannot be used.
+pub fn check(config: &Config, environment: &Environment) -> Result<()> {
+    setup(config.clone(), None, environment, None).map(|_| ())
+}
+
+fn setup(
+    config: Config,
+    owner: Option<&Owner>,
+    environment: &Environment,
+    before: Option<&Setup>,
+) -> Result<Setup> {
+    let users = match owner {
+        Some(owner) => Directory::with_one(&owner.name, &owner.token),
+        None => Directory::open(config.users.clone())?,
+    };
+    // Connections and requests keep counting when the limits stay as they were.
+    let admission = match before {
+        Some(before) if before.config.limits == config.limits => Arc::clone(&before.admission),
+        _ => Arc::new(Admission::new(&config.limits)),
+    };
+    Ok(Setup {
+        repositories: Repositories::open(&config.root, environment)?,
+        tls: config.tls.as_ref().map(tls::acceptor).transpose()?,
+        users,
+        admission,
+        config,
+    })
+}
+
+/// The protocol of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Http,
+    Git,
+}
+
+async fn run(options: Options, control: &Control<'_>) -> Result<()> {
+    let Options {
+        config,
+        file,
+        owner,
+        environment,
+        service,
+        tell,
+    } = options;
+    let setup = setup(config, owner.as_ref(), &environment, None)?;
+    let (http, daemon) = (listen(&setup.config.http)?, listen(&setup.config.daemon)?);
+    let has_tls = setup.tls.is_some();
+    let started = Started {
+        http: addresses(&http),
+        daemon: addresses(&daemon),
+        repositories: setup.repositories.list().unwrap_or_default(),
+    };
+    let state = State::new(setup, service, Interrupt::new(), tell);
+    let state = Arc::new(state);
+    let name = if has_tls { "https" } else { "http" };
+    for (protocol, addresses) in [(name, &started.http), ("git", &started.daemon)] {
+        for address in addresses {
+            let address = *address;
+            state.tell(&Event::Listening { protocol, address });
+        }
+    }
+    let (drain, drains) = watch::channel(Phase::Serving);
+    let mut accepting = JoinSet::new();
+    let sockets = http.into_iter().map(|socket| (Protocol::Http, socket));
+    let sockets = sockets.chain(daemon.into_iter().map(|socket| (Protocol::Git, socket)));
+    for (protocol, socket) in sockets {
+        let state = Arc::clone(&state);
+        accepting.spawn(accept(state, protocol, socket, drains.clone()));
+    }
+    drop(drains);
+    (control.started)(&started);
+    while !control.drain.is_triggered() && !control.stop.is_triggered() {
+        tokio::time::sleep(LOOK).await;
+        if (control.reload)() {
+            reload(&state, file.as_deref(), &environment);
+        }
+    }
+    accepting.shutdown().await;
+    end(&state, &drain, control).await;
+    Ok(())
+}
+
+/// Waits for the connections that are left.
+async fn end(state: &State, drain: &watch::Sender<Phase>, control: &Control<'_>) {
+    let connections = drain.receiver_count();
+    state.tell(&Event::Draining { connections });
+    // Without connections nobody is told.
+    let _ = drain.send(Phase::Draining);
+    let end = Instant::now() + state.setup().config.limits.drain;
+    while drain.receiver_count() > 0 && Instant::now() < end && !control.stop.is_triggered() {
+        tokio::time::sleep(LOOK / 5).await;
+    }
+    let connections = drain.receiver_count();
+    state.tell(&Event::Drained { connections });
+    // Services that still run lose their clients, and end.
+    state.stop.trigger();
+    let _ = drain.send(Phase::Cut);
+    let end = Instant::now() + CUT;
+    while state.metrics.under_way.get() > 0 && Instant::now() < end {
+        tokio::time::sleep(LOOK / 5).await;
+    }
+}
+
+/// Reads the configuration again. What is malformed changes nothing. Addresses stay as they are.
+fn reload(state: &State, file: Option<&std::path::Path>, environment: &Environment) {
+    let Some(file) = file else { return };
+    let before = state.setup();
+    let read = Config::read(file)
+        .and_then(|config| setup(config, None, environment, Some(before.as_ref())));
+    let error = match read {
+        Ok(setup) => {
+            state.replace(setup);
+            state.metrics.reloaded();
+            None
+        }
+        Err(error) => Some(error.to_string()),
+    };
+    state.tell(&Event::Reloaded { error });
+}
+
+fn listen(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
+    let listen = |address: &SocketAddr| -> std::io::Result<TcpListener> {
+        let socket = match address {
+            SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6()?,
+        };
+        // A server that has just ended leaves connections behind, which do not matter.
+        socket.set_reuseaddr(true)?;
+        socket.bind(*address)?;
+        socket.listen(BACKLOG)
+    };
+    let sockets = addresses.iter().map(|address| {
+        listen(address).map_err(|error| {
+            let reason = pronto_io::error::reason(&error);
+            let message = format!("cannot listen at {address}: {reason}");
+            Error::new(ErrorKind::Io, message)
+        })
+    });
+    sockets.collect()
+}
+
+fn addresses(sockets: &[TcpListener]) -> Vec<SocketAddr> {
+    let addresses = sockets.iter().filter_map(|socket| socket.local_addr().ok());
+    addresses.collect()
+}
+
+/// Accepts connections until the task is ended.
+async fn accept(
+    state: Arc<State>,
+    protocol: Protocol,
+    socket: TcpListener,
+    drain: watch::Receiver<Phase>,
+) {
+    loop {
+        match socket.accept().await {
+            Ok((stream, address)) => begin(&state, protocol, stream, address, drain.clone()),
+            // The client is gone again, or the system has no room. Both pass.
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+fn begin(
+    state: &Arc<State>,
+    protocol: Protocol,
+    stream: TcpStream,
+    address: SocketAddr,
+    drain: watch::Receiver<Phase>,
+) {
+    let state = Arc::clone(state);
+    // Counted here, so that the first to come are the first to be admitted.
+    let connected = match state.setup().admission.connect(address.ip()) {
+        Ok(connected) => connected,
+        Err(full) if protocol == Protocol::Http => {
+            tokio::spawn(connection::refuse(state, stream, address, full));
+            return;
+        }
+        Err(_) => {
+            let reason = "too many connections";
+            state.metrics.refused(reason);
+            state.tell(&Event::Refused { address, reason });
+            return;
+        }
+    };
+    tokio::spawn(async move {
+        match protocol {
+            Protocol::Http => connection::serve(state, stream, address, drain).await,
+            Protocol::Git => {
+                daemon::serve(state, stream, address).await;
+                // It keeps the server from ending until here.
+                drop(drain);
+            }
+        }
+        drop(connected);
+    });
+}

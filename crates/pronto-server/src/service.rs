@@ -1,0 +1,95 @@
+//! The services of Git behind the sockets: requests as streams of bytes, answered on a blocking thread.
+
+mod native;
+mod process;
+mod push;
+
+use std::io::{Read, Write};
+
+use pronto::Repository;
+use pronto_io::interrupt::Interrupt;
+use pronto_wire::advertisement::Version;
+
+use crate::Result;
+use crate::access::RefChange;
+
+pub use native::Native;
+
+/// What a request is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The repository.
+    pub repository: &'a Repository,
+    /// What the client asked for in `Git-Protocol` or its counterpart.
+    pub protocol: Option<&'a str>,
+    /// Set when the server ends.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Request<'_> {
+    /// Returns the version that the client asked for.
+    pub fn version(&self) -> Version {
+        pronto::upload_pack::requested_version(self.protocol.map(str::as_bytes))
+    }
+}
+
+/// The streams of a request. Reading and writing waits for the client, and fails if it makes no
+/// progress.
+pub struct Streams<'a> {
+    /// What the client sends.
+    pub input: &'a mut (dyn Read + Send),
+    /// What the client gets.
+    pub output: &'a mut (dyn Write + Send),
+}
+
+/// Judges the changes of a push before its objects are read.
+pub trait Judge: Sync {
+    /// Returns why the change is refused; `None` if it is allowed.
+    fn refusal(&self, change: &RefChange<'_>) -> Option<String>;
+
+    /// Returns whether the ref may only be fast-forwarded.
+    fn forbids_force(&self, name: &[u8]) -> bool;
+}
+
+/// The services of Git. Methods block until the client has its answer.
+///
+/// Errors have been reported to the client if the protocol allows that. An error before the first byte
+/// of output can be reported by the caller.
+pub trait GitService: Send + Sync {
+    /// Sends the advertisement of `git-upload-pack`.
+    ///
+    /// # Errors
+    /// The repository cannot be read, or the connection breaks.
+    fn advertise_fetch(&self, request: &Request<'_>, output: &mut (dyn Write + Send))
+    -> Result<()>;
+
+    /// Answers one request of a fetch, without an advertisement.
+    ///
+    /// # Errors
+    /// The client violates the protocol, the repository cannot be read, or the connection breaks.
+    fn answer_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
+
+    /// Serves a fetch from the advertisement to its end, on a connection of its own.
+    ///
+    /// # Errors
+    /// As for [`answer_fetch`](Self::answer_fetch).
+    fn serve_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
+
+    /// Sends the advertisement of `git-receive-pack`.
+    ///
+    /// # Errors
+    /// As for [`advertise_fetch`](Self::advertise_fetch).
+    fn advertise_push(&self, request: &Request<'_>, output: &mut (dyn Write + Send)) -> Result<()>;
+
+    /// Answers a push. The changes that `judge` refuses do not happen, and no byte of the pack is read
+    /// before it is asked.
+    ///
+    /// # Errors
+    /// As for [`answer_fetch`](Self::answer_fetch). Refused changes are no error.
+    fn answer_push(
+        &self,
+        request: &Request<'_>,
+        judge: &dyn Judge,
+        streams: Streams<'_>,
+    ) -> Result<()>;
+}

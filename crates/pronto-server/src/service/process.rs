@@ -1,0 +1,140 @@
+//! The services of the program `git`, for requests that need features which crate `pronto` lacks.
+
+use std::io::{self, Read, Write};
+use std::process::{Child, Command, Stdio};
+
+use super::native::broken;
+use super::{Request, Streams};
+use crate::{Error, ErrorKind, Result};
+
+/// The size of the pieces in which output is copied.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// The program `git`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Git {}
+
+impl Git {
+    /// Sends the advertisement of a service.
+    pub(super) fn advertise(
+        &self,
+        request: &Request<'_>,
+        service: &str,
+        output: &mut (dyn Write + Send),
+    ) -> Result<()> {
+        let mut command = command(request);
+        command.arg(service);
+        command.args(["--stateless-rpc", "--http-backend-info-refs"]);
+        let streams = Streams {
+            input: &mut io::empty(),
+            output,
+        };
+        run(command, request, streams)
+    }
+
+    /// Answers a push.
+    pub(super) fn receive(
+        &self,
+        request: &Request<'_>,
+        forbids_force: bool,
+        streams: Streams<'_>,
+    ) -> Result<()> {
+        let mut command = command(request);
+        if forbids_force {
+            command.args(["-c", "receive.denyNonFastForwards=true"]);
+        }
+        command.args(["receive-pack", "--stateless-rpc"]);
+        run(command, request, streams)
+    }
+}
+
+/// A command that sees the environment of the repository and no other.
+fn command(request: &Request<'_>) -> Command {
+    let mut command = pronto_io::child::command("git");
+    for (name, value) in request.repository.environment().changes() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    match request.protocol {
+        Some(protocol) => command.env("GIT_PROTOCOL", protocol),
+        None => command.env_remove("GIT_PROTOCOL"),
+    };
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}
+
+/// Runs a command on the repository, from and to the streams of the client.
+fn run(mut command: Command, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
+    command.arg(request.repository.git_dir());
+    let Streams { input, output } = streams;
+    let child = command.spawn().map_err(|error| {
+        Error::new(
+            ErrorKind::Failed,
+            "cannot run git for a feature that pronto lacks",
+        )
+        .because(error)
+    })?;
+    let mut child = Ending(child);
+    let (stdin, stdout) = (child.0.stdin.take(), child.0.stdout.take());
+    let (Some(mut stdin), Some(mut stdout)) = (stdin, stdout) else {
+        return Err(Error::new(ErrorKind::Failed, "cannot make a pipe"));
+    };
+    let copied = std::thread::scope(|scope| {
+        // The service decides what the end of its input means, and may end before it.
+        scope.spawn(move || {
+            let _ = io::copy(input, &mut stdin);
+        });
+        let copied = copy(&mut stdout, output);
+        if copied.is_err() {
+            child.stop();
+        }
+        copied
+    });
+    copied.map_err(broken)?;
+    let status = (child.0.wait())
+        .map_err(|error| Error::new(ErrorKind::Failed, "cannot wait for git").because(error))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Error::new(
+            ErrorKind::Failed,
+            format!("git ended with {status}"),
+        )),
+    }
+}
+
+fn copy(from: &mut impl Read, to: &mut (dyn Write + Send)) -> io::Result<()> {
+    let mut buffer = vec![0; PIECE_BYTES];
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        to.write_all(buffer.get(..count).unwrap_or_default())?;
+        to.flush()?;
+    }
+}
+
+/// A child that does not outlive its request.
+struct Ending(Child);
+
+impl Ending {
+    fn stop(&mut self) {
+        let _ = self.0.kill();
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if !matches!(self.0.try_wait(), Ok(Some(_))) {
+            self.stop();
+            let _ = self.0.wait();
+        }
+    }
+}

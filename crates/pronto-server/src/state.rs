@@ -1,0 +1,128 @@
+//! What all connections of a server share.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use pronto_io::interrupt::Interrupt;
+use tokio_rustls::TlsAcceptor;
+
+use crate::access::Role;
+use crate::admission::Admission;
+use crate::config::Config;
+use crate::log::{Event, Request, Tell};
+use crate::metrics::Metrics;
+use crate::names::RepositoryName;
+use crate::repositories::Repositories;
+use crate::service::GitService;
+use crate::users::Directory;
+use crate::{Error, ErrorKind, Result};
+
+/// What a reload replaces.
+pub(crate) struct Setup {
+    pub(crate) config: Config,
+    pub(crate) repositories: Repositories,
+    pub(crate) users: Directory,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) admission: Arc<Admission>,
+}
+
+/// What all connections share.
+pub(crate) struct State {
+    setup: RwLock<Arc<Setup>>,
+    pub(crate) service: Box<dyn GitService>,
+    pub(crate) metrics: Metrics,
+    pub(crate) stop: Interrupt,
+    tell: Box<Tell>,
+    /// Random, so that ids of two servers differ.
+    first_id: u32,
+    requests: AtomicU64,
+}
+
+/// Who makes a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    /// The user of the client certificate.
+    pub(crate) certificate_user: Option<Arc<str>>,
+}
+
+impl State {
+    pub(crate) fn new(
+        setup: Setup,
+        service: Box<dyn GitService>,
+        stop: Interrupt,
+        tell: Box<Tell>,
+    ) -> Self {
+        // It need not be secret, so a failure of the system's source does not matter.
+        let mut random = [0; 4];
+        let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random);
+        State {
+            setup: RwLock::new(Arc::new(setup)),
+            service,
+            metrics: Metrics::new(),
+            stop,
+            tell,
+            first_id: u32::from_be_bytes(random),
+            requests: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns the current setup. A request keeps the one with which it began.
+    pub(crate) fn setup(&self) -> Arc<Setup> {
+        Arc::clone(&self.setup.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn replace(&self, setup: Setup) {
+        *self.setup.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(setup);
+    }
+
+    pub(crate) fn tell(&self, event: &Event) {
+        (self.tell)(event);
+    }
+
+    /// Logs and counts a finished request.
+    pub(crate) fn finished(&self, request: Request) {
+        self.metrics.finished(&request);
+        self.tell(&Event::Request(Box::new(request)));
+    }
+
+    /// Returns the id of a new request.
+    pub(crate) fn next_id(&self) -> String {
+        let number = self.requests.fetch_add(1, Relaxed);
+        format!("{:08x}-{number:06x}", self.first_id)
+    }
+}
+
+impl Setup {
+    /// Checks that a user has a role in a repository.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unauthenticated`] without a user; [`ErrorKind::NotFound`] for a user who may not
+    /// even read, so that names of repositories stay unknown; else [`ErrorKind::Denied`].
+    pub(crate) fn check_role(
+        &self,
+        user: Option<&str>,
+        repository: &RepositoryName,
+        needed: Role,
+    ) -> Result<()> {
+        let role = self.config.access.role(user, repository.as_str());
+        if role.is_some_and(|role| role >= needed) {
+            return Ok(());
+        }
+        if user.is_none() {
+            let message = "a token is needed: use it as the password";
+            return Err(Error::new(ErrorKind::Unauthenticated, message));
+        }
+        if role.is_none() {
+            let message = format!("there is no repository '{repository}'");
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        let message = match needed {
+            Role::Read => "you may not read this repository",
+            Role::Write => "you may not push to this repository",
+            Role::Admin => "you may not manage this repository",
+        };
+        Err(Error::new(ErrorKind::Denied, message))
+    }
+}

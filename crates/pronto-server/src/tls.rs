@@ -1,0 +1,85 @@
+//! TLS for HTTPS: certificate, key, and authorities for client certificates.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::TlsAcceptor;
+
+use crate::config::TlsFiles;
+use crate::{Error, ErrorKind, Result};
+
+/// The largest file in PEM.
+const LARGEST_BYTES: u64 = 16 << 20;
+
+/// Reads the files and prepares handshakes.
+///
+/// # Errors
+/// A file cannot be read, or holds nothing that can be used; the key does not fit the certificate.
+pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let chain = certificates(&files.certificate)?;
+    let key = PrivateKeyDer::from_pem_slice(&read(&files.key)?)
+        .map_err(|error| unusable(&files.key, "holds no private key in PEM", error))?;
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(&files.certificate, "cannot be used", error))?;
+    let builder = match &files.client_ca {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in certificates(path)? {
+                let added = roots.add(certificate);
+                added.map_err(|error| unusable(path, "holds a certificate of no use", error))?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                .allow_unauthenticated()
+                .build()
+                .map_err(|error| unusable(path, "cannot be used", error))?;
+            builder.with_client_cert_verifier(verifier)
+        }
+    };
+    let mut config = builder
+        .with_single_cert(chain, key)
+        .map_err(|error| unusable(&files.certificate, "cannot be used with the key", error))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    // Sessions are kept by clients, in tickets that cost the server nothing.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.ticketer = rustls::crypto::ring::Ticketer::new()
+        .map_err(|error| unusable(&files.certificate, "cannot be used", error))?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let bytes = read(path)?;
+    let found = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>();
+    let found = found.map_err(|error| unusable(path, "holds no certificates in PEM", error))?;
+    match found.is_empty() {
+        true => Err(Error::new(
+            ErrorKind::Config,
+            format!("'{}' holds no certificates in PEM", path.display()),
+        )),
+        false => Ok(found),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let links = pronto_io::untrusted::Links::Follow;
+    pronto_io::untrusted::read(path, links, LARGEST_BYTES).map_err(|error| {
+        let reason = pronto_io::error::reason(&error);
+        let message = format!("cannot read '{}': {reason}", path.display());
+        Error::new(ErrorKind::Config, message)
+    })
+}
+
+fn unusable(
+    path: &Path,
+    what: &str,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> Error {
+    let message = format!("'{}' {what}", path.display());
+    Error::new(ErrorKind::Config, message).because(error)
+}

@@ -1,0 +1,11 @@
+//! Real servers on this machine, with stock git as their client.
+
+mod abuse;
+mod access;
+mod api;
+mod daemon;
+mod fetch;
+mod lifecycle;
+mod push;
+mod secure;
+mod support;

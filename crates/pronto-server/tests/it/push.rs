@@ -1,0 +1,172 @@
+//! Pushes, and rules for refs.
+
+use crate::support::{Server, Site};
+
+const CONFIG: &str = r#"
+create_on_push = true
+[[grant]]
+repository = "**"
+users = ["alice", "bob"]
+role = "write"
+[[grant]]
+repository = "own/*"
+users = ["alice"]
+role = "admin"
+[[rule]]
+repository = "**"
+refs = "refs/heads/main"
+users = ["alice"]
+force = false
+delete = false
+[[rule]]
+repository = "**"
+refs = "refs/tags/**"
+create = false
+"#;
+
+struct Pushing {
+    site: Site,
+    server: Server,
+    alice: String,
+    bob: String,
+}
+
+impl Pushing {
+    fn new() -> Self {
+        let site = Site::new();
+        let (alice, bob) = (site.user("alice"), site.user("bob"));
+        let server = Server::start(&site, site.config(CONFIG));
+        Pushing {
+            site,
+            server,
+            alice,
+            bob,
+        }
+    }
+
+    /// Pushes as a user. `Ok` if it succeeded; what git said.
+    fn push(&self, user: &str, name: &str, arguments: &[&str]) -> Result<String, String> {
+        let token = if user == "alice" {
+            &self.alice
+        } else {
+            &self.bob
+        };
+        let url = self.server.url_of(user, token, name);
+        let arguments = [&["push", &url][..], arguments].concat();
+        let output = self.site.try_git(&self.site.path("work"), &arguments);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        match output.status.success() {
+            true => Ok(text),
+            false => Err(text),
+        }
+    }
+}
+
+#[test]
+fn commits_are_pushed() {
+    let pushing = Pushing::new();
+    let (site, work) = (&pushing.site, pushing.site.path("work"));
+    site.git(&work, &["commit", "-q", "--allow-empty", "-m", "more"]);
+    pushing
+        .push("alice", "team/a", &["main", "main:topic"])
+        .expect("allowed");
+    let bare = site.path("root/team/a.git");
+    let head = |directory, name| site.git(directory, &["rev-parse", name]);
+    assert_eq!(head(&bare, "topic"), head(&work, "main"));
+    site.git(&bare, &["fsck", "--strict"]);
+    pushing.push("bob", "team/a", &[":topic"]).expect("allowed");
+}
+
+#[test]
+fn a_large_push_comes_in_chunks() {
+    let pushing = Pushing::new();
+    let work = pushing.site.path("work");
+    // More than git keeps in memory for one request, which does not compress.
+    let mut random = test_support::Random::new(1);
+    let noise = random.bytes(3 << 20);
+    std::fs::write(work.join("noise"), noise).expect("a file");
+    pushing.site.git(&work, &["add", "."]);
+    pushing.site.git(&work, &["commit", "-q", "-m", "noise"]);
+    pushing.push("alice", "team/a", &["main"]).expect("allowed");
+}
+
+#[test]
+fn rules_for_refs_hold() {
+    let pushing = Pushing::new();
+    let work = pushing.site.path("work");
+    let refused = |user, arguments: &[&str], reason: &str| {
+        let text = pushing
+            .push(user, "team/a", arguments)
+            .expect_err("refused");
+        assert!(text.contains(reason), "{text}");
+    };
+    refused(
+        "bob",
+        &["HEAD~:main", "-f"],
+        "this user may not push to this ref",
+    );
+    refused("alice", &[":main"], "this ref may not be deleted");
+    refused(
+        "alice",
+        &["HEAD:refs/tags/new"],
+        "this ref may not be created",
+    );
+    refused("alice", &["-f", "HEAD~:main"], "non-fast-forward");
+    pushing
+        .push("alice", "team/a", &["HEAD:refs/heads/x"])
+        .expect("allowed");
+    pushing
+        .push("bob", "team/a", &["-f", "HEAD~:refs/heads/x"])
+        .expect("no rule");
+    let bare = pushing.site.path("root/team/a.git");
+    let head = |directory, name| pushing.site.git(directory, &["rev-parse", name]);
+    assert_eq!(head(&bare, "main"), head(&work, "main"));
+}
+
+#[test]
+fn a_refused_push_with_a_large_pack_gets_its_answer() {
+    let pushing = Pushing::new();
+    let work = pushing.site.path("work");
+    let mut random = test_support::Random::new(2);
+    let noise = random.bytes(4 << 20);
+    std::fs::write(work.join("noise"), noise).expect("a file");
+    pushing.site.git(&work, &["add", "."]);
+    pushing.site.git(&work, &["commit", "-q", "-m", "noise"]);
+    let text = pushing
+        .push("bob", "team/a", &["main"])
+        .expect_err("refused");
+    assert!(
+        text.contains("this user may not push to this ref"),
+        "{text}"
+    );
+    let objects = pushing.site.path("root/team/a.git/objects");
+    let left = std::fs::read_dir(objects).expect("a directory");
+    let left: Vec<_> = left
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    assert!(
+        !left
+            .iter()
+            .any(|name| name.starts_with("tmp") || name.starts_with("incoming"))
+    );
+}
+
+#[test]
+fn a_push_creates_a_repository_where_that_is_allowed() {
+    let pushing = Pushing::new();
+    pushing
+        .push("alice", "own/new", &["main"])
+        .expect("allowed");
+    let made = pushing.site.path("root/own/new.git");
+    pushing.site.git(&made, &["rev-parse", "main"]);
+    pushing
+        .push("bob", "own/other", &["main"])
+        .expect_err("the role is too low");
+    pushing
+        .push("alice", "team/new", &["main"])
+        .expect_err("the role is too low");
+    pushing
+        .push("alice", "own/a b", &["main"])
+        .expect_err("the name is not plain");
+    assert!(!pushing.site.path("root/own/other.git").exists());
+}

@@ -1,0 +1,236 @@
+//! A server in this process, repositories that git made, and raw requests.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use pronto::Environment;
+use pronto_io::interrupt::Interrupt;
+use pronto_server::config::Config;
+use pronto_server::service::Native;
+use pronto_server::users::{self, TokenMode};
+use pronto_server::{Control, Event, Options, Started, serve};
+use test_support::Scratch;
+
+/// A directory with repositories, a configuration and users.
+pub(crate) struct Site {
+    pub(crate) scratch: Scratch,
+}
+
+impl Site {
+    /// A site with the repository `team/a.git` of two commits.
+    pub(crate) fn new() -> Self {
+        let site = Site {
+            scratch: Scratch::new(),
+        };
+        let work = site.path("work");
+        std::fs::create_dir_all(site.path("root/team")).expect("a directory");
+        site.git(site.scratch.path(), &["init", "-q", "-b", "main", "work"]);
+        for number in 0..2 {
+            std::fs::write(work.join("file"), number.to_string()).expect("a file");
+            site.git(&work, &["add", "."]);
+            site.git(&work, &["commit", "-q", "-m", "change"]);
+        }
+        site.git(&work, &["tag", "-a", "-m", "first", "v1", "HEAD~"]);
+        site.git(
+            site.scratch.path(),
+            &["clone", "-q", "--bare", "work", "root/team/a.git"],
+        );
+        site
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.scratch.join(name)
+    }
+
+    /// Writes a configuration for `root`, and reads it.
+    pub(crate) fn config(&self, text: &str) -> Config {
+        let file = self.path("pronto-server.toml");
+        let text = format!("root = \"root\"\n{text}");
+        std::fs::write(&file, text).expect("a file");
+        let mut config = Config::read(&file).expect("it is valid");
+        config.http = vec![([127, 0, 0, 1], 0).into()];
+        config
+    }
+
+    /// Adds a user, and returns a token.
+    pub(crate) fn user(&self, name: &str) -> String {
+        let made = users::change(&self.path("pronto-users.toml"), |users| {
+            users.add(name)?;
+            users.add_token(name, TokenMode::Add)
+        });
+        made.expect("the file can be written")
+    }
+
+    /// Runs git in `directory`; it must succeed.
+    pub(crate) fn git(&self, directory: &Path, arguments: &[&str]) -> String {
+        let output = self.try_git(directory, arguments);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git {arguments:?}: {text}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs git in `directory`.
+    pub(crate) fn try_git(&self, directory: &Path, arguments: &[&str]) -> Output {
+        let mut command = self.git_command(directory);
+        command.args(arguments).output().expect("git runs")
+    }
+
+    pub(crate) fn git_command(&self, directory: &Path) -> Command {
+        let mut command = Command::new("git");
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.scratch.path())
+            .env("LC_ALL", "C")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_AUTHOR_NAME", "A")
+            .env("GIT_AUTHOR_EMAIL", "a@example.org")
+            .env("GIT_COMMITTER_NAME", "A")
+            .env("GIT_COMMITTER_EMAIL", "a@example.org")
+            .current_dir(directory);
+        command
+    }
+}
+
+/// A running server.
+pub(crate) struct Server {
+    pub(crate) started: Started,
+    pub(crate) drain: Interrupt,
+    pub(crate) stop: Interrupt,
+    pub(crate) reload: Interrupt,
+    pub(crate) events: Arc<Mutex<Vec<Event>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    pub(crate) fn start(site: &Site, config: Config) -> Self {
+        let mut environment = Environment::empty(site.scratch.path());
+        environment.set("HOME", site.scratch.path());
+        let (drain, stop, reload) = (Interrupt::new(), Interrupt::new(), Interrupt::new());
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&events);
+        let options = Options {
+            config,
+            file: Some(site.path("pronto-server.toml")),
+            owner: None,
+            environment,
+            service: Box::new(Native::default()),
+            tell: Box::new(move |event| log.lock().expect("no panic").push(event.clone())),
+        };
+        let (sender, receiver) = channel();
+        let flags = (drain.clone(), stop.clone(), reload.clone());
+        let thread = std::thread::spawn(move || {
+            let (drain, stop, reload) = &flags;
+            let control = Control {
+                drain,
+                stop,
+                reload: &|| reload.take(),
+                started: &|started| sender.send(started.clone()).expect("it is awaited"),
+            };
+            serve(options, &control).expect("it serves");
+        });
+        Server {
+            started: receiver.recv().expect("it starts"),
+            drain,
+            stop,
+            reload,
+            events,
+            thread: Some(thread),
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.started.http[0]
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.address())
+    }
+
+    /// An address with a user and a token.
+    pub(crate) fn url_of(&self, user: &str, token: &str, path: &str) -> String {
+        format!("http://{user}:{token}@{}/{path}", self.address())
+    }
+
+    /// Sends `bytes`, and returns all that comes until the server closes the connection.
+    pub(crate) fn raw(&self, bytes: &[u8]) -> String {
+        let mut socket = TcpStream::connect(self.address()).expect("it listens");
+        socket
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .expect("a socket");
+        // A server that has refused already may have closed its end.
+        let _ = socket.write_all(bytes);
+        let mut answer = Vec::new();
+        let _ = socket.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    /// Makes a request with more header lines, and returns the answer.
+    pub(crate) fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
+        let length = match body.is_empty() {
+            true => String::new(),
+            false => format!("content-length: {}\r\n", body.len()),
+        };
+        let text = format!(
+            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{length}{headers}\r\n{body}"
+        );
+        self.raw(text.as_bytes())
+    }
+
+    /// Waits until `count` requests of Git have a slot.
+    pub(crate) fn wait_for_slots(&self, count: usize) {
+        let line = format!("pronto_server_requests_under_way {count}\n");
+        let end = std::time::Instant::now() + Duration::from_secs(20);
+        while !self.request("GET", "/metrics", "", "").contains(&line) {
+            assert!(std::time::Instant::now() < end, "the request has no slot");
+        }
+    }
+
+    /// Waits until the server has ended.
+    pub(crate) fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("it ends well");
+        }
+    }
+
+    /// Waits until an event fits.
+    pub(crate) fn wait_for(&self, fits: impl Fn(&Event) -> bool) -> Event {
+        let end = std::time::Instant::now() + Duration::from_secs(20);
+        loop {
+            let found = self
+                .events
+                .lock()
+                .expect("no panic")
+                .iter()
+                .find(|event| fits(event))
+                .cloned();
+            if let Some(found) = found {
+                return found;
+            }
+            assert!(std::time::Instant::now() < end, "no such event");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.trigger();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The status of an answer.
+pub(crate) fn status(answer: &str) -> u16 {
+    let status = answer.split(' ').nth(1).and_then(|text| text.parse().ok());
+    status.unwrap_or_default()
+}

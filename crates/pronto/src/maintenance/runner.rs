@@ -1,0 +1,66 @@
+//! The commands that do the parts of maintenance, and the trait for running them.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use super::Settings;
+use crate::Result;
+
+/// A call of a command of Git that does a part of a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The command and its arguments.
+    pub arguments: Vec<OsString>,
+    /// The standard input; nothing if `None`. The output is discarded.
+    pub input: Option<Vec<u8>>,
+}
+
+impl Step {
+    pub(super) fn with(arguments: Vec<OsString>) -> Self {
+        Step {
+            arguments,
+            input: None,
+        }
+    }
+
+    pub(super) fn of(words: &[&str]) -> Self {
+        Self::with(words.iter().map(Into::into).collect())
+    }
+
+    pub(super) fn push(&mut self, word: impl Into<OsString>) {
+        self.arguments.push(word.into());
+    }
+
+    pub(super) fn pack_refs(auto: bool) -> Self {
+        let mut step = Self::of(&["pack-refs", "--all", "--prune"]);
+        if auto {
+            step.push("--auto");
+        }
+        step
+    }
+
+    pub(super) fn prune_work_trees(settings: &Settings) -> Self {
+        let mut step = Self::of(&["worktree", "prune", "--expire"]);
+        step.push(OsString::from_vec(settings.worktree_prune_expire.to_vec()));
+        step
+    }
+}
+
+/// The runner of the commands of maintenance, which reports their progress.
+pub trait Runner {
+    /// Runs a step and waits for it. Returns whether it succeeded.
+    ///
+    /// # Errors
+    /// It cannot be started, or this process is interrupted.
+    fn run(&mut self, step: &Step) -> Result<bool>;
+
+    /// Starts a process that does the remaining work in the background. Returns `false` if this
+    /// process must do it.
+    fn detach(&mut self) -> bool;
+
+    /// Reports a failure that is not the end.
+    fn complain(&mut self, message: &str);
+
+    /// Reports something to look at.
+    fn warn(&mut self, message: &str);
+}
