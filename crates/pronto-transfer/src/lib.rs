@@ -6,6 +6,6 @@ pub mod remote;
 pub mod upload_pack;
 
 use pronto_repository::{
-    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, hooks, init,
-    linked, links, lock, objects, pack_objects, packs, path, quote, refs, revision,
+    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, history, hooks,
+    init, linked, links, lock, objects, pack_objects, packs, path, quote, refs, revision,
 };

@@ -3,6 +3,7 @@
 //! - [`pktline`], [`reader`], [`sideband`]: framing.
 //! - [`capabilities`], [`advertisement`]: the refs and features of the other side.
 //! - [`fetch`], [`negotiate`]: agreeing on a pack.
+//! - [`request`]: what a server reads.
 //! - [`url`], [`address`], [`policy`], [`transport`]: reaching the other side.
 //! - [`client`]: the blocking client on top of all.
 //!
@@ -30,6 +31,7 @@ pub mod negotiate;
 pub mod pktline;
 pub mod policy;
 pub mod reader;
+pub mod request;
 mod sanitize;
 pub mod sideband;
 pub mod transport;

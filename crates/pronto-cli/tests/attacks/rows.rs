@@ -1,6 +1,7 @@
 //! The table of attacks.
 
 mod bounds;
+mod clients;
 mod credentials;
 mod files;
 mod local;
@@ -70,6 +71,7 @@ impl Table {
 pub(crate) fn all() -> Vec<Row> {
     let tables = [
         bounds::table(),
+        clients::table(),
         credentials::table(),
         files::table(),
         local::table(),

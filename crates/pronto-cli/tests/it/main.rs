@@ -63,5 +63,6 @@ mod traces;
 mod transports;
 mod unreadable;
 mod untrusted_files;
+mod upload_pack;
 mod whole;
 mod worktrees;

@@ -241,6 +241,7 @@ impl Work<'_> {
             sparse: repository.config().bool_or("pack.usesparse", true)?,
             bitmaps: false,
             unpacked: !is_all,
+            ..Select::default()
         };
         let mut selection = repository.select_objects(&wants, &[], &select, self.watch)?;
         repository.include_indexed(&mut selection, self.watch)?;

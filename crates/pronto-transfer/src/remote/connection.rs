@@ -32,8 +32,8 @@ pub struct Settings {
     pub proxy_auth_method: Option<bstr::BString>,
     /// Which kind of internet address to use.
     pub family: Family,
-    /// The program that serves local repositories when called with `upload-pack`; `git` if that is
-    /// not said.
+    /// The program that serves local repositories when called with `upload-pack`; the one of the
+    /// environment, or git, if that is not said.
     pub server: Option<PathBuf>,
 }
 
@@ -157,8 +157,8 @@ fn options(
         policy: policy(config, environment)?,
         ..Options::default()
     };
-    if let Some(server) = &settings.server {
-        options.git.clone_from(server);
+    if let Some(server) = settings.server.as_deref().or(environment.server()) {
+        server.clone_into(&mut options.git);
         // What the other side leaves to git is not for this side to say.
         options
             .environment

@@ -70,9 +70,6 @@ const IN_CODE: &[(&str, &str, &[&str])] = &[
     ("repack.useDeltaIslands", "true", &["repack", "-a"]),
     ("status.submoduleSummary", "true", &["status"]),
     ("submodule.recurse", "true", &["checkout", "main"]),
-    ("uploadpack.packObjectsHook", "true", &["upload-pack", "."]),
-    ("uploadpack.allowRefInWant", "true", &["upload-pack", "."]),
-    ("transfer.advertiseSID", "true", &["upload-pack", "."]),
 ];
 
 const COMMIT: &[&str] = &["commit", "-q", "--allow-empty", "-m", "message"];
