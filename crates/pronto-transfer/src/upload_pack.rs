@@ -170,10 +170,14 @@ fn find_among(
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
         environment.remove(name);
     }
-    let given = path.as_os_str().as_encoded_bytes();
-    let given = given.trim_end_with(|byte| byte == '/');
+    let path = path.as_os_str().as_encoded_bytes();
+    let given = path.trim_end_with(|byte| byte == '/');
     for suffix in suffixes {
-        let candidate = [given, suffix.as_bytes()].concat();
+        let mut candidate = [given, suffix.as_bytes()].concat();
+        if candidate.is_empty() {
+            // The root directory, not the current one.
+            candidate.extend(path.first());
+        }
         let Some(found) = Repository::resolve_git_dir(candidate.as_bstr(), &environment)? else {
             continue;
         };
