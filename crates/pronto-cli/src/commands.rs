@@ -36,7 +36,9 @@ mod peers;
 mod prune;
 mod prune_packed;
 mod pull;
+mod push;
 mod read_tree;
+mod receive_pack;
 mod reflog;
 mod repack;
 mod reset;
@@ -191,7 +193,9 @@ pub static COMMANDS: &[Command] = &[
     command!(prune, "prune", "delete unreachable loose objects", Plumbing, Options, signals: true),
     command!(prune_packed, "prune-packed", "delete loose objects that are packed, too", Plumbing, Options, signals: true),
     command!(pull, "pull", "receive from a peer and merge", Collaborate, Options, signals: true),
+    command!(push, "push", "send refs and objects to other repositories", Collaborate, Options, signals: true),
     command!(read_tree, "read-tree", "read trees into the index", Plumbing, Options, signals: true),
+    command!(receive_pack, "receive-pack", "serve a push on the standard streams", Plumbing, Options, signals: true),
     command!(reflog, "reflog", "maintain reflogs", Examine, Options, signals: true),
     command!(repack, "repack", "replace many packs and loose objects by few packs", Plumbing, Options, signals: true),
     command!(reset, "reset", "set the branch, the index and files to another commit", Change, Options, signals: true),

@@ -25,6 +25,28 @@ pub(crate) fn maintain(
     quiet: bool,
     context: &mut Context,
 ) -> Result<(), CliError> {
+    let command = own_program(context)?;
+    start(repository, command, quiet, context)
+}
+
+/// Does the same as [`maintain`] for a repository that the current directory is not in, quietly.
+pub(crate) fn maintain_elsewhere(
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let mut command = own_program(context)?;
+    command
+        .env("GIT_DIR", repository.git_dir())
+        .current_dir(repository.git_dir());
+    start(repository, command, true, context)
+}
+
+fn start(
+    repository: &Repository,
+    mut command: Command,
+    quiet: bool,
+    context: &mut Context,
+) -> Result<(), CliError> {
     let start = match repository.automatic_maintenance() {
         // The command itself has done its work.
         Err(error) if *error.kind() == ErrorKind::Unsupported => {
@@ -38,7 +60,6 @@ pub(crate) fn maintain(
     };
     context.out.flush()?;
     let quiet = if quiet { "--quiet" } else { "--no-quiet" };
-    let mut command = own_program(context)?;
     command.args(["maintenance", "run", "--auto"]);
     // If maintenance does not start, or fails, a later command tries again.
     if start.detach {

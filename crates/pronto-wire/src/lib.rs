@@ -3,6 +3,7 @@
 //! - [`pktline`], [`reader`], [`sideband`]: framing.
 //! - [`capabilities`], [`advertisement`]: the refs and features of the other side.
 //! - [`fetch`], [`negotiate`]: agreeing on a pack.
+//! - [`push`], [`receive`]: the two sides of a push.
 //! - [`url`], [`address`], [`policy`], [`transport`]: reaching the other side.
 //! - [`client`]: the blocking client on top of all.
 //!
@@ -29,7 +30,9 @@ pub mod fetch;
 pub mod negotiate;
 pub mod pktline;
 pub mod policy;
+pub mod push;
 pub mod reader;
+pub mod receive;
 mod sanitize;
 pub mod sideband;
 pub mod transport;

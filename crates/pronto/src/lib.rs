@@ -18,7 +18,7 @@ pub(crate) use repository::{date, errors, expiry};
 pub use repository::{gitmodules, hooks, identity, init, links, objects, packs, refs, shallow};
 pub(crate) use storage::last_used;
 pub use storage::{bitmaps, commit_graph, fsck, multi_pack_index, pack_objects, prune, repack};
-pub use transfer::{clone, fetch, remote, upload_pack};
+pub use transfer::{clone, fetch, push, receive_pack, remote, upload_pack};
 pub use upkeep::maintenance;
 pub use worktree::{
     add, attributes, checkout_index, checkout_paths, checkout_tree, clean, commit, diff,

@@ -3,8 +3,8 @@
 use super::{Guarded, Lacking, Place, When};
 
 const ALL: &[&str] = &[];
-const CLIENTS: &[&str] = &["clone", "fetch"];
-const PROTOCOL: &[&str] = &["clone", "fetch", "upload-pack"];
+const CLIENTS: &[&str] = &["clone", "fetch", "push"];
+const PROTOCOL: &[&str] = &["clone", "fetch", "push", "receive-pack", "upload-pack"];
 const LITERAL: &[&str] = &["check-ignore", "ls-tree"];
 const SYMBOLIC: &[&str] = &[
     "checkout",
@@ -21,6 +21,8 @@ pub(super) const REFERENCE_WRITERS: &[&str] = &[
     "commit",
     "fetch",
     "pack-refs",
+    "push",
+    "receive-pack",
     "reflog",
     "reset",
     "serve",
@@ -79,7 +81,9 @@ const SHARED_FILE_WRITERS: &[&str] = &[
     "commit",
     "fetch",
     "pack-refs",
+    "push",
     "read-tree",
+    "receive-pack",
     "reflog",
     "reset",
     "restore",
@@ -327,7 +331,7 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_REFERENCE_BACKEND", ALL, When::NotEmpty),
     variable(
         "GIT_REF_PARANOIA",
-        &["clone", "fetch", "pack-objects", "repack", "upload-pack"],
+        &["clone", "fetch", "pack-objects", "push", "receive-pack", "repack", "upload-pack"],
         When::False,
     ),
     variable("GIT_TRACE2_CONFIG_PARAMS", ALL, When::NotEmpty),

@@ -155,6 +155,11 @@ impl Sandbox {
         git(&self.path(at), arguments, input)
     }
 
+    /// Like [`Self::git_reading`]: the bytes that it prints.
+    pub(crate) fn git_bytes(&self, at: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+        git_bytes(&self.path(at), arguments, input)
+    }
+
     /// Makes the canary of a credential that the helper gives for `host` alone.
     pub(crate) fn credential(&self, protocol: &str, host: &str, secret: &str) {
         self.append(

@@ -24,9 +24,9 @@ use pronto_wire::advertisement::Version;
 use pronto_wire::pktline::{self, Packet};
 use pronto_wire::reader::PacketReader;
 
+use super::enter::enter;
 use crate::remote::connection::from_wire;
 use crate::{Environment, Error, ErrorKind, Repository, Result};
-use pronto_config::safety;
 
 use hidden::Hidden;
 
@@ -82,31 +82,7 @@ pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
     let mut environment = environment.clone();
     // What is stored is sent, and the path says which repository is meant.
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
-        environment.remove(name);
-    }
-    let given = environment.absolute(path);
-    let given = given.as_os_str().as_encoded_bytes();
-    let given = given.trim_end_with(|byte| byte == '/');
-    for ending in ["/.git", "", ".git/.git", ".git"] {
-        let candidate = [given, ending.as_bytes()].concat();
-        let Some(found) = Repository::resolve_git_dir(candidate.as_bstr(), &environment)? else {
-            continue;
-        };
-        let file = crate::path::borrow(&candidate);
-        let real = std::fs::canonicalize(&found);
-        let git_dir = real.as_deref().unwrap_or(&found);
-        let parts = safety::Found {
-            git_file: file.is_file().then_some(file),
-            work_tree: None,
-            git_dir,
-        };
-        safety::check_owner(&parts, &environment)?;
-        return Repository::open(git_dir, &environment);
-    }
-    let shown = crate::path::as_bytes(path);
-    let message = format!("'{shown}' does not appear to be a git repository");
-    Err(Error::new(ErrorKind::NotARepository, message))
+    enter(path, &environment)
 }
 
 /// Whether `repository` can be served natively: not if its history is shallow or changed by

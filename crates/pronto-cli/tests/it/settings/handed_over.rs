@@ -37,7 +37,9 @@ const CALLS: &[(&str, &[&str])] = &[
     ("multi-pack-index", &["write"]),
     ("pack-objects", &["--stdout"]),
     ("pack-refs", &["--all"]),
+    ("push", &[".", "main:copy"]),
     ("read-tree", &["HEAD"]),
+    ("receive-pack", &["."]),
     ("reflog", &["expire", "--all"]),
     ("repack", &[]),
     ("reset", &[]),
@@ -73,6 +75,10 @@ const IN_CODE: &[(&str, &str, &[&str])] = &[
     ("uploadpack.packObjectsHook", "true", &["upload-pack", "."]),
     ("uploadpack.allowRefInWant", "true", &["upload-pack", "."]),
     ("transfer.advertiseSID", "true", &["upload-pack", "."]),
+    ("receive.certNonceSeed", "seed", &["receive-pack", "."]),
+    ("push.gpgSign", "true", &["push", ".", "main:copy"]),
+    ("push.negotiate", "true", &["push", ".", "main:copy"]),
+    ("push.recurseSubmodules", "check", &["push", ".", "main:copy"]),
 ];
 
 const COMMIT: &[&str] = &["commit", "-q", "--allow-empty", "-m", "message"];

@@ -13,6 +13,7 @@ use pronto_wire::address::Address;
 use pronto_wire::advertisement::Version;
 use pronto_wire::client::Client;
 use pronto_wire::policy::{Allow, Policy};
+use pronto_wire::push::Pusher;
 use pronto_wire::transport::http::{self, Unset};
 use pronto_wire::transport::{Family, Options, Ssh};
 
@@ -20,7 +21,7 @@ use super::Remote;
 use super::web::{self, WebSettings, Wrap};
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Repository, Result};
 
 /// Settings of a connection for one operation.
 #[derive(Clone, Debug, Default)]
@@ -125,6 +126,33 @@ pub(crate) fn connect_with(
     };
     let (progress, interrupt) = watch;
     Client::connect(&address, &options, web, progress, interrupt).map_err(from_wire)
+}
+
+/// Connects to the repository at `url` to push to it; the program of `settings` is the one that
+/// receives.
+///
+/// # Errors
+/// As for [`connect`].
+pub(crate) fn connect_to_push(
+    url: &BStr,
+    settings: &Settings,
+    repository: &Repository,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Pusher> {
+    let (config, environment) = (repository.config(), repository.environment());
+    let address = Address::parse(url).map_err(from_wire)?;
+    let options = options(&address, settings, config, environment)?;
+    let web: Box<dyn http::Settings> = match &address {
+        Address::Http { .. } => Box::new(WebSettings {
+            config: config.clone(),
+            environment: environment.clone(),
+            settings: settings.clone(),
+            wrap: Box::new(|helpers| helpers),
+        }),
+        _ => Box::new(Unset),
+    };
+    Pusher::connect(&address, &options, web, progress, interrupt).map_err(from_wire)
 }
 
 /// The error of the crate below as one of this crate.

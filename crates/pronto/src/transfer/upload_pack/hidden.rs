@@ -24,6 +24,11 @@ impl Hidden {
         Hidden::of(config, &keys)
     }
 
+    /// Those that are hidden from who pushes.
+    pub fn from_pushers(config: &Config) -> Hidden {
+        Hidden::of(config, &[b"transfer.hiderefs", b"receive.hiderefs"])
+    }
+
     fn of(config: &Config, keys: &[&[u8]]) -> Hidden {
         let entries = config
             .iter()
@@ -38,14 +43,22 @@ impl Hidden {
 
     /// Whether the reference `name` is hidden.
     pub fn hides(&self, name: &BStr) -> bool {
+        self.hides_in(Some(name), name)
+    }
+
+    /// Whether a reference is hidden that is called `full`, and `name` within the namespace if it is
+    /// in it.
+    pub fn hides_in(&self, name: Option<&BStr>, full: &BStr) -> bool {
         for pattern in self.0.iter().rev() {
             let (pattern, hides) = match pattern.strip_prefix(b"!") {
                 Some(pattern) => (pattern, false),
                 None => (&pattern[..], true),
             };
-            // Without namespaces the full name is the name.
-            let pattern = pattern.strip_prefix(b"^").unwrap_or(pattern);
-            let rest = name.strip_prefix(pattern);
+            let (pattern, subject) = match pattern.strip_prefix(b"^") {
+                Some(pattern) => (pattern, Some(full)),
+                None => (pattern, name),
+            };
+            let rest = subject.and_then(|subject| subject.strip_prefix(pattern));
             if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/")) {
                 return hides;
             }

@@ -11,6 +11,7 @@ use pronto_odb::packing::Counts;
 
 use super::{Session, unwritable};
 use crate::pack_objects::Select;
+use crate::transfer::meters::Meters;
 use crate::{Error, Result};
 
 /// The interval of progress messages to the other side.
@@ -66,7 +67,7 @@ impl Session<'_> {
                 last: Instant::now(),
             }),
             band: wish.band,
-            meters: Mutex::default(),
+            meters: Meters::default(),
             is_quiet: wish.no_progress || wish.band == Band::None,
         };
         let (stop, stopped) = channel::<()>();
@@ -137,13 +138,8 @@ struct Output<'a> {
 struct Bands<'a> {
     out: Mutex<Output<'a>>,
     band: Band,
-    meters: Mutex<Vec<Shown>>,
+    meters: Meters,
     is_quiet: bool,
-}
-
-struct Shown {
-    meter: Meter,
-    is_told: bool,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -193,31 +189,10 @@ impl Bands<'_> {
 
     /// Returns the progress since the last call.
     fn news(&self, is_end: bool) -> String {
-        let mut text = String::new();
-        if self.is_quiet {
-            return text;
+        match self.is_quiet {
+            true => String::new(),
+            false => self.meters.news(is_end),
         }
-        let mut meters = locked(&self.meters);
-        let count = meters.len();
-        for (number, shown) in meters.iter_mut().enumerate() {
-            let meter = &shown.meter;
-            let is_over = meter.is_finished() || is_end;
-            if shown.is_told || !is_over && number + 1 < count {
-                continue;
-            }
-            let done = meter.done();
-            let (title, end) = (meter.title(), if is_over { ", done.\n" } else { "\r" });
-            match meter.total() {
-                Some(total) => {
-                    let done = if is_over { total } else { done };
-                    let percent = (done * 100).checked_div(total).unwrap_or(100);
-                    text.push_str(&format!("{title}: {percent:3}% ({done}/{total}){end}"));
-                }
-                None => text.push_str(&format!("{title}: {done}{end}")),
-            }
-            shown.is_told = is_over;
-        }
-        text
     }
 
     fn end(&self, counts: &Counts) -> io::Result<()> {
@@ -257,10 +232,7 @@ impl Progress for Bands<'_> {
         let meter = Meter::new(title, total);
         // Who receives counts what comes by himself.
         if title != "Writing objects" {
-            locked(&self.meters).push(Shown {
-                meter: meter.clone(),
-                is_told: false,
-            });
+            self.meters.add(&meter);
         }
         meter
     }

@@ -230,6 +230,19 @@ impl Repository {
         }
     }
 
+    /// Lets the branch `name` follow `branch` (a full name) of `remote`. Returns what to tell the
+    /// user.
+    ///
+    /// # Errors
+    /// The configuration cannot be written.
+    pub fn set_upstream(&self, name: &BStr, remote: &BStr, branch: &BStr) -> Result<Vec<String>> {
+        let followed = Followed {
+            remote: remote.to_owned(),
+            branch: branch.to_owned(),
+        };
+        self.set_up_following(name, &followed)
+    }
+
     fn set_up_following(&self, name: &BStr, followed: &Followed) -> Result<Vec<String>> {
         let short = followed
             .branch
