@@ -186,7 +186,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand clean" -s d -d 'Remove unt
 complete -c pronto -n "__fish_pronto_using_subcommand clean" -s x -d 'Remove ignored files too'
 complete -c pronto -n "__fish_pronto_using_subcommand clean" -s X -d 'Remove only ignored files'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l recurse-submodules -d 'Clone submodules, too' -r
-complete -c pronto -n "__fish_pronto_using_subcommand clone" -s j -l jobs -d 'How many submodules to clone at once' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -s j -l jobs -d 'Number of submodules to clone at once' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l template -d 'The directory of templates for new repositories' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l reference -d 'A local repository whose objects may be used' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l reference-if-able -d 'Like --reference, but without an error if it is missing' -r -F
@@ -197,7 +197,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand clone" -s u -l upload-pack
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l depth -d 'Fetch only this many commits of each branch' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l shallow-since -d 'Fetch only commits newer than this' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l shallow-exclude -d 'Exclude commits reachable from this ref' -r
-complete -c pronto -n "__fish_pronto_using_subcommand clone" -l separate-git-dir -d 'Where to store the repository, separate from its worktree' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l separate-git-dir -d 'Directory for the repository, separate from its worktree' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s c -l config -d 'A configuration variable for the new repository' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l server-option -d 'A value for the hooks of the remote side' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l filter -d 'Omit these objects until they are needed' -r
@@ -219,7 +219,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand clone" -s 4 -l ipv4 -d 'Us
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s 6 -l ipv6 -d 'Use only IPv6 addresses'
 complete -c pronto -n "__fish_pronto_using_subcommand commit" -s m -l message -d 'The commit message; each further one is a paragraph' -r
 complete -c pronto -n "__fish_pronto_using_subcommand commit" -s F -l file -d 'Read the commit message from this file' -r
-complete -c pronto -n "__fish_pronto_using_subcommand commit" -l cleanup -d 'How to clean up the message: verbatim, whitespace, strip or default' -r
+complete -c pronto -n "__fish_pronto_using_subcommand commit" -l cleanup -d 'Cleanup of the message: verbatim, whitespace, strip or default' -r
 complete -c pronto -n "__fish_pronto_using_subcommand commit" -s q -l quiet -d 'Print no summary (required: a commit with a summary is made by git)'
 complete -c pronto -n "__fish_pronto_using_subcommand commit" -s n -l no-verify -d 'Skip the hooks pre-commit and commit-msg'
 complete -c pronto -n "__fish_pronto_using_subcommand commit" -l allow-empty -d 'Allow a commit without changes'
@@ -301,7 +301,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -s z -d 'Termin
 complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l full-index -d 'Accepted without effect'
 complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -s R -d 'Show the reverse difference'
 complete -c pronto -n "__fish_pronto_using_subcommand diff-tree" -l no-renames -d 'Do not detect renames'
-complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s j -l jobs -d 'How many remotes to fetch from at once' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s j -l jobs -d 'Number of remotes to fetch from at once' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l upload-pack -d 'The program that serves on the remote side' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l depth -d 'Fetch only this many commits of each branch' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l deepen -d 'Deepen the shallow history by this many commits' -r
@@ -336,7 +336,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-gc -d 'R
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 4 -l ipv4 -d 'Use only IPv4 addresses'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 6 -l ipv6 -d 'Use only IPv6 addresses'
 complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l ipc-threads -d 'Accepted for compatibility: each client has a thread' -r
-complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l start-timeout -d 'How many seconds to wait for the start' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l start-timeout -d 'Seconds to wait for the start' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l detach -d 'Detach from the console'
 complete -c pronto -n "__fish_pronto_using_subcommand gc" -l prune -d 'Remove unreachable objects older than this; never with --no-prune' -r
 complete -c pronto -n "__fish_pronto_using_subcommand gc" -l max-cruft-size -d 'Do not combine such packs from this size on' -r
@@ -361,7 +361,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l strict -d '
 complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l fsck-objects -d 'Refuse malformed objects' -r
 complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l keep -d 'Create a .keep file with this reason' -r
 complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l promisor -d 'Create a .promisor file with this text' -r
-complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l threads -d 'How many threads to use' -r
+complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l threads -d 'Number of threads' -r
 complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l max-input-size -d 'Refuse packs larger than this' -r
 complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l index-version -d 'The index version, and the smallest offset stored in 64 bits' -r
 complete -c pronto -n "__fish_pronto_using_subcommand index-pack" -l object-format -d 'The hash function: sha1 or sha256' -r
@@ -451,7 +451,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l stdin
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l bitmap -d 'Also write a bitmap'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l incremental -d 'Write a layer for new packs on top of the present ones'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l progress -d 'Show progress'
-complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l roles -d 'What a trusted peer may do: \'read\' receives from here, \'write\' sends' -r
+complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l roles -d 'Roles of a trusted peer: \'read\' receives from here, \'write\' sends' -r
 complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l at -d 'The address of a trusted peer' -r
 complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l only -d 'Let a trusted peer see and send only these branches; refs if the glob begins with \'refs/\'' -r
 complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l not -d 'Exclude these branches or refs for a trusted peer' -r
@@ -459,7 +459,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l keep-pack
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l window -d 'The number of objects that each object is compared with' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l window-memory -d 'The memory for compared objects, in each thread' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l depth -d 'The maximum length of delta chains' -r
-complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l threads -d 'How many threads search for deltas' -r
+complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l threads -d 'Number of threads that search for deltas' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l compression -d 'The compression level, 0 to 9' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l stdout -d 'Write the pack to standard output, without an index'
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l revs -d 'Read revisions instead of objects, and pack everything reachable'
@@ -531,7 +531,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l single-worktree
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window -d 'The number of objects that each object is compared with' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window-memory -d 'The memory for compared objects' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l depth -d 'The maximum length of delta chains' -r
-complete -c pronto -n "__fish_pronto_using_subcommand repack" -l threads -d 'How many threads search for deltas' -r
+complete -c pronto -n "__fish_pronto_using_subcommand repack" -l threads -d 'Number of threads that search for deltas' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l keep-pack -d 'Keep this pack as it is' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -s g -l geometric -d 'Combine packs until each has this many times the objects of the next smaller one' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l cruft-expiration -d 'With `--cruft`: remove objects older than this' -r

@@ -45,6 +45,7 @@ mod reset;
 mod restore;
 mod restoring;
 mod rev_parse;
+mod send_pack;
 mod serve;
 mod show_index;
 mod show_ref;
@@ -73,18 +74,19 @@ use crate::error::{CliError, ExitCode};
 /// Preparations that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// It changes something, or runs long: SIGINT and SIGTERM must clean up.
+    /// Whether the command changes something, or runs long, so that SIGINT and SIGTERM must clean
+    /// up.
     pub signals: bool,
 }
 
-/// How the arguments of a command are parsed.
+/// The way in which the arguments of a command are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// As options, by the definition, with Git's habits (see [`crate::arguments`]).
     Options,
-    /// By the command itself, because the position of each argument matters. The definition needs
-    /// `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its only field and serves
-    /// only documentation.
+    /// Parsed by the command itself, because the position of each argument matters. The definition
+    /// needs `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its only field and
+    /// serves only documentation.
     Raw,
 }
 
@@ -133,7 +135,7 @@ pub struct Command {
     pub group: Group,
     /// The preparations that it needs.
     pub needs: Needs,
-    /// How its arguments are parsed.
+    /// The way in which its arguments are parsed.
     pub style: Style,
     augment: fn(Definition) -> Definition,
     run: fn(Definition, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>,
@@ -201,6 +203,7 @@ pub static COMMANDS: &[Command] = &[
     command!(reset, "reset", "set the branch, the index and files to another commit", Change, Options, signals: true),
     command!(restore, "restore", "restore files from the index or a commit", Change, Options, signals: true),
     command!(rev_parse, "rev-parse", "resolve names to ids, and show properties of the repository", Plumbing, Raw, signals: false),
+    command!(send_pack, "send-pack", "push to one repository", Plumbing, Options, signals: true),
     command!(serve, "serve", "serve a repository to peers", Collaborate, Options, signals: true),
     command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
     command!(show_ref, "show-ref", "list refs and their values", Plumbing, Options, signals: false),

@@ -42,7 +42,7 @@ fn of_process(name: &OsStr) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// What follows the options.
+/// The arguments after the options.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// A command at this index of the arguments.

@@ -47,7 +47,7 @@ fn start(
     quiet: bool,
     context: &mut Context,
 ) -> Result<(), CliError> {
-    let start = match repository.automatic_maintenance() {
+    let start = match pronto::maintenance::automatic(repository) {
         // The command itself has done its work.
         Err(error) if *error.kind() == ErrorKind::Unsupported => {
             context.complain(&error.to_string());

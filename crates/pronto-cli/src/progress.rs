@@ -43,7 +43,7 @@ const SHOWN_AT_ONCE: &[&str] = &[
 /// Phases that process files. Their rate in files per second follows Git's text.
 const OF_FILES: &[&str] = &["Updating files", "Filtering content"];
 
-/// What to show, and properties of the device.
+/// The presentation of progress, and properties of the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// Whether to draw meters.

@@ -23,6 +23,14 @@ pub fn borrow(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
+/// Returns the directory of a path in a worktree, empty for the top, and the name in it.
+pub fn split(path: &BStr) -> (&[u8], &[u8]) {
+    match path.rfind_byte(b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (b"", path),
+    }
+}
+
 /// Returns `path` without `.`, `..`, and doubled or trailing slashes, by text alone; symbolic links
 /// are not resolved. `..` at the root stays at the root.
 pub fn normalize(path: &Path) -> PathBuf {

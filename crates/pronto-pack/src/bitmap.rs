@@ -27,10 +27,10 @@ const FULL_DAG: u16 = 0x1;
 const HASH_CACHE: u16 = 0x4;
 const LOOKUP_TABLE: u16 = 0x10;
 const PSEUDO_MERGES: u16 = 0x20;
-/// What an entry has before its bitmap.
+/// The length of an entry before its bitmap.
 const ENTRY_HEADER_LEN: usize = 6;
 const TABLE_ROW_LEN: usize = 16;
-/// How far before an entry the one may be that it is combined with.
+/// The largest distance to the entry with which an entry is combined.
 const FARTHEST: usize = 160;
 
 /// Returns the hash of a name as the name-hash cache stores it. `name` continues the name with the
@@ -72,7 +72,7 @@ pub struct Bitmaps {
     in_file: Vec<u32>,
     table: Option<usize>,
     names: Option<usize>,
-    /// Where the entries end.
+    /// The end of the entries.
     end: usize,
 }
 
@@ -266,7 +266,7 @@ impl Bitmaps {
         Ok(())
     }
 
-    /// Where it was found.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -276,7 +276,7 @@ impl Bitmaps {
         self.checksum
     }
 
-    /// How many commits have a bitmap.
+    /// Returns the number of commits that have a bitmap.
     pub fn len(&self) -> u32 {
         self.entry_count
     }

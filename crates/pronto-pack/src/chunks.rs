@@ -110,7 +110,7 @@ impl Chunks {
         }
     }
 
-    /// Where the chunk `name` lies.
+    /// Returns the range of the chunk `name`.
     pub(crate) fn find(&self, name: [u8; 4]) -> Option<Range<u64>> {
         let name = u32::from_be_bytes(name);
         let found = self.0.iter().find(|(other, _)| *other == name)?;

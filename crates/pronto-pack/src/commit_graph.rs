@@ -22,7 +22,7 @@ use layer::{LAST_EDGE, Layer, MORE_PARENTS, NO_PARENT, Row};
 /// The generation of commits that are in no graph: above all others.
 pub const GENERATION_INFINITY: u64 = i64::MAX as u64;
 
-/// How to open a commit-graph. The default is Git's.
+/// Options for opening a commit-graph. The defaults are those of Git.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The hash of the ids.
@@ -87,7 +87,7 @@ impl Remark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u32);
 
-/// What a graph says about a commit.
+/// The data of a commit in a commit-graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// Its tree.
@@ -147,7 +147,7 @@ impl CommitGraph {
         (graph, remarks)
     }
 
-    /// How many commits it has.
+    /// Returns the number of commits.
     pub fn len(&self) -> u32 {
         self.top().below + self.top().len()
     }
@@ -157,7 +157,7 @@ impl CommitGraph {
         self.len() == 0
     }
 
-    /// How many files it is made of.
+    /// Returns the number of files.
     pub fn layer_count(&self) -> usize {
         self.layers.len()
     }
@@ -261,7 +261,7 @@ impl CommitGraph {
         })
     }
 
-    /// Where the files are, the lowest first.
+    /// Returns the paths of the files, the lowest first.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &Path> {
         self.layers.iter().map(|layer| layer.path.as_path())
     }
@@ -294,7 +294,8 @@ impl CommitGraph {
         self.layers[layer].checksum_holds()
     }
 
-    /// How many commits of the file `layer` have an id whose first byte is `first_byte` or less.
+    /// Returns the number of commits of the file `layer` whose id starts with `first_byte` or a
+    /// smaller byte.
     ///
     /// # Panics
     /// When there is no such layer.
@@ -302,12 +303,12 @@ impl CommitGraph {
         self.layers[layer].fanout_value(first_byte)
     }
 
-    /// How the filters of changed paths of the topmost file are made, if it has any.
+    /// Returns the settings of the changed-path filters of the topmost file, if it has any.
     pub fn top_bloom_settings(&self) -> Option<bloom::Settings> {
         self.top().bloom.as_ref().map(|bloom| bloom.settings)
     }
 
-    /// How filters of changed paths are made in this graph, if it has any.
+    /// Returns the settings of changed-path filters in this graph, if it has any.
     pub fn bloom_settings(&self) -> Option<bloom::Settings> {
         let mut layers = self.layers.iter().rev();
         layers.find_map(|layer| layer.bloom.as_ref().map(|bloom| bloom.settings))

@@ -15,7 +15,7 @@ use fast::Fast;
 
 /// The level at which contents are deflated [fast](mod@fast).
 const FAST: u8 = 1;
-/// What a zlib stream of the fastest level with a window of 32 KiB begins with (RFC 1950).
+/// The header of a zlib stream of the fastest level with a window of 32 KiB (RFC 1950).
 const ZLIB_HEADER: [u8; 2] = [0x78, 0x01];
 
 /// Deflates one content after another. Make one for each thread and keep it.

@@ -7,7 +7,7 @@ use std::io;
 
 use crate::error::{Error, ErrorKind};
 
-/// What one step of a fast copy moves.
+/// The number of bytes that one step of a fast copy moves.
 const CHUNK: usize = 32;
 
 /// The two sizes at the start of a delta.
@@ -17,7 +17,7 @@ pub struct Sizes {
     pub base_bytes: u64,
     /// The size in bytes of the result.
     pub result_bytes: u64,
-    /// How many bytes of the delta these two take; the instructions follow.
+    /// The length of these two numbers in the delta. The instructions follow.
     pub header_len: usize,
 }
 
@@ -210,8 +210,8 @@ pub(crate) fn parse_copy(
     Some((start, if len == 0 { 0x10000 } else { len }))
 }
 
-/// What the instructions make, counted without a base. Saturates; what is malformed ends
-/// the count.
+/// Returns the size of the result, counted from the instructions without a base. Saturates; a
+/// malformed instruction ends the count.
 fn sum_of(instructions: &[u8]) -> u64 {
     let mut sum = 0u64;
     let mut from = 0;

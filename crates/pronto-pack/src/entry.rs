@@ -8,7 +8,7 @@ use pronto_hash::{Kind, ObjectId};
 /// No header of an entry is longer: ten bytes of size, and a base id of 32.
 pub const MAX_HEADER_LEN: usize = 42;
 
-/// What an entry of a pack holds.
+/// The header of a pack entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
     /// A whole object.
@@ -35,12 +35,12 @@ impl Header {
 /// The parsed header of one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What the entry holds.
+    /// The header of the entry.
     pub header: Header,
     /// The size in bytes that the entry claims to have once inflated: of the object, or of the
     /// delta instructions.
     pub size_bytes: u64,
-    /// How many bytes the header takes; the zlib stream follows.
+    /// The length of the header in bytes. The zlib stream follows.
     pub header_len: usize,
 }
 

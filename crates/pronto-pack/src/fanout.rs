@@ -47,7 +47,7 @@ impl Fanout {
         Ok(Fanout(counts))
     }
 
-    /// How many ids the table has.
+    /// Returns the number of ids in the table.
     pub fn len(&self) -> u32 {
         self.0[255]
     }
@@ -67,7 +67,7 @@ impl Fanout {
     }
 }
 
-/// Where the rows with the ids are in a file, and how one looks.
+/// The position of the rows with the ids in a file, and the way to search them.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
     /// The offset in bytes of the first row. All rows lie within the file; the creator of the table
@@ -75,7 +75,7 @@ pub struct Table {
     pub start: u64,
     /// The size of a row in bytes.
     pub row_len: u32,
-    /// Where in its row an id begins.
+    /// The offset of the id in its row.
     pub id_offset: u32,
     /// The hash of the ids.
     pub kind: Kind,
@@ -353,7 +353,7 @@ mod tests {
         (fanout, View::from_bytes(rows), ids)
     }
 
-    /// What `view` shows, as a file that is read by position.
+    /// Returns the file of `view` as one that is read by position.
     fn positional(view: &View) -> (pronto_io::cleanup::Guard, View) {
         let bytes = view.bytes().expect("in memory");
         let name = format!("pronto-table-{}-{}", std::process::id(), bytes.len());

@@ -43,7 +43,7 @@ pub struct Index {
     fanout: Fanout,
     version: Version,
     ids: Table,
-    /// How many offsets of 64 bits the file has.
+    /// The number of 64-bit offsets in the file.
     large_offsets: u64,
 }
 
@@ -122,7 +122,7 @@ impl Index {
         })
     }
 
-    /// Where the index was found.
+    /// Returns the path of the index.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -142,7 +142,7 @@ impl Index {
         self.ids.kind
     }
 
-    /// How many objects it lists.
+    /// Returns the number of objects.
     pub fn len(&self) -> u32 {
         self.fanout.len()
     }
@@ -186,7 +186,7 @@ impl Index {
         }
     }
 
-    /// Where the first offset is, and how far apart they are, in bytes.
+    /// Returns the position of the first offset, and the distance between offsets, in bytes.
     #[inline]
     fn offset_rows(&self) -> (u64, u64) {
         match self.version {

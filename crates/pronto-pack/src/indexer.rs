@@ -66,13 +66,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// How to index.
+/// Options of indexing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// The hash of the repository.
     pub kind: Kind,
-    /// How many threads may compute; zero for as many as there are cores.
+    /// The number of computing threads; zero for as many as there are cores.
     pub threads: usize,
     /// Refuses packs of more bytes than this.
     pub max_input_size_bytes: Option<u64>,
@@ -81,11 +81,11 @@ pub struct Options {
     /// Refuses objects larger than this, but for blobs that are not held: those stored whole above
     /// [`big_file_threshold_bytes`](Self::big_file_threshold_bytes).
     pub max_object_size_bytes: Option<u64>,
-    /// Where blobs are made that are too large to be held; `None` if all are held.
+    /// The directory for blobs that are too large for memory; `None` if all are held in memory.
     pub in_files: Option<InFiles>,
-    /// How much memory contents may take while they wait to be a base, in all threads together.
+    /// The memory for contents that wait to be a base, in all threads together.
     pub base_cache_bytes: usize,
-    /// How much memory inflated deltas may take while they wait for their base.
+    /// The memory for inflated deltas that wait for their base.
     pub kept_deltas_bytes: usize,
     /// The version of the index; 2 is written where 1 cannot do.
     pub index_version: Version,
@@ -99,19 +99,21 @@ pub struct Options {
     pub fix_thin: bool,
     /// Refuses a pack that holds an object twice.
     pub forbid_duplicates: bool,
-    /// How to wait for the pack before it gets its name.
+    /// The way to flush the pack before it gets its name.
     pub sync: SyncMethod,
-    /// How to wait for the files beside it before they get their names.
+    /// The way to flush the other files before they get their names.
     pub sync_indexes: SyncMethod,
     /// Writes a `.keep` file with this in it, first of all.
     pub keep: Option<Vec<u8>>,
     /// Writes a `.promisor` file with this in it, first of all.
     pub promisor: Option<Vec<u8>>,
-    /// Where the pack goes, if not into the directory by its checksum. Nothing may be there.
+    /// The path of the pack, if it is not named by its checksum in the directory. It must not
+    /// exist.
     pub pack_path: Option<PathBuf>,
-    /// What the names of the files begin with, in place of `pack`; `-` and the checksum follow.
+    /// The prefix of the names of the files, in place of `pack`; `-` and the checksum follow.
     pub name_prefix: Option<OsString>,
-    /// Where the index goes, and beside it the reverse index, if not beside the pack. Old ones go.
+    /// The path of the index, with the reverse index beside it, if they are not beside the pack.
+    /// Existing files are replaced.
     pub index_path: Option<PathBuf>,
     /// The permissions of what is written, if not those that the umask leaves.
     pub permissions: Option<u32>,
@@ -128,7 +130,7 @@ pub struct Options {
 /// Blobs that deltas make, or are made of, in files without a name rather than in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InFiles {
-    /// Where the files are made.
+    /// The directory in which the files are made.
     pub directory: PathBuf,
     /// Blobs of more bytes than this go there.
     pub from_bytes: u64,
@@ -182,11 +184,11 @@ pub const UNPACKING: &str = "Unpacking objects";
 pub struct Outcome {
     /// The checksum of the pack, which names its files.
     pub checksum: ObjectId,
-    /// How many objects the pack has, with those that were added.
+    /// The number of objects in the pack, with the added ones.
     pub objects: u32,
-    /// How many of them are deltas.
+    /// The number of deltas.
     pub deltas: u64,
-    /// How many bases were added to a thin pack.
+    /// The number of bases that were added to a thin pack.
     pub added: u32,
     /// The pack.
     pub pack: PathBuf,
@@ -194,7 +196,7 @@ pub struct Outcome {
     pub index: PathBuf,
     /// The `.keep` file, if one was asked for and there was none.
     pub keep: Option<PathBuf>,
-    /// What followed the pack in the input and had been read already.
+    /// Input after the pack that had already been read.
     pub leftover: Vec<u8>,
 }
 
@@ -240,7 +242,7 @@ pub trait Inspect: Sync {
     }
 }
 
-/// Who takes part in indexing besides the input.
+/// The participants of indexing besides the input.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The objects of the destination, for collisions and for bases of thin packs.
@@ -250,7 +252,7 @@ pub struct Context<'a> {
     pub bases: Option<&'a dyn Existing>,
     /// The inspector of every object.
     pub inspect: Option<&'a dyn Inspect>,
-    /// Who watches.
+    /// The receiver of progress.
     pub progress: &'a dyn Progress,
     /// Called when the whole pack has arrived and its checksum is right.
     pub arrived: Option<&'a (dyn Fn() + Sync)>,
@@ -416,7 +418,7 @@ fn rows(done: &Done, kind: Kind) -> Rows<'_> {
     }
 }
 
-/// What is known apart from files.
+/// Returns the outcome without its files.
 fn outcome(done: Done) -> Outcome {
     Outcome {
         checksum: done.checksum,
@@ -430,7 +432,7 @@ fn outcome(done: Done) -> Outcome {
     }
 }
 
-/// What every part needs of the call.
+/// The parts of the call that every stage needs.
 pub(in crate::indexer) struct Surroundings<'a> {
     kind: Kind,
     inspect: Option<&'a dyn Inspect>,

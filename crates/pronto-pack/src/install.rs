@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Fewer ids than this are sorted on one thread.
 const SORT_ALONE: usize = 1 << 15;
 
-/// What the files of a pack are called.
+/// The names of the files of a pack.
 pub(crate) struct Names {
     pub(crate) pack: PathBuf,
     pub(crate) index: PathBuf,
@@ -214,7 +214,7 @@ impl Marks {
         })
     }
 
-    /// They stay. The `.keep` file, if it is new.
+    /// Keeps the files. Returns the `.keep` file, if it is new.
     fn keep(self, names: &Names) -> Option<PathBuf> {
         if let Some(promisor) = self.promisor {
             promisor.keep();

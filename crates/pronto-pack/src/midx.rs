@@ -39,7 +39,7 @@ pub struct MultiIndex {
     pack_names: Vec<String>,
     offsets_start: u64,
     large_offsets: Range<u64>,
-    /// Where the rows in the order of packs are, if the file has them.
+    /// The start of the rows in the order of packs, if the file has them.
     reverse_start: Option<u64>,
 }
 
@@ -109,7 +109,7 @@ impl MultiIndex {
         })
     }
 
-    /// Where it was found.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -119,7 +119,7 @@ impl MultiIndex {
         &self.view
     }
 
-    /// How many objects it lists.
+    /// Returns the number of objects.
     pub fn len(&self) -> u32 {
         self.fanout.len()
     }

@@ -17,7 +17,7 @@ use crate::trailing::Trailing;
 pub const SIGNATURE: [u8; 4] = *b"MTME";
 /// The only version there is.
 pub const VERSION: u32 = 1;
-/// What stands before the times.
+/// The length of the header before the times.
 const HEADER_LEN: usize = 12;
 
 /// Writes the file to `out`, which need not be buffered, and returns its checksum. `seconds` has

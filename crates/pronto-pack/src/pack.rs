@@ -37,7 +37,7 @@ pub use crate::position::PackOffset;
 const SIGNATURE: [u8; 4] = *b"PACK";
 const HEADER_LEN: u64 = 12;
 
-/// How many bytes are read at least when a pack is not mapped.
+/// The smallest read of a pack that is not mapped.
 const WINDOW_LEN: usize = 4096;
 
 /// An open pack. `Send + Sync`; no method takes a lock while the file is mapped.
@@ -47,7 +47,7 @@ pub struct Pack {
     view: View,
     kind: Kind,
     count: u32,
-    /// Where the trailer starts: entries end here.
+    /// The start of the trailer, and the end of the entries.
     end: u64,
     key: PackKey,
 }
@@ -99,7 +99,7 @@ impl Pack {
         Ok(())
     }
 
-    /// Where the pack was found.
+    /// Returns the path of the pack.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -114,7 +114,7 @@ impl Pack {
         self.kind
     }
 
-    /// How many entries it has, as its header says.
+    /// Returns the number of entries in the header.
     pub fn len(&self) -> u32 {
         self.count
     }
@@ -129,7 +129,7 @@ impl Pack {
         self.key
     }
 
-    /// Where the trailer starts; the last entry ends here.
+    /// Returns the start of the trailer, and the end of the last entry.
     pub fn end(&self) -> PackOffset {
         PackOffset(self.end)
     }
@@ -241,7 +241,7 @@ impl Pack {
     }
 }
 
-/// What was last read of a pack that is not mapped. Belongs to one pack.
+/// The last bytes that were read of a pack that is not mapped. Belongs to one pack.
 #[derive(Debug, Default)]
 struct Window {
     start: u64,

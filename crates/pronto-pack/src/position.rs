@@ -4,6 +4,6 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexPosition(pub u32);
 
-/// Where an entry starts in a pack, in bytes from its beginning.
+/// The start of an entry in a pack, in bytes from the beginning of the pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PackOffset(pub u64);

@@ -41,7 +41,7 @@ pub fn write(
     out.finish()
 }
 
-/// What stands before the rows.
+/// The length of the header before the rows.
 const HEADER_LEN: usize = 12;
 
 /// An open reverse index. `Send + Sync`; no method takes a lock while the file is mapped.
@@ -90,7 +90,7 @@ impl ReverseIndex {
         })
     }
 
-    /// How many objects it lists.
+    /// Returns the number of objects.
     pub fn len(&self) -> u32 {
         self.count
     }
@@ -171,7 +171,7 @@ fn check(view: &View, kind: Kind, count: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// How the formats number hashes.
+/// Returns the number of a hash in the formats.
 pub(crate) fn format_id(kind: Kind) -> u32 {
     if kind == Kind::Sha256 { 2 } else { 1 }
 }

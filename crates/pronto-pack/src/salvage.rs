@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind};
 /// So much room is made for an object at a time; more only once that is full.
 const ROOM_BYTES: usize = 1 << 16;
 
-/// Where the objects go, and where bases come from that are not in the pack.
+/// The receiver of salvaged objects, and the source of bases that are not in the pack.
 pub trait Salvage {
     /// Called with the number of entries that the pack announces.
     fn begin(&mut self, count: u32);
@@ -52,7 +52,7 @@ pub trait Salvage {
     fn advanced(&mut self) -> Result<(), Error>;
 }
 
-/// How a pack is salvaged.
+/// Options of salvaging a pack.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The hash of the ids.

@@ -36,12 +36,12 @@ pub struct Candidate {
     pub name_hash: u32,
     /// The size of its content.
     pub size_bytes: u64,
-    /// It is only a candidate for a base: the receiver of the pack has it.
+    /// Whether the object is only a candidate for a base, which the receiver of the pack has.
     pub is_base_only: bool,
     /// The pack in which it is stored whole, if there is one. Two objects that are stored so in one
     /// pack were compared when that was made.
     pub stored: Option<u32>,
-    /// How long the longest chain of deltas is that is based on it already.
+    /// The length of the longest chain of deltas that is already based on it.
     pub height: u32,
 }
 
@@ -58,18 +58,18 @@ pub struct Found {
     pub deflated: Option<Vec<u8>>,
 }
 
-/// How hard to look.
+/// Options that bound the search.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// With how many each object is compared (`pack.window`).
     pub window: usize,
     /// The longest chain (`pack.depth`).
     pub depth: u32,
-    /// How many threads look.
+    /// The number of threads.
     pub threads: usize,
-    /// How much a window may hold; 0 for no limit (`pack.windowMemory`).
+    /// The largest size of a window in bytes; 0 for no limit (`pack.windowMemory`).
     pub window_memory_bytes: usize,
-    /// How much memory the deltas that are kept may take (`pack.deltaCacheSize`).
+    /// The memory for kept deltas (`pack.deltaCacheSize`).
     pub kept_bytes: usize,
     /// A larger delta is kept only if making it was dear (`pack.deltaCacheLimit`).
     pub kept_delta_bytes: usize,
@@ -188,14 +188,14 @@ struct Work<'a> {
     contents: &'a dyn Contents,
     meter: &'a Meter,
     interrupt: &'a Interrupt,
-    /// What the deltas that are kept take.
+    /// The memory of the kept deltas.
     kept_bytes: AtomicUsize,
 }
 
 /// One object in the window.
 struct Place {
     candidate: Candidate,
-    /// How long its own chain is.
+    /// The length of its own chain.
     depth: u32,
     /// Empty until it is needed.
     content: Option<Vec<u8>>,
@@ -336,7 +336,7 @@ impl<'a> Window<'a> {
         Ok(best)
     }
 
-    /// How large a delta of the object at `place` may be to be of use; 0 if it is not worth
+    /// Returns the largest useful size of a delta of the object at `place`; 0 if it is not worth
     /// trying.
     fn limit(&self, target: &Place, place: usize, (best, deepest): (Option<&Best>, u32)) -> usize {
         let (source, wanted) = (&self.places[place], &target.candidate);

@@ -72,7 +72,7 @@ impl Temporary {
     }
 }
 
-/// What is gathered before it is written to a file without a name.
+/// The number of bytes that are collected before a file without a name is written.
 const BUFFER_LEN: usize = 256 * 1024;
 
 /// A file without a name on the file system of `directory`, with what `fill` writes, at its start.

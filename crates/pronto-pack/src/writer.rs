@@ -49,18 +49,18 @@ const CHUNK_BYTES: usize = 128 << 10;
 /// The default level of zlib and Git.
 const DEFAULT_LEVEL: u8 = 6;
 
-/// Where the number of entries stands in the header of a pack.
+/// The position of the number of entries in the header of a pack.
 const COUNT_OFFSET: u64 = 8;
 
-/// How a pack is written.
+/// Options for writing a pack.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The zlib level of contents that are [streamed](PackWriter::append_stream), 0 to 9.
     pub level: u8,
-    /// How many entries there will be, if that is known: then the pack is digested while it is
-    /// written, else it is read again at the end.
+    /// The number of entries, if it is known. Then the pack is digested while it is written;
+    /// otherwise it is read again at the end.
     pub count: Option<u32>,
-    /// How its files are made: hash, permissions, index version, `.rev`, `.keep`, syncing.
+    /// Options for its files: hash, permissions, index version, `.rev`, `.keep`, flushing.
     pub files: indexer::Options,
 }
 
@@ -153,7 +153,7 @@ pub struct PackWriter {
     options: Options,
     temporary: Temporary,
     buffer: Vec<u8>,
-    /// Where the next entry starts.
+    /// The start of the next entry.
     offset: u64,
     /// Of what has been written to the file; `None` if the header is not known yet.
     digester: Option<TrailerDigester>,
@@ -173,7 +173,7 @@ pub struct Written {
     pub index: PathBuf,
     /// The checksum at its end.
     pub checksum: ObjectId,
-    /// How many entries it has.
+    /// The number of entries.
     pub objects: u32,
 }
 
@@ -200,7 +200,7 @@ impl PackWriter {
         })
     }
 
-    /// How many entries there are so far.
+    /// Returns the number of entries so far.
     pub fn len(&self) -> usize {
         self.offsets.len()
     }
@@ -210,7 +210,7 @@ impl PackWriter {
         self.offsets.is_empty()
     }
 
-    /// Where the next entry starts: what the distances of deltas are counted from.
+    /// Returns the start of the next entry, from which the distances of deltas are counted.
     pub fn offset(&self) -> u64 {
         self.offset
     }

@@ -111,7 +111,7 @@ pub struct Pusher {
     is_open: bool,
 }
 
-/// What the other side answered to a request.
+/// The answer of the other side to a request.
 #[derive(Debug)]
 pub struct Answer {
     /// Its report; `None` if it gives none, or none that could be read.
@@ -181,7 +181,10 @@ impl Pusher {
             return Ok(self.read(reading, progress, None));
         };
         let Some(mut writer) = self.packets.source_mut().take_writer() else {
-            return Err(Error::new(ErrorKind::Connection, "unable to write to remote"));
+            return Err(Error::new(
+                ErrorKind::Connection,
+                "unable to write to remote",
+            ));
         };
         // The other side may talk while the pack is on its way: both directions move at once.
         std::thread::scope(|scope| {
@@ -281,6 +284,12 @@ impl Pusher {
         Ok(report)
     }
 
+    /// Leaves without a request, and waits for the other side, so that all it prints is printed.
+    pub fn abandon(mut self) {
+        // It may be gone.
+        let _ = self.packets.source_mut().close();
+    }
+
     /// Ends the connection and waits for the other side, so that all it prints is printed.
     ///
     /// # Errors
@@ -302,7 +311,7 @@ fn joined(ended: std::thread::Result<io::Result<()>>) -> io::Result<()> {
     ended.unwrap_or_else(|_| Err(io::Error::other("the pack could not be made")))
 }
 
-/// How the answer is read.
+/// The form of an answer.
 #[derive(Clone, Copy)]
 struct Reading {
     is_banded: bool,

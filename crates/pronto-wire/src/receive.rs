@@ -47,7 +47,7 @@ pub struct Features {
     pub push_options: bool,
 }
 
-/// What the client asks for before it sends a pack.
+/// The request of a client, which precedes its pack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The requested changes, in their order.

@@ -48,7 +48,7 @@ fn describe(repository: &Arc<Repository>) -> pronto::Result<String> {
         ..Options::default()
     };
     let (mut staged, mut changed, mut untracked, mut is_complete) = (false, false, false, false);
-    for item in repository.status_items(options, Some(BUDGET))? {
+    for item in pronto::status::items(repository, options, Some(BUDGET))? {
         match item? {
             Item::Worktree(..) => changed = true,
             Item::Untracked(_) => untracked = true,

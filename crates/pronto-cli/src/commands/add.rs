@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     // `add PATH` also stages removals.
     options.remove = args.update || all(args).unwrap_or(!specs.is_empty());
     let interrupt = context.interrupt.clone();
-    let report = repository.add(&options, &interrupt).map_err(CliError::of)?;
+    let report = pronto::add::add(&repository, &options, &interrupt).map_err(CliError::of)?;
     tell(report, (&repository, args), context)
 }
 
@@ -127,7 +127,7 @@ fn refresh(
         ..Default::default()
     };
     let interrupt = context.interrupt.clone();
-    let refreshed = repository.refresh_index(&options, &interrupt);
+    let refreshed = pronto::refresh::refresh_index(repository, &options, &interrupt);
     let refreshed = refreshed.map_err(CliError::of)?;
     let out = &mut context.out;
     if verbose && !refreshed.outdated.is_empty() {

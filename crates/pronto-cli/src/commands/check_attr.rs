@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut list = List {
         null: args.null,
         quote_all: repository.config().bool_or("core.quotepath", true)?,
-        check: repository.check_attributes(selection, args.cached)?,
+        check: pronto::attributes::check(&repository, selection, args.cached)?,
         repository: &repository,
         context,
     };

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         count: 0,
         context,
     };
-    repository.check_ignored(!args.no_index, |check| {
+    pronto::status::check_ignored(&repository, !args.no_index, |check| {
         if args.stdin {
             let mut names = InputNames::new(args.null);
             while let Some(name) = names.next()? {

@@ -93,9 +93,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let progress = context.progress(Some(false), true);
     let interrupt = context.interrupt.clone();
-    let mut report = repository
-        .checkout_index(&options, &*progress, &interrupt)
-        .map_err(CliError::of)?;
+    let mut report =
+        pronto::checkout_index::checkout_index(&repository, &options, &*progress, &interrupt)
+            .map_err(CliError::of)?;
     let stopped = report.stopped.take();
     let code = tell((&repository, context), args, (stages, prefix), &report)?;
     stopped.map_or(Ok(code), |error| Err(CliError::of(error)))

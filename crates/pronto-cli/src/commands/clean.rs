@@ -72,9 +72,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("excluding pathspecs of clean"));
     }
     let interrupt = context.interrupt.clone();
-    let said = repository
-        .clean(&options, &interrupt)
-        .map_err(CliError::of)?;
+    let said = pronto::clean::clean(&repository, &options, &interrupt).map_err(CliError::of)?;
     context.report();
     tell_all((&repository, context), args, &said)
 }

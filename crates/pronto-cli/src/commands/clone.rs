@@ -59,7 +59,7 @@ pub(crate) struct Args {
     /// Clone submodules, too
     #[arg(long, alias = "recursive", value_name = "PATHSPEC", num_args = 0..=1, default_missing_value = ".")]
     recurse_submodules: Vec<OsString>,
-    /// How many submodules to clone at once
+    /// Number of submodules to clone at once
     #[arg(long, short, value_name = "N")]
     jobs: Option<OsString>,
     /// The directory of templates for new repositories
@@ -101,7 +101,7 @@ pub(crate) struct Args {
     /// Clone submodules with a depth of 1
     #[arg(long)]
     shallow_submodules: Option<bool>,
-    /// Where to store the repository, separate from its worktree
+    /// Directory for the repository, separate from its worktree
     #[arg(long, value_name = "DIRECTORY")]
     separate_git_dir: Option<PathBuf>,
     /// A configuration variable for the new repository

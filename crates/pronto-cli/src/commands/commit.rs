@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Allow an empty message
     #[arg(long)]
     allow_empty_message: bool,
-    /// How to clean up the message: verbatim, whitespace, strip or default
+    /// Cleanup of the message: verbatim, whitespace, strip or default
     #[arg(long, value_name = "MODE")]
     cleanup: Option<String>,
 }
@@ -53,9 +53,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         no_verify: args.no_verify,
     };
     let interrupt = context.interrupt.clone();
-    let outcome = repository
-        .commit(&options, &interrupt)
-        .map_err(CliError::of)?;
+    let outcome =
+        pronto::commit::commit(&repository, &options, &interrupt).map_err(CliError::of)?;
     match outcome {
         Outcome::Done(_) => {
             crate::maintenance::maintain(&repository, args.quiet, context)?;

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let options = args.diff.options(&repository, paths)?;
     let mut printer = args.diff.printer(&repository, &options)?;
-    let found = repository.diff_files(stage, &options, &context.interrupt)?;
+    let found = pronto::diff::files(&repository, stage, &options, &context.interrupt)?;
     printer.print(&found, context)?;
     Ok(printer.code())
 }

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let tree = tree(args, revision, &repository)?;
     let options = args.diff.options(&repository, paths)?;
     let mut printer = args.diff.printer(&repository, &options)?;
-    let found = repository.diff_index(tree, against, &options, &context.interrupt)?;
+    let found = pronto::diff::index(&repository, tree, against, &options, &context.interrupt)?;
     printer.print(&found, context)?;
     Ok(printer.code())
 }

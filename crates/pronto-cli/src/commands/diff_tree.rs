@@ -129,9 +129,7 @@ impl Session<'_> {
             show_trees: self.args.show_trees,
         };
         let interrupt = &self.context.interrupt;
-        let found = self
-            .repository
-            .diff_trees(sides, depth, &self.options, interrupt)?;
+        let found = pronto::diff::trees(self.repository, sides, depth, &self.options, interrupt)?;
         if found.differences.is_empty() {
             return Ok(());
         }

@@ -19,7 +19,7 @@ use crate::{CliError, Context, ExitCode, bad_pack, fallback};
 pub(crate) struct Args {
     /// The remote, or several with --multiple
     repository: Option<OsString>,
-    /// What to fetch instead of the configured refspecs
+    /// Refspecs to fetch instead of the configured ones
     refspecs: Vec<OsString>,
     /// Be more verbose
     #[arg(long, short, action = clap::ArgAction::Count)]
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Fetch from several remotes
     #[arg(long, short)]
     multiple: bool,
-    /// How many remotes to fetch from at once
+    /// Number of remotes to fetch from at once
     #[arg(long, short, value_name = "N")]
     jobs: Option<String>,
     /// Append to FETCH_HEAD instead of overwriting it

@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// Accepted for compatibility: each client has a thread
     #[arg(long, value_name = "N")]
     ipc_threads: Option<u32>,
-    /// How many seconds to wait for the start
+    /// Seconds to wait for the start
     #[arg(long, value_name = "SECONDS")]
     start_timeout: Option<u64>,
     /// start, run, stop or status
@@ -76,7 +76,7 @@ fn top(repository: &Repository) -> String {
 }
 
 fn refuse_second(repository: &Repository) -> Result<(), CliError> {
-    if repository.is_monitored() {
+    if pronto::monitor::is_listening(repository) {
         let message = format!("fsmonitor--daemon is already running '{}'", top(repository));
         return Err(CliError::fatal(message));
     }
@@ -96,7 +96,7 @@ fn start(args: &Args, repository: &Repository) -> Result<ExitCode, CliError> {
     let seconds = args.start_timeout.unwrap_or(START_SECONDS);
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(seconds) {
-        if repository.is_monitored() {
+        if pronto::monitor::is_listening(repository) {
             return Ok(ExitCode::SUCCESS);
         }
         if child.try_wait()?.is_some() {
@@ -113,14 +113,14 @@ fn watch(args: &Args, repository: &Repository) -> Result<ExitCode, CliError> {
         // A process that leads a group keeps its session.
         let _ = rustix::process::setsid();
     }
-    repository.run_monitor()?;
+    pronto::monitor::run(repository)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn stop(repository: &Repository) -> Result<ExitCode, CliError> {
-    repository.stop_monitor()?;
+    pronto::monitor::stop(repository)?;
     let started = Instant::now();
-    while repository.is_monitored() {
+    while pronto::monitor::is_listening(repository) {
         if started.elapsed() > Duration::from_secs(STOP_SECONDS) {
             let message = format!("daemon did not stop within {STOP_SECONDS} seconds");
             return Err(CliError::error(message));
@@ -131,7 +131,7 @@ fn stop(repository: &Repository) -> Result<ExitCode, CliError> {
 }
 
 fn status(repository: &Repository, context: &mut Context) -> Result<ExitCode, CliError> {
-    let is_monitored = repository.is_monitored();
+    let is_monitored = pronto::monitor::is_listening(repository);
     let verb = if is_monitored { "is" } else { "is not" };
     writeln!(
         context.out,

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         skips_foreground: args.skip_foreground_tasks,
         is_permitted: is_background,
     };
-    let planned = repository.plan_gc(&options, &settings);
+    let planned = pronto::maintenance::plan_gc(&repository, &options, &settings);
     let Some(repacking) = planned.map_err(CliError::of)? else {
         return Ok(ExitCode::SUCCESS);
     };
@@ -153,9 +153,8 @@ impl Work<'_> {
             context,
             rest: Vec::new(),
         };
-        let done = self
-            .repository
-            .gc_foreground(self.options.auto, self.settings, &mut runner);
+        let done =
+            pronto::maintenance::gc_foreground(self.options.auto, self.settings, &mut runner);
         match done {
             Err(error) if *error.kind() == ErrorKind::Refused => {
                 Err(CliError::error(error.to_string()).with_code(ExitCode::FATAL))
@@ -167,7 +166,9 @@ impl Work<'_> {
     /// Does the part that a user may wait for, and starts a process for the rest.
     fn detach(&self, context: &mut Context) -> Result<ExitCode, CliError> {
         let repository = self.repository;
-        if let Some(said) = repository.gc_log(self.settings.log_expires_before)? {
+        if let Some(said) =
+            pronto::maintenance::gc_log(repository, self.settings.log_expires_before)?
+        {
             let path = repository.git_path("gc.log");
             let path = repository.spoken(&path);
             context.warn(&format!(
@@ -179,7 +180,7 @@ impl Work<'_> {
             return Ok(ExitCode::SUCCESS);
         }
         if !self.options.skips_foreground {
-            let Ok(_lock) = repository.lock_gc(self.force)? else {
+            let Ok(_lock) = pronto::maintenance::lock_gc(repository, self.force)? else {
                 return Ok(ExitCode::SUCCESS);
             };
             self.foreground(context)?;
@@ -195,7 +196,7 @@ impl Work<'_> {
 
     fn run(&self, is_background: bool, context: &mut Context) -> Result<ExitCode, CliError> {
         let (repository, options) = (self.repository, self.options);
-        let _lock = match repository.lock_gc(self.force)? {
+        let _lock = match pronto::maintenance::lock_gc(repository, self.force)? {
             Ok(lock) => lock,
             Err(_) if options.auto => return Ok(ExitCode::SUCCESS),
             Err(busy) => {
@@ -215,17 +216,23 @@ impl Work<'_> {
             context,
             rest: Vec::new(),
         };
-        repository.gc_background(options, self.repacking, self.settings, &mut runner)?;
-        if repository.writes_graph_in_gc()? {
+        pronto::maintenance::gc_background(
+            repository,
+            options,
+            self.repacking,
+            self.settings,
+            &mut runner,
+        )?;
+        if pronto::maintenance::writes_graph_in_gc(repository)? {
             self.write_graph(is_background, context)?;
         }
-        if options.auto && repository.has_loose_objects_left(self.settings) {
+        if options.auto && pronto::maintenance::has_loose_objects_left(repository, self.settings) {
             context.warn(
                 "There are too many unreachable loose objects; run 'git prune' to remove them.",
             );
         }
         if !is_background {
-            repository.remove_gc_log();
+            pronto::maintenance::remove_gc_log(repository);
         }
         Ok(ExitCode::SUCCESS)
     }

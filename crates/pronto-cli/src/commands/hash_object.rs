@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let as_path = args.path.as_ref().map(|path| placed(path.as_bytes()));
     let mut maker = Maker {
-        hasher: repository.content_hasher(kind, args.write)?,
+        hasher: pronto::hash_object::content_hasher(&repository, kind, args.write)?,
         kind,
         hash: repository.object_hash(),
         filters: !args.no_filters && work_tree.is_some(),

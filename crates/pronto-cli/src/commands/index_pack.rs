@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// Create a .promisor file with this text
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "TEXT")]
     promisor: Option<OsString>,
-    /// How many threads to use
+    /// Number of threads
     #[arg(long, value_name = "N")]
     threads: Option<String>,
     /// Refuse packs larger than this

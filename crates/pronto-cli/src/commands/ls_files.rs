@@ -144,7 +144,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let wanted = Wanted::of(args);
     let interrupt = context.interrupt.clone();
     let older = match &args.with_tree {
-        Some(name) => repository.entries_of_tree(&index, tree(name, &repository)?, &pathspec)?,
+        Some(name) => pronto::status::entries_of_tree(
+            &repository,
+            &index,
+            tree(name, &repository)?,
+            &pathspec,
+        )?,
         None => Vec::new(),
     };
     let mut listing = Listing::new((&repository, &index), (args, format), wanted, &pathspec)?;
@@ -157,7 +162,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             directories,
             empty_directories: args.empty_directory != Some(false),
         };
-        repository.untracked_files(&index, &search, &interrupt)
+        pronto::status::untracked_files(&repository, &index, &search, &interrupt)
     };
     let mut each = None;
     if args.others {
@@ -172,7 +177,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     if wanted.cached || wanted.stage || args.deleted || args.modified {
         let states = match args.deleted || args.modified {
-            true => repository.changed_files(&index, &pathspec, &interrupt)?,
+            true => pronto::status::changed_files(&repository, &index, &pathspec, &interrupt)?,
             false => Default::default(),
         };
         listing.entries((&states, &older), &excludes, &mut context.out)?;

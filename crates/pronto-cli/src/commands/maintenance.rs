@@ -90,7 +90,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             let program = program()?;
             // A lock has an exit code of its own.
             Ok(
-                match schedule(context, repository.schedules(&program).stop())? {
+                match schedule(
+                    context,
+                    pronto::maintenance::schedules(&repository, &program).stop(),
+                )? {
                     true => ExitCode::SUCCESS,
                     false => ExitCode::new(255),
                 },
@@ -98,7 +101,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
         "register" => {
             let repository = context.repository()?;
-            repository.register_maintenance(&args.registration())?;
+            pronto::maintenance::register(&repository, &args.registration())?;
             Ok(ExitCode::SUCCESS)
         }
         _ => unregister(args, context),
@@ -159,9 +162,11 @@ fn run_tasks(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     }
     let repository = context.repository()?;
     let tasks = match named.is_empty() {
-        true => repository
-            .maintenance_tasks(schedule.map_or(Occasion::Manual, Occasion::Scheduled))
-            .map_err(CliError::of)?,
+        true => pronto::maintenance::tasks(
+            &repository,
+            schedule.map_or(Occasion::Manual, Occasion::Scheduled),
+        )
+        .map_err(CliError::of)?,
         false => named,
     };
     let run = Run {
@@ -214,9 +219,7 @@ fn maintain(
     let tasks = run.tasks.iter();
     rest.extend(tasks.map(|task| format!("--task={}", task.name()).into()));
     let mut runner = Subprocesses { context, rest };
-    repository
-        .maintain(run, &mut runner)
-        .map_err(CliError::from)
+    pronto::maintenance::maintain(repository, run, &mut runner).map_err(CliError::from)
 }
 
 fn is_needed(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -224,12 +227,12 @@ fn is_needed(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     let settings = Settings::of(&repository).map_err(CliError::of)?;
     if tasks.is_empty() {
-        tasks = repository.maintenance_tasks(Occasion::Manual)?;
+        tasks = pronto::maintenance::tasks(&repository, Occasion::Manual)?;
     }
     let mut is_needed = !args.auto;
     for task in tasks {
         if !is_needed {
-            is_needed = repository.needs_maintenance(task, &settings)?;
+            is_needed = pronto::maintenance::is_needed(&repository, task, &settings)?;
         }
     }
     Ok(match is_needed {
@@ -240,9 +243,9 @@ fn is_needed(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
 
 fn unregister(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    if !repository.unregister_maintenance(&args.registration())? && !args.force {
+    if !pronto::maintenance::unregister(&repository, &args.registration())? && !args.force {
         context.report();
-        let place = repository.maintained_path()?;
+        let place = pronto::maintenance::maintained_path(&repository)?;
         return Err(CliError::fatal(format!(
             "repository '{place}' is not registered"
         )));
@@ -275,12 +278,12 @@ fn start(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     }
     let repository = context.repository()?;
     let program = program()?;
-    let schedules = repository.schedules(&program);
+    let schedules = pronto::maintenance::schedules(&repository, &program);
     let started = begin(&schedules, wanted);
     if !schedule(context, started)? {
         return Err(CliError::fatal("failed to set up maintenance schedule"));
     }
-    repository.register_maintenance(&Registration::default())?;
+    pronto::maintenance::register(&repository, &Registration::default())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::usage("too many labels on the command line"));
     }
     let configured = match context.repository_if_any()? {
-        Some(repository) => repository.conflict_style()?,
+        Some(repository) => merge::conflict_style(&repository)?,
         None => Style::default(),
     };
     let name = |at: usize, file: &OsString| {

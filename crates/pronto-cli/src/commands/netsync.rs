@@ -11,7 +11,7 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `netsync`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// What a trusted peer may do: 'read' receives from here, 'write' sends
+    /// Roles of a trusted peer: 'read' receives from here, 'write' sends
     #[arg(long, value_name = "ROLES", default_value = "read,write")]
     roles: String,
     /// The address of a trusted peer

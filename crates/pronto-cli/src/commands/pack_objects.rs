@@ -83,7 +83,7 @@ pub(crate) struct Args {
     /// The maximum length of delta chains
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
-    /// How many threads search for deltas
+    /// Number of threads that search for deltas
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// The compression level, 0 to 9

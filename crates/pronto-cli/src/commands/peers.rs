@@ -1,4 +1,5 @@
-//! What `sync` and `serve` share: bounds of a session with a peer, default globs, errors and quoting.
+//! Code that `sync` and `serve` share: bounds of a session with a peer, default globs, errors and
+//! quoting.
 
 use std::time::Duration;
 

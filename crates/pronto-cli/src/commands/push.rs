@@ -1,7 +1,7 @@
 //! `push`: send refs, with the objects they lead to, to another repository.
 
 mod advice;
-mod table;
+pub(super) mod table;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -9,11 +9,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::push::{
-    self, Destination, Leases, Options, Outcome, PushSpec, Watch, default_specs, expand_spec,
+    self, Destination, Leases, Options, Outcome, PushSpec, Upstream, Watch, default_specs,
+    expand_spec,
 };
-use pronto::remote::connection::{self, Settings};
 use pronto::remote::Family;
-use pronto::Repository;
+use pronto::remote::connection::{self, Settings};
+use pronto::{Repository, switch};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -22,7 +23,7 @@ use crate::{CliError, Context, ExitCode};
 pub(crate) struct Args {
     /// The remote, or the address of a repository
     repository: Option<OsString>,
-    /// What to push under which names
+    /// The refs to push, and their names on the other side
     refspecs: Vec<OsString>,
     /// Be more verbose
     #[arg(long, short, action = clap::ArgAction::Count)]
@@ -34,8 +35,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "REPOSITORY")]
     repo: Option<OsString>,
     /// Push all branches
-    #[arg(long, alias = "branches")]
+    #[arg(long)]
     all: bool,
+    /// Push all branches
+    #[arg(long)]
+    branches: bool,
     /// Push all refs, and delete those that do not exist here
     #[arg(long)]
     mirror: bool,
@@ -115,6 +119,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     refuse_what_is_for_git(args, &repository)?;
     check_combinations(args)?;
     let named = args.repository.as_ref().or(args.repo.as_ref());
+    if named.is_some_and(|name| name.is_empty()) {
+        return Err(CliError::fatal("bad repository ''"));
+    }
     let destination = match named {
         Some(name) => Destination::find(&repository, name.as_bytes().into()),
         None => Destination::default_of(&repository),
@@ -173,7 +180,7 @@ fn push_to(
     context.report();
     let mut rejections = advice::Rejections::default();
     if outcome.decided {
-        show(args, &repository, &outcome, &shown, context)?;
+        show(args, destination, &outcome, &shown, context)?;
         rejections = advice::Rejections::of(&repository, &outcome)?;
     }
     if outcome.has_errors() {
@@ -188,27 +195,30 @@ fn push_to(
 /// Prints what happened to the refs.
 fn show(
     args: &Args,
-    repository: &Repository,
+    destination: &Destination,
     outcome: &Outcome,
     url: &BString,
     context: &mut Context,
 ) -> Result<(), CliError> {
+    let repository = context.repository()?;
     let is_failed = outcome.has_errors();
     if !args.quiet || is_failed {
-        let manner = table::Manner {
+        let mode = table::Mode {
             verbose: args.verbose > 0 || args.porcelain,
             porcelain: args.porcelain,
         };
-        let text = table::render(repository, outcome, url.as_bstr(), manner)?;
+        let text = table::render(&repository, outcome, url.as_bstr(), mode)?;
         match args.porcelain {
             true => context.out.write_all(text.as_bytes())?,
             false if text.is_empty() => {}
             false => context.remark(text.trim_end_matches('\n')),
         }
     }
-    if !args.quiet {
-        for notice in &outcome.notices {
-            writeln!(context.out, "{notice}")?;
+    for upstream in &outcome.upstreams {
+        for notice in follow(args, &repository, destination, upstream)? {
+            if !args.quiet {
+                writeln!(context.out, "{notice}")?;
+            }
         }
     }
     if args.verbose > 0 {
@@ -222,6 +232,25 @@ fn show(
         context.remark("Everything up-to-date");
     }
     Ok(())
+}
+
+/// Lets a branch follow the one that it was sent to. Returns what to tell the user.
+fn follow(
+    args: &Args,
+    repository: &Repository,
+    destination: &Destination,
+    upstream: &Upstream,
+) -> Result<Vec<String>, CliError> {
+    let (branch, followed) = (upstream.branch.as_bstr(), upstream.followed.as_bstr());
+    let remote = destination.name.as_bstr();
+    if args.dry_run {
+        let short = followed.strip_prefix(b"refs/heads/").unwrap_or(followed);
+        let short = short.as_bstr();
+        return Ok(vec![format!(
+            "Would set upstream of '{branch}' to '{short}' of '{remote}'"
+        )]);
+    }
+    Ok(switch::set_upstream(repository, branch, remote, followed)?)
 }
 
 /// Leaves calls to git that need what pronto lacks: signatures, submodules, negotiation.
@@ -245,6 +274,19 @@ fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), Cl
     }
     if config.bool_or("transfer.advertisesid", false)? {
         return Err(CliError::unsupported("setting 'transfer.advertiseSID'"));
+    }
+    let is_odd = |entry: &pronto::config::EntryRef<'_>| {
+        let key = entry.key.as_bytes();
+        key.starts_with(b"branch..") || key == b"push.pushoption" && entry.value.is_none()
+    };
+    if config.iter().any(|entry| is_odd(&entry)) {
+        return Err(CliError::unsupported("a malformed setting of a push"));
+    }
+    for key in ["color.push", "color.remote", "color.transport", "color.ui"] {
+        let value = config.raw(key).unwrap_or_default();
+        if value.eq_ignore_ascii_case(b"always") {
+            return Err(CliError::unsupported("coloured messages of a push"));
+        }
     }
     let recurse = match &args.recurse_submodules {
         Some(when) => Some(when.clone()),
@@ -271,7 +313,7 @@ fn check_combinations(args: &Args) -> Result<(), CliError> {
     let given = [
         (args.delete, "--delete"),
         (args.tags, "--tags"),
-        (args.all, "--all"),
+        (args.all || args.branches, "--all"),
         (args.mirror, "--mirror"),
     ];
     if given.iter().filter(|(is_given, _)| *is_given).count() > 1 {
@@ -282,7 +324,7 @@ fn check_combinations(args: &Args) -> Result<(), CliError> {
         let message = "--delete doesn't make sense without any refs";
         return Err(CliError::fatal(message));
     }
-    if args.all && !args.refspecs.is_empty() {
+    if (args.all || args.branches) && !args.refspecs.is_empty() {
         return Err(CliError::fatal("--all can't be combined with refspecs"));
     }
     Ok(())
@@ -328,7 +370,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     };
     Ok(Options {
         specs: Vec::new(),
-        all: args.all,
+        all: args.all || args.branches,
         mirror: args.mirror,
         prune: args.prune,
         follow_tags,

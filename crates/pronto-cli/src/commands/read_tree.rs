@@ -98,7 +98,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }),
     };
     let progress = context.progress(Some(args.verbose), false);
-    let result = repository.read_trees(&trees, &options, &*progress, &context.interrupt);
+    let result = pronto::read_tree::read_trees(
+        &repository,
+        &trees,
+        &options,
+        &*progress,
+        &context.interrupt,
+    );
     context.report();
     match result {
         Ok(ReadTrees::Done(outcome)) => {

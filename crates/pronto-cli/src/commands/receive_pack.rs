@@ -37,7 +37,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let [directory] = &args.directory[..] else {
-        return Err(CliError::unsupported("'receive-pack' without one directory"));
+        return Err(CliError::unsupported(
+            "'receive-pack' without one directory",
+        ));
     };
     if directory.as_encoded_bytes().starts_with(b"~") {
         return Err(CliError::unsupported("'receive-pack' of a home directory"));
@@ -61,6 +63,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         refuses_thin: args.reject_thin_pack_for_testing,
         program,
     };
+    // Paths in settings are relative to the repository.
+    std::env::set_current_dir(repository.git_dir())
+        .map_err(|error| CliError::fatal(format!("cannot enter the repository: {error}")))?;
     let mut input = stream(&io::stdin())?;
     let mut output = stream(&io::stdout())?;
     let streams = Streams {

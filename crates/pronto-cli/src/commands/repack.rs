@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// The maximum length of delta chains
     #[arg(long, value_name = "N")]
     depth: Option<String>,
-    /// How many threads search for deltas
+    /// Number of threads that search for deltas
     #[arg(long, value_name = "N")]
     threads: Option<String>,
     /// Also pack objects of packs with a `.keep` file

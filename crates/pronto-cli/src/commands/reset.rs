@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         file: args.pathspec_from_file.as_deref(),
         ends_with_nul: args.pathspec_file_nul,
     })?;
-    let to = repository.reset_target(name.as_bstr(), !specs.is_empty());
+    let to = pronto::reset::target(&repository, name.as_bstr(), !specs.is_empty());
     context.report();
     let options = Options {
         to: to?,
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let progress = context.progress(None, args.quiet);
     let interrupt = context.interrupt.clone();
-    match repository.reset(&options, &*progress, &interrupt) {
+    match pronto::reset::reset(&repository, &options, &*progress, &interrupt) {
         Ok(Outcome::Done(report)) => tell(context, &options, &report, args.quiet),
         Ok(Outcome::Refused(reason)) => {
             context.complain(&reason);

@@ -152,7 +152,7 @@ fn source(
         None if index => b"HEAD",
         None => return Ok(None),
     };
-    match repository.start_at(name)? {
+    match pronto::switch::start_at(repository, name)? {
         Some(start) => Ok(Some(start)),
         None => {
             let name = name.as_bstr();

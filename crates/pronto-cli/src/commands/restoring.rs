@@ -7,7 +7,7 @@ use pronto::merge::{self, Style};
 use crate::commands::switching;
 use crate::{CliError, Context, ExitCode};
 
-/// What to report.
+/// The events to report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reporting {
     /// Whether only errors are printed.
@@ -21,7 +21,7 @@ pub(crate) struct Reporting {
 /// Returns the style of recreated conflicts, from the option or the configuration.
 pub(crate) fn style(given: Option<&str>, repository: &Repository) -> Result<Style, CliError> {
     match given {
-        None => Ok(repository.conflict_style()?),
+        None => Ok(merge::conflict_style(repository)?),
         Some(name) => merge::style_named(name.as_bytes()).ok_or_else(|| {
             let message = format!("unknown style '{name}' given for 'merge.conflictstyle'");
             CliError::fatal(message)
@@ -37,12 +37,12 @@ pub(crate) fn restore(
 ) -> Result<ExitCode, CliError> {
     let progress = context.progress(reporting.progress, reporting.quiet);
     let interrupt = context.interrupt.clone();
-    let report = repository
-        .checkout_paths(options, &*progress, &interrupt)
-        .map_err(|error| match error.kind() {
-            pronto::ErrorKind::Hostile => CliError::of(error).with_code(ExitCode::FAILURE),
-            _ => CliError::of(error),
-        })?;
+    let report =
+        pronto::checkout_paths::checkout_paths(repository, options, &*progress, &interrupt)
+            .map_err(|error| match error.kind() {
+                pronto::ErrorKind::Hostile => CliError::of(error).with_code(ExitCode::FAILURE),
+                _ => CliError::of(error),
+            })?;
     for message in &report.errors {
         context.complain(message);
     }

@@ -76,7 +76,7 @@ enum Symbolic {
     },
 }
 
-/// How the following arguments are interpreted.
+/// The interpretation of the following arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Options and revisions.

@@ -20,7 +20,7 @@ use pronto_peer::{self as netsync, PeerRepository, Pipes, Watch, drive};
 use super::peers::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
 
-/// How long a peer may take for its greeting.
+/// The time that a peer may take for its greeting.
 const GREETING_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Arguments of `serve`.

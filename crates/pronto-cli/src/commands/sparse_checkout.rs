@@ -76,7 +76,7 @@ fn modes(args: &Args) -> Modes {
 fn recorded(args: &Args, context: &mut Context) -> Result<std::sync::Arc<Repository>, CliError> {
     let mut repository = context.own_repository()?;
     repository.require_work_tree()?;
-    repository.record_sparse_modes(modes(args))?;
+    pronto::sparse_checkout::record_modes(&mut repository, modes(args))?;
     Ok(context.take(repository))
 }
 
@@ -236,7 +236,7 @@ fn reapply(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         let message = "must be in a sparse-checkout to reapply sparsity patterns";
         return Err(CliError::fatal(message));
     }
-    repository.record_sparse_modes(modes(args))?;
+    pronto::sparse_checkout::record_modes(&mut repository, modes(args))?;
     let repository = context.take(repository);
     apply(&repository, None, context)
 }
@@ -250,8 +250,10 @@ fn apply(
     let progress = context.progress(None, false);
     let interrupt = &context.interrupt;
     let applied = match definition {
-        Some(definition) => repository.set_sparse_checkout(definition, &*progress, interrupt),
-        None => repository.reapply_sparse_checkout(&*progress, interrupt),
+        Some(definition) => {
+            pronto::sparse_checkout::set(repository, definition, &*progress, interrupt)
+        }
+        None => pronto::sparse_checkout::reapply(repository, &*progress, interrupt),
     };
     context.report();
     tell(&applied?, context)
@@ -272,7 +274,7 @@ fn disable(context: &mut Context) -> Result<ExitCode, CliError> {
     let mut repository = context.own_repository()?;
     repository.require_work_tree()?;
     let progress = context.progress(None, false);
-    let applied = repository.disable_sparse_checkout(&*progress, &context.interrupt);
+    let applied = pronto::sparse_checkout::disable(&mut repository, &*progress, &context.interrupt);
     context.take(repository);
     context.report();
     let applied = applied?;

@@ -106,9 +106,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let (settings, options) = prepare(args, &repository, context)?;
     let started = Instant::now();
-    let report = repository
-        .status(&options, &context.interrupt)
-        .map_err(failure)?;
+    let report =
+        pronto::status::status(&repository, &options, &context.interrupt).map_err(failure)?;
     context.report();
     if report.has_foreign_cache {
         context.warn("untracked cache is disabled on this system or location");
@@ -189,7 +188,13 @@ fn gather(
     let upstream = match report.head.name().filter(|_| wants_branch) {
         Some(name) if settings.format != Format::Long || report.head.id().is_some() => {
             let tip = report.head.id();
-            repository.upstream(name, tip, settings.ahead_behind, &context.interrupt)?
+            pronto::status::upstream(
+                repository,
+                name,
+                tip,
+                settings.ahead_behind,
+                &context.interrupt,
+            )?
         }
         _ => None,
     };

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     {
         return Err(expecting_a_branch(&repository, start)?);
     }
-    repository.refuse_while_in_progress()?;
+    pronto::switch::refuse_while_in_progress(&repository)?;
     context.report();
     let merge = match merges {
         true => Some(restoring::style(args.conflict.as_deref(), &repository)?),

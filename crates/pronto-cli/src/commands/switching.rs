@@ -160,7 +160,7 @@ pub(crate) fn understand(
         return Ok(Meaning::default());
     };
     let spec = first.as_bytes().as_bstr();
-    if let Some(start) = repository.start_at(spec)? {
+    if let Some(start) = pronto::switch::start_at(repository, spec)? {
         return Ok(Meaning {
             start: Some(start),
             guessed: None,
@@ -189,7 +189,7 @@ fn guess(
     spec: &BStr,
     (which, alone): (Which, bool),
 ) -> Result<Option<Meaning>, CliError> {
-    let candidates = repository.remote_branches_named(spec)?;
+    let candidates = pronto::switch::remote_branches_named(repository, spec)?;
     let Some(chosen) = candidates.chosen else {
         if candidates.count < 2 {
             return Ok(None);
@@ -219,11 +219,13 @@ fn guess(
              Please use -- (and optionally --no-guess) to disambiguate"
         )));
     }
-    Ok(repository.start_at(&chosen)?.map(|start| Meaning {
-        start: Some(start),
-        guessed: Some(spec.to_owned()),
-        taken: 1,
-    }))
+    Ok(
+        pronto::switch::start_at(repository, &chosen)?.map(|start| Meaning {
+            start: Some(start),
+            guessed: Some(spec.to_owned()),
+            taken: 1,
+        }),
+    )
 }
 
 /// Returns whether advice of this name is enabled.
@@ -306,14 +308,14 @@ pub(crate) fn switch(
     let progress = context.progress(common.progress, common.quiet);
     let interrupt = context.interrupt.clone();
     let outcome =
-        repository
-            .switch(options, &*progress, &interrupt)
-            .map_err(|error| match error.kind() {
+        pronto::switch::switch(repository, options, &*progress, &interrupt).map_err(|error| {
+            match error.kind() {
                 pronto::ErrorKind::Hostile if !options.discard => {
                     CliError::of(error).with_code(ExitCode::FAILURE)
                 }
                 _ => CliError::of(error),
-            })?;
+            }
+        })?;
     match outcome {
         Outcome::Done(report) => tell((repository, context), common, options, &report),
         Outcome::Refused(refusals) if options.discard => {

@@ -335,7 +335,7 @@ fn globs(args: &Args) -> Globs {
     }
 }
 
-/// What is drawn while a session runs: commits are not counted on the wire, so bytes are.
+/// The progress meters of a session: commits are not counted on the wire, so bytes are.
 #[derive(Default)]
 struct Meters {
     receiving: Option<(Meter, u64)>,

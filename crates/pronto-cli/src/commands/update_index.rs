@@ -51,11 +51,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         _ => 0,
     };
     let interrupt = context.interrupt.clone();
-    let said = repository
-        .update_index(&options, &interrupt)
-        .map_err(|error| match error.kind() {
-            pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
-            _ => CliError::of(error),
+    let said =
+        pronto::update_index::update_index(&repository, &options, &interrupt).map_err(|error| {
+            match error.kind() {
+                pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
+                _ => CliError::of(error),
+            }
         })?;
     let code = tell(said, &how, context)?;
     if how.verbose {

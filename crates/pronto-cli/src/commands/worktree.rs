@@ -154,16 +154,22 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         ("lock", [place]) => {
             let reason = args.reason.as_ref().map(|reason| reason.as_bytes());
             let repository = context.repository()?;
-            repository.lock_work_tree(place.as_bstr(), reason.unwrap_or_default().as_bstr())?;
+            pronto::worktrees::lock(
+                &repository,
+                place.as_bstr(),
+                reason.unwrap_or_default().as_bstr(),
+            )?;
             Ok(ExitCode::SUCCESS)
         }
         ("unlock", [place]) => {
-            context.repository()?.unlock_work_tree(place.as_bstr())?;
+            let repository = context.repository()?;
+            pronto::worktrees::unlock(&repository, place.as_bstr())?;
             Ok(ExitCode::SUCCESS)
         }
         ("move", [place, to]) => {
             let repository = context.repository()?;
-            let moved = repository.move_work_tree(place.as_bstr(), to.as_bstr(), args.force);
+            let moved =
+                pronto::worktrees::relocate(&repository, place.as_bstr(), to.as_bstr(), args.force);
             context.report();
             moved.map(|()| ExitCode::SUCCESS).map_err(CliError::from)
         }
@@ -219,7 +225,7 @@ impl Args {
 
 fn prune(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    let pruned = repository.prune_work_trees(args.expiry()?, args.dry_run)?;
+    let pruned = pronto::worktrees::prune(&repository, args.expiry()?, args.dry_run)?;
     for gone in &pruned {
         if args.dry_run || args.verbose {
             let (id, reason) = (&gone.id, &gone.reason);
@@ -235,8 +241,7 @@ fn prune(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
 fn remove(args: &Args, place: &BStr, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     let interrupt = context.interrupt.clone();
-    let removed = repository
-        .remove_work_tree(place, args.force, &interrupt)
+    let removed = pronto::worktrees::remove(&repository, place, args.force, &interrupt)
         .map_err(CliError::of)?;
     for failure in &removed.failures {
         context.complain(failure);
@@ -251,7 +256,7 @@ fn remove(args: &Args, place: &BStr, context: &mut Context) -> Result<ExitCode, 
 fn repair(places: &[BString], context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     let mut code = ExitCode::SUCCESS;
-    for told in repository.repair_work_trees(places)? {
+    for told in pronto::worktrees::repair(&repository, places)? {
         let (what, place) = (told.what, &told.place);
         if told.is_done {
             context.remark(&format!("repair: {what}: {place}"));

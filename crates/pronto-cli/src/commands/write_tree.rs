@@ -26,7 +26,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .prefix
         .as_ref()
         .map(|prefix| prefix.as_bytes().as_bstr());
-    let written = repository.write_tree(prefix, args.missing_ok, &context.interrupt);
+    let written =
+        pronto::write_tree::write_tree(&repository, prefix, args.missing_ok, &context.interrupt);
     let written = written.map_err(CliError::of)?;
     let failure = || Err(CliError::fatal("git-write-tree: error building trees"));
     match written {

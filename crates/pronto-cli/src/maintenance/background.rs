@@ -64,7 +64,7 @@ pub(crate) fn in_background(
     context: &mut Context,
     work: impl FnOnce(&mut Context) -> Result<Ending, CliError>,
 ) -> Result<ExitCode, CliError> {
-    let log = match repository.begin_gc_log() {
+    let log = match pronto::maintenance::begin_gc_log(repository) {
         Err(error) if *error.kind() == ErrorKind::Locked => return Ok(ExitCode::SUCCESS),
         log => log?,
     };

@@ -3,8 +3,15 @@
 use super::{Guarded, Lacking, Place, When};
 
 const ALL: &[&str] = &[];
-const CLIENTS: &[&str] = &["clone", "fetch", "push"];
-const PROTOCOL: &[&str] = &["clone", "fetch", "push", "receive-pack", "upload-pack"];
+const CLIENTS: &[&str] = &["clone", "fetch", "push", "send-pack"];
+const PROTOCOL: &[&str] = &[
+    "clone",
+    "fetch",
+    "push",
+    "receive-pack",
+    "send-pack",
+    "upload-pack",
+];
 const LITERAL: &[&str] = &["check-ignore", "ls-tree"];
 const SYMBOLIC: &[&str] = &[
     "checkout",
@@ -25,6 +32,7 @@ pub(super) const REFERENCE_WRITERS: &[&str] = &[
     "receive-pack",
     "reflog",
     "reset",
+    "send-pack",
     "serve",
     "switch",
     "symbolic-ref",
@@ -87,6 +95,7 @@ const SHARED_FILE_WRITERS: &[&str] = &[
     "reflog",
     "reset",
     "restore",
+    "send-pack",
     "sparse-checkout",
     "switch",
     "symbolic-ref",
@@ -331,7 +340,15 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_REFERENCE_BACKEND", ALL, When::NotEmpty),
     variable(
         "GIT_REF_PARANOIA",
-        &["clone", "fetch", "pack-objects", "push", "receive-pack", "repack", "upload-pack"],
+        &[
+            "clone",
+            "fetch",
+            "pack-objects",
+            "push",
+            "receive-pack",
+            "repack",
+            "upload-pack",
+        ],
         When::False,
     ),
     variable("GIT_TRACE2_CONFIG_PARAMS", ALL, When::NotEmpty),

@@ -1,4 +1,4 @@
-//! What a row runs, and what must hold afterwards.
+//! A command of the suite, and the conditions that must hold afterwards.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ impl Program {
     }
 }
 
-/// How the command has to end.
+/// The expected end of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// With 0.
@@ -207,7 +207,7 @@ impl Attack {
         self
     }
 
-    /// What pronto does not do itself may go to the control.
+    /// Allows the control to do the parts that pronto hands over.
     pub(crate) fn with_fallback(mut self) -> Self {
         self.may_hand_over = true;
         self

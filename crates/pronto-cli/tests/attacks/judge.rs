@@ -146,7 +146,7 @@ fn leaks(scene: &Scene, report: &mut String) {
     }
 }
 
-/// What stands behind `Basic` in a log, decoded.
+/// Decodes the credentials after `Basic` in a log.
 fn decoded(log: &[u8]) -> Vec<String> {
     const MARK: &[u8] = b"Basic ";
     let starts = log.windows(MARK.len()).enumerate();

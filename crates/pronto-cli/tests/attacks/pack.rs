@@ -40,7 +40,7 @@ impl Pack {
         self
     }
 
-    /// Where the next entry begins.
+    /// Returns the start of the next entry.
     pub(crate) fn position(&self) -> u64 {
         12 + self.entries.len() as u64
     }

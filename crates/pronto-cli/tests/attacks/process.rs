@@ -16,19 +16,19 @@ use wait4::Wait4 as _;
 use crate::attack::{Attack, Program, Scene};
 use crate::control;
 
-/// What is kept of each stream.
+/// The part of each stream that is kept.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// The address space of a command, in KiB: an attack must not take the machine's memory.
 const SPACE_KIB: u64 = 3 << 20;
 
-/// How long processes that the command started have to end after it.
+/// The time in which processes that the command started must end after it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Names the row in the environment of all its processes.
 const MARK: &str = "PRONTO_ATTACK_ROW";
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Case {
     /// Stem of the file it stands in.
     pub(crate) file: String,
-    /// What it shows.
+    /// The title of the case.
     pub(crate) title: String,
     /// Whether standard error is compared, too.
     pub(crate) compares_stderr: bool,

@@ -13,9 +13,9 @@ use test_support::{
 use crate::case::{Case, Release, parse_release};
 use crate::snapshot;
 
-/// What one run did.
+/// The result of one run.
 struct Outcome {
-    /// What it printed and left behind, in named parts that are compared one by one.
+    /// The output and the files of the run, in named parts that are compared one by one.
     parts: Vec<(&'static str, String)>,
     /// The numbers of the calls that went to git.
     handed_over: Vec<usize>,
@@ -89,7 +89,7 @@ pub(crate) fn oracle(case: &Case) -> Option<PathBuf> {
     std::iter::once("git".into()).chain(newest).find(knows)
 }
 
-/// What the machine lacks for a case.
+/// A requirement of a case that the machine lacks.
 pub(crate) enum Missing {
     /// A program that can be installed.
     Program(String),

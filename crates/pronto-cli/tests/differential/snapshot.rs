@@ -1,4 +1,4 @@
-//! What a run left behind: every file, and every repository as stock git sees it.
+//! The state after a run: every file, and every repository as stock git sees it.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;

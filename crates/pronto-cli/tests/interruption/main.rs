@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use test_support::DEFAULT_SIGNALS;
 
-/// How many commands of each sort are stopped.
+/// The number of commands of each sort that are stopped.
 const ROUNDS: u64 = 100;
 
-/// As many as `PRONTO_TEST_KILLS` says, if it does.
+/// Returns the number of rounds in `PRONTO_TEST_KILLS`, or the default.
 fn rounds() -> u64 {
     let told = std::env::var("PRONTO_TEST_KILLS").ok();
     told.and_then(|text| text.parse().ok()).unwrap_or(ROUNDS)

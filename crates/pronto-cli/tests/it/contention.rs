@@ -210,7 +210,7 @@ fn fifo(scratch: &Scratch, name: &str) -> PathBuf {
     path
 }
 
-/// What a process writes into the FIFO `path` first, within a minute.
+/// Returns the first line that a process writes into the FIFO `path`, within a minute.
 fn first_line(path: &Path) -> String {
     // Open for writing as well, it neither waits for a writer nor ends without one.
     let fifo = std::fs::File::options().read(true).write(true).open(path);

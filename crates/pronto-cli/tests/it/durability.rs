@@ -39,7 +39,7 @@ fn repository(scratch: &Scratch, name: &str) -> PathBuf {
     top
 }
 
-/// What kinds of files a call flushes, and by which system call.
+/// Returns the kinds of files that a call flushes, and the system call for each.
 fn flushed(program: &Path, top: &Path, arguments: &[&str]) -> BTreeSet<String> {
     let log = top.join(".git/strace");
     let output = Command::new("strace")

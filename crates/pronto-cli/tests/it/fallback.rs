@@ -1,4 +1,4 @@
-//! What pronto lacks goes to the installed git, whole and exactly once.
+//! Commands that pronto lacks go to the installed git, whole and exactly once.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;

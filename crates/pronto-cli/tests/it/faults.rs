@@ -19,9 +19,9 @@ const ENOSPC: i32 = 28;
 
 const FILES: usize = 500;
 
-/// How many calls fail by default, spread over all that there are. `PRONTO_TEST_FAULTS=all` lets
-/// each of them fail in each way, which takes hours; `PRONTO_TEST_FAULTS=1-3000` those of these
-/// numbers, so that it can be done in parts.
+/// The default number of failing calls, spread over all calls. `PRONTO_TEST_FAULTS=all` lets each
+/// of them fail in each way, which takes hours; `PRONTO_TEST_FAULTS=1-3000` selects those with
+/// these numbers, so that it can be done in parts.
 const SAMPLE: u64 = 40;
 
 /// A repository whose worktree is on a mount of ours.
@@ -70,7 +70,7 @@ impl Place {
         self.scratch.path().join("work")
     }
 
-    /// What the mount shows, without asking it.
+    /// Returns the directory behind the mount.
     pub(crate) fn real(&self) -> PathBuf {
         self.scratch.path().join("real")
     }
@@ -155,7 +155,7 @@ fn history(place: &Place) {
     assert!(cloned.status.success(), "{}", stderr(&cloned));
 }
 
-/// What is in the way of each path of `git status`.
+/// Returns the paths of `git status`, without their state.
 fn dirty(place: &Place) -> BTreeSet<String> {
     let output = place.git(&["status", "--porcelain", "--no-renames", "-uall"]);
     let paths = stdout(&output);

@@ -53,7 +53,7 @@ fn clone(place: &Place, program: &Path, workers: &str, target: &str) -> Output {
         .expect("it starts")
 }
 
-/// What is there: the name as it was created first is chance, so folded, with its content.
+/// Lists the files: the case of a name is chance, so names are folded, with their content.
 fn listing(top: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut todo = vec![top.to_owned()];

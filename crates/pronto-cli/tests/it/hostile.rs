@@ -113,7 +113,7 @@ impl Scene {
         self.scratch.path().join("work")
     }
 
-    /// What nothing may be done to.
+    /// Returns a directory that no command may change.
     pub(crate) fn outside(&self) -> PathBuf {
         self.scratch.path().join("outside")
     }

@@ -7,7 +7,7 @@ use crate::support::{Scratch, pronto_path, run, stderr, stdout};
 
 const FILES: [&str; 4] = ["a/b/one", "a/two", "c/three", "four"];
 
-/// What git says, which has to succeed.
+/// Returns the output of git, which must succeed.
 fn git(directory: &Path, arguments: &[&str]) -> String {
     let done = crate::faults::git(directory, arguments);
     assert!(done.status.success(), "{arguments:?}: {}", stderr(&done));

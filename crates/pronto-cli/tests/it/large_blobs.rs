@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use crate::support::{Scratch, process, pronto_path};
 
-/// What pronto may allocate in KiB, all told.
+/// The memory limit of pronto in KiB.
 const MEMORY_KIB: u64 = 160 << 10;
 
 /// 1 MiB that deflates to little, different for each number.

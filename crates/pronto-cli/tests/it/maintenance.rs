@@ -12,7 +12,7 @@ use test_support::skip;
 
 use crate::support::{Scratch, path_with, process, pronto_path, stderr};
 
-/// How long something may take that happens in another process.
+/// The time limit for an event in another process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn git(directory: &Path, arguments: &[&str]) {

@@ -39,7 +39,7 @@ fn sizes(hands: usize, rounds: usize) -> (usize, usize) {
     (next(), next())
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Success,
@@ -47,7 +47,7 @@ enum End {
     Killed,
 }
 
-/// How far one worktree came.
+/// The progress of one worktree.
 struct Life {
     branch: String,
     is_committed: bool,

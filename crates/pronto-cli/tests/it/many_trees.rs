@@ -33,7 +33,7 @@ fn pronto_in(top: &Path, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
-/// How many loose objects there are, and how many packs.
+/// Returns the number of loose objects, and of packs.
 fn counted(top: &Path) -> (usize, usize) {
     let said = stdout(&run("git", top, &["count-objects", "-v"]));
     let number = |key: &str| {

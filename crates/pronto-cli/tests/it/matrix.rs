@@ -13,10 +13,10 @@ use slowfs::Folding;
 use crate::faults::{Place, git};
 use crate::support::{Scratch, process, pronto_path, stderr, stdout};
 
-/// What a path can be in a tree.
+/// The kinds of an entry at a path in a tree.
 const SORTS: [&str; 6] = ["none", "file", "program", "directory", "link", "submodule"];
 
-/// What is done to a path before the files move; `-ig` at the end of a name makes it ignored.
+/// The changes of a path before the files move; a name that ends in `-ig` makes the path ignored.
 const DEEDS: [&str; 11] = [
     "nothing", "gone", "file", "program", "full", "empty", "link", "within", "file-ig", "full-ig",
     "link-ig",
@@ -170,7 +170,7 @@ impl Scene {
         paths.iter().for_each(|path| path.disturb(&self.work));
     }
 
-    /// What `call` says and leaves behind.
+    /// Returns the output and the resulting state of `call`.
     fn run(&self, program: &Path, setting: &str, call: &[String]) -> State {
         let output = process(program)
             .args(["-c", setting, "-c", "checkout.thresholdForParallelism=0"])
@@ -213,7 +213,7 @@ fn is_whole() -> bool {
     std::env::var("PRONTO_TEST_MATRIX").is_ok_and(|value| value == "all")
 }
 
-/// What a call leaves and says.
+/// The output and the resulting state of a call.
 #[derive(PartialEq, Eq)]
 pub(crate) struct State {
     files: BTreeMap<String, String>,
@@ -360,7 +360,7 @@ fn commit(work: &Path, info: &str) -> String {
     expect(work, &["commit-tree", "-m", "made", &tree])
 }
 
-/// What goes through whatever there is.
+/// The calls that overwrite changes.
 const FORCED: [&str; 5] = [
     "checkout -q -f --detach B",
     "switch -q --discard-changes --detach B",
@@ -369,7 +369,7 @@ const FORCED: [&str; 5] = [
     "checkout -q -f B -- .",
 ];
 
-/// What refuses to lose anything.
+/// The calls that refuse to lose changes.
 const CAREFUL: [&str; 4] = [
     "checkout -q --detach B",
     "switch -q --detach --no-overwrite-ignore B",

@@ -1,4 +1,4 @@
-//! How much memory commands take: they run under a limit for their data (`ulimit -d`).
+//! Memory limits of commands: they run under a limit for their data (`ulimit -d`).
 
 use std::fs::File;
 use std::path::Path;

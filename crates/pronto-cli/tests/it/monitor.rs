@@ -88,7 +88,7 @@ const PLAIN: [&str; 5] = [
     "core.untrackedCache=false",
 ];
 
-/// What there is to say without a monitor and without a cache.
+/// Returns the output without a monitor and without a cache.
 pub(crate) fn truth(top: &Path, mode: &str) -> String {
     let status = ["status", "--porcelain", "--no-renames", mode];
     git(top, &[&PLAIN[..], &status].concat())

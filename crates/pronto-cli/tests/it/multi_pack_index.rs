@@ -103,7 +103,8 @@ impl Scene {
             .collect()
     }
 
-    /// What is in the packs, whatever they are called, and what else is beside them.
+    /// Returns the objects in the packs, without the names of the packs, and the other files beside
+    /// them.
     fn contents(&self, name: &str) -> (Vec<Vec<String>>, Vec<String>) {
         let mut packs: Vec<_> = self.packs(name).into_values().collect();
         packs.sort();
@@ -187,7 +188,7 @@ fn a_pack_is_not_put_together_beside_somebody_else() {
     scene.git("ours", &["fsck", "--full", "--strict"]);
 }
 
-/// What the chain of a repository names, and the number of packs of each of its layers.
+/// Returns the layers that the chain of a repository names, as numbers of packs.
 fn layers(scene: &Scene) -> Vec<u32> {
     let directory = scene
         .path("ours")

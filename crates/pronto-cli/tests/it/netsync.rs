@@ -434,7 +434,7 @@ fn replacements_change_nothing_of_what_peers_see_and_move() {
     pair.git("other", &["fsck", "--full", "--strict"]);
 }
 
-/// What was pulled is held, merged or not.
+/// Pulled commits are held, merged or not.
 #[test]
 fn whoever_pulls_again_gets_what_is_new() {
     let pair = Pair::new();
@@ -473,7 +473,7 @@ fn whoever_pulls_again_gets_what_is_new() {
     pair.git("one", &["fsck", "--full", "--strict"]);
 }
 
-/// What is stored as deltas goes as deltas, also of what the receiver has.
+/// Objects that are stored as deltas are sent as deltas, also against objects of the receiver.
 #[test]
 fn as_little_goes_over_the_wire_as_by_a_thin_pack() {
     let pair = Pair::new();

@@ -1,4 +1,4 @@
-//! What a peer may not see gives the same answers as what is not here.
+//! Hidden objects give a peer the same answers as missing objects.
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;

@@ -199,7 +199,8 @@ fn a_server_outlives_its_enemies_and_serves_its_friends() {
     world.git("desk", &["fsck", "--full", "--strict"]);
 }
 
-/// What was recorded of a session opens no other: nothing comes back but the server's own greeting.
+/// A recording of a session opens no other session: nothing is returned but the server's own
+/// greeting.
 #[test]
 fn a_recording_opens_nothing() {
     let world = World::new();

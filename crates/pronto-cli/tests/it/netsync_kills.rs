@@ -8,7 +8,7 @@ use test_support::Random;
 use crate::netsync_peers::World;
 use crate::support::{pronto_path, stderr, stdout};
 
-/// What each side has to give: three segments.
+/// The number of bytes that each side sends: three segments.
 const ALL_BYTES: u64 = 36 << 20;
 
 /// No segment is larger: twelve MiB, and the blob that went over it.
@@ -22,7 +22,7 @@ fn fill(world: &World, place: &str, random: &mut Random) {
     world.commit(place, "small", place.as_bytes());
 }
 
-/// How many bytes of packs are kept of the peer.
+/// Returns the number of bytes of packs that are kept for the peer.
 fn kept_bytes(world: &World, place: &str, peer: &str) -> u64 {
     let path = format!("{place}/.git/objects/netsync/{peer}/objects/pack");
     let files = std::fs::read_dir(world.path(&path))

@@ -29,7 +29,7 @@ fn change(lines: &mut Vec<String>, version: usize) {
     lines.extend((0..500).map(|line| format!("version {version} adds line {line}\n")));
 }
 
-/// How many bytes came.
+/// Returns the number of received bytes.
 fn received(told: &str) -> u64 {
     let (_, after) = told.split_once("\"received_bytes\":").expect("it is told");
     let (count, _) = after.split_once(',').expect("a number ends");

@@ -204,7 +204,7 @@ fn drip(attacker: &Attacker) -> Dripping {
     link.flush().expect("it is taken");
     let mut reader = FrameReader::default();
     while reader.peek().expect("frames").is_none() {
-        let ends = link.ends().0;
+        let ends = link.ends().input;
         poll(&mut [PollFd::new(&ends, PollFlags::IN)], None).expect("it is waited for");
         match reader.read_from(&mut link) {
             Ok(count) => assert_ne!(count, 0, "it was not let in"),

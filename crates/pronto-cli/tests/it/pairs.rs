@@ -27,7 +27,7 @@ const CALLS: [&[&str]; 6] = [
     &["checkout", "-q", "--no-overwrite-ignore"],
 ];
 
-/// What happens to a path before.
+/// A change of a path before the call.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Changed,

@@ -179,8 +179,8 @@ fn leftovers(objects: &Path) -> Vec<PathBuf> {
     files.filter(is_left).collect()
 }
 
-/// What a process found to be there, and did not write, stays until it has ended; what was
-/// set meanwhile is taken into account.
+/// Objects that a process found, and did not write, stay until it has ended; references that were
+/// set meanwhile are respected.
 #[test]
 fn nothing_is_pruned_while_somebody_writes() {
     let scratch = Scratch::new();

@@ -92,7 +92,10 @@ fn both_sides_can_be_either_program() {
             let all = [&["push", "-q", &receive, "origin"], arguments].concat();
             let output = scene.run(program(client), "source", &all);
             let said = stderr(&output);
-            assert!(output.status.success(), "{client} {there} {arguments:?}: {said}");
+            assert!(
+                output.status.success(),
+                "{client} {there} {arguments:?}: {said}"
+            );
         };
         push(&["main"]);
         for number in 0..3 {
@@ -164,11 +167,15 @@ fn a_killed_push_leaves_a_whole_repository() {
 fn children_of(parent: u32) -> Vec<u32> {
     let path = format!("/proc/{parent}/task/{parent}/children");
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.split_whitespace().filter_map(|id| id.parse().ok()).collect()
+    text.split_whitespace()
+        .filter_map(|id| id.parse().ok())
+        .collect()
 }
 
 fn kill(process: u32) {
-    let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
+    let process = i32::try_from(process)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     if let Some(process) = process {
         // It may have ended.
         let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);

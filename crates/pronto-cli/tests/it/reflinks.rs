@@ -68,7 +68,7 @@ fn git(directory: &Path, arguments: &[&str]) -> String {
     stdout(&output).trim().to_owned()
 }
 
-/// How many files of `LARGE` and of `SMALL` bytes there are.
+/// The number of files of `LARGE` and of `SMALL` bytes.
 const FILES: usize = 20;
 const LARGE: usize = 50_000;
 const SMALL: usize = 5_000;
@@ -100,7 +100,7 @@ fn repository(place: &Path) -> PathBuf {
     work
 }
 
-/// How many files called `name` and a number share blocks with others.
+/// Returns the number of files named `name` and a number that share blocks with others.
 fn shared(top: &Path, name: &str) -> usize {
     let is_shared = |file: &usize| {
         let path = top.join(format!("{name}{file}"));

@@ -58,7 +58,7 @@ impl Side {
         stdout(&output)
     }
 
-    /// What git says.
+    /// Returns the output of git.
     fn git(&self, directory: &str, arguments: &[&str]) -> String {
         let output = self.command(self.git, directory).args(arguments).output();
         let output = output.expect("it starts");
@@ -67,7 +67,7 @@ impl Side {
         stdout(&output)
     }
 
-    /// What git finds in a worktree.
+    /// Returns git's view of a worktree.
     fn state(&self, directory: &str) -> String {
         let asked: [&[&str]; 6] = [
             &["for-each-ref", "--include-root-refs"],

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use crate::support::{Scratch, process, pronto_path};
 
-/// What a repository is made of.
+/// The content of a repository.
 #[derive(Debug, PartialEq, Eq)]
 struct Contents {
     /// The objects of each pack.
     packs: BTreeSet<Vec<String>>,
     loose: Vec<String>,
-    /// What is beside the packs, by its ending, and in directories of other names.
+    /// The files beside the packs, by extension, and in other directories.
     others: Vec<String>,
 }
 

@@ -343,8 +343,8 @@ fn requests_that_are_not_done_here_reach_git_whole() {
     }
 }
 
-/// What a conversation says, where the data of the pack stands as one piece: into how many lines a
-/// server cuts it depends on how its own processes are scheduled.
+/// Joins the data of the pack to one piece: the number of packets depends on how the server's
+/// processes are scheduled.
 fn without_framing(mut conversation: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut said: Vec<(u8, Vec<u8>)> = Vec::new();
     while let Some((length, rest)) = conversation.split_first_chunk::<4>() {

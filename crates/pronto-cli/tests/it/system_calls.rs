@@ -1,4 +1,4 @@
-//! What `index-pack` and `checkout` cost in system calls, by `strace`. The counts do not depend on
+//! System calls of `index-pack` and `checkout`, counted by `strace`. The counts do not depend on
 //! the machine.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,13 +10,13 @@ use test_support::skip;
 
 use crate::support::{Scratch, process, pronto_path};
 
-/// How many objects there are to index.
+/// The number of objects to index.
 const OBJECTS: u32 = 250_000;
-/// How many loose objects lie where they go to.
+/// The number of loose objects in the repository.
 const LOOSE: u32 = 100_000;
-/// How many of them are in the pack, too.
+/// The number of loose objects that are in the pack, too.
 const DUPLICATES: u32 = 12;
-/// How many loose objects each alternate has.
+/// The number of loose objects in each alternate.
 const BORROWED: u32 = 2_000;
 
 /// Calls that ask or change what is on a disk, rather than move bytes.
@@ -304,7 +304,7 @@ fn is_loose(text: &str) -> bool {
 
 #[test]
 fn a_checkout_of_many_directories_does_not_look_for_them() {
-    /// How many directories lie in each on the three levels.
+    /// The number of directories in each directory, on the three levels.
     const WIDTHS: [u32; 3] = [2, 10, 15];
     if !strace_is_installed() {
         return;

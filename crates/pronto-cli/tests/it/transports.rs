@@ -316,7 +316,7 @@ fn with_passwords() {
     assert!(!scene.path().join("refused").exists());
 }
 
-/// What a submodule was at is not here: a file of the same id still has to come.
+/// The object id of a submodule is no object here: a file with the same id still has to be fetched.
 #[test]
 fn a_file_in_the_place_of_a_submodule_has_to_come() {
     let scene = Scene::new();

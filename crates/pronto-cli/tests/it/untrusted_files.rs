@@ -14,7 +14,7 @@ const SECONDS: &str = "120";
 const KILOBYTES: &str = "4000000";
 /// Memory that a command fills, which no command here comes near to.
 const FILLED_KILOBYTES: &str = "1000000";
-/// What `timeout` ends with when it had to act.
+/// The exit code of `timeout` after it killed the command.
 const TIMED_OUT: i32 = 124;
 
 /// Runs `program` within bounds.
@@ -91,7 +91,7 @@ fn fifo(path: &Path) {
     assert!(status.expect("mkfifo is there").success());
 }
 
-/// What can lie in place of a text file.
+/// The kinds of files that can replace a text file.
 const KINDS: [&str; 6] = [
     "fifo",
     "device",

@@ -16,7 +16,7 @@ use crate::servers::{Daemon, Login, Ssh, Tls, Web};
 
 const VARIABLE: &str = "PRONTO_TEST_REPOSITORIES";
 
-/// What both programs are asked about a worktree.
+/// The arguments of status that both programs are compared with.
 const FORMATS: &[&[&str]] = &[
     &[],
     &["--long", "-uno"],
@@ -36,7 +36,7 @@ const FORMATS: &[&[&str]] = &[
     &["--", "Documentation", "t", "*.c"],
 ];
 
-/// Where one repository is served and cloned to.
+/// The directories of one served repository and its clone.
 struct Place {
     folder: tempfile::TempDir,
     name: String,

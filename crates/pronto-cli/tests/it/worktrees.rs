@@ -31,7 +31,7 @@ fn repository(scratch: &Scratch) -> PathBuf {
     work
 }
 
-/// What is to stay as it was, whatever becomes of a new worktree.
+/// Returns the state that must not change, whatever happens to a new worktree.
 fn essence(work: &Path) -> Vec<String> {
     vec![
         git(work, &["fsck", "--full", "--strict"]),

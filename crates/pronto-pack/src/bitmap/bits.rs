@@ -18,7 +18,7 @@ impl Bits {
         }
     }
 
-    /// How many numbers could be in the set.
+    /// Returns the capacity of the set.
     pub fn limit(&self) -> u32 {
         self.len
     }
@@ -100,7 +100,7 @@ impl Bits {
         last.map_or(0, |last| last + 1)
     }
 
-    /// How many numbers are in the set.
+    /// Returns the number of members.
     pub fn count(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }

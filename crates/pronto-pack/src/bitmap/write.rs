@@ -20,13 +20,13 @@ const TRIED: usize = 10;
 /// All that a commit leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// Where the commit is in the index.
+    /// The position of the commit in the index.
     pub position: IndexPosition,
     /// The bits of reachable objects, compressed by [`Bits::compress`].
     pub bitmap: Vec<u8>,
 }
 
-/// What a file of bitmaps holds.
+/// The content of a file of bitmaps.
 #[derive(Clone, Copy, Debug)]
 pub struct Contents<'a> {
     /// The checksum of the pack or multi-pack-index.
@@ -44,7 +44,7 @@ pub struct Contents<'a> {
 
 /// A bitmap as it is stored.
 struct Stored {
-    /// How many entries before it the one is that it is combined with; zero if it is whole.
+    /// The distance to the earlier entry with which it is combined; zero if it is whole.
     distance: u8,
     bitmap: Vec<u8>,
 }

@@ -1,14 +1,14 @@
 //! Bloom filters of the paths that a commit may have changed relative to its first parent. Format:
 //! `gitformat-commit-graph(5)`; the hash is MurmurHash3 (32 bits).
 
-/// How the filters of a commit-graph are made.
+/// The settings of changed-path filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// 1 or 2: they differ for paths with bytes above 127, which version 1 sign-extends.
     pub hash_version: u32,
-    /// How many bits each path sets.
+    /// The number of bits that each path sets.
     pub hash_count: u32,
-    /// How many bits a filter has for each path.
+    /// The number of bits of a filter for each path.
     pub bits_per_entry: u32,
 }
 

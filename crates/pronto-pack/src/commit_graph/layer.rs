@@ -16,9 +16,9 @@ use crate::rev::format_id;
 pub(super) const SIGNATURE: [u8; 4] = *b"CGPH";
 pub(super) const VERSION: u8 = 1;
 pub(super) const HEADER_LEN: usize = 8;
-/// What a row of `CDAT` has beside the id of the tree.
+/// The length of a row of `CDAT` after the id of the tree.
 pub(super) const ROW_REST_LEN: usize = 16;
-/// What a chunk of Bloom filters begins with.
+/// The length of the header of a chunk of Bloom filters.
 const BLOOM_HEADER_LEN: u64 = 12;
 
 pub(super) const NO_PARENT: u32 = 0x7000_0000;
@@ -26,7 +26,7 @@ pub(super) const MORE_PARENTS: u32 = 1 << 31;
 pub(super) const LAST_EDGE: u32 = 1 << 31;
 pub(super) const OVERFLOW: u32 = 1 << 31;
 
-/// How the formats number hashes.
+/// Returns the number of a hash in the formats.
 pub(super) fn hash_version(kind: Kind) -> u8 {
     format_id(kind) as u8
 }
@@ -37,7 +37,7 @@ pub(super) struct Layer {
     pub(super) path: PathBuf,
     /// The checksum of the file, which is its name too.
     pub(super) id: ObjectId,
-    /// How many commits the layers below have.
+    /// The number of commits in the layers below.
     pub(super) below: u32,
     /// Which of the object directories it was found in.
     pub(super) directory: usize,
@@ -55,7 +55,7 @@ pub(super) struct Layer {
     pub(super) bloom: Option<Bloom>,
 }
 
-/// Where the filters of changed paths are.
+/// The position of the changed-path filters.
 #[derive(Clone, Debug)]
 pub(super) struct Bloom {
     indexes: u64,
@@ -154,7 +154,7 @@ impl Layer {
         })
     }
 
-    /// How many commits it has itself.
+    /// Returns the number of commits of this layer.
     pub(super) fn len(&self) -> u32 {
         self.fanout.len()
     }
@@ -177,7 +177,7 @@ impl Layer {
         id.map_err(|error| error.at_path(&self.path))
     }
 
-    /// What stands in `row`, which must be one of the file.
+    /// Decodes `row`, which must be one of the file.
     pub(super) fn row(&self, row: u32) -> Result<Row, Error> {
         let hash_len = self.ids.kind.len_in_bytes();
         let row_len = hash_len + ROW_REST_LEN;
@@ -257,7 +257,8 @@ impl Layer {
         Some(read.map(ObjectId::from_bytes_or_panic))
     }
 
-    /// How many layers below the file has room to name; `None` if it has no such chunk.
+    /// Returns the number of lower layers that the file has room to name; `None` if it has no such
+    /// chunk.
     pub(super) fn base_count(&self) -> Option<u64> {
         let chunk = self.bases.as_ref()?;
         Some((chunk.end - chunk.start) / self.ids.kind.len_in_bytes() as u64)
@@ -355,7 +356,7 @@ fn read_fanout(view: &View, chunks: &Chunks) -> Result<Fanout, Vec<String>> {
     Fanout::parse(bytes).map_err(|_| failed("commit-graph fanout values out of order"))
 }
 
-/// Where the generation data are, if they are wanted.
+/// Returns the position of the generation data, if they are needed.
 fn read_generations(
     chunks: &Chunks,
     count: u64,

@@ -18,7 +18,7 @@ use crate::trailing::Trailing;
 /// The greatest level that a file can hold: what is longer is cut off.
 pub const MOST_LEVELS: u32 = 0x3fff_ffff;
 
-/// By how much a generation may be above its time to need no more than 32 bits.
+/// The largest distance of a generation from its time that fits into 32 bits.
 const GREATEST_OFFSET: u64 = (1 << 31) - 1;
 
 /// A commit to be written.
@@ -34,11 +34,11 @@ pub struct Entry {
     pub level: u32,
     /// Its time, or one more than the greatest generation of its parents if that is above.
     pub generation: u64,
-    /// Where in [`Contents::parents`] its parents stand.
+    /// The range of its parents in [`Contents::parents`].
     pub parents: Range<usize>,
 }
 
-/// What a file is to hold.
+/// The content of a new file.
 #[derive(Clone, Copy, Debug)]
 pub struct Contents<'a> {
     /// The hash of the ids.
@@ -92,7 +92,7 @@ impl Contents<'_> {
         chunks
     }
 
-    /// How many chunks the file will have.
+    /// Returns the number of chunks of the file.
     pub fn chunk_count(&self) -> usize {
         self.chunks().len()
     }

@@ -1,6 +1,6 @@
 //! An output of bits, the lowest first (RFC 1951, 3.1.1).
 
-/// Where the output is: what is behind it can be given up by going back to it.
+/// A position of the output. Output after it can be discarded by returning to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     at: usize,
@@ -9,7 +9,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// How many bits were written before `later`.
+    /// Returns the number of bits between this mark and `later`.
     pub(super) fn bits_until(self, later: Mark) -> usize {
         (later.at - self.at) * 8 + later.count as usize - self.count as usize
     }
@@ -81,7 +81,7 @@ impl<'a> Bits<'a> {
         self.at += bytes.len();
     }
 
-    /// How many bytes were written.
+    /// Returns the number of written bytes.
     pub(super) fn len(&self) -> usize {
         self.at
     }

@@ -7,7 +7,7 @@ use super::huffman::{LONGEST_CODE, code_lengths, code_words};
 use super::tables::{DISTANCES, END, FIRST_LENGTH, HEADER_ORDER, LENGTH, LITERALS};
 use super::text::{TEXT_DISTANCES, TEXT_LITERALS};
 
-/// How often symbols occurred.
+/// The frequencies of symbols.
 #[derive(Clone, Debug)]
 pub(super) struct Counts {
     pub(super) literals: [u32; LITERALS],
@@ -48,7 +48,7 @@ impl Word {
 pub(super) struct Codes {
     pub(super) literals: [Word; 256],
     pub(super) end: Word,
-    /// By length less the shortest, with the bits that follow.
+    /// The codes of lengths, by length less the shortest, with their extra bits.
     pub(super) lengths: [Word; 256],
     pub(super) distances: [Word; DISTANCES + 2],
     /// Of literals, the end and lengths.
@@ -116,7 +116,8 @@ impl Codes {
         }
     }
 
-    /// How many bits the literals and lengths that were counted take, without what follows lengths.
+    /// Returns the number of bits that the counted literals and lengths take, without the extra
+    /// bits of lengths.
     pub(super) fn cost_bits(&self, counts: &Counts) -> u64 {
         let pairs = counts.literals.iter().zip(&self.code_lengths);
         let cost: u32 = pairs.map(|(count, len)| count * u32::from(*len)).sum();

@@ -19,13 +19,13 @@ const TABLE: usize = 1 << TABLE_BITS;
 /// Smaller contents use less of the table.
 const LEAST_TABLE_BITS: u32 = 9;
 
-/// What a block takes.
+/// The size of a block.
 const BLOCK: usize = 64 << 10;
-/// What the first block takes, if there are more: the code of the others is made from it.
+/// The size of the first block, if there are more. The code of the others is made from it.
 const FIRST_BLOCK: usize = 16 << 10;
-/// How much of a block is counted.
+/// The part of a block whose symbols are counted.
 const COUNTED: usize = 8 << 10;
-/// What a last block takes at least.
+/// The smallest size of a last block.
 const LAST_BLOCK: usize = 8 << 10;
 /// The number of bytes that are read at once.
 const WORD: usize = 8;
@@ -33,7 +33,7 @@ const WORD: usize = 8;
 const MARGIN: usize = WORD + 4;
 /// After this many bytes without a match every second position is tried, and fewer from there on.
 const PATIENCE: usize = 64;
-/// What a stored block may hold.
+/// The largest size of a stored block.
 const STORED: usize = 0xffff;
 
 /// Smaller contents are not accepted: their code would take about 80 bytes.
@@ -41,15 +41,15 @@ pub(super) const LEAST_BYTES: usize = 512;
 /// Larger contents are not taken.
 pub(super) const MOST_BYTES: usize = 1 << 30;
 
-/// What is kept from one content to the next.
+/// State that is kept between contents.
 #[derive(Debug)]
 pub(super) struct Fast {
-    /// Where bytes of this hash were seen last, counted through all contents, so that nothing has
-    /// to be forgotten between two.
+    /// The last position of each hash, counted through all contents, so that the table need not be
+    /// cleared between them.
     table: Box<[u32; TABLE]>,
-    /// How much was deflated before.
+    /// The number of bytes that were deflated before.
     base: u32,
-    /// How much smaller a hash is made for the table.
+    /// The shift that reduces a hash to an index of the table.
     shift: u32,
     counts: Counts,
 }
@@ -134,7 +134,7 @@ impl Fast {
         self.shift = u64::BITS - bits.clamp(LEAST_TABLE_BITS, TABLE_BITS);
     }
 
-    /// What was seen of `content` so far is no match for what comes.
+    /// Makes the positions of `content` invalid as matches for later content.
     fn forget(&mut self, content: &[u8]) {
         self.base += content.len() as u32;
     }
@@ -194,7 +194,7 @@ impl Fast {
     }
 }
 
-/// Where symbols are counted and become bits.
+/// The stage in which symbols are counted and written as bits.
 struct Sink<'a, 'o, const COUNTS: bool> {
     codes: &'a Codes,
     counts: &'a mut Counts,
@@ -237,7 +237,7 @@ impl<const COUNTS: bool> Sink<'_, '_, COUNTS> {
     }
 }
 
-/// Where the block that begins at `from` is to end.
+/// Returns the end of the block that begins at `from`.
 fn block_end(from: usize, len: usize) -> usize {
     let end = from + if from == 0 { FIRST_BLOCK } else { BLOCK };
     if end + LAST_BLOCK > len { len } else { end }
@@ -258,7 +258,7 @@ fn slot_of(word: u64, shift: u32) -> usize {
     hash as usize & (TABLE - 1)
 }
 
-/// How many bytes from `at` on are as those from `before` on, so that no match becomes too long.
+/// Returns the number of equal bytes from `at` and from `before` on, up to the longest match.
 #[inline(always)]
 fn same(content: &[u8], mut before: usize, at: usize) -> usize {
     let end = content.len().min(at + LONGEST - 4);

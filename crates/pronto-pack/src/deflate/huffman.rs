@@ -133,7 +133,7 @@ pub(super) fn code_words(lengths: &[u8], words: &mut [u16]) {
 mod tests {
     use super::*;
 
-    /// How much of all words is taken, in words of the longest code.
+    /// Returns the used share of the code space, in words of the longest code.
     fn taken(lengths: &[u8]) -> u32 {
         let used = lengths.iter().filter(|len| **len > 0);
         used.map(|len| 1 << (LONGEST_CODE - usize::from(*len)))

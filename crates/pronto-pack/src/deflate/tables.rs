@@ -11,10 +11,10 @@ pub(super) const FIRST_LENGTH: usize = 257;
 
 pub(super) const SHORTEST: usize = 3;
 pub(super) const LONGEST: usize = 258;
-/// How far back a match may be.
+/// The largest distance of a match.
 pub(super) const WINDOW: usize = 32 << 10;
 
-/// How many symbols there are for lengths.
+/// The number of symbols for lengths.
 const LENGTHS: usize = LITERALS - FIRST_LENGTH;
 
 /// The order of the lengths of codes of lengths.
@@ -22,7 +22,7 @@ pub(super) const HEADER_ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
 
-/// How many bits follow the symbol of a length.
+/// Returns the number of extra bits of a length symbol.
 const fn extra_bits(slot: usize) -> u8 {
     match slot {
         0..8 => 0,

@@ -8,7 +8,7 @@
 /// Bytes of a block, and of the window over the target.
 const BLOCK: usize = 16;
 
-/// How many blocks of one hash are remembered.
+/// The largest number of blocks with the same hash that are kept.
 const MOST_ALIKE: usize = 64;
 
 /// A match of this length is taken without looking for a longer one.
@@ -17,10 +17,10 @@ const LONG_ENOUGH: usize = 4096;
 /// A shorter match costs about as much as it saves.
 const SHORTEST: usize = 4;
 
-/// What one copy instruction takes at most.
+/// The largest size of one copy instruction.
 const LONGEST_COPY: usize = 0x10000;
 
-/// What one insertion takes at most.
+/// The largest size of one insertion.
 const LONGEST_INSERT: usize = 127;
 
 /// Larger bases are not used: offsets have 32 bits.
@@ -31,7 +31,7 @@ const SLACK: usize = 256;
 
 const FACTOR: u32 = 0x0100_0193;
 
-/// What the byte that leaves the window counted.
+/// The weight of the byte that leaves the window.
 const LEAVING: u32 = power(FACTOR, BLOCK as u32 - 1);
 
 const fn power(factor: u32, exponent: u32) -> u32 {
@@ -63,7 +63,7 @@ fn leave(hash: u32, byte: u8) -> u32 {
 /// The blocks of a base, by their hashes.
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {
-    /// Where the blocks of each slot begin in `entries`; one more than there are slots.
+    /// The start of the blocks of each slot in `entries`; one more than there are slots.
     slots: Vec<u32>,
     /// Hash and offset, slot by slot.
     entries: Vec<(u32, u32)>,
@@ -142,7 +142,7 @@ impl Blocks {
         (hash.wrapping_mul(0x9e37_79b1) >> self.shift) as usize
     }
 
-    /// How many bytes of memory it takes.
+    /// Returns its memory in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.entries.capacity() * 8 + self.slots.capacity() * 4
     }
@@ -175,7 +175,7 @@ impl Blocks {
     }
 }
 
-/// How many bytes two slices begin with in common.
+/// Returns the length of the common prefix of two slices in bytes.
 #[inline]
 fn common(one: &[u8], other: &[u8]) -> usize {
     let len = one.len().min(other.len());

@@ -8,10 +8,11 @@ use pronto_hash::oid;
 use super::rows::{Ids, corrections, first_guess};
 use super::{Fanout, Search, prefix64};
 
-/// How many ids are searched side by side: more than a core can have misses under way.
+/// The number of ids that are searched together: more than a core can have cache misses in
+/// progress.
 pub(super) const GROUP: usize = 16;
 
-/// How far the search of one id has come.
+/// The state of the search for one id.
 #[derive(Clone, Default)]
 struct Step {
     wanted: u64,

@@ -11,9 +11,9 @@ use super::{Search, prefix64};
 /// The size of a cache line in bytes.
 const LINE_LEN: usize = 64;
 
-/// How many rows are searched without guessing further: a power of two. Guesses for a bucket of
-/// fewer than [`MANY_ROWS`] rows that are spread evenly miss by 4 rows in the mean. Twice as many
-/// cost more memory than they save guesses, half as many the reverse (measured).
+/// The number of rows that are searched without further guesses: a power of two. Guesses for a
+/// bucket of fewer than [`MANY_ROWS`] evenly spread rows miss by 4 rows on average. Twice as many
+/// cost more memory than they save guesses.
 const FEW_ROWS: u32 = 16;
 
 /// The number of rows that are compared one by one for the next of many ids.
@@ -167,7 +167,8 @@ impl<'a> Ids<'a> {
         }
     }
 
-    /// How many of the [`FEW_ROWS`] rows from `first` on have prefixes below `wanted`. No branch.
+    /// Returns the number of the [`FEW_ROWS`] rows from `first` on whose prefixes are below
+    /// `wanted`. No branch.
     #[inline]
     fn count_below(&self, first: u32, wanted: u64) -> u32 {
         let place = first as usize * self.row_len + self.id_offset;
@@ -242,7 +243,7 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// How often a guess among `rows` is to be corrected.
+/// Returns the number of corrections of a guess among `rows`.
 #[inline]
 pub(super) fn corrections(rows: &Range<u32>) -> u32 {
     match rows.end - rows.start {
@@ -252,7 +253,7 @@ pub(super) fn corrections(rows: &Range<u32>) -> u32 {
     }
 }
 
-/// Where among `rows` a prefix should stand, were they spread evenly.
+/// Returns the expected position of a prefix among `rows`, if they were evenly spread.
 #[inline]
 pub(super) fn first_guess(rows: &Range<u32>, wanted: u64) -> u32 {
     rows.start + share(wanted, rows.end - rows.start)
@@ -266,8 +267,9 @@ fn first_of_few(rows: &Range<u32>, guess: u32) -> u32 {
         .clamp(rows.start, rows.end - FEW_ROWS)
 }
 
-/// How many of `count` rows of a bucket lie within a distance of `keys`, were they spread evenly.
-/// All keys of a bucket begin with the same byte, so the other seven count.
+/// Returns the expected number of rows among the `count` rows of a bucket within a distance of
+/// `keys`, if they were evenly spread. All keys of a bucket start with the same byte, so the other
+/// seven count.
 #[inline]
 fn share(keys: u64, count: u32) -> u32 {
     ((u128::from(keys << 8) * u128::from(count)) >> 64) as u32

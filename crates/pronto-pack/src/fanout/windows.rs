@@ -11,13 +11,13 @@ use super::rows::Ids;
 use super::{Fanout, Search, Table, prefix64, unreadable};
 use crate::error::Error;
 
-/// How many rows are read at once around a guess.
+/// The number of rows that are read around a guess.
 const LEAST_ROWS: u32 = 96;
 
-/// How many rows are read at once when they are read one after the other.
+/// The number of rows that are read at once in sequence.
 const MOST_ROWS: u32 = 4096;
 
-/// How many guesses are made before what is left is halved.
+/// The number of guesses before the rest is halved.
 const GUESSES: u32 = 4;
 
 /// A table that is read by position.
@@ -29,7 +29,7 @@ pub(super) struct Windows<'a> {
     first: u32,
     count: u32,
     bytes: Vec<u8>,
-    /// How many rows to read next.
+    /// The number of rows to read next.
     wanted: u32,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Windows<'a> {
         Ok(Err(low))
     }
 
-    /// Where `id`, which belongs among `rows`, stands as seen from the window.
+    /// Returns the position of `id`, which belongs among `rows`, relative to the window.
     fn place(&self, rows: &Range<u32>, id: &oid) -> Place {
         let end = self.first + self.count;
         let (start, stop) = (rows.start.max(self.first), rows.end.min(end));
@@ -140,7 +140,7 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// Where an id belongs, as seen from a window of rows.
+/// The position of an id relative to a window of rows.
 enum Place {
     Before,
     Here(Search),
@@ -153,8 +153,8 @@ fn bucket_keys(wanted: u64) -> (u64, u64) {
     (wanted & !REST, wanted | REST)
 }
 
-/// Where among `rows`, which is not empty, `wanted` should stand, were the keys spread evenly
-/// between `low_key` and `high_key`.
+/// Returns the expected position of `wanted` among `rows`, which is not empty, if the keys were
+/// evenly spread between `low_key` and `high_key`.
 fn interpolate(rows: Range<u32>, low_key: u64, high_key: u64, wanted: u64) -> u32 {
     let span = u128::from(high_key.saturating_sub(low_key)) + 1;
     let into = u128::from(wanted.saturating_sub(low_key)).min(span - 1);

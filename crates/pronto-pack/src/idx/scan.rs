@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::fanout::be_u32;
 use crate::pack::PackOffset;
 
-/// How many rows are read at once when the file is not mapped.
+/// The number of rows that are read at once if the file is not mapped.
 const CHUNK_ROWS: u32 = 4096;
 
 /// One row of an index.
@@ -19,7 +19,7 @@ pub struct IndexEntry {
     pub position: IndexPosition,
     /// The object.
     pub id: ObjectId,
-    /// Where its entry starts in the pack.
+    /// The start of its entry in the pack.
     pub offset: PackOffset,
 }
 

@@ -8,15 +8,15 @@ use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext as _;
 use std::io::{self, Write};
 
-/// What an index is made of. Tables are in the order of the pack; `order` says in which order
-/// their rows are sorted by id.
+/// The rows of an index. Tables are in the order of the pack; `order` gives the order of their rows
+/// by id.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     /// The hash of the pack.
     pub kind: Kind,
     /// Ids, one behind the other.
     pub ids: &'a [u8],
-    /// Where each entry starts in the pack; rising.
+    /// The start of each entry in the pack; ascending.
     pub offsets: &'a [u64],
     /// The CRC-32 of each entry; not used in version 1.
     pub crcs: &'a [u32],

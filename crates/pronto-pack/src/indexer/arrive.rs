@@ -1,6 +1,6 @@
-//! What a worker does while the pack arrives: digests whole objects, resolves deltas whose base is
-//! still at hand, and keeps the other deltas for later. Every entry goes to the worker that has
-//! its base, so workers share nothing.
+//! A worker while the pack arrives: digests whole objects, resolves deltas whose base is still in
+//! memory, and keeps the other deltas for later. Every entry goes to the worker that has its base,
+//! so workers share nothing.
 
 use super::Surroundings;
 use super::batch::{Batch, Item};
@@ -27,9 +27,9 @@ const FRESH_BYTES: usize = 2 << 20;
 const FRESH_BATCHES: usize = 8;
 /// Longer contents wait for others of their length: beside short ones they would go alone.
 const LARGE_BYTES: usize = 48 << 10;
-/// As many lanes as there may be, twice.
+/// Twice the largest number of lanes.
 const LARGE_ITEMS: usize = 32;
-/// How much of them may wait.
+/// The largest number of their bytes that may wait.
 const LARGE_LIMIT_BYTES: usize = 16 << 20;
 
 /// One worker while the pack arrives.
@@ -50,7 +50,7 @@ pub(super) struct Arrivals<'a> {
     resolved: u64,
 }
 
-/// What a worker leaves behind when the pack has arrived.
+/// The state of a worker when the pack has arrived.
 pub(super) struct Arrived {
     pub(super) ids: Ids,
     pub(super) arena: Arena,

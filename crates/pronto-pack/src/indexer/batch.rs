@@ -5,9 +5,9 @@ use gix_object::Kind as ObjectKind;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many bytes of inflated entries travel together.
+/// The number of bytes of inflated entries in a batch.
 pub(super) const BATCH_BYTES: usize = 512 << 10;
-/// How many entries travel together at most.
+/// The largest number of entries in a batch.
 const BATCH_ITEMS: usize = 2048;
 /// The number of unused blocks and lists that are kept.
 const MOST_SPARE: usize = 32;
@@ -19,12 +19,12 @@ pub(super) type Block = Vec<u8>;
 pub(super) struct Item {
     /// The number of the entry in the pack.
     pub(super) index: u32,
-    /// Where it starts in the pack.
+    /// The start of the entry in the pack.
     pub(super) offset: u64,
     pub(super) base: Base,
     /// The type, or for a delta that of its root; unknown if a base is named by id.
     pub(super) kind: Option<ObjectKind>,
-    /// Where its bytes are in the block.
+    /// The range of its bytes in the block.
     pub(super) range: Range<usize>,
 }
 
@@ -58,7 +58,7 @@ impl Filling {
         self.filled + size <= BATCH_BYTES && self.items.len() < BATCH_ITEMS
     }
 
-    /// Where to put the next entry, of `size` bytes; there must be [room](Self::has_room).
+    /// Returns the space for the next entry, of `size` bytes; there must be [room](Self::has_room).
     pub(super) fn room(&mut self, size: usize, pool: &Pool) -> &mut [u8] {
         let block = self.block.get_or_insert_with(|| pool.block());
         &mut block[self.filled..self.filled + size]
@@ -71,7 +71,7 @@ impl Filling {
         self.items.push(item(range));
     }
 
-    /// What has come together, if anything; the next batch begins.
+    /// Returns the collected entries, if there are any, and begins the next batch.
     pub(super) fn take(&mut self, pool: &Pool) -> Option<Batch> {
         if self.items.is_empty() {
             return None;

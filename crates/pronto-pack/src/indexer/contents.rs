@@ -12,7 +12,7 @@ use std::cell::RefCell;
 
 /// All objects of a complete pack, for the inspector.
 pub trait Contents {
-    /// What the object is; none if the pack does not have it.
+    /// Returns the kind of the object; `None` if the pack does not have it.
     fn kind(&self, id: &oid) -> Option<ObjectKind>;
 
     /// Reads an object into `out`, whose former content is lost. None if the pack does not have
@@ -23,7 +23,7 @@ pub trait Contents {
     fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error>;
 }
 
-/// What [`Contents`] needs.
+/// The access of [`Contents`] to the pack.
 pub(super) struct Complete<'a> {
     indexed: &'a Indexed,
     order: &'a [u32],

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::thread::{Scope, ScopedJoinHandle};
 
-/// How many batches may wait for each worker.
+/// The largest number of batches that wait for each worker.
 const BATCHES_WAITING: usize = 8;
-/// How many segments are read ahead besides one for each thread.
+/// The number of segments that are read ahead besides one for each thread.
 const SEGMENTS_BESIDE: usize = 6;
 
 /// A task for a worker.
@@ -57,7 +57,7 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// What a worker does until there are no more tasks.
+/// Runs a worker until there are no more tasks.
 fn work(
     mut worker: Arrivals<'_>,
     mut scout: Scout<'_>,

@@ -35,7 +35,7 @@ impl Ids {
         self.bytes.extend_from_slice(id.as_slice());
     }
 
-    /// How many there are.
+    /// Returns the number of waiting objects.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() / (4 + self.id_len)
     }

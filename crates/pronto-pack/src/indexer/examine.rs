@@ -23,7 +23,7 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// What there was. No file has a name that stays.
+    /// Returns the outcome. No file has its final name.
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }

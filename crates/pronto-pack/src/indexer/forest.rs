@@ -48,14 +48,14 @@ impl Group {
 /// walk needs its parent no longer when it goes there.
 pub(super) struct Forest {
     pub(super) nodes: Vec<Node>,
-    /// Where the children of each entry begin; those of the next begin where they end.
+    /// The start of the children of each entry. They end at the start of the next.
     first: Vec<u32>,
     /// Whole objects with children; large trees first.
     pub(super) roots: Vec<u32>,
     /// In the order of their first deltas.
     pub(super) groups: Vec<Group>,
     group_of: HashMap<ObjectId, u32>,
-    /// How many deltas have no id yet.
+    /// The number of deltas without an id.
     pub(super) waiting: usize,
 }
 
@@ -248,7 +248,8 @@ fn members(tables: &Tables, pending: &[Pending]) -> (Vec<State>, Vec<Node>) {
     (states, nodes)
 }
 
-/// How many deltas are made from each entry, itself included; exact where bases come first.
+/// Returns the number of deltas that are made from each entry, itself included; exact if bases come
+/// first.
 fn weights(tables: &Tables, states: &[State]) -> Vec<u32> {
     let mut weights = vec![0u32; states.len()];
     for index in (0..states.len()).rev() {
@@ -262,7 +263,8 @@ fn weights(tables: &Tables, states: &[State]) -> Vec<u32> {
     weights
 }
 
-/// Where the children of each entry begin, if they are laid out by base; and where all end.
+/// Returns the start of the children of each entry, if they are laid out by base, and the end of
+/// all.
 fn starts(tables: &Tables, states: &[State]) -> Vec<u32> {
     let mut first = vec![0u32; states.len() + 1];
     for (base, state) in tables.bases.iter().zip(states) {

@@ -10,7 +10,7 @@ const SMALL_BYTES: usize = 4 << 10;
 /// Larger than this are never kept.
 const LARGEST_BYTES: usize = 256 << 10;
 
-/// Where a delta is kept, if it is.
+/// The position of a kept delta.
 #[derive(Clone, Copy)]
 pub(super) struct Kept {
     arena: u16,
@@ -20,7 +20,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// It is not.
+    /// The delta is not kept.
     pub(super) const NOT: Kept = Kept {
         arena: u16::MAX,
         chunk: 0,
@@ -29,10 +29,10 @@ impl Kept {
     };
 }
 
-/// How much memory all arenas together may take.
+/// The memory of all arenas together.
 pub(super) struct Budget {
     left: AtomicUsize,
-    /// What is left for small deltas alone.
+    /// The part that is reserved for small deltas.
     reserve: usize,
 }
 

@@ -10,12 +10,12 @@ use gix_object::Kind as ObjectKind;
 use sirocco::{Format, inflate};
 use std::io::{self, Read as _};
 
-/// How large objects may be.
+/// The size limits of objects.
 #[derive(Clone, Copy)]
 pub(super) struct Limits<'a> {
     /// The largest one that is held whole.
     pub(super) most_bytes: usize,
-    /// Where larger blobs are made.
+    /// The directory for larger blobs.
     pub(super) files: Option<&'a InFiles>,
 }
 
@@ -28,7 +28,7 @@ impl Limits<'_> {
         Err(exceeded(size_bytes, self.most_bytes as u64))
     }
 
-    /// Where a blob of this size is made, if not in memory.
+    /// Returns the directory for a blob of this size, if it is not made in memory.
     fn files(&self, kind: ObjectKind, size_bytes: u64) -> Result<Option<&InFiles>, Error> {
         let files = self.files.filter(|files| size_bytes > files.from_bytes);
         match files.filter(|_| kind == ObjectKind::Blob) {
@@ -39,7 +39,7 @@ impl Limits<'_> {
         }
     }
 
-    /// What `stream` inflates to: an object of `size_bytes`.
+    /// Inflates `stream` to an object of `size_bytes`.
     ///
     /// # Errors
     /// `Corrupt` or `Truncated` if it does not; `Limit`; `Io`.
@@ -72,7 +72,7 @@ impl Limits<'_> {
         Ok(content)
     }
 
-    /// What `instructions` describe out of `base`.
+    /// Applies `instructions` to `base`.
     ///
     /// # Errors
     /// `Corrupt` if they do not fit; `Limit`; `Io`.

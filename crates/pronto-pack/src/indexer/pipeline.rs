@@ -46,7 +46,7 @@ pub(super) struct Indexed {
     pub(super) store: Store,
     pub(super) checksum: ObjectId,
     pub(super) tables: Tables,
-    /// By number of the entry, one behind the other.
+    /// The ids by number of the entry, without gaps.
     pub(super) ids: Vec<u8>,
     pub(super) added: u32,
 }
@@ -55,7 +55,7 @@ pub(super) struct Indexed {
 pub(super) struct Done {
     pub(super) checksum: ObjectId,
     pub(super) tables: Tables,
-    /// By number of the entry, one behind the other.
+    /// The ids by number of the entry, without gaps.
     pub(super) ids: Vec<u8>,
     /// Numbers of entries by rising id.
     pub(super) order: Vec<u32>,

@@ -10,8 +10,8 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
 use pronto_io::view::View;
 
-/// How much of a pack that is read by position is read at once: what is made of an object mostly stands
-/// close behind it.
+/// The number of bytes that are read at once from a pack that is read by position. The base of an
+/// object mostly precedes it closely.
 const WINDOW_LEN: u64 = 32 << 10;
 
 /// Reads entries for one thread.
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
 /// The bytes of the pack: where they lie if it is mapped, else from the window that was read last.
 struct Raw<'a> {
     view: &'a View,
-    /// Where in the pack the window begins.
+    /// The start of the window in the pack.
     start: u64,
     window: Vec<u8>,
 }
@@ -120,7 +120,7 @@ impl Raw<'_> {
         }
     }
 
-    /// Where in the window the bytes stand, if all do.
+    /// Returns the position of the bytes in the window, if it has all of them.
     fn within(&self, offset: u64, len: usize) -> Option<usize> {
         let within = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         (within.checked_add(len)? <= self.window.len()).then_some(within)

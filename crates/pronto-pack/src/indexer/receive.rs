@@ -15,15 +15,15 @@ use pronto_hash::{Digester, ObjectId};
 use pronto_io::progress::Meter;
 use std::sync::Arc;
 
-/// Where inflated entries go.
+/// The receiver of inflated entries.
 pub(super) trait Deliver {
-    /// How many workers there are; at least one, at most 256.
+    /// Returns the number of workers; at least one, at most 256.
     fn workers(&self) -> usize;
 
     /// Gives `batch` to a worker.
     fn deliver(&mut self, worker: usize, batch: Batch) -> Result<(), Error>;
 
-    /// How many segments shall be read ahead, if the input has them; one is none.
+    /// Returns the number of segments to read ahead, if the input has them; one means none.
     fn segments(&self) -> usize;
 
     /// Offers a segment to idle threads, which look ahead in it.
@@ -33,7 +33,7 @@ pub(super) trait Deliver {
     fn look_ahead(&mut self) -> bool;
 }
 
-/// What is known when the last byte has arrived.
+/// The data that are known when the last byte has arrived.
 pub(super) struct Received {
     pub(super) tables: Tables,
     /// The deltas whose base is named by id.
@@ -41,7 +41,7 @@ pub(super) struct Received {
     /// Ids of the large blobs that were digested as they came.
     pub(super) ids: Ids,
     pub(super) trailer: Vec<u8>,
-    /// What followed the pack and had been read already.
+    /// Input after the pack that had already been read.
     pub(super) leftover: Vec<u8>,
     pub(super) deltas: u64,
 }

@@ -29,7 +29,7 @@ pub(super) struct Frame {
     pub(super) children: Range<u32>,
 }
 
-/// What the threads share.
+/// The state that the threads share.
 pub(super) struct Work<'a> {
     pub(super) surroundings: &'a Surroundings<'a>,
     pub(super) tables: &'a Tables,
@@ -37,7 +37,7 @@ pub(super) struct Work<'a> {
     pub(super) arenas: &'a [Arena],
     pub(super) view: &'a View,
     next_root: AtomicUsize,
-    /// How many threads have nothing to do: asked between any two deltas, without a lock.
+    /// The number of idle threads, checked between any two deltas without a lock.
     hungry: AtomicUsize,
     failed: AtomicBool,
     threads: usize,

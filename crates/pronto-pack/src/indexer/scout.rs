@@ -17,23 +17,23 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How far a scout searches the first entry.
+/// The distance over which a scout searches the first entry.
 const SEARCH_BYTES: usize = 128 << 10;
-/// What one segment may become: 16 blocks, 8 MiB.
+/// The largest inflated size of one segment: 16 blocks, 8 MiB.
 const MOST_BLOCKS: usize = 16;
 
 /// An entry that a scout saw.
 pub(super) struct Found {
-    /// Where it begins and ends in the segment.
+    /// The range of the entry in the segment.
     pub(super) extent: Range<usize>,
     pub(super) header: Header,
     pub(super) crc: u32,
-    /// Where its content is: in which block, and where there.
+    /// The position of its content: the block, and the range in it.
     pub(super) block: usize,
     pub(super) range: Range<usize>,
 }
 
-/// What a scout found in one segment: entries, each beginning where the one before ends.
+/// The entries that a scout found in one segment, each beginning at the end of the one before.
 #[derive(Default)]
 pub(super) struct Scouted {
     pub(super) entries: VecDeque<Found>,
@@ -112,7 +112,7 @@ impl<'a> Scout<'a> {
         finds.finish()
     }
 
-    /// Where the entry ends that begins at `at`, if one does.
+    /// Returns the end of the entry that begins at `at`, if there is one.
     fn entry(&mut self, bytes: &[u8], at: usize, finds: &mut Finds<'_>) -> Option<usize> {
         let rest = &bytes[at..];
         if !may_be_entry(rest, self.kind.len_in_bytes()) {
@@ -166,7 +166,7 @@ fn may_be_entry(bytes: &[u8], id_len: usize) -> bool {
     }
 }
 
-/// What was found so far.
+/// The entries that were found so far.
 struct Finds<'a> {
     pool: &'a Pool,
     scouted: Scouted,
@@ -184,8 +184,8 @@ impl<'a> Finds<'a> {
         }
     }
 
-    /// Where to put a content of `size` bytes, at most [`BATCH_BYTES`], unless there is too much
-    /// already.
+    /// Returns the space for a content of `size` bytes, at most [`BATCH_BYTES`], unless too much is
+    /// held already.
     fn room(&mut self, size: usize) -> Option<&mut [u8]> {
         if self.block.is_some() && self.filled + size > BATCH_BYTES {
             self.close();

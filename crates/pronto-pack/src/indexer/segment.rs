@@ -4,9 +4,9 @@
 use super::scout::Scouted;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How many bytes of the stream are read at once at most, and written at once.
+/// The largest number of bytes of the stream that are read, or written, at once.
 pub(super) const SEGMENT_BYTES: usize = 256 << 10;
-/// What is handed on when so little room is left that reading would go in drops.
+/// The remaining space below which a segment is handed on, because reads would become small.
 const LEAST_ROOM_BYTES: usize = 16 << 10;
 
 /// A piece of the stream.
@@ -17,7 +17,7 @@ pub(super) struct Segment {
     settled: Condvar,
 }
 
-/// How far looking ahead has come.
+/// The state of reading ahead.
 enum Scouting {
     /// No thread has looked ahead.
     Open,
@@ -50,7 +50,7 @@ impl Segment {
         }
     }
 
-    /// What has been read.
+    /// Returns the bytes that were read.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.filled]
     }
@@ -60,7 +60,7 @@ impl Segment {
         self.buffer.len() - self.filled >= LEAST_ROOM_BYTES
     }
 
-    /// Where more is to be read to; then [add](Self::add) it.
+    /// Returns the space for more bytes. [Add](Self::add) them after reading.
     pub(super) fn room(&mut self) -> &mut [u8] {
         &mut self.buffer[self.filled..]
     }

@@ -13,12 +13,13 @@ use std::io::{self, IoSlice, Write as _};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
-/// How many segments may wait to be written.
+/// The largest number of segments that wait to be written.
 pub(super) const QUEUE_LEN: usize = 4;
-/// How many segments are written with one call: a MiB, which network file systems like best.
+/// The number of segments that are written with one call: one MiB, which suits network file systems
+/// best.
 const WRITTEN_TOGETHER: usize = 4;
 
-/// Where segments go that have been parsed.
+/// The receiver of parsed segments.
 pub(super) trait Sink {
     /// Takes a segment of which the first `len` bytes are to be written.
     fn take(&mut self, segment: Arc<Segment>, len: usize) -> Result<(), Error>;
@@ -27,11 +28,11 @@ pub(super) trait Sink {
     fn spare(&mut self) -> Option<Vec<u8>>;
 }
 
-/// Where the bytes of the pack are.
+/// The storage of the bytes of the pack.
 pub(super) enum Store {
-    /// They are being written.
+    /// A file that is being written.
     New(Temporary),
-    /// They were there before.
+    /// A file that already existed.
     Given(View),
 }
 

@@ -3,7 +3,7 @@
 
 use gix_object::Kind as ObjectKind;
 
-/// What an entry is based on: the number of an entry before it, or one of two other things.
+/// The base of an entry: the number of an earlier entry, or one of two other values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Base(u32);
 
@@ -29,7 +29,7 @@ impl Base {
 /// Tables by number of the entry, in pack order.
 #[derive(Default)]
 pub(super) struct Tables {
-    /// Where each entry starts; rising.
+    /// The start of each entry; ascending.
     pub(super) offsets: Vec<u64>,
     /// The CRC-32 of each entry as it stands in the pack.
     pub(super) crcs: Vec<u32>,
@@ -37,7 +37,7 @@ pub(super) struct Tables {
     kinds: Vec<u8>,
     /// Which worker each entry went to; those of one root go to one.
     pub(super) workers: Vec<u8>,
-    /// Where the last entry ends.
+    /// The end of the last entry.
     pub(super) end: u64,
 }
 
@@ -62,7 +62,7 @@ impl Tables {
         self.offsets.len()
     }
 
-    /// What the object is, if it is whole or its base is known.
+    /// Returns the kind of the object, if it is whole or its base is known.
     pub(super) fn kind(&self, index: u32) -> Option<ObjectKind> {
         let number = self.kinds[index as usize];
         (number != UNKNOWN_KIND).then(|| KINDS[usize::from(number) - 1])
@@ -74,7 +74,7 @@ impl Tables {
         Some(index as u32)
     }
 
-    /// Where the entry starts, and how long it is.
+    /// Returns the start and the length of the entry.
     pub(super) fn extent(&self, index: u32) -> (u64, usize) {
         let index = index as usize;
         let start = self.offsets[index];

@@ -154,7 +154,7 @@ impl Fix<'_> {
 
 const UNABLE: &str = "unable to complete thin pack";
 
-/// Where entries are added: over the old trailer.
+/// The end of a thin pack: entries are added over the old trailer.
 struct Tail<'a> {
     store: &'a Store,
     start: u64,

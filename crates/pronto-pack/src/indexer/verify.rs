@@ -32,11 +32,11 @@ pub struct Listed {
     pub kind: ObjectKind,
     /// The size of what the entry holds once it is inflated: of a delta, that of its instructions.
     pub size_bytes: u64,
-    /// How much room it takes in the pack.
+    /// The size of its entry in the pack in bytes.
     pub packed_bytes: u64,
-    /// Where it starts in the pack.
+    /// The start of its entry in the pack.
     pub offset: u64,
-    /// How many deltas lead to it.
+    /// The length of its chain of deltas.
     pub depth: u32,
     /// The delta base.
     pub base: Option<ObjectId>,

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind as IoKind, Read};
 use std::sync::Arc;
 
-/// How much of a large object is claimed before any of it was seen.
+/// The memory that is allocated for a large object before any of it was read.
 const FIRST_CLAIM_BYTES: usize = 4 << 20;
 
 /// The input, from the first byte of the pack on.
@@ -21,19 +21,19 @@ pub(super) struct Window<'a> {
     input: &'a mut dyn Read,
     sink: &'a mut dyn Sink,
     decoder: Box<Decoder>,
-    /// What has been read and not handed on; never empty. The first is being parsed, all but the
-    /// last are full.
+    /// Segments that were read and not handed on; never empty. The first is being parsed, all but
+    /// the last are full.
     segments: VecDeque<Arc<Segment>>,
-    /// How many segments were handed on.
+    /// The number of segments that were handed on.
     number: u64,
-    /// What is parsed of the first segment ends here.
+    /// The end of the parsed part of the first segment.
     at: usize,
-    /// What the checksum of the current entry has not seen begins here.
+    /// The start of the part that the checksum of the current entry does not cover yet.
     unsummed: usize,
     crc: Option<crc32fast::Hasher>,
-    /// How many bytes of the stream are parsed.
+    /// The number of parsed bytes of the stream.
     offset: u64,
-    /// Where the stream of the current entry starts.
+    /// The start of the stream of the current entry.
     stream_at: u64,
     limit: Option<u64>,
     at_end: bool,
@@ -41,10 +41,10 @@ pub(super) struct Window<'a> {
     failure: Option<std::io::Error>,
 }
 
-/// What comes after the last entry.
+/// The end of the pack after the last entry.
 pub(super) struct Ending {
     pub(super) trailer: Vec<u8>,
-    /// What follows the pack and has been read already.
+    /// Input after the pack that had already been read.
     pub(super) leftover: Vec<u8>,
     /// The length of the pack.
     pub(super) len: u64,
@@ -70,7 +70,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// How many bytes of the stream are parsed.
+    /// Returns the number of parsed bytes of the stream.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -298,7 +298,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// What has been read of the first segment and is not parsed.
+    /// Returns the part of the first segment that is not parsed.
     fn available(&self) -> &[u8] {
         &self.segments[0].bytes()[self.at..]
     }
@@ -404,12 +404,12 @@ impl<'a> Window<'a> {
     }
 }
 
-/// What a step of inflation did.
+/// The result of one step of inflation.
 struct Piece {
     done: bool,
     /// The buffer is: nothing more will come before there is room.
     full: bool,
-    /// How many bytes it added.
+    /// The number of bytes that it added.
     len: usize,
 }
 

@@ -20,7 +20,7 @@ pub struct Entry {
     pub id: ObjectId,
     /// The number of its pack among those that are named.
     pub pack: u32,
-    /// Where its entry starts in the pack.
+    /// The start of its entry in the pack.
     pub offset: u64,
 }
 

@@ -11,7 +11,7 @@ use super::PackOffset;
 
 const SHARDS: usize = 16;
 
-/// What an entry costs beside its bytes.
+/// The memory of an entry besides its bytes.
 const OVERHEAD: usize = 96;
 
 /// From which size on a base is one of the large ones.
@@ -49,9 +49,9 @@ pub struct CachedBase {
 pub struct BaseCache {
     shards: [Mutex<Shard>; SHARDS],
     large: Mutex<Large>,
-    /// How many bytes the large ones take.
+    /// The memory of the large entries, in bytes.
     large_used: AtomicUsize,
-    /// How many bytes all take.
+    /// The memory of all entries, in bytes.
     used: AtomicUsize,
     limit: AtomicUsize,
 }
@@ -94,7 +94,7 @@ impl BaseCache {
         }
     }
 
-    /// How many bytes it may use.
+    /// Returns the memory limit in bytes.
     pub fn limit(&self) -> usize {
         self.limit.load(Relaxed)
     }
@@ -105,7 +105,7 @@ impl BaseCache {
         self.limit.fetch_min(limit, Relaxed);
     }
 
-    /// How many bytes it uses.
+    /// Returns the used memory in bytes.
     pub fn used(&self) -> usize {
         self.used.load(Relaxed)
     }

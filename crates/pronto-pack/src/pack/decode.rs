@@ -18,10 +18,10 @@ const DELTA_SIZES_LEN: usize = 20;
 /// A buffer of more bytes than this is not kept for the next large object.
 const LARGEST_SPARE: usize = 1 << 20;
 
-/// What a chain of deltas needs beside its pack.
+/// The sources of bases for a chain of deltas, besides its pack.
 #[derive(Clone, Copy)]
 pub struct Bases<'a> {
-    /// Where bases are kept.
+    /// The cache of bases.
     pub cache: &'a BaseCache,
     /// Finds the base of a delta that names it by its id: where it is in the same pack.
     pub find: &'a dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
@@ -44,7 +44,7 @@ pub(super) struct Link {
     pub(super) size_bytes: u64,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 enum Step {
     /// A delta, and where its base is.
     Base(Link, PackOffset),
@@ -52,11 +52,11 @@ enum Step {
     Whole(ObjectKind, Link),
 }
 
-/// Where a chain ends: at something whole.
+/// The end of a chain: a whole object.
 enum End {
-    /// It was kept.
+    /// A cached object.
     Cached(CachedBase),
-    /// It is in the pack.
+    /// An entry of the pack.
     Entry { kind: ObjectKind, link: Link },
 }
 
@@ -320,7 +320,7 @@ impl Decoder {
         }
     }
 
-    /// What the entry at `at` is, and if it is a delta, where its base is.
+    /// Returns the kind of the entry at `at`, and for a delta the position of its base.
     fn step(
         &mut self,
         pack: &Pack,

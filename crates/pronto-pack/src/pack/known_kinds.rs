@@ -5,7 +5,7 @@ use gix_object::Kind as ObjectKind;
 
 use super::{PackKey, PackOffset};
 
-/// How many entries are remembered: 128 KiB, of which only what is used comes into memory.
+/// The number of remembered entries: 128 KiB, of which only the used part is in memory.
 const SLOTS: usize = 8192;
 
 /// A table in which each entry has one place, where the last that came stays.
@@ -22,7 +22,7 @@ struct Slot {
 }
 
 impl KnownKinds {
-    /// What the entry at `offset` of `pack` is, in the end, if that is remembered.
+    /// Returns the final kind of the entry at `offset` of `pack`, if it is remembered.
     pub(super) fn get(&self, pack: PackKey, offset: PackOffset) -> Option<ObjectKind> {
         let slot = self.slots.get(place(pack, offset))?;
         (slot.pack == pack && slot.offset == offset).then_some(slot.kind)

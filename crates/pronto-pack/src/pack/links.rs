@@ -24,7 +24,7 @@ pub use scan::Scan;
 /// No row.
 const NONE: u32 = u32::MAX;
 
-/// What an entry of a tree is.
+/// The kind of a tree entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Child {
     /// A directory.
@@ -35,7 +35,7 @@ pub enum Child {
     Submodule,
 }
 
-/// Where an entry of a tree leads.
+/// The target of a tree entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found<'a> {
     /// To the object of the pack with this row in the index.
@@ -51,14 +51,14 @@ pub enum Piece<'a> {
     Copied {
         /// The number of the first one there.
         first: u32,
-        /// How many there are.
+        /// The number of rows.
         count: u32,
     },
     /// An entry.
     Entry {
         /// The entry.
         child: Child,
-        /// Where it leads.
+        /// The target of the entry.
         to: Found<'a>,
         /// Its name.
         name: &'a [u8],
@@ -84,12 +84,12 @@ struct Stored {
     name: u32,
 }
 
-/// What one worker found.
+/// The results of one worker.
 #[derive(Debug, Default)]
 struct Arena {
     pieces: Vec<Stored>,
     names: Vec<u8>,
-    /// Where each name ends.
+    /// The end of each name.
     ends: Vec<u32>,
     outside: Vec<ObjectId>,
 }
@@ -104,10 +104,10 @@ struct Record {
     base: u32,
 }
 
-/// What the trees of a pack lead to.
+/// The links of the trees of a pack.
 #[derive(Debug)]
 pub struct TreeLinks {
-    /// By row of the index.
+    /// The records by row of the index.
     records: Vec<Record>,
     arenas: Vec<Arena>,
 }
@@ -181,7 +181,7 @@ impl<'a> Tree<'a> {
         (self.base != NONE).then_some(self.base)
     }
 
-    /// What its list of entries is made of.
+    /// Returns the pieces of its list of entries.
     pub fn pieces(self) -> impl Iterator<Item = Piece<'a>> {
         self.pieces
             .iter()
@@ -224,7 +224,7 @@ impl Arena {
     }
 }
 
-/// What comes next in a tree.
+/// The next item of a tree.
 enum Next<'a> {
     Entry(&'a Stored),
     /// These entries of the base.

@@ -75,7 +75,7 @@ impl PackOrder {
         }
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> u32 {
         self.rows.len() as u32
     }
@@ -103,7 +103,7 @@ impl PackOrder {
         self.get(self.position(offset)?).map(|(_, row)| row)
     }
 
-    /// How many bytes of the pack the entry at `offset` takes.
+    /// Returns the size of the entry at `offset` in the pack, in bytes.
     ///
     /// # Errors
     /// `Corrupt` when no entry starts there.

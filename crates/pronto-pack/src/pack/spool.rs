@@ -25,7 +25,7 @@ pub struct Spooled {
     pub kind: ObjectKind,
     /// Its content.
     pub file: File,
-    /// How much that is.
+    /// The size in bytes.
     pub size_bytes: u64,
 }
 
@@ -76,8 +76,8 @@ impl Pack {
         })
     }
 
-    /// Where the chain of deltas ends that begins at `offset`: at an object that is stored whole.
-    /// Reads a header for each step.
+    /// Returns the end of the chain of deltas that begins at `offset`: an object that is stored
+    /// whole. Reads a header for each step.
     ///
     /// # Errors
     /// Like [`spool`](Self::spool), but for those of writing.

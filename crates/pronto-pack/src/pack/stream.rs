@@ -10,7 +10,7 @@ use super::{Pack, PackOffset, Window};
 use crate::entry::Header;
 use crate::error::Error;
 
-/// How many bytes of a pack that is not mapped are read at once.
+/// The number of bytes that are read at once from a pack that is not mapped.
 const CHUNK_LEN: usize = 128 * 1024;
 
 /// Reads an object that is stored whole, inflating as it goes: 256 KiB of memory whatever its
@@ -60,7 +60,7 @@ impl Pack {
 }
 
 impl EntryReader {
-    /// What the object is.
+    /// Returns the kind of the object.
     pub fn kind(&self) -> ObjectKind {
         self.kind
     }

@@ -7,13 +7,14 @@ use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
 
 use crate::error::{Error, ErrorKind};
 
-/// What is read at once, as by Git: what is left of it when the pack ends is given back.
+/// The number of bytes that are read at once, as by Git. The rest after the end of the pack is
+/// given back.
 const BUFFER_BYTES: usize = 4096;
 
 /// The number of bits of a distance in a zlib stream.
 const WINDOW_BITS: u8 = 15;
 
-/// What zlib says at the end of a stream.
+/// The code of zlib at the end of a stream.
 pub(super) const STREAM_END: i32 = 1;
 /// The code for a lack of room or input.
 pub(super) const BUFFER_ERROR: i32 = -5;
@@ -43,7 +44,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What has been read and not been taken, at least `least` bytes.
+    /// Returns bytes that were read and not taken, at least `least` bytes.
     pub(super) fn fill(&mut self, least: usize) -> Result<&[u8], Error> {
         if self.end - self.start < least {
             self.digester.update(&self.buffer[..self.start]);
@@ -98,7 +99,7 @@ impl<'a> Reader<'a> {
 pub(super) struct Stream<'a, 'b> {
     reader: &'a mut Reader<'b>,
     inflate: Inflate,
-    /// How it ended, in zlib's numbers.
+    /// The result, as zlib's code.
     pub(super) code: Option<i32>,
     /// Why it ended so, for zlib.
     error: Option<InflateError>,
@@ -106,7 +107,7 @@ pub(super) struct Stream<'a, 'b> {
     pub(super) failure: Option<Error>,
 }
 
-/// What was made of some bytes.
+/// The result of inflating some bytes.
 pub(super) struct Step {
     pub(super) produced: usize,
     pub(super) code: Option<i32>,
@@ -144,7 +145,7 @@ impl<'a, 'b> Stream<'a, 'b> {
         Ok(Step { produced, code })
     }
 
-    /// What Git says before it says which number inflating returned.
+    /// Returns Git's remark before the message with the code of inflating.
     pub(super) fn remark(&self) -> Option<String> {
         let what = named(self.error?).0;
         let reason = match self.inflate.error_message() {
@@ -178,7 +179,7 @@ impl Read for Stream<'_, '_> {
     }
 }
 
-/// What Git calls the error, and its number.
+/// Returns Git's name of the error, and its code.
 fn named(error: InflateError) -> (&'static str, i32) {
     match error {
         InflateError::NeedDict { .. } => ("needs dictionary", 2),

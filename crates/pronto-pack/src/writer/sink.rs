@@ -50,12 +50,12 @@ pub struct PackStream<'a> {
     bytes: u64,
 }
 
-/// What went down a stream.
+/// The pack that was written to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streamed {
     /// The checksum at the end of the pack.
     pub checksum: ObjectId,
-    /// How many bytes it has, header and checksum included.
+    /// The number of bytes, header and checksum included.
     pub bytes: u64,
 }
 

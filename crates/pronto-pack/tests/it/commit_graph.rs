@@ -231,7 +231,7 @@ fn use_all(bytes: Vec<u8>) -> (Vec<Remark>, Option<String>) {
     (remarks, first)
 }
 
-/// What is written over a sound file, by place, and what is then said.
+/// Damage to a sound file, by place, and the messages that follow.
 type Case = (&'static str, usize, Vec<u8>, &'static [&'static str]);
 
 #[test]

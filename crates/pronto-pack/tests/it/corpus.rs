@@ -14,7 +14,7 @@ use pronto_pack::{Error, ErrorKind};
 use super::bitmaps::{file, with_history};
 use super::support::Repository;
 
-/// What is changed in a file, and what is said of it then.
+/// Damage to a file, and the messages that follow.
 struct Case {
     name: &'static str,
     bytes: Vec<u8>,
@@ -339,7 +339,7 @@ fn reverse_indexes_that_do_not_fit_have_their_messages() {
     assert!([none, short].contains(&error.message()), "{error}");
 }
 
-/// Where the entries of a file of bitmaps are.
+/// Returns the positions of the entries in a file of bitmaps.
 fn bitmap_entries(bytes: &[u8]) -> Vec<usize> {
     let skip = |at: usize| at + 12 + word(bytes, at + 4) as usize * 8;
     let mut at = (0..4).fold(32, |at, _| skip(at));

@@ -78,7 +78,7 @@ impl Repository {
         self.git(&all, revisions.as_bytes())
     }
 
-    /// What `git index-pack --stdin` makes of `pack`: the files by extension.
+    /// Returns the files that `git index-pack --stdin` makes of `pack`, by extension.
     pub(crate) fn index_with_git(&self, pack: &[u8], arguments: &[&str]) -> Vec<(String, Vec<u8>)> {
         let mut all = vec!["index-pack", "--stdin", "--rev-index"];
         all.extend(arguments);

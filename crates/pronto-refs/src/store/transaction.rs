@@ -93,6 +93,8 @@ pub enum Reason {
     Missing,
     /// The reference has another value than expected.
     Moved,
+    /// The new value does not exist, or no branch can have it.
+    InvalidValue,
 }
 
 impl Reason {
@@ -103,6 +105,7 @@ impl Reason {
             Reason::Exists => "reference already exists",
             Reason::Missing => "reference does not exist",
             Reason::Moved => "incorrect old value provided",
+            Reason::InvalidValue => "invalid new value provided",
         }
     }
 }

@@ -17,22 +17,22 @@ const MOST_REPORT_BYTES: usize = 256 << 20;
 /// The report of a push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What is said about each command, in the order in which it is said.
+    /// The replies about commands, in their order.
     pub replies: Vec<Reported>,
-    /// What is wrong with the push as a whole, or with the report, in Git's words.
+    /// The errors of the push as a whole and of the report, in Git's words.
     pub errors: Vec<String>,
 }
 
-/// What is said about one command.
+/// The reply about one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reported {
     /// The name of the ref.
     pub name: BString,
     /// Why the command failed.
     pub failure: Option<String>,
-    /// What follows the name of a ref that was changed.
+    /// The words that follow the name of a ref that was changed.
     pub remark: Option<String>,
-    /// What was done in place of the command.
+    /// The changes in place of the command.
     pub rewrites: Vec<Rewritten>,
 }
 
@@ -60,7 +60,7 @@ pub struct ReportParser {
     expects_options: bool,
     /// Whether the next option begins another rewritten change.
     is_new: bool,
-    has_complained: bool,
+    has_said_so: bool,
 }
 
 impl ReportParser {
@@ -73,7 +73,7 @@ impl ReportParser {
             started: false,
             expects_options: false,
             is_new: false,
-            has_complained: false,
+            has_said_so: false,
         }
     }
 
@@ -164,7 +164,7 @@ impl ReportParser {
     fn take_option(&mut self, text: &[u8]) {
         let last = self.report.replies.last_mut();
         let Some(reply) = last.filter(|_| self.expects_options) else {
-            if !std::mem::replace(&mut self.has_complained, true) {
+            if !std::mem::replace(&mut self.has_said_so, true) {
                 let message = "'option' without a matching 'ok/ng' directive";
                 self.report.errors.push(message.to_owned());
             }
@@ -246,7 +246,10 @@ mod tests {
             parse(&["unpack index-pack abnormal exit"]).errors,
             ["remote unpack failed: index-pack abnormal exit"]
         );
-        assert_eq!(parse(&["unpack ok", "option forced-update"]).errors.len(), 1);
+        assert_eq!(
+            parse(&["unpack ok", "option forced-update"]).errors.len(),
+            1
+        );
         assert_eq!(parse(&["unpack ok", "maybe refs/heads/a"]).errors.len(), 1);
     }
 }

@@ -6,7 +6,7 @@ use pronto_hash::ObjectId;
 use crate::error::Error;
 use crate::pktline;
 
-/// How a command ended in place of what it asked for: reported by the hook `proc-receive`.
+/// A change in place of the requested one, reported by the hook `proc-receive`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewrite<'a> {
     /// The ref that was changed, if it is another one.
@@ -26,7 +26,7 @@ pub struct Reply<'a> {
     pub name: &'a BStr,
     /// Why the command failed.
     pub error: Option<&'a BStr>,
-    /// What was done in its place; read only by clients that know `report-status-v2`.
+    /// The changes in its place; only clients that know `report-status-v2` read them.
     pub rewrites: Vec<Rewrite<'a>>,
 }
 

@@ -49,7 +49,7 @@ fn at_once() -> Options {
 
 fn status(sandbox: &Sandbox, options: &Options) -> usize {
     let repository = sandbox.open("a");
-    let report = repository.status(options, &Interrupt::new());
+    let report = pronto::status::status(&repository, options, &Interrupt::new());
     report.expect("nothing is broken").entries.len()
 }
 
@@ -195,7 +195,7 @@ fn told(sandbox: &Sandbox, untracked: Untracked) -> Vec<String> {
         renames: None,
         ..at_once()
     };
-    let report = sandbox.open("a").status(&options, &Interrupt::new());
+    let report = pronto::status::status(&sandbox.open("a"), &options, &Interrupt::new());
     let report = report.expect("nothing is broken");
     let entries = report.entries.iter().map(|entry| entry.path.to_string());
     entries
@@ -302,7 +302,7 @@ fn status_comes_in_pieces_and_in_time() {
     let repository = std::sync::Arc::new(sandbox.open("a"));
     // Twice: it may be kept open.
     for _ in 0..2 {
-        let items = repository.status_items(Options::default(), None);
+        let items = pronto::status::items(&repository, Options::default(), None);
         let items: Result<Vec<Item>, _> = items.expect("it starts").collect();
         let mut items = items.expect("nothing fails");
         let Some(Item::Complete(report)) = items.pop() else {
@@ -318,16 +318,15 @@ fn status_comes_in_pieces_and_in_time() {
         assert_eq!(report.entries.len() + report.untracked.len(), 3);
     }
     let none = Some(Duration::ZERO);
-    let items = repository.status_items(Options::default(), none);
+    let items = pronto::status::items(&repository, Options::default(), none);
     let last = items.expect("it starts").last().expect("there is one");
     assert!(matches!(
         last.expect("it does not fail"),
         Item::OutOfTime | Item::Complete(_)
     ));
     // Nobody has to wait for the end.
-    let mut items = repository
-        .status_items(Options::default(), None)
-        .expect("it starts");
+    let mut items =
+        pronto::status::items(&repository, Options::default(), None).expect("it starts");
     assert!(items.next().is_some());
     items.interrupt().trigger();
 }

@@ -82,8 +82,7 @@ fn walk(sandbox: &Sandbox, count: u64) -> Vec<Found> {
         .map(|_| {
             let (left, right) = (random.below(count), random.below(count));
             let (ours, theirs) = (id(&repository, left), id(&repository, right));
-            let counts = repository
-                .ahead_behind(ours, theirs, &Interrupt::new())
+            let counts = pronto::status::ahead_behind(&repository, ours, theirs, &Interrupt::new())
                 .expect("walked");
             let bases = repository.merge_bases(ours, theirs).expect("walked");
             (left, right, counts, bases)

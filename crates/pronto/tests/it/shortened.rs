@@ -33,9 +33,9 @@ fn walks_beside_an_index_cut_short_end() {
         let len = whole.len() as u64 * share / 100;
         file.set_len(len).expect("it is ours");
         // The result is arbitrary, but the call ends.
-        let _ = repository.changed_files(&index, &pathspec, &interrupt);
+        let _ = pronto::status::changed_files(&repository, &index, &pathspec, &interrupt);
         let patterns = Patterns::default();
-        let _ = repository.ignored_entries(&index, &patterns, None);
+        let _ = pronto::status::ignored_entries(&repository, &index, &patterns, None);
         let search = Search {
             patterns: &patterns,
             ignore_file: None,
@@ -44,7 +44,7 @@ fn walks_beside_an_index_cut_short_end() {
             directories: true,
             empty_directories: false,
         };
-        let _ = repository.untracked_files(&index, &search, &interrupt);
+        let _ = pronto::status::untracked_files(&repository, &index, &search, &interrupt);
         let error = index.intact().expect_err("it is not what it was");
         let told = error.to_string();
         assert!(told.contains(".git/index': file was cut short"), "{told}");

@@ -205,8 +205,8 @@ fn a_worktree_is_added_locked_moved_and_removed() {
         branching: Branching::New("side".into()),
         ..AddOptions::default()
     };
-    let addition = repository.plan_work_tree(options).expect("there is room");
-    let added = repository.add_work_tree(&addition, &(), &interrupt);
+    let addition = pronto::worktrees::plan(&repository, options).expect("there is room");
+    let added = pronto::worktrees::add(&repository, &addition, &(), &interrupt);
     assert!(matches!(
         added.expect("it can be made"),
         AddOutcome::Added(_)
@@ -218,26 +218,21 @@ fn a_worktree_is_added_locked_moved_and_removed() {
     );
     let all = repository.work_trees().expect("they can be listed");
     assert_eq!(all.len(), 2);
-    let found = repository.find_work_tree(&all, "linked".into());
+    let found = pronto::worktrees::find(&repository, &all, "linked".into());
     let linked = found.expect("its end names it");
-    let state = || repository.work_tree_lock(linked).expect("it can be read");
-    repository
-        .lock_work_tree("linked".into(), "on a stick".into())
+    let state = || pronto::worktrees::lock_state(&repository, linked).expect("it can be read");
+    pronto::worktrees::lock(&repository, "linked".into(), "on a stick".into())
         .expect("it is not locked");
     assert_eq!(state(), LockState::Locked("on a stick".into()));
     let to = place("moved");
-    repository
-        .move_work_tree("linked".into(), to.as_ref(), 0)
+    pronto::worktrees::relocate(&repository, "linked".into(), to.as_ref(), 0)
         .expect_err("it is locked");
-    repository
-        .unlock_work_tree("linked".into())
-        .expect("it is locked");
+    pronto::worktrees::unlock(&repository, "linked".into()).expect("it is locked");
     assert_eq!(state(), LockState::Unlocked);
-    repository
-        .move_work_tree("linked".into(), to.as_ref(), 0)
+    pronto::worktrees::relocate(&repository, "linked".into(), to.as_ref(), 0)
         .expect("there is room");
     assert_eq!(sandbox.git("moved", &["status", "--porcelain"]), "");
-    let removed = repository.remove_work_tree("moved".into(), 0, &interrupt);
+    let removed = pronto::worktrees::remove(&repository, "moved".into(), 0, &interrupt);
     assert!(removed.expect("it is clean").failures.is_empty());
     assert!(!sandbox.root.join("moved").exists());
     assert_eq!(
@@ -260,13 +255,13 @@ fn a_worktree_that_is_gone_is_pruned_and_one_that_moved_repaired() {
     std::fs::rename(sandbox.root.join("two"), &moved).expect("it is ours");
     let repository = sandbox.open("r");
     let places = [bstr::BString::from(moved.to_string_lossy().as_bytes())];
-    let repairs = repository.repair_work_trees(&places);
+    let repairs = pronto::worktrees::repair(&repository, &places);
     assert!(!repairs.expect("it can be repaired").is_empty());
     assert_eq!(sandbox.git("moved", &["status", "--porcelain"]), "");
-    let pruned = repository.prune_work_trees(Expiry::Now, true);
+    let pruned = pronto::worktrees::prune(&repository, Expiry::Now, true);
     assert_eq!(pruned.expect("it can be told").len(), 1);
     assert!(sandbox.root.join("r/.git/worktrees/one").exists());
-    let pruned = repository.prune_work_trees(Expiry::Now, false);
+    let pruned = pronto::worktrees::prune(&repository, Expiry::Now, false);
     let pruned = pruned.expect("it can be removed");
     assert_eq!(pruned.len(), 1);
     assert!(pruned[0].id == "one" && pruned[0].failure.is_none());

@@ -45,7 +45,7 @@ fn add_all(repository: &Repository) {
         pathspec: repository.pathspec([BStr::new(".")]).expect("a pathspec"),
         ..add::Options::default()
     };
-    let report = repository.add(&options, &Interrupt::new());
+    let report = add::add(repository, &options, &Interrupt::new());
     assert!(!report.expect("it can be added").failed);
 }
 
@@ -57,7 +57,7 @@ fn files_are_staged_and_committed() {
     let repository = sandbox.open("r");
     add_all(&repository);
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "M  a\nA  new");
-    let tree = repository.write_tree(None, false, &Interrupt::new());
+    let tree = pronto::write_tree::write_tree(&repository, None, false, &Interrupt::new());
     let WrittenTree::Tree(tree) = tree.expect("it can be written") else {
         panic!("a tree is written");
     };
@@ -67,7 +67,7 @@ fn files_are_staged_and_committed() {
         ..commit::Options::default()
     };
     let repository = sandbox.open("r");
-    let made = repository.commit(&options, &Interrupt::new());
+    let made = commit::commit(&repository, &options, &Interrupt::new());
     let commit::Outcome::Done(id) = made.expect("it can be committed") else {
         panic!("it has a message");
     };
@@ -88,7 +88,7 @@ fn a_commit_without_message_is_not_made() {
         allow_empty: true,
         ..commit::Options::default()
     };
-    let made = sandbox.open("r").commit(&options, &Interrupt::new());
+    let made = commit::commit(&sandbox.open("r"), &options, &Interrupt::new());
     assert_eq!(made.expect("it is no error"), commit::Outcome::EmptyMessage);
     assert_eq!(sandbox.git("r", &["rev-parse", "HEAD"]), before);
 }
@@ -108,16 +108,27 @@ fn differences_have_their_paths() {
             .map(|difference| difference.path.to_string())
             .collect()
     };
-    assert_eq!(paths(repository.diff_files(2, &options, &interrupt)), ["a"]);
+    assert_eq!(
+        paths(diff::files(&repository, 2, &options, &interrupt)),
+        ["a"]
+    );
     let tree = repository.resolve_tree("HEAD").expect("a tree");
-    let against = |against| paths(repository.diff_index(tree, against, &options, &interrupt));
+    let against = |against| {
+        paths(diff::index(
+            &repository,
+            tree,
+            against,
+            &options,
+            &interrupt,
+        ))
+    };
     assert_eq!(against(Against::Index), ["b"]);
     assert_eq!(against(Against::Files), ["a", "b"]);
     let depth = Depth {
         recursive: true,
         ..Depth::default()
     };
-    let trees = repository.diff_trees((None, Some(tree)), depth, &options, &interrupt);
+    let trees = diff::trees(&repository, (None, Some(tree)), depth, &options, &interrupt);
     assert_eq!(paths(trees), ["a", "b", "d/c"]);
 }
 
@@ -129,7 +140,7 @@ fn a_reset_moves_branch_index_and_files() {
     sandbox.git("r", &["commit", "-qam", "two"]);
     let second = sandbox.git("r", &["rev-parse", "HEAD"]);
     let repository = sandbox.open("r");
-    let to = repository.reset_target("HEAD~1".into(), false);
+    let to = reset::target(&repository, "HEAD~1".into(), false);
     let to = to.expect("a commit");
     for (mode, content, seen) in [
         (Mode::Soft, "changed", "M  a"),
@@ -144,7 +155,7 @@ fn a_reset_moves_branch_index_and_files() {
             intent_to_add: false,
             refresh: true,
         };
-        let outcome = sandbox.open("r").reset(&options, &(), &Interrupt::new());
+        let outcome = reset::reset(&sandbox.open("r"), &options, &(), &Interrupt::new());
         let reset::Outcome::Done(report) = outcome.expect("it can be reset") else {
             panic!("nothing is lost");
         };
@@ -166,7 +177,7 @@ fn a_new_branch_is_made_and_left() {
         }),
         ..switch::Options::default()
     };
-    let outcome = repository.switch(&options, &(), &Interrupt::new());
+    let outcome = switch::switch(&repository, &options, &(), &Interrupt::new());
     assert!(matches!(
         outcome.expect("it can be made"),
         switch::Outcome::Done(_)
@@ -180,10 +191,10 @@ fn a_new_branch_is_made_and_left() {
     let repository = sandbox.open("r");
     let back = |repository: &Repository| {
         let options = switch::Options {
-            to: repository.start_at("main").expect("it can be read"),
+            to: switch::start_at(repository, "main").expect("it can be read"),
             ..switch::Options::default()
         };
-        repository.switch(&options, &(), &Interrupt::new())
+        switch::switch(repository, &options, &(), &Interrupt::new())
     };
     // What the switch would overwrite is in its way.
     write(&sandbox, "b", "not committed");
@@ -223,7 +234,7 @@ fn paths_come_back_from_the_index() {
         worktree: true,
         ignore_skip_worktree: false,
     };
-    let report = repository.checkout_paths(&options, &(), &Interrupt::new());
+    let report = checkout_paths::checkout_paths(&repository, &options, &(), &Interrupt::new());
     let report = report.expect("they can be written");
     assert!(report.errors.is_empty() && report.failed.is_empty());
     assert_eq!(report.updated, 2);
@@ -245,11 +256,11 @@ fn clean_removes_what_is_untracked_and_nothing_else() {
         dry_run: true,
         ..clean::Options::default()
     };
-    let said = repository.clean(&options, &Interrupt::new());
+    let said = clean::clean(&repository, &options, &Interrupt::new());
     assert_eq!(said.expect("it can be told").len(), 3);
     assert!(read(&sandbox, "new").is_some(), "nothing happens yet");
     options.dry_run = false;
-    let said = repository.clean(&options, &Interrupt::new());
+    let said = clean::clean(&repository, &options, &Interrupt::new());
     assert_eq!(said.expect("it can be removed").len(), 3);
     assert_eq!(read(&sandbox, "new"), None);
     assert_eq!(read(&sandbox, "deep/new"), None);
@@ -262,7 +273,7 @@ fn ignored_paths_and_attributes_are_told() {
     write(&sandbox, ".gitignore", "# objects\n*.o\n");
     write(&sandbox, ".gitattributes", "*.c text eol=lf\n");
     let repository = sandbox.open("r");
-    let rules = repository.check_ignored(true, |check| {
+    let rules = status::check_ignored(&repository, true, |check| {
         ["x.o", "x.c"].map(|path| check.decide(path.into()).expect("it can be told"))
     });
     let [ignored, other] = rules.expect("there is a work tree");
@@ -271,9 +282,7 @@ fn ignored_paths_and_attributes_are_told() {
     assert_eq!(other, None);
     let names = vec!["text".to_owned(), "eol".to_owned(), "diff".to_owned()];
     let selection = attributes::Selection::Named(names);
-    let mut check = repository
-        .check_attributes(selection, false)
-        .expect("they can be read");
+    let mut check = attributes::check(&repository, selection, false).expect("they can be read");
     let states = check.states("x.c".into()).expect("they can be told");
     assert_eq!(
         states,
@@ -301,9 +310,7 @@ fn stale_stat_data_are_refreshed() {
         pathspec: repository.pathspec([]).expect("it matches all"),
         ..refresh::Options::default()
     };
-    repository
-        .refresh_index(&options, &Interrupt::new())
-        .expect("it can be written");
+    refresh::refresh_index(&repository, &options, &Interrupt::new()).expect("it can be written");
     assert_eq!(sandbox.git("r", &["diff-files"]), "");
 }
 
@@ -317,7 +324,7 @@ fn sparse_directories_leave_the_worktree_and_return() {
     let mut repository = sandbox.open("r");
     assert!(repository.is_sparse_checkout().expect("it is configured"));
     let definition = Definition::Directories(["e".into()].into());
-    let applied = repository.set_sparse_checkout(&definition, &(), &Interrupt::new());
+    let applied = pronto::sparse_checkout::set(&repository, &definition, &(), &Interrupt::new());
     assert!(applied.expect("it can be applied").failed.is_empty());
     assert_eq!(read(&sandbox, "d/c"), None);
     assert!(read(&sandbox, "e/f").is_some() && read(&sandbox, "a").is_some());
@@ -326,7 +333,7 @@ fn sparse_directories_leave_the_worktree_and_return() {
         repository.sparse_definition().expect("it can be read"),
         Some(definition)
     );
-    let applied = repository.disable_sparse_checkout(&(), &Interrupt::new());
+    let applied = pronto::sparse_checkout::disable(&mut repository, &(), &Interrupt::new());
     assert!(applied.expect("it can be undone").failed.is_empty());
     assert!(read(&sandbox, "d/c").is_some());
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "");
@@ -340,7 +347,13 @@ fn a_branch_knows_how_far_it_is_from_its_upstream() {
     sandbox.git("r", &["commit", "-q", "--allow-empty", "-m", "two"]);
     let repository = sandbox.open("r");
     let head = repository.head().expect("a head").id();
-    let upstream = repository.upstream("refs/heads/main".into(), head, true, &Interrupt::new());
+    let upstream = status::upstream(
+        &repository,
+        "refs/heads/main".into(),
+        head,
+        true,
+        &Interrupt::new(),
+    );
     let upstream = upstream.expect("it can be told").expect("it has one");
     assert_eq!(upstream.name, "refs/heads/base");
     assert_eq!(
@@ -363,7 +376,7 @@ fn status_tells_each_kind_of_change() {
         pathspec: repository.pathspec([]).expect("it matches all"),
         ..status::Options::default()
     };
-    let report = repository.status(&options, &Interrupt::new());
+    let report = status::status(&repository, &options, &Interrupt::new());
     let report = report.expect("it can be told");
     let changed: Vec<String> = report
         .entries

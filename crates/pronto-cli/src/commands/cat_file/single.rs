@@ -14,7 +14,7 @@ use pronto_odb::{Content, Store};
 use super::Query;
 use crate::{CliError, Context, ExitCode};
 
-/// How many tags and commits are followed to an object of the wanted type.
+/// The largest number of tags and commits that are followed to an object of the wanted type.
 const MAX_PEEL_DEPTH: usize = 1024;
 
 /// Answers `query` about `object`.

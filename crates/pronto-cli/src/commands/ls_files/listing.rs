@@ -76,7 +76,7 @@ impl<'a> Listing<'a> {
         };
         let shows_endings = args.eol || format.as_ref().is_some_and(Format::shows_endings);
         let endings = shows_endings
-            .then(|| repository.line_endings())
+            .then(|| pronto::status::line_endings(repository))
             .transpose()?;
         Ok(Listing {
             endings,
@@ -204,9 +204,7 @@ impl<'a> Listing<'a> {
         if args.ignored {
             let name = excludes.per_directory.as_ref();
             let patterns = &excludes.patterns;
-            ignored = self
-                .repository
-                .ignored_entries(self.index, patterns, name)?;
+            ignored = pronto::status::ignored_entries(self.repository, self.index, patterns, name)?;
         }
         let mut last: Option<BString> = None;
         let mut older = older.iter().peekable();

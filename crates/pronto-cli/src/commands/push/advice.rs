@@ -84,18 +84,15 @@ the same ref. If you want to integrate the remote changes, use
 'git pull' before pushing again.
 See the 'Note about fast-forwards' in 'git push --help' for details.";
 
-const ALREADY_EXISTS: &str =
-    "Updates were rejected because the tag already exists in the remote.";
+const ALREADY_EXISTS: &str = "Updates were rejected because the tag already exists in the remote.";
 
 const NEEDS_FORCE: &str = "\
 You cannot update a remote ref that points at a non-commit object,
 or update a remote ref to make it point at a non-commit object,
-without using the '--force' option.
-";
+without using the '--force' option.";
 
 const NEEDS_UPDATE: &str = "\
 Updates were rejected because the tip of the remote-tracking branch has
 been updated since the last checkout. If you want to integrate the
 remote changes, use 'git pull' before pushing again.
-See the 'Note about fast-forwards' in 'git push --help' for details.
-";
+See the 'Note about fast-forwards' in 'git push --help' for details.";

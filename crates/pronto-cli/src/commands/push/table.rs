@@ -12,28 +12,28 @@ use crate::CliError;
 
 /// The form of the table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Manner {
+pub(in super::super) struct Mode {
     /// Also show refs that were up to date.
-    pub(super) verbose: bool,
+    pub(in super::super) verbose: bool,
     /// For scripts.
-    pub(super) porcelain: bool,
+    pub(in super::super) porcelain: bool,
 }
 
 /// Formats the lines of the table, the URL first.
-pub(super) fn render(
+pub(in super::super) fn render(
     repository: &Repository,
     outcome: &Outcome,
     url: &BStr,
-    manner: Manner,
+    mode: Mode,
 ) -> Result<String, CliError> {
     let mut table = Table {
         repository,
-        porcelain: manner.porcelain,
+        porcelain: mode.porcelain,
         width: width(repository, &outcome.refs)?,
         text: String::new(),
     };
     let is_change = |it: &&PushedRef| it.status == Status::Ok;
-    let is_current = |it: &&PushedRef| it.status == Status::UpToDate && manner.verbose;
+    let is_current = |it: &&PushedRef| it.status == Status::UpToDate && mode.verbose;
     let is_failure =
         |it: &&PushedRef| !matches!(it.status, Status::None | Status::Ok | Status::UpToDate);
     let refs = &outcome.refs;

@@ -227,7 +227,7 @@ impl Session<'_> {
         Ok(true)
     }
 
-    /// How the references of a bisection begin: those of bad commits, and those of good ones.
+    /// Returns the prefixes of the references of a bisection: of bad commits, and of good ones.
     fn bisect_terms(&mut self) -> Result<(BString, BString), CliError> {
         let file = self.repository()?.git_path("BISECT_TERMS");
         let terms = pronto_io::untrusted::content(file).unwrap_or_default();

@@ -11,7 +11,7 @@ use pronto::status::IgnoreSubmodules;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// What to compute and how to show it.
+/// The parts of the status to compute, and their presentation.
 pub(super) struct Settings {
     pub(super) format: Format,
     pub(super) branch: bool,

@@ -53,7 +53,7 @@ pub(super) fn run(
         carry: carry(args, repository.config())?,
         share_submodules: recurses(args, repository.config())?,
     };
-    let addition = repository.plan_work_tree(options).map_err(CliError::of)?;
+    let addition = pronto::worktrees::plan(&repository, options).map_err(CliError::of)?;
     if !args.quiet {
         let what = match &addition.preparation {
             Preparation::NewBranch(name) => format!("new branch '{name}'"),
@@ -65,7 +65,7 @@ pub(super) fn run(
     }
     let progress = context.progress(None, args.quiet);
     let interrupt = context.interrupt.clone();
-    let outcome = repository.add_work_tree(&addition, &*progress, &interrupt);
+    let outcome = pronto::worktrees::add(&repository, &addition, &*progress, &interrupt);
     context.report();
     match outcome {
         Ok(AddOutcome::Added(added)) => {

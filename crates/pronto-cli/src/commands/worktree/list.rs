@@ -35,11 +35,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut rows = Vec::with_capacity(all.len());
     for work_tree in all {
         rows.push(Row {
-            lock: repository
-                .work_tree_lock(&work_tree)?
+            lock: pronto::worktrees::lock_state(&repository, &work_tree)?
                 .reason()
                 .map(ToOwned::to_owned),
-            prune: repository.work_tree_prune_reason(&work_tree, expiry),
+            prune: pronto::worktrees::prune_reason(&repository, &work_tree, expiry),
             work_tree,
         });
     }

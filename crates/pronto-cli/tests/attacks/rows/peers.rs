@@ -15,7 +15,7 @@ use crate::servers::{flood, has_tls, stall};
 /// The reason why there is no control.
 const OURS: &str = "git has no peers, and its monitor follows the creation mask";
 
-/// How long a peer has to connect, or to be refused.
+/// The time in which a peer must connect, or be refused.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn table() -> Table {

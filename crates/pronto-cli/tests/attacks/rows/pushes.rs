@@ -60,15 +60,7 @@ fn requests(table: &mut Table) {
         ("bad-shallow", line("shallow nothing")),
     ];
     for (name, bytes) in broken {
-        table.row(name, move |scene| {
-            let bytes = bytes.clone();
-            let is_quiet = bytes.is_empty();
-            let attack = client(scene, bytes);
-            match is_quiet {
-                true => attack,
-                false => attack.fails(),
-            }
-        });
+        table.row(name, move |scene| client(scene, bytes.clone()).fails());
     }
     table.row("another-hash", |scene| {
         let first = create(MISSING, "refs/heads/x", "object-format=sha256");
@@ -141,7 +133,10 @@ fn names(table: &mut Table) {
         let mut bytes = request(&id, "refs/secret/x");
         bytes.extend_from_slice(EMPTY_PACK);
         let attack = client(scene, bytes);
-        scene.git("work/target", &["config", "receive.hideRefs", "refs/secret"]);
+        scene.git(
+            "work/target",
+            &["config", "receive.hideRefs", "refs/secret"],
+        );
         attack
     });
 }
@@ -155,7 +150,9 @@ fn packs(table: &mut Table) {
         bytes.extend_from_slice(EMPTY_PACK);
         client(scene, bytes)
     });
-    table.row("no-pack", |scene| client(scene, request(MISSING, "refs/heads/x")));
+    table.row("no-pack", |scene| {
+        client(scene, request(MISSING, "refs/heads/x"))
+    });
     table.row("half-a-pack", |scene| {
         let pack = scene.ids.both.clone();
         let mut bytes = request(&scene.ids.second.clone(), "refs/heads/x");
@@ -210,7 +207,10 @@ fn push(scene: &mut Scene, greeting: Vec<u8>, answer: Vec<u8>) -> Attack {
         let mut buffer = [0; 1 << 16];
         let _ = stream.read(&mut buffer)?;
         let _ = stream.read(&mut buffer)?;
-        stream.write_all(&answer)
+        stream.write_all(&answer)?;
+        // A connection that is closed with unread bytes takes the answer with it.
+        while !answer.is_empty() && stream.read(&mut buffer)? > 0 {}
+        Ok(())
     });
     let url = format!("git://127.0.0.1:{port}/x");
     command(["push", &url, "main:new"]).within("work/source")
@@ -237,9 +237,18 @@ fn servers(table: &mut Table) {
     let answers: [(&str, Vec<u8>); 8] = [
         ("report-missing", b"0000".to_vec()),
         ("report-empty", report(&[])),
-        ("report-of-nonsense", report(&["unpack ok\n", "maybe refs/heads/new\n"])),
-        ("report-of-options", report(&["unpack ok\n", "option forced-update\n"])),
-        ("report-of-other-refs", report(&["unpack ok\n", "ok refs/heads/other\n"])),
+        (
+            "report-of-nonsense",
+            report(&["unpack ok\n", "maybe refs/heads/new\n"]),
+        ),
+        (
+            "report-of-options",
+            report(&["unpack ok\n", "option forced-update\n"]),
+        ),
+        (
+            "report-of-other-refs",
+            report(&["unpack ok\n", "ok refs/heads/other\n"]),
+        ),
         ("report-of-garbage", band(1, b"zzzz")),
         ("fatal-band", band(3, b"no \x1b]0;title\x07\n")),
         ("bad-band", band(9, b"x")),
@@ -278,7 +287,9 @@ fn servers(table: &mut Table) {
         let answer = report(&["unpack ok\n", "ok refs/heads/new\n"]);
         push(scene, [first, b"0000".to_vec()].concat(), answer)
     });
-    table.row("goes-away", |scene| push(scene, greeting(ABLE), Vec::new()).fails());
+    table.row("goes-away", |scene| {
+        push(scene, greeting(ABLE), Vec::new()).fails()
+    });
     table.row("no-features", |scene| push(scene, greeting(""), Vec::new()));
     table.row("another-hash-there", |scene| {
         let able = ABLE.replace("sha1", "sha256");

@@ -25,7 +25,7 @@ fn clone(port: u16) -> Attack {
     command(["clone", &url, "clone"])
 }
 
-/// What belongs to the first server.
+/// Rows about secrets of the first server.
 fn secrets(table: &mut Table) {
     table.row("credential-of-the-host", |scene| {
         let evil = scene.http(|_, out| challenge(out));
@@ -120,7 +120,7 @@ fn secrets(table: &mut Table) {
     });
 }
 
-/// What belongs to the first server, with TLS.
+/// Rows about secrets of the first server, with TLS.
 fn over_tls(table: &mut Table) {
     table.row("client-certificate", |scene| {
         if !has_tls() {

@@ -161,7 +161,7 @@ fn special(table: &mut Table) {
     });
 }
 
-/// What a repository on disk holds.
+/// Rows about the refs of a repository on disk.
 fn on_disk(table: &mut Table) {
     for (name, target) in [
         ("climbs", "refs/heads/../../../../outside/file"),

@@ -161,7 +161,7 @@ fn links(table: &mut Table) {
     });
 }
 
-/// What the section says is read by commands that do not clone.
+/// Rows about commands that read the section and do not clone.
 fn reading(table: &mut Table) {
     for (name, directory) in [
         ("outside", "../../../outside/evil"),

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use super::Duplex;
 use crate::sandbox::Ids;
 
-/// What a server offers, and how it answers.
+/// The references and answers of a server.
 #[derive(Clone)]
 pub(crate) struct Offer {
     version: u8,

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::{Scratch, process, pronto, stderr, stdout};
 
-/// How the references of the repository are kept.
+/// The storage of the references of the repository.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Refs {
     #[default]
@@ -13,7 +13,7 @@ pub(super) enum Refs {
     Reftable,
 }
 
-/// What is special about a scene.
+/// The settings of a scene.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Setting {
     /// Configuration of the repository.
@@ -74,7 +74,7 @@ impl Scene {
     }
 }
 
-/// How far one branch came.
+/// The progress of one branch.
 pub(super) struct Outcome<'a> {
     pub(super) branch: &'a str,
     pub(super) is_committed: bool,
@@ -123,8 +123,8 @@ pub(super) fn run(command: &mut Command) -> String {
     stdout(&output)
 }
 
-/// What is wrong with the repository and its server: objects that are missing, and commits whose
-/// command said that they were made but that are not on their branch.
+/// Returns the damages of the repository and its server: missing objects, and commits whose command
+/// succeeded but that are not on their branch.
 pub(super) fn damages<'a>(
     scene: &Scene,
     outcomes: impl Iterator<Item = Outcome<'a>>,

@@ -46,6 +46,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("restore", &["file"]),
     ("rev-parse", &["HEAD"]),
     ("show-ref", &[]),
+    ("send-pack", &[".", "main:copy"]),
     ("serve", &["--netsync", "--stdio", "--peer", "other"]),
     ("sparse-checkout", &["list"]),
     ("status", &[]),
@@ -60,7 +61,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("write-tree", &[]),
 ];
 
-/// What the code of a command hands over itself: the setting, and a call that comes to it.
+/// Settings that the code of a command hands over itself, each with a call that reaches it.
 const IN_CODE: &[(&str, &str, &[&str])] = &[
     ("commit.gpgSign", "true", COMMIT),
     ("commit.template", "file", COMMIT),
@@ -78,12 +79,16 @@ const IN_CODE: &[(&str, &str, &[&str])] = &[
     ("receive.certNonceSeed", "seed", &["receive-pack", "."]),
     ("push.gpgSign", "true", &["push", ".", "main:copy"]),
     ("push.negotiate", "true", &["push", ".", "main:copy"]),
-    ("push.recurseSubmodules", "check", &["push", ".", "main:copy"]),
+    (
+        "push.recurseSubmodules",
+        "check",
+        &["push", ".", "main:copy"],
+    ),
 ];
 
 const COMMIT: &[&str] = &["commit", "-q", "--allow-empty", "-m", "message"];
 
-/// What the transport hands over where it applies to the URL: the setting, its value, and the
+/// Settings that the transport hands over if they apply to the URL: the setting, its value, and the
 /// settings beside which it applies.
 const BY_URL: &[(&str, &str, &[&str])] = &[
     ("GIT_HTTP_PROXY_AUTHMETHOD", "digest", PROXY),
@@ -119,7 +124,7 @@ const BY_URL: &[(&str, &str, &[&str])] = &[
 const PROXY: &[&str] = &["http.proxy=https://127.0.0.1:1"];
 const CERTIFICATE: &[&str] = &["http.sslCert=file"];
 
-/// What is handed over in code and needs more than a setting to be seen, and why.
+/// Settings that code hands over and that need more than a setting to be seen, with the reason.
 const SEEN_ELSEWHERE: &[(&str, &str)] = &[
     ("GIT_PAGER", "needs a terminal"),
     ("PAGER", "needs a terminal"),

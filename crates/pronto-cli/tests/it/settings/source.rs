@@ -203,7 +203,7 @@ fn collect(directory: &Path, texts: &mut BTreeMap<String, String>) {
     }
 }
 
-/// What stands in quotes in Rust source: comments and characters are passed by.
+/// Returns the quoted strings of Rust source, without comments and characters.
 fn quoted(source: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in source.lines() {

@@ -18,7 +18,7 @@ use crate::idx::Index;
 pub(super) const TREE: u32 = u32::MAX;
 const COMMIT: u32 = u32::MAX - 1;
 const OTHER: u32 = u32::MAX - 2;
-/// What cannot be read, or leads back to itself.
+/// The mark of an entry that cannot be read, or leads back to itself.
 const BROKEN: u32 = u32::MAX - 3;
 /// Packs with more entries are not scanned.
 const MOST_ENTRIES: u32 = BROKEN - 1;
@@ -26,7 +26,7 @@ const MOST_ENTRIES: u32 = BROKEN - 1;
 /// The number of consecutive entries that a worker scans.
 const ROW_LEN: u32 = 4096;
 
-/// What the headers of a pack say: four bytes for each entry.
+/// The headers of a pack: four bytes for each entry.
 #[derive(Debug)]
 pub struct Scan {
     /// For each entry the position of its base, or its type.
@@ -87,7 +87,7 @@ impl Scan {
         }))
     }
 
-    /// How many commits the pack has.
+    /// Returns the number of commits in the pack.
     pub fn commits(&self) -> u32 {
         self.commits
     }
@@ -114,7 +114,7 @@ fn base_of(
     order.position(base).map(|position| position.0)
 }
 
-/// What each entry is in the end.
+/// Returns the final kind of each entry.
 fn kinds(bases: &[u32]) -> Vec<u32> {
     const UNKNOWN: u32 = 0;
     const UNDER_WAY: u32 = 1;

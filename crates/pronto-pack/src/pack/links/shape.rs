@@ -21,19 +21,19 @@ pub enum Run<'a> {
     Copied {
         /// The number of the first one.
         first: u32,
-        /// How many there are.
+        /// The number of shapes.
         count: u32,
     },
     /// An entry that was parsed.
     Entry(RawEntry<'a>),
 }
 
-/// Where each entry of a tree starts, and where the last one ends.
+/// The start of each entry of a tree, and the end of the last one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Starts(Vec<u32>);
 
 impl Starts {
-    /// How many entries the tree has.
+    /// Returns the number of entries of the tree.
     pub fn len(&self) -> usize {
         self.0.len().saturating_sub(1)
     }

@@ -141,7 +141,14 @@ impl Preparation<'_> {
                 Some(_) => Reason::Moved,
                 None => Reason::Missing,
             },
-            _ => return Err(error),
+            _ => match &edit.change {
+                Change::Set(Target::Object(id))
+                    if self.repository.check_storable(&edit.name, id).is_err() =>
+                {
+                    Reason::InvalidValue
+                }
+                _ => return Err(error),
+            },
         };
         // Their locks go with them.
         self.steps.truncate(before);

@@ -1,0 +1,409 @@
+//! Staging files: `add`.
+//!
+//! One walk finds changed and new files. Several threads read, convert and digest them (`hash`),
+//! and the results are entered into the index in Git's order (`stage`). The index is written last.
+
+mod budget;
+mod failure;
+mod hash;
+mod paths;
+mod stage;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::Index;
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::filter::SafeCrlf;
+use pronto_worktree::ignore::Patterns;
+use pronto_worktree::pathspec::Pathspec;
+use pronto_worktree::sparse::Sparse;
+use pronto_worktree::status::{Change, Job, Outcome, Unconverted, Untracked, walk};
+
+use crate::errors::from_worktree;
+use crate::session::WorktreeSession;
+use crate::status::{Heads, ignore_patterns, read_ignore_file, walk_options};
+use crate::{Error, ErrorKind, Repository, Result, attributes};
+
+pub(crate) use hash::{Hashed, Hasher, Target};
+pub(crate) use paths::is_beyond_link;
+pub(crate) use stage::Stage;
+
+/// The files that are examined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Selection {
+    /// Tracked and untracked ones.
+    #[default]
+    All,
+    /// Tracked ones (`-u`).
+    Tracked,
+    /// All tracked files, converted again (`--renormalize`).
+    Renormalize,
+}
+
+/// Options of [`Repository::add`].
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The paths to stage.
+    pub pathspec: Pathspec,
+    /// The files to examine.
+    pub selection: Selection,
+    /// Whether removals are staged.
+    pub remove: bool,
+    /// Whether ignored files are added, too.
+    pub force: bool,
+    /// Whether only the intent to add files is recorded, without their content.
+    pub intent_to_add: bool,
+    /// Whether the index stays unchanged, and changes are only reported.
+    pub dry_run: bool,
+    /// Whether to continue after files that cannot be added.
+    pub ignore_errors: bool,
+    /// Whether missing paths are accepted.
+    pub ignore_missing: bool,
+    /// Whether paths outside of the sparse checkout are staged, too.
+    pub sparse: bool,
+    /// Sets or clears the executable bit of the staged files.
+    pub executable: Option<bool>,
+    /// Whether added and removed files are reported.
+    pub verbose: bool,
+}
+
+/// An event, in the order in which Git reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A file was added, or would be.
+    Added(BString),
+    /// A file was removed from the index, or would be.
+    Removed(BString),
+    /// A complete message line with its prefix (`warning: …`, `error: …`).
+    Line(String),
+    /// These paths were requested and are ignored.
+    Ignored(Vec<BString>),
+    /// These paths are outside of the sparse checkout.
+    OutsideSparse(Vec<BString>),
+    /// A nested repository was added as a file.
+    Embedded(BString),
+    /// Advice before the end.
+    Hint(String),
+    /// The reason why nothing was staged; nothing follows.
+    Fatal(String),
+    /// Nothing was staged, for reasons reported before; nothing follows.
+    Stopped,
+}
+
+/// The result of an `add`.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The events.
+    pub said: Vec<Said>,
+    /// Whether a part failed while the rest was done.
+    pub failed: bool,
+    /// Whether modes could not be changed. Git has a separate exit code for that.
+    pub mode_kept: bool,
+}
+
+impl Report {
+    fn fatal(&mut self, message: impl Into<String>) {
+        self.said.push(Said::Fatal(message.into()));
+    }
+
+    /// Returns whether nothing was staged, for a reason that is reported last.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self.said.last(), Some(Said::Fatal(_) | Said::Stopped))
+    }
+}
+
+/// Stages files. Each is read once; many new ones become one pack. The index is replaced last,
+/// when all objects are stored.
+///
+/// # Errors
+/// There is no worktree; the index is locked or cannot be read or written;
+/// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
+/// `core.ignoreCase`. Refusals are in the report.
+pub fn add(repository: &Repository, options: &Options, interrupt: &Interrupt) -> Result<Report> {
+    let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message));
+    if repository.ignores_case()? {
+        return lacking("pronto does not have add with core.ignoreCase");
+    }
+    let pathspec = &options.pathspec;
+    let names_all = (0..pathspec.len()).any(|at| pathspec.path(at).is_empty());
+    let is_near = |directory: &BStr| {
+        let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+        let relation = pathspec.directory(directory.as_bstr());
+        options.sparse || relation != pronto_worktree::pathspec::Directory::Outside
+    };
+    let never = (pathspec.is_empty() || names_all)
+        && !options.sparse
+        && options.selection != Selection::Renormalize;
+    let read = || repository.index_near(&mut |directory| !never && is_near(directory));
+    let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
+    let lock = lock?;
+    let mut work = Work {
+        repository,
+        options,
+        prepared: &prepared,
+        patterns: match options.force {
+            true => Patterns::default(),
+            false => ignore_patterns(repository)?,
+        },
+        sparse: match options.sparse {
+            true => None,
+            false => repository.sparse_checkout()?,
+        },
+        report: Report::default(),
+    };
+    let Some(plan) = work.plan(interrupt)? else {
+        return Ok(work.report);
+    };
+    let mut stage = Stage::new(&prepared, repository, options)?;
+    work.carry_out(plan, &mut stage, interrupt)?;
+    let report = work.report;
+    let edit = stage.into_edit()?;
+    if report.is_fatal() || edit.is_empty() {
+        return Ok(report);
+    }
+    let bytes = prepared.encode(edit.content(), interrupt)?;
+    lock.commit(&bytes).map_err(crate::errors::from_index)?;
+    Ok(report)
+}
+
+/// The paths to be staged, in order.
+#[derive(Debug, Default)]
+struct Plan {
+    /// Tracked files.
+    tracked: Vec<Step>,
+    /// Requested paths that are ignored.
+    ignored: Vec<BString>,
+    /// New files.
+    untracked: Vec<BString>,
+}
+
+#[derive(Debug)]
+enum Step {
+    Remove(BString),
+    Add(BString),
+}
+
+/// One call.
+struct Work<'a> {
+    repository: &'a Repository,
+    options: &'a Options,
+    prepared: &'a WorktreeSession<'a>,
+    patterns: Patterns,
+    /// `None` if everything is in the sparse checkout, or that does not matter.
+    sparse: Option<Sparse>,
+    report: Report,
+}
+
+impl Work<'_> {
+    fn index(&self) -> &Index {
+        &self.prepared.index
+    }
+
+    fn is_outside(&self, path: &BStr) -> bool {
+        self.sparse
+            .as_ref()
+            .is_some_and(|sparse| !sparse.includes(path))
+    }
+
+    /// Collects the changes; `None` if they are refused.
+    fn plan(&mut self, interrupt: &Interrupt) -> Result<Option<Plan>> {
+        if let Some(message) = self.misplaced()? {
+            self.report.fatal(message);
+            return Ok(None);
+        }
+        let outcome = match self.options.selection {
+            Selection::Renormalize => Outcome::default(),
+            _ => self.walk(interrupt)?,
+        };
+        let mut ignored = match self.options.selection {
+            Selection::All if !self.options.force => self.ignored()?,
+            _ => Vec::new(),
+        };
+        if let Some(message) = self.unmatched(&outcome, &mut ignored)? {
+            self.report.fatal(message);
+            return Ok(None);
+        }
+        for (path, error) in &outcome.problems {
+            self.report
+                .said
+                .push(Said::Line(problem(path.as_bstr(), error)));
+        }
+        Ok(Some(Plan {
+            tracked: match self.options.selection {
+                Selection::Renormalize => self.all_tracked(),
+                _ => self.changed(&outcome),
+            },
+            ignored,
+            untracked: outcome.untracked,
+        }))
+    }
+
+    fn walk(&self, interrupt: &Interrupt) -> Result<Outcome> {
+        let _region = pronto_io::region!("add", "walk");
+        let (prepared, index) = (self.prepared, self.index());
+        let read = |directory: &BStr| {
+            let from = (index, Some(prepared.objects));
+            read_ignore_file(&prepared.top, b".gitignore", from, directory)
+        };
+        let mut walk_options = walk_options(self.repository)?;
+        walk_options.compare_content = false;
+        walk_options.untracked = match self.options.selection {
+            Selection::All => Untracked::All,
+            _ => Untracked::No,
+        };
+        let outcome = walk(&Job {
+            work_tree: self.repository.require_work_tree()?,
+            git_dir: self.repository.git_dir(),
+            index,
+            pathspec: &self.options.pathspec,
+            patterns: &self.patterns,
+            ignore_files: (!self.options.force).then_some(&read),
+            conversion: &Unconverted,
+            submodules: &Heads {
+                repository: self.repository,
+            },
+            interrupt,
+            remembered: None,
+            monitored: None,
+            options: walk_options,
+        })
+        .map_err(from_worktree)?;
+        pronto_io::data!("add", "lstat", outcome.stat_count);
+        pronto_io::data!("add", "opendir", outcome.open_count);
+        Ok(outcome)
+    }
+
+    fn changed(&self, outcome: &Outcome) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for changed in &outcome.changed {
+            let path = self.index().path(changed.position);
+            if self.is_outside(path) {
+                continue;
+            }
+            let gone = match changed.change {
+                Some(change) => change == Change::Deleted,
+                None => changed.mode == 0 && self.options.remove,
+            };
+            if !gone {
+                steps.push(Step::Add(path.to_owned()));
+            } else if self.options.remove {
+                steps.push(Step::Remove(path.to_owned()));
+            }
+        }
+        steps
+    }
+
+    /// Applies the plan to the new index.
+    fn carry_out(
+        &mut self,
+        plan: Plan,
+        stage: &mut Stage<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let (outside, untracked): (Vec<_>, Vec<_>) = (plan.untracked.into_iter())
+            .partition(|path| self.sparse.is_some() && self.is_outside(path.as_bstr()));
+        let tracked = plan.tracked.iter().filter_map(|step| match step {
+            Step::Add(path) => Some(Target::new(path.as_bstr())),
+            Step::Remove(_) => None,
+        });
+        let new = untracked.iter().map(|path| Target::new(path.as_bstr()));
+        let targets: Vec<Target<'_>> = tracked.chain(new).collect();
+        let hashed = self.hash(&targets, interrupt)?;
+        let mut hashed = hashed.into_iter();
+        let report = &mut self.report;
+        let may_fail = self.options.ignore_errors;
+        for step in &plan.tracked {
+            match step {
+                Step::Remove(path) => stage.remove(path.as_bstr(), report),
+                Step::Add(path) => {
+                    if !stage.add(path.as_bstr(), hashed.next(), report) && !may_fail {
+                        report.fatal("updating files failed");
+                        return Ok(());
+                    }
+                }
+            }
+            if report.is_fatal() {
+                return Ok(());
+            }
+        }
+        if self.options.selection == Selection::Tracked && !may_fail {
+            self.refuse_untracked();
+        }
+        let report = &mut self.report;
+        if report.is_fatal() {
+            return Ok(());
+        }
+        if !plan.ignored.is_empty() {
+            report.failed = true;
+            report.said.push(Said::Ignored(plan.ignored));
+        }
+        for path in &untracked {
+            let added = stage.add(path.as_bstr(), hashed.next(), report);
+            if !added && !may_fail {
+                report.fatal("adding files failed");
+            }
+            if report.is_fatal() {
+                return Ok(());
+            }
+            if added && let Some(path) = path.strip_suffix(b"/") {
+                report.said.push(Said::Embedded(path.into()));
+            }
+        }
+        if !outside.is_empty() {
+            report.failed = true;
+            report.said.push(Said::OutsideSparse(outside));
+        }
+        if let Some(executable) = self.options.executable
+            && !self.options.pathspec.is_empty()
+        {
+            self.change_mode(executable, stage);
+        }
+        Ok(())
+    }
+
+    fn hash(&self, targets: &[Target<'_>], interrupt: &Interrupt) -> Result<Vec<Hashed>> {
+        let (prepared, index) = (self.prepared, self.index());
+        let is_quiet = self.options.dry_run || self.options.selection == Selection::Renormalize;
+        let mut settings = self.repository.filter_settings()?;
+        if is_quiet {
+            settings.safe_crlf = SafeCrlf::Ignore;
+        }
+        if targets.is_empty() {
+            return Ok(Vec::new());
+        }
+        Hasher {
+            repository: self.repository,
+            prepared,
+            attributes: attributes::attributes_of_still_files(self.repository, index)?,
+            settings: std::sync::Arc::new(settings),
+            renormalize: self.options.selection == Selection::Renormalize,
+            intent_to_add: self.options.intent_to_add,
+            writes: !self.options.dry_run,
+            stops: !self.options.ignore_errors,
+            interrupt,
+        }
+        .run(targets)
+    }
+
+    fn change_mode(&mut self, executable: bool, stage: &mut Stage<'_>) {
+        for path in stage.matching(&self.options.pathspec) {
+            if !self.options.sparse && (self.is_outside(path.as_bstr()) || stage.skips(&path)) {
+                continue;
+            }
+            if !stage.chmod(path.as_bstr(), executable, self.options.dry_run) {
+                let sign = if executable { '+' } else { '-' };
+                let message = format!("error: cannot chmod {sign}x '{path}'");
+                self.report.said.push(Said::Line(message));
+                self.report.mode_kept = true;
+            }
+        }
+    }
+}
+
+/// Returns Git's message about a path that could not be examined.
+fn problem(path: &BStr, error: &std::io::Error) -> String {
+    let reason = pronto_io::error::reason(error);
+    match path.ends_with(b"/") || path.is_empty() {
+        true => format!("warning: could not open directory '{path}': {reason}"),
+        false => format!("{path}: {reason}"),
+    }
+}

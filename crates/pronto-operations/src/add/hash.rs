@@ -1,0 +1,482 @@
+//! Turns files into objects: each is read once, converted, digested together with others, deflated
+//! and stored, in as many threads as are useful.
+//!
+//! A new file costs an open, an `fstat`, a read and a close; no path is resolved twice.
+//!
+//! Memory: each thread holds up to a few dozen contents of up to a mebibyte. All together hold up
+//! to 256 MiB of larger ones, including deflated and converted forms. Files above 32 MiB are never
+//! held in memory unless they must be converted: such a file counts three times, and if that
+//! exceeds the limit, it is held alone.
+
+use std::fs::File;
+use std::io::{self, Seek as _};
+use std::ops::{ControlFlow, Range};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bstr::BStr;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Collision, DigestStream, ObjectId};
+use pronto_io::dir::{Metadata, file_metadata, read_at_most};
+use pronto_io::error::reason;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::pool::{self, Gather, Workers};
+use pronto_odb::Bulk;
+use pronto_pack::writer::Encoder;
+use pronto_worktree::attributes::Attributes;
+use pronto_worktree::filter::{Conversion, Settings, ToGit};
+
+use super::budget::Budget;
+use super::failure::{Failure, fatal, unfit, unseen, unstored};
+use crate::hash_object::{digest_stream, staged_blob};
+use crate::objects::from_odb;
+use crate::packs::writer_options;
+use crate::session::WorktreeSession;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// Larger contents are digested on their own, so that few of them are held at a time.
+const LARGE_BYTES: u64 = 1 << 20;
+
+/// Larger contents are read in pieces: once or twice, but never held.
+const STREAMED_BYTES: u64 = 8 << 20;
+
+/// What all threads may hold of large contents.
+const HELD_BYTES: u64 = 48 << 20;
+
+/// How often a large content is held: as it was read, converted or deflated, and as an entry.
+const COPIES: u64 = 3;
+
+/// Larger buffers are not kept for the next file.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// A path that is to be staged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'a> {
+    path: &'a BStr,
+}
+
+impl<'a> Target<'a> {
+    /// What is at `path`; another repository may have a slash at its end.
+    pub(crate) fn new(path: &'a BStr) -> Self {
+        Target { path }
+    }
+}
+
+/// The result for a target.
+#[derive(Debug)]
+pub(crate) struct Hashed {
+    /// Messages, each with its kind.
+    pub(super) lines: Vec<String>,
+    pub(super) outcome: Outcome,
+}
+
+impl Hashed {
+    /// The messages, and the object or the reason why nothing can be staged.
+    pub(crate) fn into_parts(self) -> (Vec<String>, Result<ObjectId, Option<String>>) {
+        let object = match self.outcome {
+            Outcome::Object { id, .. } => Ok(id),
+            Outcome::Failed => Err(None),
+            Outcome::Fatal { message, .. } => Err(Some(message)),
+        };
+        (self.lines, object)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It is this object.
+    Object { id: ObjectId, metadata: Metadata },
+    /// It cannot be staged; others can.
+    Failed,
+    /// Nothing can be staged.
+    Fatal {
+        message: String,
+        hint: Option<String>,
+    },
+}
+
+/// What the threads share.
+pub(crate) struct Hasher<'a> {
+    pub(crate) repository: &'a Repository,
+    pub(crate) prepared: &'a WorktreeSession<'a>,
+    pub(crate) attributes: Attributes,
+    pub(crate) settings: Arc<Settings>,
+    /// Convert as if the index had nothing.
+    pub(crate) renormalize: bool,
+    /// Contents do not matter yet.
+    pub(crate) intent_to_add: bool,
+    /// Store objects.
+    pub(crate) writes: bool,
+    /// Stop after the first target that fails.
+    pub(crate) stops: bool,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+impl Hasher<'_> {
+    /// Returns the result for each of `targets`, up to the first failure if that ends the
+    /// operation.
+    ///
+    /// # Errors
+    /// Objects cannot be stored, or the call was interrupted.
+    pub(crate) fn run(self, targets: &[Target<'_>]) -> Result<Vec<Hashed>> {
+        let _region = pronto_io::region!("add", "hash");
+        let options = writer_options(self.repository.config(), self.repository.object_hash())?;
+        let large = options.files.big_file_threshold_bytes;
+        let expected = if self.writes { targets.len() } else { 0 };
+        let objects = self.prepared.objects;
+        let bulk = objects.bulk(expected, options).map_err(from_odb)?;
+        if self.intent_to_add {
+            objects.write(ObjectKind::Blob, b"").map_err(from_odb)?;
+        }
+        let programs = Mutex::new(None);
+        let shared = Shared {
+            hasher: &self,
+            targets,
+            bulk: &bulk,
+            packed_from: large,
+            programs: &programs,
+            budget: Budget::new(HELD_BYTES),
+        };
+        let gathered = Gather::default();
+        pool::run(
+            Workers::ADAPTIVE,
+            targets.len(),
+            || Worker::new(&shared),
+            |worker, range: Range<usize>| worker.work(range),
+            |worker| gathered.add(worker.finish()),
+        );
+        if self.interrupt.is_triggered() {
+            return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+        }
+        let mut results: Vec<(usize, Hashed)> = gathered.into_inner();
+        results.sort_unstable_by_key(|(at, _)| *at);
+        let is_bad = |hashed: &Hashed| !matches!(hashed.outcome, Outcome::Object { .. });
+        if !(self.stops && results.iter().any(|(_, hashed)| is_bad(hashed))) {
+            bulk.finish().map_err(from_odb)?;
+        }
+        Ok(results.into_iter().map(|(_, hashed)| hashed).collect())
+    }
+}
+
+struct Shared<'a> {
+    hasher: &'a Hasher<'a>,
+    targets: &'a [Target<'a>],
+    bulk: &'a Bulk,
+    /// Larger files are never held in memory, unless they must be converted, and become entries
+    /// of the pack if there is one.
+    packed_from: u64,
+    budget: Budget,
+    /// Programs process one file at a time, so that each is started once.
+    programs: &'a Mutex<Option<ToGit>>,
+}
+
+/// A content that is being digested: whose it is, and what the file was.
+type Token = (usize, Metadata, Vec<String>);
+
+struct Worker<'a> {
+    shared: &'a Shared<'a>,
+    converter: ToGit,
+    stream: DigestStream<Vec<u8>, Token>,
+    sink: Sink<'a>,
+    stopped: bool,
+}
+
+/// What happens to contents that have been digested.
+struct Sink<'a> {
+    shared: &'a Shared<'a>,
+    encoder: Encoder,
+    spare: Vec<Vec<u8>>,
+    results: Vec<(usize, Hashed)>,
+}
+
+impl Sink<'_> {
+    fn take(&mut self, mut body: Vec<u8>, token: Token, id: Result<ObjectId, Collision>) {
+        let (at, metadata, lines) = token;
+        let result = self.store(at, &body, id);
+        self.results.push((at, hashed(result, metadata, lines)));
+        if body.capacity() <= KEPT_BYTES {
+            body.clear();
+            self.spare.push(body);
+        }
+    }
+
+    fn store(
+        &mut self,
+        at: usize,
+        body: &[u8],
+        id: Result<ObjectId, Collision>,
+    ) -> Result<ObjectId, Failure> {
+        let path = self.shared.targets[at].path;
+        let id = id.map_err(|collision| Failure::fatal(collision.to_string()))?;
+        if self.shared.hasher.writes {
+            let object = (ObjectKind::Blob, body);
+            let stored = self.shared.bulk.add(&id, object, &mut self.encoder);
+            stored.map_err(|error| unstored(path, &error))?;
+            if body.len() as u64 > LARGE_BYTES {
+                // Its buffers are as large as what went through it.
+                self.encoder = self.shared.bulk.encoder();
+            }
+        }
+        Ok(id)
+    }
+}
+
+fn hashed(result: Result<ObjectId, Failure>, metadata: Metadata, mut lines: Vec<String>) -> Hashed {
+    let outcome = match result {
+        Ok(id) => Outcome::Object { id, metadata },
+        Err(Failure::Lines(more)) => {
+            lines.extend(more);
+            Outcome::Failed
+        }
+        Err(Failure::Fatal {
+            message,
+            hint,
+            lines: more,
+        }) => {
+            lines.extend(more);
+            Outcome::Fatal { message, hint }
+        }
+    };
+    Hashed { lines, outcome }
+}
+
+impl<'a> Worker<'a> {
+    fn new(shared: &'a Shared<'a>) -> Self {
+        let hasher = shared.hasher;
+        let stack = hasher.attributes.stack();
+        Worker {
+            shared,
+            converter: ToGit::new(stack, Arc::clone(&hasher.settings)),
+            stream: DigestStream::new(hasher.repository.object_hash()),
+            sink: Sink {
+                shared,
+                encoder: shared.bulk.encoder(),
+                spare: Vec::new(),
+                results: Vec::new(),
+            },
+            stopped: false,
+        }
+    }
+
+    fn work(&mut self, range: Range<usize>) -> ControlFlow<()> {
+        for at in range {
+            if self.stopped || self.shared.hasher.interrupt.is_triggered() {
+                return ControlFlow::Break(());
+            }
+            if let Err(failure) = self.look(at) {
+                let result = hashed(Err(failure), Metadata::default(), Vec::new());
+                self.sink.results.push((at, result));
+                if self.shared.hasher.stops {
+                    self.stopped = true;
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn finish(mut self) -> Vec<(usize, Hashed)> {
+        let sink = &mut self.sink;
+        self.stream
+            .finish(&mut |body, token, id| sink.take(body, token, id));
+        self.sink.results
+    }
+
+    /// Examines a target, and if it is a file, starts to process its content.
+    fn look(&mut self, at: usize) -> Result<(), Failure> {
+        let path = self.shared.targets[at].path;
+        let top = &self.shared.hasher.prepared.top;
+        let bare = path.strip_suffix(b"/").unwrap_or(path);
+        match top.open_file_beneath(bare) {
+            Ok(file) => {
+                let metadata = file_metadata(&file).map_err(|error| unseen(path, &error))?;
+                if metadata.is_directory() {
+                    self.gitlink(at, metadata)
+                } else if !metadata.is_file() {
+                    Err(unfit(path))
+                } else if self.shared.hasher.intent_to_add {
+                    self.announce(at, metadata);
+                    Ok(())
+                } else {
+                    self.file(at, &file, metadata)
+                }
+            }
+            Err(error) => self.without_file(at, &error),
+        }
+    }
+
+    /// Handles a target that cannot be opened as a file: a link, or a missing or unreadable one.
+    fn without_file(&mut self, at: usize, error: &io::Error) -> Result<(), Failure> {
+        let path = self.shared.targets[at].path;
+        let (directory, name) = crate::path::split(path);
+        let top = &self.shared.hasher.prepared.top;
+        let opened = top.open_beneath(directory);
+        let found = opened.and_then(|directory| Ok((directory.metadata(name)?, directory)));
+        let (metadata, directory) = found.map_err(|error| unseen(path, &error))?;
+        if metadata.is_symlink() {
+            if self.shared.hasher.intent_to_add {
+                self.announce(at, metadata);
+                return Ok(());
+            }
+            let target = directory.read_link(name).map_err(|error| {
+                Failure::file(path, &format!("readlink(\"{path}\"): {}", reason(&error)))
+            })?;
+            self.digest(at, metadata, target, Vec::new());
+            return Ok(());
+        }
+        if !metadata.is_file() {
+            return Err(unfit(path));
+        }
+        if self.shared.hasher.intent_to_add {
+            self.announce(at, metadata);
+            return Ok(());
+        }
+        let text = format!("open(\"{path}\"): {}", reason(error));
+        Err(Failure::file(path, &text))
+    }
+
+    /// A file whose content does not count yet.
+    fn announce(&mut self, at: usize, metadata: Metadata) {
+        let id = ObjectId::empty_blob(self.shared.hasher.repository.object_hash());
+        let result = hashed(Ok(id), metadata, Vec::new());
+        self.sink.results.push((at, result));
+    }
+
+    /// A directory: the commit that is checked out in it.
+    fn gitlink(&mut self, at: usize, metadata: Metadata) -> Result<(), Failure> {
+        let path = self.shared.targets[at].path;
+        let Some(id) = self.shared.hasher.repository.submodule_commit(path) else {
+            let text = format!("'{path}' does not have a commit checked out");
+            return Err(Failure::file(path, &text));
+        };
+        let result = hashed(Ok(id), metadata, Vec::new());
+        self.sink.results.push((at, result));
+        Ok(())
+    }
+
+    fn file(&mut self, at: usize, file: &File, metadata: Metadata) -> Result<(), Failure> {
+        let path = self.shared.targets[at].path;
+        let size = metadata.size_bytes;
+        let settings = &self.shared.hasher.settings;
+        let conversion =
+            (self.converter.conversion(path)).map_err(|error| fatal(&error, Vec::new()))?;
+        let keeps = conversion.keeps_towards_git(settings);
+        if keeps && size > self.shared.packed_from.min(STREAMED_BYTES) {
+            return self.stream(at, file, metadata);
+        }
+        // Whatever is larger is digested and stored before this returns.
+        let is_large = size > LARGE_BYTES;
+        let _held = is_large.then(|| self.shared.budget.take(size.saturating_mul(COPIES)));
+        let mut content = self.sink.spare.pop().unwrap_or_default();
+        let read = read_at_most(file, size, &mut content);
+        let read = read.map_err(|error| {
+            let text = format!("read error while indexing {path}: {}", reason(&error));
+            Failure::file(path, &text)
+        })?;
+        if read as u64 != size {
+            let text = format!("short read while indexing {path}");
+            return Err(Failure::file(path, &text));
+        }
+        let mut lines = Vec::new();
+        if !keeps {
+            content = self.convert(path, content, &conversion, &mut lines)?;
+        }
+        self.digest(at, metadata, content, lines);
+        Ok(())
+    }
+
+    fn convert(
+        &mut self,
+        path: &BStr,
+        content: Vec<u8>,
+        conversion: &Conversion,
+        lines: &mut Vec<String>,
+    ) -> Result<Vec<u8>, Failure> {
+        let hasher = self.shared.hasher;
+        let by_program = conversion.needs_program_towards_git(&hasher.settings);
+        let staged = |out: &mut Vec<u8>| {
+            let prepared = hasher.prepared;
+            staged_blob((&prepared.index, prepared.objects), path, out)
+        };
+        let mut in_index = |out: &mut Vec<u8>| Ok(!hasher.renormalize && staged(out));
+        let mut programs;
+        let converter = if by_program {
+            let lock = self.shared.programs.lock();
+            programs = lock.unwrap_or_else(PoisonError::into_inner);
+            let (attributes, settings) = (&hasher.attributes, &hasher.settings);
+            programs.get_or_insert_with(|| ToGit::new(attributes.stack(), Arc::clone(settings)))
+        } else {
+            &mut self.converter
+        };
+        let converted = converter.convert_as(path, conversion, &content, &mut in_index);
+        let converted = converted.map(|converted| {
+            let is_same = converted.as_ptr() == content.as_ptr();
+            (!is_same).then(|| converted.into_owned())
+        });
+        lines.append(&mut converter.take_warnings());
+        converter.shrink(KEPT_BYTES);
+        match converted {
+            Ok(converted) => Ok(converted.unwrap_or(content)),
+            Err(error) => Err(fatal(&error, std::mem::take(lines))),
+        }
+    }
+
+    fn digest(&mut self, at: usize, metadata: Metadata, body: Vec<u8>, lines: Vec<String>) {
+        let header = gix_object::encode::loose_header(ObjectKind::Blob, body.len() as u64);
+        let token = (at, metadata, lines);
+        let sink = &mut self.sink;
+        if body.len() as u64 > LARGE_BYTES {
+            let kind = self.shared.hasher.repository.object_hash();
+            let id = pronto_hash::digest(kind, &[&header, &body]);
+            return sink.take(body, token, id);
+        }
+        self.stream
+            .push(&header, body, token, &mut |body, token, id| {
+                sink.take(body, token, id);
+            });
+    }
+
+    /// A file too large to be held.
+    fn stream(&mut self, at: usize, mut file: &File, metadata: Metadata) -> Result<(), Failure> {
+        let shared = self.shared;
+        let path = shared.targets[at].path;
+        let size = metadata.size_bytes;
+        let id = match self.digest_in_pieces(at, file, size)? {
+            Some(id) => id,
+            None => {
+                let (bulk, kind) = (shared.bulk, ObjectKind::Blob);
+                let stored = match size > shared.packed_from {
+                    true => bulk.add_stream(kind, size, &mut file),
+                    false => bulk.add_loose_stream(kind, size, &mut file),
+                };
+                stored.map_err(|error| unstored(path, &error))?
+            }
+        };
+        let result = hashed(Ok(id), metadata, Vec::new());
+        self.sink.results.push((at, result));
+        Ok(())
+    }
+
+    /// What is tracked may be there as it is: then nothing has to be deflated. Else the file is at
+    /// its start again.
+    fn digest_in_pieces(
+        &self,
+        at: usize,
+        mut file: &File,
+        size: u64,
+    ) -> Result<Option<ObjectId>, Failure> {
+        let shared = self.shared;
+        let (path, hasher) = (shared.targets[at].path, shared.hasher);
+        if hasher.writes && hasher.prepared.index.find(path, 0).is_err() {
+            return Ok(None);
+        }
+        let failure = |error: io::Error| Failure::file(path, &error.to_string());
+        let kind = hasher.repository.object_hash();
+        let id = digest_stream(kind, ObjectKind::Blob, size, &mut file).map_err(failure)?;
+        let contains = || shared.bulk.contains(&id);
+        if !hasher.writes || contains().map_err(|error| unstored(path, &error))? {
+            return Ok(Some(id));
+        }
+        file.rewind().map_err(failure)?;
+        Ok(None)
+    }
+}

@@ -1,0 +1,302 @@
+//! Queries of attributes of paths.
+
+use std::collections::{HashMap, HashSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_index::{Index, mode};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_odb::Store;
+use pronto_worktree::attributes::{
+    Attributes, Directories, Files, FromIndex, FromWorktree, Mentioned, Once, Source, Stack,
+};
+use pronto_worktree::filter::ATTRIBUTES;
+
+use crate::errors::from_worktree;
+use crate::{ErrorKind, Repository, Result};
+
+pub use pronto_worktree::attributes::{Flaw, State};
+
+/// The attribute that Git computes: the mode of the path.
+const OBJECT_MODE: &str = "builtin_objectmode";
+
+/// The selected attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// Those with these names.
+    Named(Vec<String>),
+    /// All attributes that are specified.
+    All,
+}
+
+/// Whether `name` can be the name of an attribute: letters, digits, `-`, `.` and `_`, not
+/// beginning with `-`.
+pub fn is_attribute_name(name: &[u8]) -> bool {
+    let fits = |&byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    name.first().is_some_and(|first| *first != b'-') && name.iter().all(fits)
+}
+
+/// Returns the attributes of one path after another; cheapest if those of a directory are
+/// consecutive.
+pub struct AttributeCheck<'r> {
+    repository: &'r Repository,
+    files: Files,
+    store: &'r Store,
+    /// The attributes files in the index.
+    blobs: HashMap<BString, ObjectId>,
+    place: Place,
+    selection: Selection,
+    mentioned: Option<Mentioned>,
+    names: Vec<String>,
+    stack: Stack,
+    index: Index,
+    /// The flaws that were taken: a file may be read several times.
+    known_flaws: HashSet<(BString, Flaw)>,
+}
+
+/// Where attributes files of directories are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Worktree,
+    Index,
+    /// A bare repository: nowhere.
+    None,
+}
+
+/// Returns the attributes for files that are about to be added: of the worktree, or of `index`
+/// where the worktree has none.
+///
+/// # Errors
+/// There is no worktree, or an attributes file cannot be read.
+pub(crate) fn attributes_of_files(repository: &Repository, index: &Index) -> Result<Attributes> {
+    attributes_selected(repository, index, &ATTRIBUTES)
+}
+
+/// Like [`attributes_of_files`], for attributes of the caller's
+/// choice.
+pub(crate) fn attributes_selected(
+    repository: &Repository,
+    index: &Index,
+    names: &[&str],
+) -> Result<Attributes> {
+    let source = attributes_source(repository, index)?;
+    let files = repository.attribute_files()?;
+    Attributes::new(names, &files, Box::new(source)).map_err(from_worktree)
+}
+
+/// Does the same as [`attributes_of_files`] for many threads, and
+/// for files that do not change: each directory is read once.
+pub(crate) fn attributes_of_still_files(
+    repository: &Repository,
+    index: &Index,
+) -> Result<Attributes> {
+    let source = Once::new(attributes_source(repository, index)?);
+    let files = repository.attribute_files()?;
+    Attributes::new(&ATTRIBUTES, &files, Box::new(source)).map_err(from_worktree)
+}
+
+fn attributes_source(
+    repository: &Repository,
+    index: &Index,
+) -> Result<FromWorktree<FromIndex<Store>>> {
+    let top = repository.require_work_tree()?;
+    Ok(FromWorktree {
+        top: Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?,
+        otherwise: FromIndex {
+            blobs: FromIndex::<Store>::find_in_index(index.iter()),
+            objects: repository.objects()?.clone(),
+            worktree: None,
+        },
+    })
+}
+
+/// A way to ask for attributes: of the files in the worktree, and where there are none of
+/// those in the index; with `cached` of those in the index alone.
+///
+/// # Errors
+/// The index, a configured value or a file cannot be read.
+pub fn check(
+    repository: &Repository,
+    selection: Selection,
+    cached: bool,
+) -> Result<AttributeCheck<'_>> {
+    let place = match (cached, repository.work_tree()) {
+        (true, _) => Place::Index,
+        (false, Some(_)) => Place::Worktree,
+        (false, None) => Place::None,
+    };
+    let index = repository.index()?;
+    let store = repository.objects()?;
+    let blobs = FromIndex::<Store>::find_in_index(index.iter());
+    let files = repository.attribute_files()?;
+    let source = source(repository, place, &blobs, store)?;
+    let (names, mentioned) = match &selection {
+        Selection::Named(names) => (names.clone(), None),
+        Selection::All => {
+            let mentioned = Mentioned::new(&files, &*source).map_err(from_worktree)?;
+            (to_strings(&mentioned), Some(mentioned))
+        }
+    };
+    let stack = stack(&names, &files, source)?;
+    Ok(AttributeCheck {
+        repository,
+        files,
+        store,
+        blobs,
+        place,
+        selection,
+        mentioned,
+        names,
+        stack,
+        index,
+        known_flaws: HashSet::new(),
+    })
+}
+
+fn source(
+    repository: &Repository,
+    place: Place,
+    blobs: &HashMap<BString, ObjectId>,
+    store: &Store,
+) -> Result<Box<dyn Source>> {
+    let in_index = || FromIndex {
+        blobs: blobs.clone(),
+        objects: store.clone(),
+        worktree: None,
+    };
+    Ok(match (place, repository.work_tree()) {
+        (Place::Index, _) => Box::new(in_index()),
+        (Place::Worktree, Some(path)) => Box::new(FromWorktree {
+            top: Directory::open(path).context(ErrorKind::Io, "cannot open", path)?,
+            otherwise: in_index(),
+        }),
+        _ => Box::new(Directories::new()),
+    })
+}
+
+fn stack(names: &[String], files: &Files, source: Box<dyn Source>) -> Result<Stack> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let attributes = Attributes::new(&names, files, source).map_err(from_worktree)?;
+    Ok(attributes.stack())
+}
+
+fn to_strings(mentioned: &Mentioned) -> Vec<String> {
+    let names = mentioned.names().iter();
+    names.map(|name| name.to_str_lossy().into_owned()).collect()
+}
+
+impl AttributeCheck<'_> {
+    /// Returns the attributes of `path`, relative to the top of the worktree, with a slash at its
+    /// end for a directory. If all attributes were selected, unspecified ones are left out.
+    ///
+    /// # Errors
+    /// An attributes file cannot be read.
+    pub fn states(&mut self, path: &BStr) -> Result<Vec<(&str, State)>> {
+        if self.mentioned.is_some() {
+            self.learn(path)?;
+        }
+        let states = self.stack.states(path).map_err(from_worktree)?.to_vec();
+        let all = self.selection == Selection::All;
+        let computed = |name: &str, state: State| match (&state, name) {
+            (State::Unspecified, OBJECT_MODE) => self.object_mode(path),
+            _ => Ok(state),
+        };
+        let names = self.names.iter().map(String::as_str);
+        let mut shown = Vec::with_capacity(states.len());
+        for (name, state) in names.zip(states) {
+            let state = computed(name, state)?;
+            if !all || state != State::Unspecified {
+                shown.push((name, state));
+            }
+        }
+        Ok(shown)
+    }
+
+    /// Returns the lines of attributes files that were ignored since the last call, each once and with
+    /// the name of its file.
+    pub fn take_flaws(&mut self) -> Vec<(BString, Flaw)> {
+        let mut flaws = self.stack.take_flaws();
+        flaws.retain(|flaw| self.known_flaws.insert(flaw.clone()));
+        flaws
+    }
+
+    /// The mode that `path` has, or would get, in the index: the value of `builtin_objectmode`.
+    fn object_mode(&self, path: &BStr) -> Result<State> {
+        let path = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
+        let found = match (self.place, self.repository.work_tree()) {
+            (Place::Index, _) => {
+                let at = self.index.find(path, 0).ok();
+                at.map(|at| self.index.entry(at).mode)
+            }
+            (Place::Worktree, Some(top)) => Some(self.mode_of_file(top, path)?),
+            _ => None,
+        };
+        Ok(found.map_or(State::Unspecified, |mode| {
+            State::Value(Arc::new(format!("{mode:06o}").into()))
+        }))
+    }
+
+    fn mode_of_file(&self, top: &Path, path: &BStr) -> Result<u32> {
+        let file = top.join(crate::path::borrow(path));
+        let metadata = file.symlink_metadata().map_err(|error| {
+            let message = format!("unable to stat '{path}'");
+            crate::Error::new(ErrorKind::Io, message).because(pronto_io::error::OsReason(error))
+        })?;
+        Ok(if metadata.is_symlink() {
+            mode::SYMLINK
+        } else if metadata.is_dir() {
+            let commit = self.repository.submodule_commit(path);
+            commit.map_or(mode::TREE, |_| mode::GITLINK)
+        } else if metadata.mode() & 0o100 != 0 {
+            mode::EXECUTABLE
+        } else {
+            mode::FILE
+        })
+    }
+
+    /// Adds the attributes that the files on the way to `path` mention.
+    fn learn(&mut self, path: &BStr) -> Result<()> {
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        let directory = &path[..path.rfind_byte(b'/').unwrap_or(0)];
+        let make = || source(self.repository, self.place, &self.blobs, self.store);
+        let Some(mentioned) = &mut self.mentioned else {
+            return Ok(());
+        };
+        if mentioned.knows(directory.as_bstr()) {
+            return Ok(());
+        }
+        let before = mentioned.names().len();
+        let entered = mentioned.enter(directory.as_bstr(), &*make()?);
+        entered.map_err(from_worktree)?;
+        if mentioned.names().len() > before {
+            self.names = to_strings(mentioned);
+            self.stack = stack(&self.names, &self.files, make()?)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for AttributeCheck<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AttributeCheck").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_attributes() {
+        for name in ["a", "A.b_c-1", "0", "."] {
+            assert!(is_attribute_name(name.as_bytes()), "{name}");
+        }
+        for name in ["", "-a", "a b", "a@"] {
+            assert!(!is_attribute_name(name.as_bytes()), "{name}");
+        }
+    }
+}

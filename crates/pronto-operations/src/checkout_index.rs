@@ -1,0 +1,305 @@
+//! Copies files from the index to the worktree, to another directory, or to temporary files:
+//! `checkout-index`.
+
+use std::ops::Range;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::{Edit, Flags, mode};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_worktree::checkout::{Failure, Item, Plan};
+use pronto_worktree::status::Submodules;
+use pronto_worktree::unpack::Checker;
+
+use crate::errors::{from_index, from_worktree};
+use crate::session::WorktreeSession;
+use crate::status::Heads;
+use crate::{Error, ErrorKind, Repository, Result, index};
+
+mod temporary;
+
+/// Which entries of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stages {
+    /// The one without a conflict.
+    #[default]
+    Merged,
+    /// For a conflict, the entry at this stage: 1 for the ancestor, 2 for ours, 3 for theirs.
+    One(u8),
+    /// Of a conflict, all.
+    All,
+}
+
+impl Stages {
+    fn has(self, stage: u8) -> bool {
+        match self {
+            Stages::Merged => stage == 0,
+            Stages::One(wanted) => stage == wanted,
+            Stages::All => stage != 0,
+        }
+    }
+}
+
+/// Which files, and where to.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Paths from the top of the worktree.
+    pub paths: Vec<BString>,
+    /// All files below this directory (empty, or with a slash at its end).
+    pub all_below: Option<BString>,
+    /// Which entries.
+    pub stages: Stages,
+    /// Whether existing files are replaced.
+    pub force: bool,
+    /// Write no file that is not there yet.
+    pub no_create: bool,
+    /// Whether the stat data of written files are recorded in the index.
+    pub update_index: bool,
+    /// Whether files outside of the sparse checkout are included.
+    pub ignore_skip_worktree: bool,
+    /// Write below this directory (made if it is missing) in place of the worktree: seen from
+    /// there, with a slash at its end.
+    pub directory: Option<BString>,
+    /// Write to files of new names in the top of the worktree.
+    pub temporary: bool,
+}
+
+/// A path and the files its entries were written to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Temporary {
+    /// The path.
+    pub path: BString,
+    /// The file of each stage.
+    pub files: [Option<BString>; 4],
+}
+
+/// The result of `checkout-index`.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Paths where something is already.
+    pub refused: Vec<BString>,
+    /// Paths without an entry as asked for, each with the reason, in Git's words.
+    pub unknown: Vec<String>,
+    /// Files that could not be written.
+    pub failed: Vec<Failure>,
+    /// What was written to files of new names.
+    pub temporaries: Vec<Temporary>,
+    /// What else there is to say, as lines in Git's form.
+    pub warnings: Vec<String>,
+    /// Why what comes after all this was not even tried: something above a file to be written is no
+    /// directory and may not go.
+    pub stopped: Option<Error>,
+}
+
+impl Report {
+    /// Whether anything was not written that was asked for.
+    pub fn is_incomplete(&self) -> bool {
+        let all = self.refused.is_empty() && self.unknown.is_empty() && self.failed.is_empty();
+        !all || self.stopped.is_some()
+    }
+}
+
+/// Copies files.
+///
+/// # Errors
+/// There is no worktree; the index cannot be read, or cannot be written if requested; it is
+/// interrupted.
+pub fn checkout_index(
+    repository: &Repository,
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Report> {
+    let updates = options.update_index && options.directory.is_none() && !options.temporary;
+    let lock = match updates {
+        true => Some(index::lock(repository)?),
+        false => None,
+    };
+    let mut prepared = WorktreeSession::without_lock(repository, || repository.index())?;
+    let mut report = Report::default();
+    let chosen = choose(&prepared, options, &mut report);
+    if options.temporary {
+        temporary::write(&mut prepared, &chosen, &mut report, (progress, interrupt))?;
+        return Ok(report);
+    }
+    if let Some(directory) = &options.directory {
+        let path = repository
+            .require_work_tree()?
+            .join(crate::path::borrow(directory.as_bstr()));
+        let made = std::fs::create_dir_all(&path).and_then(|()| Directory::open(&path));
+        let verb = "cannot create directory at";
+        prepared.top = made.context(ErrorKind::Io, verb, directory.to_string())?;
+    }
+    let wanted = wanted(
+        repository,
+        (&prepared, &chosen),
+        options,
+        interrupt,
+        &mut report,
+    )?;
+    let plan = plan(&prepared, &wanted);
+    let outcome = match options.directory.is_none() && writes_attributes(&plan) {
+        true => prepared.write_files(&plan, prepared.index.iter(), progress, interrupt)?,
+        false => prepared.write_as_they_are(&plan, progress, interrupt)?,
+    };
+    report.failed = outcome.failed;
+    report.warnings = outcome.warnings;
+    let Some(lock) = lock.filter(|_| !report.is_incomplete()) else {
+        return Ok(report);
+    };
+    let mut edit = Edit::new(&prepared.index);
+    for (position, written) in wanted.iter().zip(&outcome.written) {
+        if let Some(stat) = written {
+            let flags = prepared.index.entry(*position).flags;
+            edit.refresh(*position, *stat, flags.with(Flags::UP_TO_DATE));
+        }
+    }
+    if !edit.is_empty() {
+        let bytes = prepared.encode(edit.content(), interrupt)?;
+        drop(edit);
+        lock.commit(&bytes).map_err(from_index)?;
+    }
+    Ok(report)
+}
+
+/// Returns the entries that must be written, given the existing files.
+fn wanted(
+    repository: &Repository,
+    (prepared, chosen): (&WorktreeSession<'_>, &[usize]),
+    options: &Options,
+    interrupt: &Interrupt,
+    report: &mut Report,
+) -> Result<Vec<usize>> {
+    let index = &prepared.index;
+    let heads = Heads { repository };
+    prepared.with_situation(interrupt, |situation| {
+        let mut checker = Checker::new(situation);
+        let mut wanted = Vec::new();
+        for &position in chosen {
+            let entry = index.entry(position);
+            let there = checker.is_there(entry.path).map_err(from_worktree)?;
+            if !there {
+                if options.no_create {
+                    continue;
+                }
+                if !options.force
+                    && let Err(error) = refuse_obstacle(prepared, options, entry.path)
+                {
+                    report.stopped = Some(error);
+                    break;
+                }
+                wanted.push(position);
+                continue;
+            }
+            let is_link = entry.mode == mode::GITLINK;
+            let same = checker.has_facts_of(&entry).map_err(from_worktree)?;
+            let moved = is_link
+                && same
+                && heads
+                    .inspect(entry.path, entry.id)
+                    .map_err(from_worktree)?
+                    .new_commits;
+            if same && (!moved || options.force) {
+                continue;
+            }
+            if options.force {
+                wanted.push(position);
+            } else {
+                report.refused.push(entry.path.to_owned());
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        Ok(wanted)
+    })
+}
+
+/// Without force, what is no directory stays in place of one.
+fn refuse_obstacle(prepared: &WorktreeSession<'_>, options: &Options, path: &BStr) -> Result<()> {
+    for slash in path.find_iter("/") {
+        let above = path[..slash].as_bstr();
+        let (directory, name) = crate::path::split(above);
+        let found = prepared
+            .top
+            .open_beneath(directory)
+            .and_then(|directory| directory.metadata(name));
+        match found {
+            Ok(metadata) if metadata.is_directory() => {}
+            Ok(_) => {
+                let place = options
+                    .directory
+                    .as_ref()
+                    .map_or(b"".as_bstr(), |it| it.as_bstr());
+                let message = format!("cannot create directory at '{place}{above}': File exists");
+                return Err(Error::new(ErrorKind::Refused, message));
+            }
+            Err(_) => break,
+        }
+    }
+    Ok(())
+}
+
+/// Returns the positions of the selected entries.
+fn choose(prepared: &WorktreeSession<'_>, options: &Options, report: &mut Report) -> Vec<usize> {
+    let index = &prepared.index;
+    let is_out = |position: usize| {
+        let flags = index.entry(position).flags;
+        flags.contains(Flags::SKIP_WORKTREE) && !options.ignore_skip_worktree
+    };
+    let mut chosen = Vec::new();
+    for path in &options.paths {
+        let stages: Range<usize> = index.stages(path.as_bstr());
+        let before = chosen.len();
+        let is_skipped = stages.clone().any(is_out);
+        if !is_skipped {
+            let fits = |at: &usize| options.stages.has(index.entry(*at).stage());
+            chosen.extend(stages.clone().filter(fits));
+        }
+        if chosen.len() > before || (!stages.is_empty() && options.stages == Stages::All) {
+            continue;
+        }
+        let why = match (stages.is_empty(), is_skipped, options.stages) {
+            (true, ..) => "is not in the cache".to_owned(),
+            (_, true, _) => "has skip-worktree enabled; use '--ignore-skip-worktree-bits' to \
+                             checkout"
+                .to_owned(),
+            (.., Stages::One(stage)) => format!("does not exist at stage {stage}"),
+            _ => "is unmerged".to_owned(),
+        };
+        report.unknown.push(format!("{path} {why}"));
+    }
+    if let Some(below) = &options.all_below {
+        chosen.extend((0..index.len()).filter(|at| {
+            let entry = index.entry(*at);
+            let inside = entry.path.starts_with(below) && entry.path.len() > below.len();
+            inside && !is_out(*at) && options.stages.has(entry.stage())
+        }));
+    }
+    chosen
+}
+
+/// A plan that writes the entries, each once. Of several for one path the last stays.
+fn plan(prepared: &WorktreeSession<'_>, wanted: &[usize]) -> Plan {
+    let items = wanted.iter().map(|at| {
+        let entry = prepared.index.entry(*at);
+        Item {
+            path: entry.path.to_owned(),
+            id: entry.id.to_owned(),
+            mode: entry.mode,
+            replaces: true,
+        }
+    });
+    Plan {
+        remove: Vec::new(),
+        write: items.collect(),
+    }
+}
+
+/// Whether attributes may change while the plan is carried out.
+pub(crate) fn writes_attributes(plan: &Plan) -> bool {
+    let is_attributes =
+        |item: &Item| crate::path::split(item.path.as_bstr()).1 == b".gitattributes";
+    plan.write.iter().any(is_attributes)
+}

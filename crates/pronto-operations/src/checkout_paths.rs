@@ -1,0 +1,482 @@
+//! Restores single paths from the index or a tree: `checkout -- <path>` and `restore`.
+
+use std::collections::HashMap;
+
+use bstr::{BString, ByteSlice};
+use pronto_index::{Entry, EntryRef, Flags, Index, Lock, Stat, mode};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_worktree::checkout::{Failure, Item, Plan, Removal};
+use pronto_worktree::pathspec::{Directory, Pathspec};
+use pronto_worktree::unpack::{self, Checker, Side};
+
+use crate::add::{self, Stage as Staging};
+use crate::checkout_index::writes_attributes;
+use crate::errors::{from_index, from_worktree};
+use crate::merge::{Remaking, Style};
+use crate::session::WorktreeSession;
+use crate::switch::{self, Start};
+use crate::{Repository, Result};
+
+/// A side of a conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The side that `HEAD` was at.
+    Ours,
+    /// The side that was to be merged.
+    Theirs,
+}
+
+impl Stage {
+    fn number(self) -> u8 {
+        match self {
+            Stage::Ours => 2,
+            Stage::Theirs => 3,
+        }
+    }
+
+    fn owner(self) -> &'static str {
+        match self {
+            Stage::Ours => "our",
+            Stage::Theirs => "their",
+        }
+    }
+}
+
+/// Which paths, from where, to where.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The tree they come from; `None`: the index.
+    pub source: Option<Start>,
+    /// Which paths.
+    pub pathspec: Pathspec,
+    /// Leave tracked paths that the tree does not have.
+    pub overlay: bool,
+    /// Of paths in conflict, take this side.
+    pub stage: Option<Stage>,
+    /// Paths in conflict are merged again, and conflicts are written in this style.
+    pub merge: Option<Style>,
+    /// Leave paths in conflict alone, instead of refusing them.
+    pub ignore_unmerged: bool,
+    /// Change the index.
+    pub index: bool,
+    /// Change files.
+    pub worktree: bool,
+    /// Whether paths outside of the sparse checkout are included.
+    pub ignore_skip_worktree: bool,
+}
+
+/// The result of a checkout of paths.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Why nothing was done, in Git's words.
+    pub errors: Vec<String>,
+    /// How many files were written.
+    pub updated: usize,
+    /// The number of files that were written with recreated conflicts.
+    pub recreated: usize,
+    /// Files that could not be written.
+    pub failed: Vec<Failure>,
+    /// Paths in conflict that were left alone.
+    pub unmerged: Vec<BString>,
+    /// What else there is to say, as lines in Git's form (`warning: …`, `error: …`).
+    pub warnings: Vec<String>,
+    /// What the hook `post-checkout` said, if it ran.
+    pub hook: Option<i32>,
+}
+
+/// Puts the paths back.
+///
+/// # Errors
+/// Files of the repository cannot be read or written, or an object is missing. What Git
+/// refuses is in [`Report::errors`].
+pub fn checkout_paths(
+    repository: &Repository,
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Report> {
+    let read = || {
+        repository.index_near(&mut |directory| {
+            let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+            options.pathspec.directory(directory.as_bstr()) != Directory::Outside
+        })
+    };
+    let (mut prepared, lock) = WorktreeSession::with_index(repository, read)?;
+    let lock = lock?;
+    if let Some(source) = &options.source {
+        let treeish = source.commit.unwrap_or(source.tree);
+        prepared.write_as_of(source.reference.as_ref(), Some(treeish));
+    }
+    let mut work = Work::new(options, &prepared.index);
+    if let Some(source) = &options.source {
+        work.read_tree(source, &prepared)?;
+    }
+    let remaking = match options.merge {
+        Some(style) => Some(Remaking::new(&prepared, style)?),
+        None => None,
+    };
+    work.collect_index(remaking.as_ref())?;
+    work.report_unmatched();
+    if !work.report.errors.is_empty() {
+        return Ok(work.report);
+    }
+    if options.worktree {
+        work.skip_unchanged(&prepared, interrupt)?;
+    }
+    let mut report = work.write((&prepared, lock), progress, interrupt)?;
+    let head = repository.head()?.id();
+    report.hook = switch::run_post_checkout_hook(repository, head, head, false)?;
+    Ok(report)
+}
+
+/// A path to restore.
+struct Target {
+    path: BString,
+    side: Side,
+    /// Its entry in the index, if that stays.
+    position: Option<usize>,
+    /// Whether there was any entry of that path.
+    tracked: bool,
+    /// Whether the index gets a new entry.
+    restage: bool,
+}
+
+struct Work<'a> {
+    options: &'a Options,
+    index: &'a Index,
+    /// What the tree has of the paths.
+    in_tree: HashMap<BString, Side>,
+    seen: Vec<bool>,
+    targets: Vec<Target>,
+    remove: Vec<BString>,
+    /// Conflicts that leave the index, while the file in the worktree stays.
+    forget: Vec<BString>,
+    /// Conflicts that were recreated.
+    recreated: Vec<BString>,
+    report: Report,
+}
+
+impl<'a> Work<'a> {
+    fn new(options: &'a Options, index: &'a Index) -> Self {
+        Work {
+            options,
+            index,
+            in_tree: HashMap::new(),
+            seen: vec![false; options.pathspec.len()],
+            targets: Vec::new(),
+            remove: Vec::new(),
+            forget: Vec::new(),
+            recreated: Vec::new(),
+            report: Report::default(),
+        }
+    }
+
+    fn read_tree(&mut self, source: &Start, prepared: &WorktreeSession<'_>) -> Result<()> {
+        let protect = prepared.repository.protection()?;
+        let pathspec = &self.options.pathspec;
+        let mut enter = |path: &bstr::BStr| pathspec.directory(path) != Directory::Outside;
+        let mut found = Vec::new();
+        unpack::files(
+            source.tree,
+            (prepared.objects, protect),
+            &mut enter,
+            &mut |path, side| {
+                if pathspec.matches(path, false) {
+                    found.push((path.to_owned(), side));
+                }
+            },
+        )
+        .map_err(from_worktree)?;
+        for (path, side) in found {
+            let position = self.index.find(path.as_bstr(), 0).ok();
+            let entry = position.map(|position| self.index.entry(position));
+            let same = entry.is_some_and(|entry| {
+                *entry.id == *side.id
+                    && entry.mode == side.mode
+                    && !entry.flags.contains(Flags::INTENT_TO_ADD)
+            });
+            // Another one takes its place, and with it the mark.
+            let skipped =
+                same && entry.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
+            self.in_tree.insert(path.clone(), side);
+            // A changed entry loses its skip-worktree bit.
+            if skipped && same && !self.options.ignore_skip_worktree {
+                continue;
+            }
+            pathspec.mark(path.as_bstr(), &mut self.seen);
+            self.targets.push(Target {
+                tracked: !self.index.stages(path.as_bstr()).is_empty(),
+                path,
+                side,
+                position: position.filter(|_| same),
+                restage: !same,
+            });
+        }
+        Ok(())
+    }
+
+    /// What the index has of the paths, and the tree has not.
+    fn collect_index(&mut self, remaking: Option<&Remaking<'_>>) -> Result<()> {
+        let (options, index) = (self.options, self.index);
+        let mut at = 0;
+        while at < index.len() {
+            let entry = index.entry(at);
+            let stages = at..at + index.stages(entry.path).len().max(1);
+            at = stages.end;
+            let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
+            if (skipped && !options.ignore_skip_worktree)
+                || self.in_tree.contains_key(entry.path)
+                || (options.source.is_some() && options.overlay)
+            {
+                continue;
+            }
+            // A path that is excluded counts as found, as in Git.
+            options.pathspec.mark(entry.path, &mut self.seen);
+            if !options.pathspec.matches(entry.path, false) {
+                continue;
+            }
+            if options.source.is_some() {
+                let path = entry.path.to_owned();
+                match (entry.stage(), options.ignore_unmerged, options.stage) {
+                    (0, ..) | (_, false, Some(_)) => {}
+                    (_, true, _) => {
+                        self.report.unmerged.push(path.clone());
+                        self.forget.push(path);
+                        continue;
+                    }
+                    (_, false, None) => {
+                        let message = format!("path '{path}' is unmerged");
+                        self.report.errors.push(message);
+                    }
+                }
+                self.remove.push(path);
+            } else if entry.stage() == 0 {
+                self.targets.push(Target {
+                    path: entry.path.to_owned(),
+                    side: side_of(&entry),
+                    position: Some(stages.start),
+                    tracked: true,
+                    restage: false,
+                });
+            } else {
+                self.unmerged(stages, remaking)?;
+            }
+        }
+        self.targets.sort_by(|one, two| one.path.cmp(&two.path));
+        Ok(())
+    }
+
+    fn unmerged(
+        &mut self,
+        stages: std::ops::Range<usize>,
+        remaking: Option<&Remaking<'_>>,
+    ) -> Result<()> {
+        let path = self.index.path(stages.start).to_owned();
+        if self.options.ignore_unmerged {
+            self.report.unmerged.push(path);
+            return Ok(());
+        }
+        if let Some(remaking) = remaking {
+            match remaking.remake(self.index, path.as_bstr())? {
+                Some(side) => {
+                    self.recreated.push(path.clone());
+                    self.targets.push(Target {
+                        path,
+                        side,
+                        position: None,
+                        tracked: true,
+                        restage: false,
+                    });
+                }
+                None => {
+                    let message = format!("path '{path}' does not have all necessary versions");
+                    self.report.errors.push(message);
+                }
+            }
+            return Ok(());
+        }
+        let Some(stage) = self.options.stage else {
+            self.report
+                .errors
+                .push(format!("path '{path}' is unmerged"));
+            return Ok(());
+        };
+        let mut entries = stages.map(|at| self.index.entry(at));
+        match entries.find(|entry| entry.stage() == stage.number()) {
+            Some(entry) => self.targets.push(Target {
+                path,
+                side: side_of(&entry),
+                position: None,
+                tracked: true,
+                restage: false,
+            }),
+            None if self.options.overlay => {
+                let message = format!("path '{path}' does not have {} version", stage.owner());
+                self.report.errors.push(message);
+            }
+            None => self.remove.push(path),
+        }
+        Ok(())
+    }
+
+    fn report_unmatched(&mut self) {
+        let unmatched = self.seen.iter().enumerate().filter(|(_, seen)| !**seen);
+        let unmatched: Vec<String> = unmatched
+            .map(|(at, _)| {
+                let spec = self.options.pathspec.original(at);
+                format!("pathspec '{spec}' did not match any file(s) known to git")
+            })
+            .collect();
+        if !unmatched.is_empty() {
+            self.report.errors = unmatched;
+        }
+    }
+
+    /// Skips files whose stat data match the index.
+    fn skip_unchanged(
+        &mut self,
+        prepared: &WorktreeSession<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let index = self.index;
+        let unchanged: Vec<bool> = prepared.with_situation(interrupt, |situation| {
+            let mut checker = Checker::new(situation);
+            self.targets
+                .iter()
+                .map(|target| match target.position {
+                    Some(position) => checker
+                        .has_facts_of(&index.entry(position))
+                        .map_err(from_worktree),
+                    None => Ok(false),
+                })
+                .collect()
+        })?;
+        let mut unchanged = unchanged.into_iter();
+        self.targets.retain(|_| !unchanged.next().unwrap_or(false));
+        Ok(())
+    }
+
+    fn plan(&self) -> Plan {
+        if !self.options.worktree {
+            return Plan::default();
+        }
+        let removals = self.remove.iter().map(|path| {
+            let position = self.index.stages(path.as_bstr()).start;
+            Removal {
+                path: path.clone(),
+                gitlink: self.index.entry(position).mode == mode::GITLINK,
+            }
+        });
+        let items = self.targets.iter().map(|target| Item {
+            path: target.path.clone(),
+            id: target.side.id,
+            mode: target.side.mode,
+            replaces: target.tracked,
+        });
+        Plan {
+            remove: removals.collect(),
+            write: items.collect(),
+        }
+    }
+
+    fn write(
+        self,
+        (prepared, lock): (&WorktreeSession<'_>, Lock),
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Report> {
+        let plan = self.plan();
+        // Attributes that are written themselves are those of the index as it will be.
+        let news = self.targets.iter().filter(|target| target.restage);
+        let news: Vec<Entry> = news
+            .map(|target| entry_of(target, Stat::default()))
+            .collect();
+        let outcome = if writes_attributes(&plan) {
+            let entries = self.index.iter().chain(news.iter().map(Entry::as_ref));
+            prepared.write_files(&plan, entries, progress, interrupt)?
+        } else {
+            prepared.write_as_they_are(&plan, progress, interrupt)?
+        };
+        let Work {
+            options,
+            targets,
+            remove,
+            forget,
+            recreated,
+            mut report,
+            ..
+        } = self;
+        let mut written = outcome.written.iter().zip(&targets);
+        let done = written.by_ref().filter(|(written, _)| written.is_some());
+        let (anew, plain): (Vec<_>, Vec<_>) =
+            done.partition(|(_, target)| recreated.contains(&target.path));
+        (report.updated, report.recreated) = (plain.len(), anew.len());
+        report.failed = outcome.failed;
+        report.warnings.extend(outcome.warnings);
+        if !options.index && options.source.is_some() {
+            return Ok(report);
+        }
+        let plain = add::Options::default();
+        let mut stage = Staging::new(prepared, prepared.repository, &plain)?;
+        for (at, target) in targets.iter().enumerate() {
+            let written = outcome.written.get(at).copied().flatten();
+            match (target.restage, target.position, written) {
+                (true, ..) if options.index => {
+                    let mut entry = entry_of(target, written.unwrap_or_default());
+                    if written.is_some() {
+                        entry.flags = entry.flags.with(Flags::UP_TO_DATE);
+                    }
+                    stage.replace(entry);
+                }
+                (false, Some(position), Some(stat)) => {
+                    let flags = prepared.index.entry(position).flags;
+                    let flags = flags.with(Flags::UP_TO_DATE);
+                    stage.edit_mut().refresh(position, stat, flags);
+                }
+                _ => {}
+            }
+        }
+        if options.index {
+            leave(&mut stage, &remove, &forget);
+        }
+        let edit = stage.into_edit()?;
+        if edit.is_empty() {
+            return Ok(report);
+        }
+        let bytes = prepared.encode(edit.content(), interrupt)?;
+        drop(edit);
+        lock.commit(&bytes).map_err(from_index)?;
+        Ok(report)
+    }
+}
+
+/// Takes paths out of the index; those to `forget` as in Git so that `update-index --unresolve` does
+/// not bring them back.
+fn leave(stage: &mut Staging<'_>, remove: &[BString], forget: &[BString]) {
+    for path in remove {
+        stage.remove_path(path.as_bstr());
+    }
+    for path in forget {
+        for number in 1..4 {
+            stage.edit_mut().remove(path.as_bstr(), number);
+        }
+    }
+}
+
+fn side_of(entry: &EntryRef<'_>) -> Side {
+    Side {
+        id: entry.id.to_owned(),
+        mode: entry.mode,
+    }
+}
+
+fn entry_of(target: &Target, stat: Stat) -> Entry {
+    Entry {
+        path: target.path.clone(),
+        id: target.side.id,
+        mode: target.side.mode,
+        flags: Flags::default(),
+        stat,
+    }
+}

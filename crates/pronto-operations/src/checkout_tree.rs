@@ -1,0 +1,222 @@
+//! Checks out a whole commit into an empty worktree, the last part of a clone. `HEAD` need not
+//! exist.
+
+use std::borrow::Cow;
+
+use bstr::{BString, ByteSlice};
+use gix_object::{CommitRefIter, Kind};
+use pronto_hash::ObjectId;
+use pronto_index::{Content, Index, Writer};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_odb::Store;
+use pronto_worktree::attributes::{Attributes, FromIndex};
+use pronto_worktree::checkout::{self, Context, Failure, Obstructions, Plan};
+use pronto_worktree::filter::ATTRIBUTES;
+use pronto_worktree::unpack;
+
+use crate::errors::{from_index, from_worktree};
+use crate::{Error, ErrorKind, Repository, Result, index, split_index};
+
+/// Data for the filters of files.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The full name of the ref that is being checked out, if it is one.
+    pub ref_name: Option<BString>,
+}
+
+/// The result of a checkout.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// How many entries the index has.
+    pub entries: usize,
+    /// The files that could not be written. If there are any, the operation has failed for Git,
+    /// although everything else is present and the index is right.
+    pub failed: Vec<Failure>,
+    /// The paths that the file system takes for one another, sorted as it sorts them: see
+    /// [`collision_warning`].
+    pub collided: Vec<BString>,
+    /// What else there is to say, as lines in Git's form (`warning: …`, `error: …`).
+    pub warnings: Vec<String>,
+}
+
+/// From so many files on, their contents take what memory they are given.
+const MANY_FILES: usize = 1000;
+
+/// What is kept of delta bases then: files are read in the order of the pack, where bases are near.
+const BASE_CACHE_BYTES: usize = 32 << 20;
+
+/// Carries out `plan`. Of many files, with 200 MiB in all: for good fewer bases are kept, and large
+/// buffers are returned to the system.
+pub(crate) fn write_files(
+    plan: &Plan,
+    objects: &Store,
+    context: &Context<'_>,
+    options: &checkout::Options,
+) -> checkout::Outcome {
+    if plan.write.len() >= MANY_FILES {
+        objects.lower_base_cache(BASE_CACHE_BYTES);
+        pronto_io::memory::return_large_buffers();
+    }
+    checkout::run(plan, context, options)
+}
+
+/// Writes everything in `commit` (a commit or a tree) into the worktree, which is empty, and
+/// writes the index. References are neither read nor changed.
+///
+/// # Errors
+/// When there is no worktree, a tree is missing or hostile, or the index cannot be written; then
+/// the index stays as it was. When interrupted, likewise. Files that cannot be written are no
+/// error: see [`Outcome::failed`].
+pub fn checkout_tree(
+    repository: &Repository,
+    (objects, commit): (&Store, ObjectId),
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    let path = repository.require_work_tree()?;
+    let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
+    let mut settings = repository.filter_settings()?;
+    settings.ref_name.clone_from(&options.ref_name);
+    settings.treeish = Some(commit);
+    let lock = index::lock(repository)?;
+    let tree = tree_of(objects, commit)?;
+    let sparse = repository.sparse_checkout()?;
+    let mut unpacked = unpack::all(tree, objects, repository.protection()?, sparse.as_ref())
+        .map_err(from_worktree)?;
+    let written = unpacked.changes.iter().filter_map(|change| {
+        let entry = change.entry.as_ref()?;
+        Some((change.path.as_bstr(), entry.id))
+    });
+    let source = FromIndex {
+        blobs: FromIndex::<Store>::find(written),
+        objects: objects.clone(),
+        worktree: None,
+    };
+    let attributes = Attributes::new(
+        &ATTRIBUTES,
+        &repository.attribute_files()?,
+        Box::new(source),
+    )
+    .map_err(from_worktree)?;
+    let context = Context {
+        top: &top,
+        objects,
+        attributes: &attributes,
+        settings: &settings,
+        progress,
+        interrupt,
+    };
+    let options = checkout::Options {
+        obstructions: Obstructions::Collide,
+        ..repository.checkout_options()?
+    };
+    let mut outcome = write_files(&unpacked.plan, objects, &context, &options);
+    if outcome.interrupted {
+        return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+    }
+    unpacked.record(&outcome);
+    if repository.ignores_case()? {
+        let collided = &mut outcome.collided;
+        collided.sort_by_cached_key(|path| path.to_ascii_lowercase());
+    }
+    let empty = Index::empty(repository.object_hash());
+    let mut content = Content::new(repository.object_hash(), unpacked.entries(&empty));
+    content.tree = unpacked.cached_tree.as_ref().map(Cow::Borrowed);
+    let entries = content.entries.len();
+    let bytes = index::encode(
+        repository,
+        &index_writer(repository)?,
+        content,
+        sparse.as_ref(),
+    )?;
+    lock.commit(&bytes).map_err(from_index)?;
+    Ok(Outcome {
+        entries,
+        failed: outcome.failed,
+        collided: outcome.collided,
+        warnings: outcome.warnings,
+    })
+}
+
+/// The tree of a commit, or the tree itself.
+pub fn tree_of(objects: &Store, id: ObjectId) -> Result<ObjectId> {
+    let mut buffer = Vec::new();
+    let found = objects
+        .find(&id, &mut buffer)
+        .map_err(|error| error.map_kind(|_| ErrorKind::Object))?;
+    match found {
+        Some(Kind::Tree) => Ok(id),
+        Some(Kind::Commit) => CommitRefIter::from_bytes(&buffer, id.kind())
+            .tree_id()
+            .map_err(|error| {
+                let message = format!("bad commit {id}");
+                Error::new(ErrorKind::Object, message).because(error.to_string())
+            }),
+        Some(kind) => {
+            let message = format!("object {id} is a {kind}, not a commit");
+            Err(Error::new(ErrorKind::Object, message))
+        }
+        None if id.is_empty_tree() => Ok(id),
+        None => Err(Error::new(
+            ErrorKind::Object,
+            format!("unable to read tree ({id})"),
+        )),
+    }
+}
+
+/// How the index is written (`index.version`, `index.threads`, `index.skipHash` and so on).
+///
+/// # Errors
+/// A value is malformed.
+pub fn index_writer(repository: &Repository) -> Result<Writer> {
+    use pronto_index::{OffsetTable, Version};
+    let config = repository.config();
+    let many_files = config.bool_or("feature.manyfiles", false)?;
+    let version = match repository.environment().text("GIT_INDEX_VERSION") {
+        Some(text) => text.parse().ok(),
+        None => config.i64("index.version")?,
+    };
+    let four = match version {
+        Some(version) => version == 4,
+        None => many_files,
+    };
+    let threads = match config.bool_or_i64("index.threads")? {
+        None => None,
+        Some(crate::config::BoolOrInt::Bool(true)) => Some(0),
+        Some(crate::config::BoolOrInt::Bool(false)) => Some(1),
+        Some(crate::config::BoolOrInt::Int(number)) => usize::try_from(number).ok(),
+    };
+    Ok(Writer {
+        new_version: if four { Version::Four } else { Version::Two },
+        force_version: None,
+        skip_hash: config.bool_or("index.skiphash", many_files)?,
+        offset_table: OffsetTable {
+            threads,
+            // The query takes a dozen system calls, so it is made only if its result matters.
+            cores: match threads {
+                Some(0) => pronto_io::pool::cores(),
+                _ => 1,
+            },
+            record_end: config.bool("index.recordendofindexentries")?,
+            record_offsets: config.bool("index.recordoffsettable")?,
+        },
+        splitting: split_index::splitting(repository)?,
+    })
+}
+
+/// The warning, in Git's words, about paths of which only one is in the worktree.
+pub fn collision_warning(paths: &[BString]) -> String {
+    let mut text = String::from(
+        "warning: the following paths have collided (e.g. case-sensitive paths\n\
+         on a case-insensitive filesystem) and only one from the same\n\
+         colliding group is in the working tree:\n\n",
+    );
+    for path in paths {
+        text.push_str(&format!("  '{path}'\n"));
+    }
+    text
+}

@@ -1,0 +1,334 @@
+//! Removes untracked files: `clean`.
+//!
+//! A walk selects paths, directory by directory, before anything is removed. Every call is relative
+//! to a directory handle and follows no link. Paths in the index, at any stage, are never selected,
+//! and nested repositories only on request.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::{Index, mode};
+use pronto_io::dir::{Directory, EntryKind};
+use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::ignore::{Patterns, Stack};
+use pronto_worktree::pathspec::{Directory as Relation, Pathspec};
+
+use crate::status::{ignore_patterns, read_ignore_file};
+use crate::{Error, ErrorKind, Repository, Result};
+
+mod remove;
+
+/// Which files go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum What {
+    /// Those that are not ignored.
+    #[default]
+    Untracked,
+    /// Those that are ignored.
+    Ignored,
+    /// All but those that the patterns of the call name.
+    All,
+}
+
+/// What goes, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which files.
+    pub what: What,
+    /// Untracked directories too.
+    pub directories: bool,
+    /// Repositories of their own too.
+    pub repositories: bool,
+    /// What else counts as ignored.
+    pub patterns: Vec<BString>,
+    /// Which paths.
+    pub pathspec: Pathspec,
+    /// Only say what would be done.
+    pub dry_run: bool,
+}
+
+/// A path from the top, with a slash at its end if it is a directory that goes as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The path.
+    pub path: BString,
+    /// How much of it is the directory that goes as a whole, if it is in one.
+    pub root: usize,
+}
+
+/// What was done, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Removed, or with `--dry-run` would be.
+    Removed(Place),
+    /// A repository of its own, which stays.
+    Repository(Place),
+    /// The current directory, which stays.
+    Here,
+    /// It could not be removed, for this reason.
+    Failed(Place, String),
+}
+
+/// Removes files that are not tracked.
+///
+/// # Errors
+/// There is no worktree; the index or a directory cannot be read; it is interrupted. What
+/// cannot be removed is no error: see [`Said`]. `Unsupported` where case does not matter.
+pub fn clean(
+    repository: &Repository,
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<Vec<Said>> {
+    let path = repository.require_work_tree()?;
+    if repository.ignores_case()? {
+        // What is tracked could be spelled otherwise here.
+        let message = "clean where case does not matter";
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
+    let index = repository.index()?;
+    let mut patterns = match options.what {
+        What::All => Patterns::new(repository.ignores_case()?),
+        _ => ignore_patterns(repository)?,
+    };
+    for pattern in &options.patterns {
+        patterns.add_pattern(pattern);
+    }
+    let objects = repository.objects()?;
+    let read = |directory: &BStr| {
+        read_ignore_file(&top, b".gitignore", (&index, Some(objects)), directory)
+    };
+    let mut walk = Walk {
+        repository,
+        top: &top,
+        index: &index,
+        options,
+        interrupt,
+        stack: match options.what {
+            What::All => Stack::new(&patterns, None),
+            _ => Stack::new(&patterns, Some(&read)),
+        },
+        found: Vec::new(),
+    };
+    walk.tracked("".into())?;
+    let mut found = walk.found;
+    found.sort();
+    remove::remove((repository, &top), &found, options, interrupt)
+}
+
+/// Whether the directory at `path` of the worktree is the top of a repository of its own.
+fn is_nested_repository(repository: &Repository, path: &BStr) -> bool {
+    let Some(top) = repository.work_tree() else {
+        return false;
+    };
+    let git = top.join(crate::path::borrow(path)).join(".git");
+    if git.symlink_metadata().is_err() {
+        return false;
+    }
+    // A directory that cannot be read is not removed.
+    let found = Repository::resolve_git_dir(crate::path::as_bytes(&git), repository.environment());
+    found.map_or(true, |found| found.is_some())
+}
+
+/// What an untracked directory holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Holds {
+    ignored: bool,
+    untracked: bool,
+}
+
+struct Walk<'a> {
+    repository: &'a Repository,
+    top: &'a Directory,
+    index: &'a Index,
+    options: &'a Options,
+    interrupt: &'a Interrupt,
+    stack: Stack<'a>,
+    /// What goes; directories with a slash at their end.
+    found: Vec<BString>,
+}
+
+/// An entry of a directory.
+struct Child {
+    path: BString,
+    is_directory: bool,
+    is_excluded: bool,
+    /// The index has something of this name, so a directory in its place stays.
+    is_known: bool,
+}
+
+impl Walk<'_> {
+    fn children(&mut self, directory: &BStr) -> Result<Vec<Child>> {
+        let stopped = |_| Error::new(ErrorKind::Interrupted, "interrupted");
+        self.interrupt.check().map_err(stopped)?;
+        let opened = match directory.is_empty() {
+            true => self.top.entries(),
+            false => {
+                let opened = self.top.open_beneath(directory);
+                opened.and_then(|opened| opened.entries())
+            }
+        };
+        let entries = match opened {
+            Ok(entries) => entries,
+            // It went, or became something else, in the meantime.
+            Err(error) if pronto_io::dir::is_missing(&error) => return Ok(Vec::new()),
+            Err(error) => {
+                let shown = directory.to_string();
+                self.repository.warn(format!(
+                    "could not open directory '{shown}/': {}",
+                    pronto_io::error::reason(&error)
+                ));
+                return Ok(Vec::new());
+            }
+        };
+        self.stack.enter(directory);
+        let all_excluded = self.stack.is_directory_ignored();
+        let mut children = Vec::with_capacity(entries.len());
+        for (name, kind) in entries {
+            // Neither a repository nor what is no file is ever named.
+            if name == b".git" || kind == EntryKind::Other {
+                continue;
+            }
+            let mut path = directory.to_owned();
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(&name);
+            let is_directory = match kind {
+                EntryKind::Unknown => self.is_directory(path.as_bstr()),
+                kind => kind == EntryKind::Directory,
+            };
+            let is_excluded = all_excluded || self.stack.is_ignored(path.as_bstr(), is_directory);
+            children.push(Child {
+                path,
+                is_directory,
+                is_excluded,
+                is_known: false,
+            });
+        }
+        children.sort_by(|one, two| one.path.cmp(&two.path));
+        Ok(children)
+    }
+
+    fn is_directory(&self, path: &BStr) -> bool {
+        let (directory, name) = crate::path::split(path);
+        let opened = self.top.open_beneath(directory);
+        let metadata = opened.and_then(|opened| opened.metadata(name));
+        metadata.is_ok_and(|metadata| metadata.is_directory())
+    }
+
+    /// A directory with tracked files in it, or the top.
+    fn tracked(&mut self, directory: &BStr) -> Result<()> {
+        for mut child in self.children(directory)? {
+            let path = child.path.as_bstr();
+            let stages = self.index.stages(path);
+            child.is_known = !stages.is_empty();
+            if !child.is_directory {
+                if stages.is_empty() {
+                    self.file(&child);
+                }
+                continue;
+            }
+            if stages
+                .clone()
+                .any(|at| self.index.entry(at).mode == mode::GITLINK)
+            {
+                continue;
+            }
+            if self.options.pathspec.directory(path) == Relation::Outside {
+                continue;
+            }
+            if !self.index.below(path).is_empty() {
+                self.tracked(path)?;
+            } else {
+                self.child_directory(&child)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a file that is not tracked, if it goes.
+    fn file(&mut self, child: &Child) {
+        let goes = child.is_excluded == (self.options.what == What::Ignored);
+        if goes && self.options.pathspec.matches(child.path.as_bstr(), false) {
+            self.found.push(child.path.clone());
+        }
+    }
+
+    /// A directory without tracked files.
+    fn child_directory(&mut self, child: &Child) -> Result<Holds> {
+        let path = child.path.as_bstr();
+        let only_ignored = self.options.what == What::Ignored;
+        let relation = self.options.pathspec.directory(path);
+        if !(self.options.directories || only_ignored) || relation == Relation::Outside {
+            return Ok(Holds {
+                untracked: true,
+                ignored: child.is_excluded,
+            });
+        }
+        let takes_whole = self.options.pathspec.takes_whole(path);
+        if is_nested_repository(self.repository, path) {
+            if !self.options.repositories {
+                return Ok(Holds::default());
+            }
+            if takes_whole && !child.is_known && child.is_excluded == only_ignored {
+                self.note(path);
+            }
+            return Ok(Holds {
+                ignored: child.is_excluded,
+                untracked: !child.is_excluded,
+            });
+        }
+        if child.is_excluded && !only_ignored {
+            return Ok(Holds {
+                ignored: true,
+                untracked: false,
+            });
+        }
+        let mark = self.found.len();
+        let holds = self.untracked(path)?;
+        let whole = match only_ignored {
+            true => child.is_excluded || (holds.ignored && !holds.untracked),
+            false => !holds.ignored,
+        };
+        if whole && takes_whole {
+            self.found.truncate(mark);
+            if !child.is_known {
+                self.note(path);
+            }
+        }
+        Ok(match child.is_excluded {
+            true => Holds {
+                ignored: true,
+                untracked: false,
+            },
+            // What holds nothing counts as it is.
+            false => Holds {
+                untracked: holds.untracked || !holds.ignored,
+                ..holds
+            },
+        })
+    }
+
+    fn note(&mut self, directory: &BStr) {
+        if self.options.directories {
+            self.found
+                .push([directory.as_bytes(), b"/"].concat().into());
+        }
+    }
+
+    fn untracked(&mut self, directory: &BStr) -> Result<Holds> {
+        let mut holds = Holds::default();
+        for child in self.children(directory)? {
+            if child.is_directory {
+                let inner = self.child_directory(&child)?;
+                holds.ignored |= inner.ignored;
+                holds.untracked |= inner.untracked;
+            } else {
+                holds.ignored |= child.is_excluded;
+                holds.untracked |= !child.is_excluded;
+                self.file(&child);
+            }
+        }
+        Ok(holds)
+    }
+}

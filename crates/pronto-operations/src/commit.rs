@@ -1,0 +1,250 @@
+//! Recording the index as a commit: `commit`.
+//!
+//! Cases that need Git (an editor, hooks, an operation in progress that ends with the commit,
+//! signatures, encodings) are reported before anything is changed, so that Git can handle them.
+
+use std::io::Write as _;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+use pronto_index::{Edit, Flags, mode};
+use pronto_io::interrupt::Interrupt;
+use pronto_odb::{PACKED_FROM, Sharing};
+
+use crate::errors::from_index;
+use crate::identity::{self, Care, Role};
+use crate::objects::from_odb;
+use crate::refs::Expected;
+use crate::session::WorktreeSession;
+use crate::write_tree::{self, Made};
+use crate::{Error, ErrorKind, Repository, Result, hooks, refresh, shared};
+
+pub mod message;
+
+use message::Cleanup;
+
+/// Options of a commit.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The message, as given.
+    pub message: BString,
+    /// The cleanup of the message; `None` is as configured (`commit.cleanup`).
+    pub cleanup: Option<Cleanup>,
+    /// Whether a commit without changes is allowed.
+    pub allow_empty: bool,
+    /// Whether an empty message is allowed.
+    pub allow_empty_message: bool,
+    /// Whether hooks that could refuse are skipped.
+    pub no_verify: bool,
+}
+
+/// The result of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The commit.
+    Done(ObjectId),
+    /// The message is empty: nothing was recorded.
+    EmptyMessage,
+}
+
+/// Files that show an operation that ends with a commit, or has prepared one.
+const IN_PROGRESS: [&str; 10] = [
+    "MERGE_HEAD",
+    "MERGE_MODE",
+    "MERGE_MSG",
+    "SQUASH_MSG",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "sequencer",
+    "rebase-merge",
+    "rebase-apply",
+    "rr-cache",
+];
+
+/// The number of trees from which on a first commit stores them as a pack. Each loose file would
+/// need a directory as well, because none exist.
+const PACKED_FROM_AT_FIRST: usize = 16;
+
+/// Configuration that requires git.
+const FOR_GIT: [&str; 4] = [
+    "commit.template",
+    "i18n.commitencoding",
+    "core.commentchar",
+    "core.commentstring",
+];
+
+/// Configuration that requires git unless it is false.
+const FOR_GIT_IF_SET: [&str; 2] = ["commit.gpgsign", "rerere.enabled"];
+
+/// Records the index as a commit on top of `HEAD`, and moves the branch there. Refreshes stat
+/// data in the index first.
+///
+/// # Errors
+/// [`Unsupported`](ErrorKind::Unsupported), before anything has changed, for cases that need
+/// Git (see the module), and if there is nothing to record, which Git reports. Otherwise: the
+/// index is locked or cannot be written, an object cannot be written, or the branch has moved
+/// meanwhile.
+pub fn commit(
+    repository: &Repository,
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    refuse_what_is_for_git(repository, options)?;
+    let cleanup = message_cleanup(repository, options.cleanup)?;
+    let head = repository.head()?.id();
+    let now = identity::now();
+    let identity = |role| {
+        let (config, environment) = (repository.config(), repository.environment());
+        let found = identity::signature_at(now, (role, Care::Strict), config, environment);
+        found.map_err(|_| lacks("a commit by nobody"))
+    };
+    let (author, committer) = (identity(Role::Author)?, identity(Role::Committer)?);
+    let written = match cleanup {
+        Cleanup::Verbatim => options.message.clone(),
+        _ => message::stripped(options.message.as_bstr(), false),
+    };
+    let text = message::cleaned(written.as_bstr(), cleanup);
+    let tree = stage_tree(repository, head, options, interrupt)?;
+    write_edit_message(repository, written.as_bstr())?;
+    if message::is_empty(text.as_bstr(), cleanup) && !options.allow_empty_message {
+        return Ok(Outcome::EmptyMessage);
+    }
+    let parent = head.map(|id| format!("parent {id}\n")).unwrap_or_default();
+    let mut content =
+        format!("tree {tree}\n{parent}author {author}\ncommitter {committer}\n\n").into_bytes();
+    content.extend_from_slice(&text);
+    let id = repository
+        .objects()?
+        .write(Kind::Commit, &content)
+        .map_err(from_odb)?;
+    move_to(repository, id, head, text.as_bstr())?;
+    Ok(Outcome::Done(id))
+}
+
+fn refuse_what_is_for_git(repository: &Repository, options: &Options) -> Result<()> {
+    let is_there = |name: &&str| match repository.refs().tables() {
+        Some(_) if name.ends_with("_HEAD") => repository
+            .refs()
+            .find(name)
+            .is_ok_and(|found| found.is_some()),
+        _ => repository.git_path(name).exists(),
+    };
+    if IN_PROGRESS.iter().any(is_there) {
+        return Err(lacks("commits that end an operation"));
+    }
+    let config = repository.config();
+    let is_set = |key: &&&str| config.bool_or(key, false).unwrap_or(true);
+    let plain = FOR_GIT.iter().find(|key| config.contains(key));
+    if let Some(key) = plain.or(FOR_GIT_IF_SET.iter().find(is_set)) {
+        return Err(lacks(&format!("commits with {key}")));
+    }
+    if shared::configured(config)? != Sharing::Umask {
+        return Err(lacks("commits with core.sharedRepository"));
+    }
+    let refusing = ["pre-commit", "commit-msg"];
+    let telling = ["prepare-commit-msg", "post-commit", "post-index-change"];
+    let refusing = refusing.iter().filter(|_| !options.no_verify);
+    if refusing
+        .chain(&telling)
+        .any(|name| hooks::find(repository, name).is_some())
+    {
+        return Err(lacks("the hooks of commits"));
+    }
+    if options.message.contains(&0) || options.message.to_str().is_err() {
+        return Err(lacks("this message"));
+    }
+    Ok(())
+}
+
+fn message_cleanup(repository: &Repository, wanted: Option<Cleanup>) -> Result<Cleanup> {
+    let configured = match (wanted, repository.config().string("commit.cleanup")?) {
+        (Some(wanted), _) => return Ok(wanted),
+        (None, None) => return Ok(Cleanup::default()),
+        (None, Some(configured)) => configured,
+    };
+    Cleanup::named(configured).ok_or_else(|| lacks("this cleanup of messages"))
+}
+
+/// Writes the trees of the refreshed index. Returns the top one.
+fn stage_tree(
+    repository: &Repository,
+    head: Option<ObjectId>,
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<ObjectId> {
+    let (prepared, lock) = WorktreeSession::as_it_lies(repository)?;
+    let index = &prepared.index;
+    let is_for_git = |entry: pronto_index::EntryRef<'_>| {
+        entry.stage() != 0
+            || entry.flags.contains(Flags::INTENT_TO_ADD)
+            || entry.mode & mode::TYPE == mode::GITLINK
+    };
+    if index.is_split() || index.iter().any(is_for_git) {
+        return Err(lacks(
+            "commits of conflicts, submodules, announced files and split indexes",
+        ));
+    }
+    // The trees of a first commit are all new, and there is only one such commit.
+    let packed_from = match head {
+        Some(_) => PACKED_FROM,
+        None => PACKED_FROM_AT_FIRST,
+    };
+    let (id, made) = match write_tree::make_trees(repository, index, (false, packed_from))? {
+        Made::Known(_, id) => (id, None),
+        Made::New(cached, id) => (id, Some(cached)),
+        Made::Not(_) => return Err(lacks("a tree of this index")),
+    };
+    let before = match head {
+        Some(head) => repository.peel_to(head, Kind::Tree)?,
+        None => Some(ObjectId::empty_tree(repository.object_hash())),
+    };
+    if before == Some(id) && !(options.allow_empty && head.is_some()) {
+        return Err(lacks("an answer where there is nothing to commit"));
+    }
+    let mut edit = Edit::new(index);
+    let how = refresh::Options::default();
+    refresh::refresh(repository, &prepared, &mut edit, (&how, interrupt))?;
+    if let Some(made) = made {
+        edit.set_cached_tree(Some(made));
+    }
+    if !edit.is_empty() {
+        let bytes = prepared.encode(edit.content(), interrupt)?;
+        lock.commit(&bytes).map_err(from_index)?;
+    }
+    Ok(id)
+}
+
+/// Writes the file that an editor would have opened: other programs read it.
+fn write_edit_message(repository: &Repository, text: &BStr) -> Result<()> {
+    let path = repository.git_path("COMMIT_EDITMSG");
+    let written = std::fs::File::create(&path).and_then(|mut file| file.write_all(text));
+    written.map_err(|error| {
+        let message = format!("could not open '{}'", repository.spoken(&path).display());
+        Error::new(ErrorKind::Io, message).because(error)
+    })
+}
+
+fn move_to(
+    repository: &Repository,
+    id: ObjectId,
+    head: Option<ObjectId>,
+    text: &BStr,
+) -> Result<()> {
+    let action = match (repository.environment().bytes("GIT_REFLOG_ACTION"), head) {
+        (Some(action), _) => action,
+        (None, Some(_)) => b"commit",
+        (None, None) => b"commit (initial)",
+    };
+    let title = text.lines().next().unwrap_or_default();
+    let log = [action, b": ", title].concat();
+    let mut transaction = repository.transaction();
+    let expected = head.map_or(Expected::Missing, Expected::Object);
+    transaction.update("HEAD", id, expected, log);
+    transaction.commit()
+}
+
+fn lacks(what: &str) -> Error {
+    let message = format!("pronto does not have {what}");
+    Error::new(ErrorKind::Unsupported, message)
+}

@@ -1,0 +1,208 @@
+//! Differences between trees, the index and files, path by path, as in Git's plumbing: nothing is
+//! refreshed first, so a file whose recorded stat data are out of date differs, whatever its
+//! content.
+
+mod finish;
+mod walk;
+
+use crate::errors::{from_index, from_worktree};
+use crate::status::{IgnoreSubmodules, Pathspec, Renames, read_tree};
+use crate::{Repository, Result};
+use bstr::BString;
+use pronto_hash::{ObjectId, oid};
+use pronto_index::{Index, mode};
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::diff::{self as engine, Announced, tree_and_index};
+use pronto_worktree::status::Change;
+use std::collections::BTreeMap;
+
+pub use finish::Filter;
+pub use pronto_worktree::diff::{Depth, Difference, MOST_SIMILAR, Origin, Side};
+
+/// The differences that count, and their form.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which paths count.
+    pub pathspec: Pathspec,
+    /// Whether and how renames are found.
+    pub renames: Option<Renames>,
+    /// Swaps the old and the new side.
+    pub reverse: bool,
+    /// Which changes of submodules count, whatever is configured.
+    pub ignore_submodules: Option<IgnoreSubmodules>,
+    /// Which sorts of differences count.
+    pub filter: Option<Filter>,
+    /// Restricts the result to this directory (with a slash at its end); empty means no
+    /// restriction.
+    pub below: BString,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The differences, in order. The id of a file in the worktree is null unless it had to be
+    /// computed.
+    pub differences: Vec<Difference>,
+    /// Paths that could not be examined, with reasons.
+    pub problems: Vec<(BString, std::io::Error)>,
+}
+
+/// How a tree is compared with the index or with files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Against {
+    /// With the index alone.
+    Index,
+    /// With the files of the index's entries; those that are gone are missed.
+    Files,
+    /// Likewise; those that are gone count as they are in the index.
+    FilesThatAreThere,
+}
+
+/// How files differ from the index. Of a conflict there is a difference that says so, and one
+/// of the file from `stage` (0 for none). At most one `lstat` for each entry.
+///
+/// # Errors
+/// There is no worktree; the index cannot be read;
+/// [`Interrupted`](crate::ErrorKind::Interrupted).
+pub fn files(
+    repository: &Repository,
+    stage: u8,
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<Found> {
+    let index = repository.index_for_looking()?;
+    let null = repository.object_hash().null();
+    let files = walk::changed(repository, &index, options, interrupt)?;
+    let mut differences = Vec::new();
+    for file in &files.changed {
+        let entry = index.entry(file.position);
+        let recorded = Side {
+            mode: entry.mode,
+            id: entry.id.to_owned(),
+        };
+        let now = (file.mode != 0).then(|| walk::file_side(file, &recorded));
+        let path = entry.path;
+        let mut push = |old, new, unmerged| {
+            differences.push(difference(path.to_owned(), old, new, unmerged));
+        };
+        match file.change {
+            Some(Change::Added) => push(None, now, false),
+            Some(_) => push(Some(recorded), now, false),
+            None => {
+                let side = |mode| Side { mode, id: null };
+                let now = (file.mode != 0).then(|| side(file.mode));
+                push(None, now, true);
+                let stages = index.stages(path).map(|at| index.entry(at));
+                let wanted =
+                    |entry: &pronto_index::EntryRef<'_>| stage != 0 && entry.stage() == stage;
+                if let Some(entry) = stages.clone().find(wanted) {
+                    let id = entry.id.to_owned();
+                    let mode = entry.mode;
+                    push(Some(Side { mode, id }), now, false);
+                }
+            }
+        }
+    }
+    index.intact().map_err(from_index)?;
+    finish::finish(repository, differences, files.problems, options, interrupt)
+}
+
+/// How the index, or the files of its entries, differ from `tree`. Reads the trees of
+/// directories that are not as the cached trees of the index say, and with files makes at
+/// most one `lstat` for each entry.
+///
+/// # Errors
+/// As for [`files`](files); a tree cannot be read.
+pub fn index(
+    repository: &Repository,
+    tree: ObjectId,
+    against: Against,
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<Found> {
+    let index = repository.index_for_looking()?;
+    let staged = staged(repository, tree, &index, options)?;
+    if against == Against::Index {
+        index.intact().map_err(from_index)?;
+        return finish::finish(repository, staged, Vec::new(), options, interrupt);
+    }
+    let files = walk::changed(repository, &index, options, interrupt)?;
+    let mut paths: BTreeMap<BString, Difference> = staged
+        .into_iter()
+        .map(|difference| (difference.path.clone(), difference))
+        .collect();
+    for file in &files.changed {
+        let entry = index.entry(file.position);
+        let recorded = Side {
+            mode: entry.mode,
+            id: entry.id.to_owned(),
+        };
+        let staged = paths.remove(entry.path);
+        let old = staged.map_or(Some(recorded), |staged| staged.old);
+        let new = match (file.mode, against) {
+            (0, Against::FilesThatAreThere) => Some(recorded),
+            (0, _) => None,
+            _ => Some(walk::file_side(file, &recorded)),
+        };
+        let is_dirty = !file.submodule.is_clean();
+        if old != new || is_dirty {
+            let path = entry.path.to_owned();
+            paths.insert(path.clone(), difference(path, old, new, false));
+        }
+    }
+    // A conflict is none where only files count.
+    for difference in paths.values_mut() {
+        difference.unmerged = false;
+    }
+    index.intact().map_err(from_index)?;
+    let differences = paths.into_values().collect();
+    finish::finish(repository, differences, files.problems, options, interrupt)
+}
+
+/// How the tree `new` differs from `old` (`None` for an empty one). Reads what differs.
+///
+/// # Errors
+/// A tree cannot be read.
+pub fn trees(
+    repository: &Repository,
+    (old, new): (Option<ObjectId>, Option<ObjectId>),
+    depth: Depth,
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<Found> {
+    let store = repository.objects()?;
+    let found = engine::trees(store, (old, new), depth, &options.pathspec, interrupt);
+    let found = found.map_err(from_worktree)?;
+    finish::finish(repository, found, Vec::new(), options, interrupt)
+}
+
+fn staged(
+    repository: &Repository,
+    tree: ObjectId,
+    index: &Index,
+    options: &Options,
+) -> Result<Vec<Difference>> {
+    let store = repository.objects()?;
+    let cached = index.cached_tree();
+    let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(store, id, content);
+    let how = (&options.pathspec, Announced::Empty);
+    tree_and_index(Some(&tree), (index, cached.as_ref()), how, &mut read)
+        .map(|found| found.differences)
+        .map_err(from_worktree)
+}
+
+fn difference(path: BString, old: Option<Side>, new: Option<Side>, unmerged: bool) -> Difference {
+    Difference {
+        path,
+        old,
+        new,
+        origin: None,
+        unmerged,
+    }
+}
+
+/// Whether either side is a submodule and none is anything else.
+fn is_submodule(difference: &Difference) -> bool {
+    let is_link = |side: &Option<Side>| side.is_none_or(|side| side.mode == mode::GITLINK);
+    is_link(&difference.old) && is_link(&difference.new) && !difference.unmerged
+}

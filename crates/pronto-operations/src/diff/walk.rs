@@ -1,0 +1,69 @@
+//! The walk over files, shared with status.
+
+use super::Options;
+use crate::errors::from_worktree;
+use crate::status::{Converter, IgnoreSubmodules, Inspector, Untracked, walk_options};
+use crate::{Repository, Result};
+use pronto_index::{Index, mode};
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::diff::Side;
+use pronto_worktree::ignore::Patterns;
+use pronto_worktree::status::{Changed, Job, Outcome, walk};
+
+/// The files that are not as the index records them.
+pub(super) fn changed(
+    repository: &Repository,
+    index: &Index,
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    let work_tree = repository.require_work_tree()?;
+    let converter = Converter::new(repository, repository.objects()?);
+    let submodules = inspector(repository, options, interrupt)?;
+    let mut walk_options = walk_options(repository)?;
+    walk_options.untracked = Untracked::No;
+    walk_options.facts_decide = true;
+    walk(&Job {
+        work_tree,
+        git_dir: repository.git_dir(),
+        index,
+        pathspec: &options.pathspec,
+        patterns: &Patterns::default(),
+        ignore_files: None,
+        conversion: &converter,
+        submodules: &submodules,
+        interrupt,
+        remembered: None,
+        monitored: None,
+        options: walk_options,
+    })
+    .map_err(from_worktree)
+}
+
+/// Inspects submodules; untracked files in them do not count unless configured.
+pub(super) fn inspector<'a>(
+    repository: &'a Repository,
+    options: &Options,
+    interrupt: &'a Interrupt,
+) -> Result<Inspector<'a>> {
+    let work_tree = repository.work_tree().unwrap_or(repository.git_dir());
+    let otherwise = IgnoreSubmodules::Untracked;
+    let how = (options.ignore_submodules, otherwise, Untracked::Normal);
+    Inspector::with(repository, work_tree.to_owned(), how, interrupt)
+}
+
+/// Returns the side of an existing file. Its object is unknown, unless it is a submodule at the
+/// `recorded` commit.
+pub(super) fn file_side(file: &Changed, recorded: &Side) -> Side {
+    let is_same = file.mode == mode::GITLINK
+        && recorded.mode == mode::GITLINK
+        && !file.submodule.is_clean()
+        && !file.submodule.new_commits;
+    Side {
+        mode: file.mode,
+        id: match is_same {
+            true => recorded.id,
+            false => recorded.id.kind().null(),
+        },
+    }
+}

@@ -1,0 +1,205 @@
+//! Computes object ids of files and other contents: `hash-object`.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use bstr::{BStr, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Digester, ObjectId};
+use pronto_index::Index;
+use pronto_odb::Store;
+use pronto_worktree::filter::{SafeCrlf, ToGit};
+
+use crate::errors::from_worktree;
+use crate::objects::from_odb;
+use crate::{Error, ErrorKind, Repository, Result, attributes};
+
+/// Bytes of a stream that are held at a time.
+const CHUNK_BYTES: usize = 128 << 10;
+
+/// Makes objects of contents, one after the other.
+pub struct ContentHasher<'a> {
+    repository: &'a Repository,
+    kind: ObjectKind,
+    /// Where objects are stored, if they are.
+    store: Option<&'a Store>,
+    streamed_from: u64,
+    /// Made, with the index it asks, when the first content has to be converted.
+    converter: Option<(ToGit, Index)>,
+}
+
+/// Makes objects of `kind`; stores them if `writes`.
+///
+/// # Errors
+/// Configuration is malformed, or the objects cannot be opened.
+pub fn content_hasher(
+    repository: &Repository,
+    kind: ObjectKind,
+    writes: bool,
+) -> Result<ContentHasher<'_>> {
+    let files = crate::packs::indexer_options(repository.config(), repository.object_hash())?;
+    Ok(ContentHasher {
+        repository,
+        kind,
+        store: writes.then(|| repository.objects()).transpose()?,
+        streamed_from: files.big_file_threshold_bytes,
+        converter: None,
+    })
+}
+
+impl ContentHasher<'_> {
+    /// The object of a file. With a `path` (from the top of the worktree) it is converted as if
+    /// it were there. A large one that needs no conversion is never held whole.
+    ///
+    /// # Errors
+    /// It cannot be read, converted or stored.
+    pub fn file(&mut self, file: &File, path: Option<&BStr>) -> Result<ObjectId> {
+        let unreadable = |error: io::Error| Error::new(ErrorKind::Io, "cannot read").because(error);
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.is_dir() {
+            return Err(Error::new(ErrorKind::Io, "is a directory"));
+        }
+        let path = path.filter(|_| self.kind == ObjectKind::Blob);
+        let size = metadata.len();
+        let is_large = metadata.is_file() && size > self.streamed_from;
+        if is_large && self.keeps(path)? {
+            return self.stream(size, &mut &*file);
+        }
+        let mut content = Vec::new();
+        (&mut &*file)
+            .read_to_end(&mut content)
+            .map_err(unreadable)?;
+        self.content(&content, path)
+    }
+
+    /// The object of `content`, converted as the file at `path` if there is one.
+    ///
+    /// # Errors
+    /// It cannot be converted or stored.
+    pub fn content(&mut self, content: &[u8], path: Option<&BStr>) -> Result<ObjectId> {
+        let (kind, store) = (self.kind, self.store);
+        let hash = self.repository.object_hash();
+        let finish = |content: &[u8]| match store {
+            Some(store) => store.write(kind, content).map_err(from_odb),
+            None => {
+                let header = gix_object::encode::loose_header(kind, content.len() as u64);
+                pronto_hash::digest(hash, &[&header, content]).map_err(collided)
+            }
+        };
+        let Some(path) = path.filter(|_| kind == ObjectKind::Blob) else {
+            return finish(content);
+        };
+        let repository = self.repository;
+        let objects = repository.objects()?;
+        let (converter, index) = self.converter()?;
+        let mut in_index = |out: &mut Vec<u8>| Ok(staged_blob((index, objects), path, out));
+        let converted = converter.convert(path, content, &mut in_index);
+        let result = converted
+            .map_err(from_worktree)
+            .and_then(|content| finish(&content));
+        for warning in converter.take_warnings() {
+            match warning.strip_prefix("warning: ") {
+                Some(text) => repository.warn(text),
+                None => repository.complain(warning.trim_start_matches("error: ")),
+            }
+        }
+        result
+    }
+
+    fn keeps(&mut self, path: Option<&BStr>) -> Result<bool> {
+        match path {
+            Some(path) => self.converter()?.0.keeps(path).map_err(from_worktree),
+            None => Ok(true),
+        }
+    }
+
+    fn converter(&mut self) -> Result<&mut (ToGit, Index)> {
+        if self.converter.is_none() {
+            let repository = self.repository;
+            let mut settings = repository.filter_settings()?;
+            if self.store.is_none() {
+                settings.safe_crlf = SafeCrlf::Ignore;
+            }
+            let index = repository.index()?;
+            let attributes = attributes::attributes_of_files(repository, &index)?;
+            let converter = ToGit::new(attributes.stack(), Arc::new(settings));
+            self.converter = Some((converter, index));
+        }
+        match &mut self.converter {
+            Some(converter) => Ok(converter),
+            None => unreachable!("it was just made"),
+        }
+    }
+
+    fn stream(&self, size: u64, from: &mut dyn Read) -> Result<ObjectId> {
+        if let Some(store) = self.store {
+            let from = &mut from.take(size);
+            return store.write_stream(self.kind, size, from).map_err(from_odb);
+        }
+        digest_stream(self.repository.object_hash(), self.kind, size, from)
+            .map_err(|error| Error::new(ErrorKind::Io, "cannot read").because(error))
+    }
+}
+
+impl std::fmt::Debug for ContentHasher<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ContentHasher").finish_non_exhaustive()
+    }
+}
+
+/// Reads the blob of `path` in the index (our side of a conflict) into `out`, if there is one.
+pub(crate) fn staged_blob(
+    (index, objects): (&Index, &Store),
+    path: &BStr,
+    out: &mut Vec<u8>,
+) -> bool {
+    let at = index.find(path, 0).or_else(|_| index.find(path, 2));
+    let found = at.map(|at| objects.find(index.entry(at).id, out));
+    matches!(found, Ok(Ok(Some(ObjectKind::Blob))))
+}
+
+/// The id of an object that is read piece by piece.
+pub(crate) fn digest_stream(
+    hash: pronto_hash::Kind,
+    kind: ObjectKind,
+    size: u64,
+    from: &mut dyn Read,
+) -> io::Result<ObjectId> {
+    let mut digester = Digester::new(hash);
+    digester.update(&gix_object::encode::loose_header(kind, size));
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut rest = from.take(size);
+    loop {
+        match rest.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(len) => digester.update(&chunk[..len]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if rest.limit() > 0 {
+        return Err(io::Error::other("short read"));
+    }
+    digester.finish().map_err(io::Error::other)
+}
+
+fn collided(collision: pronto_hash::Collision) -> Error {
+    let message = "SHA-1 appears to be part of a collision attack";
+    Error::new(ErrorKind::Object, message).because(collision)
+}
+
+/// Whether `content` is a sound object of `kind`, as far as Git looks when it makes one.
+pub fn is_well_formed(kind: ObjectKind, content: &[u8], hash: pronto_hash::Kind) -> bool {
+    match kind {
+        ObjectKind::Blob => true,
+        ObjectKind::Tree => {
+            gix_object::TreeRefIter::from_bytes(content, hash).all(|entry| entry.is_ok())
+        }
+        ObjectKind::Commit => gix_object::CommitRef::from_bytes(content, hash).is_ok(),
+        ObjectKind::Tag => {
+            gix_object::TagRef::from_bytes(content, hash).is_ok()
+                && content.find(b"\ntagger ").is_some()
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Writing the index in the configured form, and comparing it with a tree.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::oid;
+use pronto_index::{Content, Flags, Index, Lock, Writer};
+use pronto_odb::{PACKED_FROM, Store};
+use pronto_worktree::diff::{Announced, Difference, tree_and_index};
+use pronto_worktree::sparse::Sparse;
+use pronto_worktree::trees;
+
+use crate::durability::Component;
+use crate::errors::{from_index, from_worktree};
+use crate::status::{Pathspec, read_tree};
+use crate::{Repository, Result, split_index, write_tree};
+use pronto_repository::index::stood_for;
+
+/// Takes the lock of the index. The index will be flushed as `core.fsync` requires.
+///
+/// # Errors
+/// Another process holds the lock, or the file cannot be created.
+pub(crate) fn lock(repository: &Repository) -> Result<Lock> {
+    let lock = Lock::acquire(&repository.index_path()).map_err(from_index)?;
+    Ok(lock.waits(repository.fsync()?.of(Component::Index)))
+}
+
+/// The index, to be changed where it differs from `tree`: with an entry for each file of the
+/// directories that do.
+///
+/// # Errors
+/// It cannot be read, or a tree cannot.
+pub(crate) fn near_differences(repository: &Repository, tree: &oid) -> Result<Index> {
+    let index = repository.index_for_looking()?;
+    if !index.is_sparse() {
+        return Ok(index);
+    }
+    let mut near: HashSet<BString> = HashSet::new();
+    for difference in differences(repository, tree, &index)? {
+        let mut path = difference.path;
+        let at = index.find(path.as_bstr(), 0).unwrap_or_else(|at| at);
+        near.extend(stood_for(&index, at, path.as_bstr()).map(ToOwned::to_owned));
+        // A file in place of a directory.
+        path.push(b'/');
+        near.insert(path);
+    }
+    repository.expand_part(index, &mut |directory| near.contains(directory))
+}
+
+/// Where `index` differs from `tree`.
+pub(crate) fn differences(
+    repository: &Repository,
+    tree: &oid,
+    index: &Index,
+) -> Result<Vec<Difference>> {
+    let objects = repository.objects()?;
+    let cached = index.cached_tree();
+    let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(objects, id, content);
+    let all = Pathspec::default();
+    let how = (&all, Announced::Absent);
+    tree_and_index(Some(tree), (index, cached.as_ref()), how, &mut read)
+        .map(|found| found.differences)
+        .map_err(from_worktree)
+}
+
+/// The bytes of the index that holds `content`, split as it was or is configured, or in
+/// sparse form if that is configured and the patterns are a cone. `sparse` are the patterns if
+/// they have been read already.
+///
+/// # Errors
+/// It cannot be encoded, or a tree that is to stand for a directory cannot be written.
+pub(crate) fn encode(
+    repository: &Repository,
+    writer: &Writer,
+    content: Content<'_>,
+    sparse: Option<&Sparse>,
+) -> Result<Vec<u8>> {
+    if split_index::is_to_be_split(repository, writer, &content) {
+        return split_index::encode_split(repository, writer, &content);
+    }
+    let is_unmerged = content.entries.iter().any(|entry| entry.stage() != 0);
+    if content.entries.is_empty() || is_unmerged || !repository.wants_sparse_index()? {
+        return writer.encode(&content).map_err(from_index);
+    }
+    let read = match sparse {
+        Some(_) => None,
+        None => repository.sparse_checkout()?,
+    };
+    let Some(sparse) = sparse.or(read.as_ref()).filter(|sparse| sparse.is_cone()) else {
+        return writer.encode(&content).map_err(from_index);
+    };
+    if content.sparse && !may_collapse(&content, sparse) {
+        return writer.encode(&content).map_err(from_index);
+    }
+    let (known, made);
+    let mut content = content;
+    let mut cover = |directory: &BStr| sparse.cover(directory);
+    known = content.tree.take().map(Cow::into_owned);
+    let mut is_complete = false;
+    if let Some(known) = &known {
+        (content, is_complete) = content.collapse(known, &mut cover);
+    }
+    if !is_complete {
+        made = trees_of(repository, &content)?;
+        if let Some(made) = &made {
+            (content, _) = content.collapse(made, &mut cover);
+        }
+    }
+    writer.encode(&content).map_err(from_index)
+}
+
+/// The trees that `content` makes, written; `None` if it makes none.
+fn trees_of(
+    repository: &Repository,
+    content: &Content<'_>,
+) -> Result<Option<pronto_index::CachedTree>> {
+    let bytes = Writer {
+        skip_hash: true,
+        ..Writer::default()
+    }
+    .encode(content)
+    .map_err(from_index)?;
+    let index = Index::from_bytes(bytes, repository.object_hash()).map_err(from_index)?;
+    if !trees::faults(&index).is_empty() {
+        return Ok(None);
+    }
+    let made = write_tree::new_trees(
+        repository,
+        &index,
+        index.cached_tree().as_ref(),
+        (true, PACKED_FROM),
+    )?;
+    made.map(|(_, trees)| Some(trees)).map_err(from_worktree)
+}
+
+/// Whether there are entries for files for whose directories one might stand.
+fn may_collapse(content: &Content<'_>, sparse: &Sparse) -> bool {
+    let mut matcher = sparse.matcher();
+    content.entries.iter().any(|entry| {
+        entry.flags.contains(Flags::SKIP_WORKTREE)
+            && !entry.is_sparse_directory()
+            && !matcher.includes(entry.path)
+    })
+}
+
+/// Whether `store` has the object.
+pub(crate) fn contains(
+    store: &Store,
+    id: &oid,
+) -> std::result::Result<bool, pronto_worktree::Error> {
+    let found = store.contains(id);
+    found.map_err(|error| error.map_kind(|_| pronto_worktree::ErrorKind::CorruptObject))
+}

@@ -1,0 +1,34 @@
+//! Operations on the index and the worktree of a Git repository.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod add;
+pub mod attributes;
+pub mod checkout_index;
+pub mod checkout_paths;
+pub mod checkout_tree;
+pub mod clean;
+pub mod commit;
+pub mod diff;
+pub mod hash_object;
+mod ignores;
+mod index;
+pub mod merge;
+pub mod monitor;
+pub mod read_tree;
+pub mod refresh;
+pub mod reset;
+mod session;
+pub mod sparse_checkout;
+mod split_index;
+pub mod status;
+pub mod switch;
+pub mod update_index;
+pub mod worktrees;
+pub mod write_tree;
+
+use pronto_repository::{
+    Environment, Error, ErrorKind, Repository, Result, config, durability, environment, errors,
+    expiry, gitmodules, history, hooks, identity, linked, local, lock, objects, packs, path, refs,
+    revision, shared, siblings,
+};
+use pronto_transfer::remote;

@@ -1,0 +1,198 @@
+//! Merging the content of files: three texts, and recreated conflicts of the index.
+
+use bstr::{BStr, ByteSlice};
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+use pronto_index::{Index, mode};
+use pronto_odb::Store;
+use pronto_worktree::attributes::{Attributes, State};
+use pronto_worktree::unpack::Side;
+
+use crate::errors::from_worktree;
+use crate::objects::from_odb;
+use crate::session::WorktreeSession;
+use crate::{Error, ErrorKind, Repository, Result, attributes};
+
+pub use pronto_worktree::merge::{Favor, MARKER_LEN, Merged, Options, Style, merge};
+
+/// A NUL within this many bytes makes a text binary.
+const LOOKED_AT: usize = 8000;
+
+/// Whether `content` is no text, as Git takes it.
+pub fn is_binary(content: &[u8]) -> bool {
+    content[..content.len().min(LOOKED_AT)].contains(&0)
+}
+
+/// The style of conflicts that is called so.
+pub fn style_named(name: &[u8]) -> Option<Style> {
+    match name {
+        b"merge" => Some(Style::Merge),
+        b"diff3" => Some(Style::Diff3),
+        b"zdiff3" => Some(Style::ZealousDiff3),
+        _ => None,
+    }
+}
+
+/// How conflicts look (`merge.conflictStyle`).
+///
+/// # Errors
+/// The value is none of those known.
+pub fn conflict_style(repository: &Repository) -> Result<Style> {
+    let Some(value) = repository.config().string("merge.conflictstyle")? else {
+        return Ok(Style::default());
+    };
+    style_named(value).ok_or_else(|| {
+        let message = format!("unknown style '{value}' given for 'merge.conflictstyle'");
+        Error::new(ErrorKind::ConfigValue, message)
+    })
+}
+
+/// The names of attributes that choose another merge than that of texts.
+const CHOOSING: [&str; 2] = ["merge", "conflict-marker-size"];
+
+/// Merges blobs as texts, unless a setting requires another merge.
+pub(crate) struct Texts<'a> {
+    objects: &'a Store,
+    attributes: Attributes,
+    style: Style,
+}
+
+/// A blob with what three others have become.
+pub(crate) struct MergedBlob {
+    pub(crate) id: ObjectId,
+    pub(crate) has_conflicts: bool,
+}
+
+impl<'a> Texts<'a> {
+    /// Gets ready.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where configuration wants other merges than those of
+    /// texts.
+    pub(crate) fn new(prepared: &'a WorktreeSession<'_>, style: Style) -> Result<Self> {
+        let repository = prepared.repository;
+        let config = repository.config();
+        if config.bool_or("merge.renormalize", false)? || config.contains("merge.default") {
+            return Err(lacking("merges that are configured"));
+        }
+        let algorithm = config.raw("diff.algorithm");
+        if algorithm.is_some_and(|name| name != "default" && name != "myers") {
+            return Err(lacking("merges with diff.algorithm"));
+        }
+        Ok(Texts {
+            objects: prepared.objects,
+            attributes: attributes::attributes_selected(repository, &prepared.index, &CHOOSING)?,
+            style,
+        })
+    }
+
+    /// Merges the changes of `ours` and `theirs` since `base` (`None`: an empty file), and adds the
+    /// blob to the repository. `names` are those of ours, the base and theirs.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported), or an object cannot be read or written.
+    pub(crate) fn merge(
+        &self,
+        path: &BStr,
+        [ours, base, theirs]: [Option<ObjectId>; 3],
+        names: [&BStr; 3],
+    ) -> Result<MergedBlob> {
+        let is_plain = |state: &State| matches!(state, State::Unspecified);
+        let mut stack = self.attributes.stack();
+        let states = stack.states(path).map_err(from_worktree)?;
+        if !states.iter().all(is_plain) {
+            return Err(lacking("merges that attributes choose"));
+        }
+        let (ours, base, theirs) = (self.read(ours)?, self.read(base)?, self.read(theirs)?);
+        if [&ours, &base, &theirs].iter().any(|text| is_binary(text)) {
+            return Err(lacking("conflicts of binary files"));
+        }
+        let options = Options {
+            style: self.style,
+            names: names.map(|name| Some(name.to_owned())),
+            ..Options::default()
+        };
+        let merged = merge(&ours, &base, &theirs, &options);
+        let written = self.objects.write(Kind::Blob, &merged.text);
+        Ok(MergedBlob {
+            id: written.map_err(from_odb)?,
+            has_conflicts: merged.conflicts > 0,
+        })
+    }
+
+    fn read(&self, id: Option<ObjectId>) -> Result<Vec<u8>> {
+        let mut content = Vec::new();
+        if let Some(id) = id {
+            let found = self.objects.find(&id, &mut content);
+            if found.map_err(from_odb)? != Some(Kind::Blob) {
+                let message = format!("unable to read blob object {id}");
+                return Err(Error::new(ErrorKind::Object, message));
+            }
+        }
+        Ok(content)
+    }
+}
+
+/// Recreates conflicts of the index in files.
+pub(crate) struct Remaking<'a>(Texts<'a>);
+
+impl<'a> Remaking<'a> {
+    /// Gets ready.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where configuration wants other merges than those of
+    /// texts, or conflicts are remembered that were resolved.
+    pub(crate) fn new(prepared: &'a WorktreeSession<'_>, style: Style) -> Result<Self> {
+        let remembered = prepared.index.resolve_undo();
+        if remembered.map_err(crate::errors::from_index)?.is_some() {
+            return Err(lacking("bringing back conflicts that were resolved"));
+        }
+        Ok(Remaking(Texts::new(prepared, style)?))
+    }
+
+    /// The conflict of `path` as a blob, which is added to the repository; `None` if one side does
+    /// not have it.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported), or an object cannot be read or written.
+    pub(crate) fn remake(&self, index: &Index, path: &BStr) -> Result<Option<Side>> {
+        let mut sides: [Option<Side>; 4] = [None; 4];
+        for at in index.stages(path) {
+            let entry = index.entry(at);
+            let side = sides.get_mut(usize::from(entry.stage()));
+            side.into_iter().for_each(|side| {
+                *side = Some(Side {
+                    id: entry.id.to_owned(),
+                    mode: entry.mode,
+                });
+            });
+        }
+        let (Some(ours), Some(theirs)) = (sides[2], sides[3]) else {
+            return Ok(None);
+        };
+        if !sides.iter().flatten().all(|side| is_file(*side)) {
+            return Err(lacking("conflicts of other than files"));
+        }
+        let base = sides[1].map(|side| side.id);
+        let names = ["ours", "base", "theirs"].map(|name| name.as_bytes().as_bstr());
+        let merged = self
+            .0
+            .merge(path, [Some(ours.id), base, Some(theirs.id)], names)?;
+        Ok(Some(Side {
+            id: merged.id,
+            mode: ours.mode,
+        }))
+    }
+}
+
+/// Whether it is a file that may hold a text.
+pub(crate) fn is_file(side: Side) -> bool {
+    matches!(side.mode, mode::FILE | mode::EXECUTABLE)
+}
+
+pub(crate) fn lacking(what: &str) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("pronto does not have {what}"),
+    )
+}

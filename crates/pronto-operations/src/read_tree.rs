@@ -1,0 +1,304 @@
+//! Reads trees into the index, and on request into the worktree: the plumbing below `checkout` and
+//! `merge`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use bstr::{BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_index::{
+    CachedTree, Content, Entry, EntryRef, Flags, Index, Lock, Splitting, Stat, Writer,
+};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_worktree::checkout;
+use pronto_worktree::sparse::Sparse;
+use pronto_worktree::unpack::merge::{MergeDecision, Merged, Request, Rule, bind, merge};
+use pronto_worktree::unpack::{self, Side};
+
+use crate::errors::{from_index, from_worktree};
+use crate::session::WorktreeSession;
+use crate::{Error, ErrorKind, Repository, Result, checkout_tree, index, sparse_checkout};
+
+/// What happens to the present index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It is gone.
+    Replace,
+    /// It is merged with the trees.
+    Merge,
+    /// Likewise; local changes and conflicts do not count.
+    Reset,
+    /// It stays, and one tree is added below this directory (a slash at its end, or empty).
+    Prefix(BString),
+}
+
+/// How trees are read.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What happens to the present index.
+    pub mode: Mode,
+    /// Three trees are merged only if no file has to be.
+    pub trivial: bool,
+    /// Of three trees, removals and identical additions are merged, too.
+    pub aggressive: bool,
+    /// Whether the worktree is updated, too.
+    pub update: bool,
+    /// Whether files are not examined.
+    pub index_only: bool,
+    /// Nothing is written.
+    pub dry_run: bool,
+    /// The patterns of a sparse checkout do not count.
+    pub ignore_sparse: bool,
+    /// Where the index is written to in place of its own file.
+    pub output: Option<PathBuf>,
+}
+
+/// The result of `read-tree`.
+#[derive(Debug)]
+pub enum ReadTrees {
+    /// Done, with the results for files.
+    Done(checkout::Outcome),
+    /// It cannot be done, for a reason in Git's words.
+    Refused(String),
+    /// The index has conflicts, and has to have none.
+    Unmerged,
+}
+
+/// Reads `trees` into the index.
+///
+/// # Errors
+/// The index cannot be read, written or locked; a tree cannot be read; there is no worktree
+/// where one is needed; [`Unsupported`](ErrorKind::Unsupported) for more than three
+/// trees, and where files and directories change places.
+pub fn read_trees(
+    repository: &Repository,
+    trees: &[ObjectId],
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<ReadTrees> {
+    if options.mode == Mode::Replace {
+        return replace_index(repository, trees, options);
+    }
+    let (prepared, lock) = WorktreeSession::new(repository)?;
+    let sparse = options.patterns(&prepared);
+    let is_elsewhere = matches!(options.mode, Mode::Prefix(_)) || options.output.is_some();
+    if sparse.is_some() && is_elsewhere {
+        return unsupported("read-tree of a part, or elsewhere, in a sparse checkout");
+    }
+    let index = &prepared.index;
+    let has_conflicts = index.iter().any(|entry| entry.stage() != 0);
+    if has_conflicts && options.mode != Mode::Reset {
+        return Ok(ReadTrees::Unmerged);
+    }
+    let decision = decide(&prepared, trees, options, interrupt)?;
+    let mut merged = match decision {
+        MergeDecision::Plan(merged) => merged,
+        MergeDecision::Refused(refusals) => {
+            return Ok(ReadTrees::Refused(refusals.first().unwrap_or_default()));
+        }
+    };
+    if options.trivial && merged.has_conflicts {
+        let message = "Merge requires file-level merging";
+        return Ok(ReadTrees::Refused(message.to_owned()));
+    }
+    if options.dry_run {
+        return Ok(ReadTrees::Done(checkout::Outcome::default()));
+    }
+    let entries = merged.entries(index);
+    let mut outcome = prepared.write_files(&merged.plan, entries, progress, interrupt)?;
+    if outcome.failed.is_empty() {
+        merged.record(&outcome);
+        let writer = tree_writer(repository, options)?;
+        let bytes = encode(&prepared, &merged, (&writer, interrupt))?;
+        commit(lock, &bytes, options)?;
+        if sparse.is_some_and(|sparse| !follows(&merged.entries(index), sparse)) {
+            follow_patterns(repository, &mut outcome, progress, interrupt)?;
+        }
+    }
+    Ok(ReadTrees::Done(outcome))
+}
+
+/// Entries that no tree has changed follow the patterns, too.
+fn follow_patterns(
+    repository: &Repository,
+    outcome: &mut checkout::Outcome,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let applied = sparse_checkout::reapply(repository, progress, interrupt)?;
+    let tell = |paths: Vec<BString>, what: &str| -> Vec<String> {
+        let line = |path| format!("error: Path '{path}' {what}");
+        paths.into_iter().map(line).collect()
+    };
+    let left = applied.leftover;
+    let kept = "not uptodate; will not remove from working tree.";
+    let met = "already present; will not overwrite with sparse update.";
+    outcome.warnings.extend(tell(left.modified, kept));
+    outcome.warnings.extend(tell(left.obstructed, met));
+    outcome.warnings.extend(applied.warnings);
+    outcome.failed.extend(applied.failed);
+    Ok(())
+}
+
+/// An index of nothing but the trees, the last one on top.
+fn replace_index(
+    repository: &Repository,
+    trees: &[ObjectId],
+    options: &Options,
+) -> Result<ReadTrees> {
+    let lock = index::lock(repository)?;
+    let (entries, cached) = overlay(repository, trees)?;
+    if !options.dry_run {
+        let kind = repository.object_hash();
+        let mut content = Content::new(kind, entries.iter().map(Entry::as_ref));
+        content.tree = cached.as_ref().map(Cow::Borrowed);
+        let bytes = index::encode(
+            repository,
+            &tree_writer(repository, options)?,
+            content,
+            None,
+        )?;
+        commit(lock, &bytes, options)?;
+    }
+    Ok(ReadTrees::Done(checkout::Outcome::default()))
+}
+
+/// Another file than the index is always whole.
+fn tree_writer(repository: &Repository, options: &Options) -> Result<Writer> {
+    let mut writer = checkout_tree::index_writer(repository)?;
+    if options.output.is_some() {
+        writer.splitting = Splitting::Join;
+    }
+    Ok(writer)
+}
+
+fn overlay(
+    repository: &Repository,
+    trees: &[ObjectId],
+) -> Result<(Vec<Entry>, Option<CachedTree>)> {
+    let (store, protect) = (repository.objects()?, repository.protection()?);
+    if let [tree] = trees {
+        let all = unpack::all(*tree, store, protect, None).map_err(from_worktree)?;
+        let entries = all.changes.into_iter().filter_map(|change| change.entry);
+        return Ok((entries.collect(), all.cached_tree));
+    }
+    let mut paths: BTreeMap<BString, Side> = BTreeMap::new();
+    for tree in trees {
+        unpack::files(*tree, (store, protect), &mut |_| true, &mut |path, side| {
+            paths.insert(path.to_owned(), side);
+        })
+        .map_err(from_worktree)?;
+    }
+    let is_above = |path: &BString| {
+        let mut ends = path.find_iter("/");
+        ends.any(|end| paths.contains_key(path[..end].as_bstr()))
+    };
+    if paths.keys().any(is_above) {
+        return unsupported("trees that have a file and a directory at one place");
+    }
+    let entry = |(path, side): (&BString, &Side)| Entry {
+        path: path.clone(),
+        id: side.id,
+        mode: side.mode,
+        flags: Flags::default(),
+        stat: Stat::default(),
+    };
+    let empty = ObjectId::empty_tree(repository.object_hash());
+    let cached = paths
+        .is_empty()
+        .then(|| CachedTree::builder(empty).finish());
+    Ok((paths.iter().map(entry).collect(), cached))
+}
+
+impl Options {
+    /// The patterns that the worktree is to follow.
+    fn patterns<'p>(&self, prepared: &'p WorktreeSession<'_>) -> Option<&'p Sparse> {
+        let sparse = prepared.sparse.as_ref();
+        sparse.filter(|_| self.update && !self.ignore_sparse)
+    }
+}
+
+/// Whether the marks of `entries` are as the patterns say.
+fn follows(entries: &[EntryRef<'_>], sparse: &Sparse) -> bool {
+    let mut matcher = sparse.matcher();
+    entries.iter().all(|entry| {
+        let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
+        entry.stage() != 0 || matcher.includes(entry.path) != skipped
+    })
+}
+
+fn unsupported<T>(what: &str) -> Result<T> {
+    let message = format!("pronto does not have {what}");
+    Err(Error::new(ErrorKind::Unsupported, message))
+}
+
+/// What trees and index become together.
+pub(crate) fn decide(
+    prepared: &WorktreeSession<'_>,
+    trees: &[ObjectId],
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<MergeDecision> {
+    let initial = prepared.index.identity().is_none();
+    let aggressive = options.aggressive;
+    let rule = match (trees.len(), &options.mode) {
+        (1, _) => Rule::One,
+        (_, Mode::Prefix(_)) => return unsupported("several trees for one directory"),
+        (2, _) => Rule::Two { initial },
+        (3, _) => Rule::Three { aggressive },
+        _ => return unsupported("merges of as many trees"),
+    };
+    let request = Request {
+        trees,
+        rule,
+        reset: options.mode == Mode::Reset,
+        update: options.update,
+        look: !options.index_only,
+    };
+    prepared.with_untracked(false, |may_go| {
+        prepared.with_situation(interrupt, |situation| {
+            let mut situation = *situation;
+            situation.facts_decide = true;
+            situation.sparse = options.patterns(prepared);
+            let decision = match &options.mode {
+                Mode::Prefix(prefix) => {
+                    let source = (trees[0], prefix.as_bstr());
+                    bind(source, &request, &situation, may_go)
+                }
+                _ => merge(&request, &situation, may_go),
+            };
+            decision.map_err(|error| match error.kind() {
+                pronto_worktree::ErrorKind::Unsupported => {
+                    error.map_kind(|_| ErrorKind::Unsupported)
+                }
+                _ => from_worktree(error),
+            })
+        })
+    })
+}
+
+/// The bytes of the index that they become.
+pub(crate) fn encode(
+    prepared: &WorktreeSession<'_>,
+    merged: &Merged,
+    (writer, interrupt): (&Writer, &Interrupt),
+) -> Result<Vec<u8>> {
+    let index: &Index = &prepared.index;
+    let mut content = Content::new(index.kind(), merged.entries(index));
+    content.version = Some(index.version()).filter(|version| *version != 0);
+    content.timestamp = index.timestamp();
+    content.tree = merged.cached_tree.as_ref().map(Cow::Borrowed);
+    content.keep_caches(index);
+    prepared.encode_with(writer, content, interrupt)
+}
+
+fn commit(lock: Lock, bytes: &[u8], options: &Options) -> Result<()> {
+    let committed = match &options.output {
+        Some(output) => lock.commit_to(bytes, output),
+        None => lock.commit(bytes),
+    };
+    committed.map(|_| ()).map_err(from_index)
+}

@@ -1,0 +1,379 @@
+//! Moves `HEAD` to another commit and, depending on the mode, resets the index and the worktree:
+//! `reset`. Files change first, then the index, then the branch.
+//!
+//! Costs: trees are read where they differ from the cached trees of the index, files are written
+//! where they differ, and a refresh examines each file once.
+
+use bstr::{BString, ByteSlice};
+use gix_object::Kind;
+use pronto_hash::{ObjectId, oid};
+use pronto_index::{Edit, Entry, Flags, Lock, mode};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_worktree::checkout::Failure;
+use pronto_worktree::diff::{Announced, Difference, cached_trees, tree_and_index};
+use pronto_worktree::pathspec::Pathspec;
+use pronto_worktree::unpack::{self, Decision};
+
+use crate::add::{self, Stage};
+use crate::errors::{from_index, from_worktree};
+use crate::refresh::{self, Outdated};
+use crate::refs::Expected;
+use crate::revision::Want;
+use crate::session::WorktreeSession;
+use crate::status::read_tree as read_tree_object;
+use crate::{Error, ErrorKind, Repository, Result, checkout_tree, index, read_tree, switch};
+
+mod files;
+
+/// What is reset besides `HEAD`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing.
+    Soft,
+    /// The index.
+    #[default]
+    Mixed,
+    /// The index and the worktree, discarding changes.
+    Hard,
+    /// The index and the worktree, except files with unstaged changes.
+    Merge,
+    /// The index and the worktree, keeping local changes; refused if the commits differ there.
+    Keep,
+}
+
+impl Mode {
+    /// Returns Git's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Soft => "soft",
+            Mode::Mixed => "mixed",
+            Mode::Hard => "hard",
+            Mode::Merge => "merge",
+            Mode::Keep => "keep",
+        }
+    }
+}
+
+/// The target of a reset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its name in reflogs and messages.
+    pub name: BString,
+    /// The commit; `None` for a tree, and for a branch without commits.
+    pub commit: Option<ObjectId>,
+    /// The tree.
+    pub tree: ObjectId,
+}
+
+/// Options of a reset.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The target.
+    pub to: Target,
+    /// What is reset besides `HEAD`.
+    pub mode: Mode,
+    /// Only these paths of the index; `HEAD` stays. Empty: all. Only with [`Mode::Mixed`].
+    pub pathspec: Pathspec,
+    /// Whether paths that the commit lacks stay in the index with intent to add.
+    pub intent_to_add: bool,
+    /// Whether the index is refreshed afterwards.
+    pub refresh: bool,
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The files that differ from the index, if it was refreshed.
+    pub unstaged: Vec<Outdated>,
+    /// Files that could not be written. If there are any, neither the index nor `HEAD` has changed,
+    /// and the same call completes the reset.
+    pub failed: Vec<Failure>,
+    /// Further messages, as lines in Git's form.
+    pub warnings: Vec<String>,
+    /// The new commit of `HEAD`: abbreviated id and title.
+    pub head: Option<(BString, BString)>,
+}
+
+/// The result of a reset.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Done, except for files that could not be written.
+    Done(Report),
+    /// Content would be lost, as Git words it: nothing was done.
+    Refused(String),
+}
+
+/// Resolves `name` for `reset`: a commit, or with paths a tree. `HEAD` before the first commit
+/// is the empty tree.
+///
+/// # Errors
+/// It names nothing of the kind.
+pub fn target(repository: &Repository, name: &bstr::BStr, with_paths: bool) -> Result<Target> {
+    let wrong = |message: String| Error::new(ErrorKind::UnknownRevision, message);
+    if name == "HEAD" && repository.head()?.id().is_none() {
+        return Ok(Target {
+            name: name.to_owned(),
+            commit: None,
+            tree: ObjectId::empty_tree(repository.object_hash()),
+        });
+    }
+    let (want, kind, what) = match with_paths {
+        true => (Want::Treeish, Kind::Tree, "tree"),
+        false => (Want::Committish, Kind::Commit, "revision"),
+    };
+    let id = repository
+        .try_resolve(name, want)?
+        .ok_or_else(|| wrong(format!("Failed to resolve '{name}' as a valid {what}.")))?;
+    let unfit = || wrong(format!("Could not parse object '{name}'."));
+    let peeled = repository.peel_to(id, kind)?;
+    if peeled.is_none() && !with_paths {
+        complain_of_kind(repository, id)?;
+    }
+    let peeled = peeled.ok_or_else(unfit)?;
+    let tree = repository.peel_to(peeled, Kind::Tree)?.ok_or_else(unfit)?;
+    Ok(Target {
+        name: name.to_owned(),
+        commit: (!with_paths).then_some(peeled),
+        tree,
+    })
+}
+
+fn complain_of_kind(repository: &Repository, id: ObjectId) -> Result<()> {
+    let id = repository.peel_tags(id)?.unwrap_or(id);
+    let header = repository.objects()?.header(&id);
+    if let Ok(Some(header)) = header {
+        let kind = header.kind;
+        repository.complain(format!("object {id} is a {kind}, not a commit"));
+    }
+    Ok(())
+}
+
+/// Resets `HEAD`, the index and files according to `options`.
+///
+/// # Errors
+/// A merge is in progress or there is no commit where the mode needs one, an object is missing,
+/// files of the repository cannot be read or written, it is interrupted, or
+/// [`Unsupported`](ErrorKind::Unsupported) before anything has been done. A loss of content is
+/// no error: see [`Outcome`].
+pub fn reset(
+    repository: &Repository,
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    let moves = options.pathspec.is_empty();
+    if moves && repository.git_path("MERGE_AUTOSTASH").exists() {
+        let message = "pronto does not have reset while changes of a merge are stashed";
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    if matches!(options.mode, Mode::Soft | Mode::Keep) {
+        refuse_in_a_merge(repository, options.mode)?;
+    }
+    let mut report = Report::default();
+    match options.mode {
+        Mode::Soft => {}
+        Mode::Mixed => report.unstaged = reset_index(repository, options, interrupt)?,
+        Mode::Hard | Mode::Merge | Mode::Keep => {
+            match files::reset_files(repository, options, progress, interrupt)? {
+                files::Reset::Refused(reason) => return Ok(Outcome::Refused(reason)),
+                files::Reset::Done(outcome) => {
+                    report.failed = outcome.failed;
+                    report.warnings = outcome.warnings;
+                }
+            }
+            if !report.failed.is_empty() {
+                return Ok(Outcome::Done(report));
+            }
+        }
+    }
+    if let (true, Some(commit)) = (moves, options.to.commit) {
+        move_branch(repository, commit, &options.to.name)?;
+        if options.mode == Mode::Hard {
+            report.head = Some((
+                switch::short_id(repository, commit)?,
+                switch::title(repository, commit)?,
+            ));
+        }
+    }
+    if moves {
+        switch::remove_operation_state(repository)?;
+    }
+    Ok(Outcome::Done(report))
+}
+
+fn refuse_in_a_merge(repository: &Repository, mode: Mode) -> Result<()> {
+    let merges = repository.git_path("MERGE_HEAD").exists();
+    if !merges
+        && repository
+            .sparse_index()?
+            .iter()
+            .all(|entry| entry.stage() == 0)
+    {
+        return Ok(());
+    }
+    let mode = mode.name();
+    let message = format!("Cannot do a {mode} reset in the middle of a merge.");
+    Err(Error::new(ErrorKind::Refused, message))
+}
+
+/// Resets the index, or some paths of it, to the tree. Returns the files that differ.
+fn reset_index(
+    repository: &Repository,
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<Vec<Outdated>> {
+    let read = || index::near_differences(repository, &options.to.tree);
+    let (mut prepared, lock) = WorktreeSession::with_index(repository, read)?;
+    let lock = lock?;
+    let is_news = take_tree(repository, &mut prepared, options)?;
+    let mut edit = Edit::new(&prepared.index);
+    let mut unstaged = Vec::new();
+    if options.refresh {
+        let how = refresh::Options::default();
+        unstaged = refresh::refresh(repository, &prepared, &mut edit, (&how, interrupt))?;
+    }
+    let is_whole = options.pathspec.is_empty() && !options.intent_to_add;
+    if is_news && is_whole && !prepared.index.is_empty() {
+        let known = prepared.index.cached_tree();
+        let mut read =
+            |id: &oid, content: &mut Vec<u8>| read_tree_object(prepared.objects, id, content);
+        let index = (&prepared.index, known.as_ref());
+        let cached = cached_trees(&options.to.tree, index, &mut read).map_err(from_worktree)?;
+        edit.set_cached_tree(Some(cached));
+    }
+    if is_news || !edit.is_empty() || prepared.index.identity().is_none() {
+        write(&prepared, &edit, lock, interrupt)?;
+    }
+    Ok(unstaged)
+}
+
+/// Sets the index of `prepared` to the tree for the selected paths. Returns whether anything
+/// changed.
+fn take_tree(
+    repository: &Repository,
+    prepared: &mut WorktreeSession<'_>,
+    options: &Options,
+) -> Result<bool> {
+    let bytes = {
+        let objects = prepared.objects;
+        let mut read = |id: &oid, content: &mut Vec<u8>| read_tree_object(objects, id, content);
+        let cached = prepared.index.cached_tree();
+        let index = (&prepared.index, cached.as_ref());
+        let how = (&options.pathspec, Announced::Empty);
+        let found =
+            tree_and_index(Some(&options.to.tree), index, how, &mut read).map_err(from_worktree)?;
+        if found.differences.is_empty() {
+            return Ok(false);
+        }
+        let plain = add::Options::default();
+        let mut stage = Stage::new(prepared, repository, &plain)?;
+        let announced = match options.intent_to_add {
+            true => Some(
+                repository
+                    .objects()?
+                    .write(Kind::Blob, b"")
+                    .map_err(crate::objects::from_odb)?,
+            ),
+            false => None,
+        };
+        for difference in found.differences {
+            take(&mut stage, difference, prepared, announced)?;
+        }
+        let edit = stage.into_edit()?;
+        let writer = checkout_tree::index_writer(repository)?;
+        writer.encode(&edit.content()).map_err(from_index)?
+    };
+    prepared.index = prepared.index.successor(bytes).map_err(from_index)?;
+    Ok(true)
+}
+
+/// Sets `ORIG_HEAD` to the old `HEAD`, and `HEAD`, or its branch, to the commit.
+fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Result<()> {
+    let action = repository.environment().bytes("GIT_REFLOG_ACTION");
+    let message = |what: &str, plain: BString| -> BString {
+        match action {
+            Some(action) => format!("{}: {what}", action.as_bstr()).into(),
+            None => plain,
+        }
+    };
+    let old = repository.head()?.id();
+    let mut transaction = repository.transaction();
+    match old {
+        Some(old) => {
+            let plain = "reset: updating ORIG_HEAD".into();
+            let message = message("updating ORIG_HEAD", plain);
+            transaction.update("ORIG_HEAD", old, Expected::Anything, message);
+        }
+        None if repository.refs().id_of("ORIG_HEAD")?.is_some() => {
+            transaction.delete("ORIG_HEAD", Expected::Anything);
+        }
+        None => {}
+    }
+    if !transaction.is_empty() {
+        transaction.commit()?;
+    }
+    let plain = [b"reset: moving to ", name.as_slice()].concat().into();
+    let expected = old.map_or(Expected::Missing, Expected::Object);
+    let mut transaction = repository.transaction();
+    transaction.update("HEAD", commit, expected, message("updating HEAD", plain));
+    transaction.commit()
+}
+
+/// Sets the index to the tree where they differ.
+fn take(
+    stage: &mut Stage<'_>,
+    difference: Difference,
+    prepared: &WorktreeSession<'_>,
+    announced: Option<ObjectId>,
+) -> Result<()> {
+    let path = difference.path;
+    let (id, entry_mode) = match (difference.old, announced) {
+        (Some(side), _) => (side.id, side.mode),
+        (None, Some(empty)) => (empty, mode::FILE),
+        (None, None) => {
+            stage.remove_path(path.as_bstr());
+            return Ok(());
+        }
+    };
+    let protect = prepared.repository.protection()?;
+    protect
+        .check_path(path.as_bstr(), entry_mode == mode::SYMLINK)
+        .map_err(from_worktree)?;
+    let is_left_out = match prepared.index.find(path.as_bstr(), 0) {
+        Ok(at) => prepared
+            .index
+            .entry(at)
+            .flags
+            .contains(Flags::SKIP_WORKTREE),
+        Err(_) => {
+            let sparse = prepared.sparse.as_ref();
+            sparse.is_some_and(|sparse| !sparse.includes(path.as_bstr()))
+        }
+    };
+    let mut flags = Flags::default();
+    if is_left_out {
+        flags = flags.with(Flags::SKIP_WORKTREE);
+    }
+    if difference.old.is_none() {
+        flags = flags.with(Flags::INTENT_TO_ADD);
+    }
+    stage.replace(Entry {
+        path,
+        id,
+        mode: entry_mode,
+        flags,
+        stat: pronto_index::Stat::default(),
+    });
+    Ok(())
+}
+
+fn write(
+    prepared: &WorktreeSession<'_>,
+    edit: &Edit<'_>,
+    lock: Lock,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let bytes = prepared.encode(edit.content(), interrupt)?;
+    lock.commit(&bytes).map_err(from_index).map(|_| ())
+}

@@ -1,0 +1,122 @@
+//! The modes of `reset` that change files.
+
+use super::*;
+use crate::checkout_tree;
+use crate::merge::lacking;
+use crate::sparse_checkout;
+
+/// The result of resetting files.
+pub(super) enum Reset {
+    Done(pronto_worktree::checkout::Outcome),
+    Refused(String),
+}
+
+pub(super) fn reset_files(
+    repository: &Repository,
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Reset> {
+    let read = || sparse_checkout::index_as_checked_out(repository);
+    let (mut prepared, lock) = WorktreeSession::with_index(repository, read)?;
+    let lock = lock?;
+    let reference = repository.find_reference(&options.to.name).ok().flatten();
+    let name = reference.map(|found| found.name);
+    let name = name.filter(|name| name.starts_with(b"refs/"));
+    let treeish = options.to.commit.unwrap_or(options.to.tree);
+    prepared.write_as_of(name.as_ref(), Some(treeish));
+    match options.mode {
+        Mode::Hard => reset_hard((prepared, lock), options, progress, interrupt),
+        _ => reset_carefully(repository, (prepared, lock), options, progress, interrupt),
+    }
+}
+
+/// Whatever is there.
+fn reset_hard(
+    (prepared, lock): (WorktreeSession<'_>, Lock),
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Reset> {
+    let decision = prepared.with_situation(interrupt, |situation| {
+        unpack::one_way(options.to.tree, situation, None).map_err(from_worktree)
+    })?;
+    let mut unpacked = match decision {
+        Decision::Plan(unpacked) => unpacked,
+        Decision::Refused(refusals) => {
+            return Ok(Reset::Refused(refusals.first().unwrap_or_default()));
+        }
+        Decision::Expand => return Err(lacking("a reset by this sparse index")),
+    };
+    let outcome = {
+        let entries = unpacked.entries(&prepared.index);
+        prepared.write_files(&unpacked.plan, entries, progress, interrupt)?
+    };
+    if outcome.failed.is_empty() {
+        unpacked.record(&outcome);
+        let bytes = prepared.encode_changed(&unpacked, interrupt)?;
+        lock.commit(&bytes).map_err(from_index)?;
+    }
+    Ok(Reset::Done(outcome))
+}
+
+/// What was changed locally is kept, or refused.
+fn reset_carefully(
+    repository: &Repository,
+    (mut prepared, lock): (WorktreeSession<'_>, Lock),
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Reset> {
+    if prepared.sparse.is_some() {
+        let mode = options.mode.name();
+        let message = format!("pronto does not have reset --{mode} in a sparse checkout");
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    let mut trees = vec![options.to.tree];
+    if options.mode == Mode::Keep {
+        let Some(head) = repository.head()?.id() else {
+            return Ok(Reset::Refused("You do not have a valid HEAD.".to_owned()));
+        };
+        trees.insert(0, crate::checkout_tree::tree_of(prepared.objects, head)?);
+    }
+    let how = read_tree::Options {
+        mode: read_tree::Mode::Merge,
+        trivial: false,
+        aggressive: false,
+        update: true,
+        index_only: false,
+        dry_run: false,
+        ignore_sparse: false,
+        output: None,
+    };
+    let mut merged = match read_tree::decide(&prepared, &trees, &how, interrupt)? {
+        unpack::merge::MergeDecision::Plan(merged) => merged,
+        unpack::merge::MergeDecision::Refused(refusals) => {
+            return Ok(Reset::Refused(refusals.first().unwrap_or_default()));
+        }
+    };
+    let outcome = {
+        let entries = merged.entries(&prepared.index);
+        prepared.write_files(&merged.plan, entries, progress, interrupt)?
+    };
+    if !outcome.failed.is_empty() {
+        return Ok(Reset::Done(outcome));
+    }
+    merged.record(&outcome);
+    let mut writer = checkout_tree::index_writer(repository)?;
+    if options.mode == Mode::Keep {
+        // It is read again below.
+        writer.splitting = pronto_index::Splitting::Join;
+    }
+    let mut bytes = read_tree::encode(&prepared, &merged, (&writer, interrupt))?;
+    if options.mode == Mode::Keep {
+        // What was staged is not any more.
+        prepared.index = prepared.index.successor(bytes).map_err(from_index)?;
+        take_tree(repository, &mut prepared, options)?;
+        let edit = Edit::new(&prepared.index);
+        bytes = prepared.encode(edit.content(), interrupt)?;
+    }
+    lock.commit(&bytes).map_err(from_index)?;
+    Ok(Reset::Done(outcome))
+}

@@ -1,0 +1,294 @@
+//! The locked index and the worktree: what every change of files goes through.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_index::{Content, EntryRef, Index, Lock, Rules, Writer};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_odb::Store;
+use pronto_worktree::attributes::{
+    Attributes, Directories, Files, FromIndex, FromWorktree, Growing,
+};
+use pronto_worktree::checkout::{self, Context, Plan};
+use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf, Settings, ToGit};
+use pronto_worktree::ignore::{Patterns, Stack};
+use pronto_worktree::sparse::Sparse;
+use pronto_worktree::unpack::{Checker, MayGo, Situation, Unpacked};
+
+use crate::checkout_tree::{self, write_files};
+use crate::errors::from_worktree;
+use crate::ignores::{ignore_patterns, read_ignore_file};
+use crate::remote::Exact;
+use crate::{Error, ErrorKind, Repository, Result, attributes, index};
+
+/// Everything that is needed to change files and the index.
+pub(crate) struct WorktreeSession<'r> {
+    pub(crate) repository: &'r Repository,
+    pub(crate) objects: &'r Store,
+    pub(crate) top: Directory,
+    pub(crate) index: Index,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) options: checkout::Options,
+    files: Files,
+    pub(crate) rules: Rules,
+    pub(crate) sparse: Option<Sparse>,
+    /// Paths, in order, of files that may be overwritten though they were changed.
+    pub(crate) given_up: Vec<BString>,
+    /// The attributes of the present files.
+    present: Attributes,
+}
+
+impl<'r> WorktreeSession<'r> {
+    /// Takes the lock of the index and reads it.
+    pub(crate) fn new(repository: &'r Repository) -> Result<(Self, Lock)> {
+        let (prepared, lock) = Self::try_new(repository)?;
+        Ok((prepared, lock?))
+    }
+
+    /// Does the same as [`new`](Self::new) for a caller that may not have to write: another process
+    /// may hold the lock.
+    pub(crate) fn try_new(repository: &'r Repository) -> Result<(Self, Result<Lock>)> {
+        Self::with_index(repository, || repository.index())
+    }
+
+    /// Does the same as [`new`](Self::new) for a caller that accepts entries of a sparse index that
+    /// stand for directories.
+    pub(crate) fn as_it_lies(repository: &'r Repository) -> Result<(Self, Lock)> {
+        let (prepared, lock) = Self::with_index(repository, || repository.index_for_looking())?;
+        Ok((prepared, lock?))
+    }
+
+    /// Sets the commit and ref that filters receive.
+    pub(crate) fn write_as_of(&mut self, reference: Option<&BString>, treeish: Option<ObjectId>) {
+        let settings = Arc::make_mut(&mut self.settings);
+        settings.ref_name = reference.cloned();
+        settings.treeish = treeish;
+    }
+
+    /// With an entry for each file.
+    pub(crate) fn expanded(self) -> Result<Self> {
+        let index = self.repository.expand_index(self.index)?;
+        Ok(WorktreeSession { index, ..self })
+    }
+
+    /// Like [`try_new`](Self::try_new), with an index that `read` reads once the lock is there.
+    pub(crate) fn with_index(
+        repository: &'r Repository,
+        read: impl FnOnce() -> Result<Index>,
+    ) -> Result<(Self, Result<Lock>)> {
+        repository.require_work_tree()?;
+        let lock = index::lock(repository);
+        Ok((Self::without_lock(repository, read)?, lock))
+    }
+
+    /// Does the same as [`with_index`](Self::with_index) for a caller that does not write the
+    /// index, or holds its lock.
+    pub(crate) fn without_lock(
+        repository: &'r Repository,
+        read: impl FnOnce() -> Result<Index>,
+    ) -> Result<Self> {
+        let path = repository.require_work_tree()?;
+        let cannot_open = "cannot open";
+        let top = Directory::open(path).context(ErrorKind::Io, cannot_open, path)?;
+        let files = repository.attribute_files()?;
+        let mut settings = repository.filter_settings()?;
+        // Nothing is added here, so no warning is needed.
+        settings.safe_crlf = SafeCrlf::Ignore;
+        let options = repository.checkout_options()?;
+        let rules = repository.stat_rules()?;
+        let sparse = repository.sparse_checkout()?;
+        let index = repository.with_present_files(read()?)?;
+        let source = FromWorktree {
+            top: top.try_clone().context(ErrorKind::Io, cannot_open, path)?,
+            otherwise: Directories::new(),
+        };
+        let present =
+            Attributes::new(&ATTRIBUTES, &files, Box::new(source)).map_err(from_worktree)?;
+        Ok(WorktreeSession {
+            repository,
+            objects: repository.objects()?,
+            top,
+            index,
+            settings: Arc::new(settings),
+            options,
+            files,
+            rules,
+            sparse,
+            given_up: Vec::new(),
+            present,
+        })
+    }
+
+    /// Calls `work` with the present state.
+    pub(crate) fn with_situation<T>(
+        &self,
+        interrupt: &Interrupt,
+        work: impl FnOnce(&Situation<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let to_git = || self.to_git();
+        work(&Situation {
+            index: &self.index,
+            objects: self.objects,
+            top: &self.top,
+            protect: self.repository.protection()?,
+            rules: self.rules,
+            facts_decide: false,
+            file_mode: self.repository.trusts_file_mode()?,
+            symlinks: self.options.symlinks,
+            to_git: &to_git,
+            sparse: self.sparse.as_ref(),
+            workers: self.options.workers,
+            given_up: &self.given_up,
+            keep_directory: self.options.keep_directory.as_ref(),
+            interrupt,
+        })
+    }
+
+    /// Returns the converter from present files to blobs.
+    pub(crate) fn to_git(&self) -> ToGit {
+        ToGit::new(self.present.stack(), Arc::clone(&self.settings))
+    }
+
+    /// Writes files. `entries` are all of the index that is to be, where attributes are read.
+    pub(crate) fn write_files<'a>(
+        &self,
+        plan: &Plan,
+        entries: impl IntoIterator<Item = EntryRef<'a>>,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<checkout::Outcome> {
+        if plan.write.is_empty() && plan.remove.is_empty() {
+            return Ok(checkout::Outcome::default());
+        }
+        let path = self.repository.require_work_tree()?;
+        let worktree = self.top.try_clone();
+        let worktree = worktree.context(ErrorKind::Io, "cannot open", path)?;
+        let going = plan.remove.iter().map(|removal| removal.path.as_bstr());
+        let source = FromIndex {
+            blobs: FromIndex::<Store>::find_in_index(entries),
+            objects: self.objects.clone(),
+            worktree: Some(Growing::new(worktree).without(going)),
+        };
+        let attributes =
+            Attributes::new(&ATTRIBUTES, &self.files, Box::new(source)).map_err(from_worktree)?;
+        self.carry_out(plan, &attributes, progress, interrupt)
+    }
+
+    /// Writes files with the attributes files of the worktree as they are now, and otherwise those
+    /// of the index.
+    pub(crate) fn write_as_they_are(
+        &self,
+        plan: &Plan,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<checkout::Outcome> {
+        let attributes = attributes::attributes_of_files(self.repository, &self.index)?;
+        self.carry_out(plan, &attributes, progress, interrupt)
+    }
+
+    fn carry_out(
+        &self,
+        plan: &Plan,
+        attributes: &Attributes,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<checkout::Outcome> {
+        let blobs = plan.write.iter().filter(|item| !item.is_submodule());
+        let exact = Exact {
+            repository: self.repository,
+            progress,
+            interrupt,
+        };
+        exact.fetch_promised(blobs.map(|item| item.id), self.objects)?;
+        let context = Context {
+            top: &self.top,
+            objects: self.objects,
+            attributes,
+            settings: &self.settings,
+            progress,
+            interrupt,
+        };
+        let outcome = write_files(plan, self.objects, &context, &self.options);
+        if outcome.interrupted {
+            return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+        }
+        Ok(outcome)
+    }
+
+    /// The bytes of the index that holds `content`.
+    pub(crate) fn encode(&self, content: Content<'_>, interrupt: &Interrupt) -> Result<Vec<u8>> {
+        self.encode_with(
+            &checkout_tree::index_writer(self.repository)?,
+            content,
+            interrupt,
+        )
+    }
+
+    /// Like [`encode`](Self::encode), by a writer of the caller's.
+    pub(crate) fn encode_with(
+        &self,
+        writer: &Writer,
+        mut content: Content<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>> {
+        self.with_situation(interrupt, |situation| {
+            let mut checker = Checker::new(situation);
+            content.smudge(|entry| checker.is_quietly_modified(entry).unwrap_or(true));
+            Ok(())
+        })?;
+        index::encode(self.repository, writer, content, self.sparse.as_ref())
+    }
+
+    /// The bytes of the index after the changes.
+    pub(crate) fn encode_changed(
+        &self,
+        unpacked: &Unpacked,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>> {
+        let mut content = Content::new(self.index.kind(), unpacked.entries(&self.index));
+        content.version = Some(self.index.version()).filter(|version| *version != 0);
+        content.timestamp = self.index.timestamp();
+        content.tree = unpacked.cached_tree.as_ref().map(Cow::Borrowed);
+        content.keep_caches(&self.index);
+        self.encode(content, interrupt)
+    }
+}
+
+impl WorktreeSession<'_> {
+    /// Calls `work` with a predicate for untracked files that may be removed: ignored ones, unless
+    /// they are kept.
+    pub(crate) fn with_untracked<T>(
+        &self,
+        keep_ignored: bool,
+        work: impl FnOnce(&mut MayGo<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let patterns: OnceCell<Patterns> = OnceCell::new();
+        let read = |directory: &BStr| {
+            read_ignore_file(
+                &self.top,
+                b".gitignore",
+                (&self.index, Some(self.objects)),
+                directory,
+            )
+        };
+        let mut stack: Option<Stack<'_>> = None;
+        let mut may_go = |path: &BStr, is_directory: bool| {
+            if keep_ignored {
+                return Ok(false);
+            }
+            let patterns =
+                patterns.get_or_init(|| ignore_patterns(self.repository).unwrap_or_default());
+            let stack = stack.get_or_insert_with(|| Stack::new(patterns, Some(&read)));
+            let end = path.rfind_byte(b'/').unwrap_or(0);
+            stack.enter(path[..end].as_bstr());
+            Ok(stack.is_directory_ignored() || stack.is_ignored(path, is_directory))
+        };
+        work(&mut may_go)
+    }
+}

@@ -1,0 +1,318 @@
+//! Sparse checkouts: only a part of the tracked files is in the worktree (git-sparse-checkout(1)).
+//!
+//! Changes are made in Git's order: configuration of the worktree, files, index, and
+//! `info/sparse-checkout` last. So an interrupted change leaves the patterns that were in effect.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use bstr::{BStr, ByteSlice};
+use pronto_index::{Cover, EntryRef, Index};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_worktree::checkout::Failure;
+use pronto_worktree::pathspec::{Defaults, Pathspec};
+use pronto_worktree::sparse::{Definition, Sparse, outside};
+use pronto_worktree::unpack::{self, Leftover};
+
+use crate::config::edit::{self, Refusal};
+use crate::errors::{from_index, from_worktree};
+use crate::lock::{Lock, PATIENCE};
+use crate::session::WorktreeSession;
+use crate::status::{self, Search, ignore_patterns};
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+pub use pronto_worktree::sparse;
+
+/// What is to be recorded before a sparse checkout is changed; `None` leaves it as it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Modes {
+    /// Directories instead of patterns.
+    pub cone: Option<bool>,
+    /// Entries for whole directories in the index.
+    pub sparse_index: Option<bool>,
+}
+
+/// The results for files.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// What does not follow the patterns.
+    pub leftover: Leftover,
+    /// What else there is to say, as lines in Git's form.
+    pub warnings: Vec<String>,
+    /// Files that could not be written. If there are any, index and patterns stay as they were.
+    pub failed: Vec<Failure>,
+}
+
+/// Makes this a sparse checkout with `modes`, in the configuration of the worktree. One that
+/// is new has a cone unless `modes` says otherwise.
+///
+/// # Errors
+/// Configuration cannot be read or written.
+pub fn record_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
+    let is_sparse = repository.is_sparse_checkout()?;
+    if modes.cone.is_some() || !is_sparse {
+        set_for_work_tree(repository, "core.sparseCheckout", true)?;
+        set_for_work_tree(
+            repository,
+            "core.sparseCheckoutCone",
+            modes.cone != Some(false),
+        )?;
+    }
+    if let Some(sparse_index) = modes.sparse_index {
+        set_for_work_tree(repository, "index.sparse", sparse_index)?;
+    }
+    repository.reload_config()
+}
+
+/// Makes this a sparse checkout of the files at the top, before there are any.
+pub fn begin(repository: &mut Repository) -> Result<()> {
+    record_modes(repository, Modes::default())?;
+    let mut lock = Lock::acquire(repository.git_path("info/sparse-checkout"), PATIENCE)?;
+    lock.write_and_close(&Definition::Directories(BTreeSet::new()).to_text())?;
+    lock.commit()
+}
+
+/// Sets a key in the configuration of the worktree, which gets one of its own.
+fn set_for_work_tree(repository: &mut Repository, key: &str, value: bool) -> Result<()> {
+    give_work_tree_config(repository)?;
+    let file = repository.git_dir().join("config.worktree");
+    let value = if value { "true" } else { "false" };
+    edit::set_in_file(&file, key, value.into())
+}
+
+/// Turns `extensions.worktreeConfig` on; what does not hold for all worktrees moves to the
+/// main one's configuration.
+fn give_work_tree_config(repository: &mut Repository) -> Result<()> {
+    if repository.format().worktree_config {
+        return Ok(());
+    }
+    let common = repository.common_dir().join("config");
+    edit::set_in_file(&common, "extensions.worktreeConfig", "true".into())?;
+    let main = repository.common_dir().join("config.worktree");
+    let local = repository.config_loader().local().load()?;
+    if local.bool_or("core.bare", false)? {
+        edit::set_in_file(&main, "core.bare", "true".into())?;
+        unset(&common, "core.bare")?;
+    }
+    if let Some(place) = local.string("core.worktree")? {
+        edit::set_in_file(&main, "core.worktree", place)?;
+        unset(&common, "core.worktree")?;
+    }
+    repository.enable_work_tree_config();
+    Ok(())
+}
+
+/// Applies `definition`: updates files and index, then writes it. If a file cannot be written,
+/// the old definition stays in force.
+///
+/// # Errors
+/// Index or patterns are locked, or cannot be read or written; a tree is missing; it is
+/// interrupted.
+pub fn set(
+    repository: &Repository,
+    definition: &Definition,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Applied> {
+    let file = repository.git_path("info/sparse-checkout");
+    let mut lock = Lock::acquire(file, PATIENCE)?;
+    let sparse = definition.to_sparse(repository.ignores_case()?);
+    let mut applied = apply_sparsity(repository, sparse, progress, interrupt)?;
+    if applied.failed.is_empty() {
+        lock.write_and_close(&definition.to_text())?;
+        lock.commit()?;
+    } else if let Some(before) = repository.sparse_checkout()? {
+        let restored = apply_sparsity(repository, before, progress, interrupt)?;
+        applied.warnings.extend(restored.warnings);
+    }
+    Ok(applied)
+}
+
+/// Files and index follow the patterns that are recorded; without any, nothing is done.
+///
+/// # Errors
+/// As for [`set`](set).
+pub fn reapply(
+    repository: &Repository,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Applied> {
+    match repository.sparse_definition()? {
+        Some(definition) => {
+            let sparse = definition.to_sparse(repository.ignores_case()?);
+            apply_sparsity(repository, sparse, progress, interrupt)
+        }
+        None => Ok(Applied::default()),
+    }
+}
+
+/// Everything is in the worktree again, and this is no sparse checkout any more. The patterns
+/// stay for the next time.
+///
+/// # Errors
+/// As for [`set`](set).
+pub fn disable(
+    repository: &mut Repository,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Applied> {
+    let everything = Definition::Patterns(vec!["/*".into()]);
+    let everything = everything.to_sparse(repository.ignores_case()?);
+    let applied = apply_sparsity(repository, everything, progress, interrupt)?;
+    if applied.failed.is_empty() {
+        for key in [
+            "core.sparseCheckout",
+            "core.sparseCheckoutCone",
+            "index.sparse",
+        ] {
+            set_for_work_tree(repository, key, false)?;
+        }
+        repository.reload_config()?;
+    }
+    Ok(applied)
+}
+
+fn apply_sparsity(
+    repository: &Repository,
+    sparse: Sparse,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Applied> {
+    let (mut prepared, lock) =
+        WorktreeSession::with_index(repository, || index_for(repository, &sparse))?;
+    let lock = lock?;
+    if prepared.index.identity().is_none() {
+        return Ok(Applied::default());
+    }
+    prepared.sparse = Some(sparse);
+    let mut unpacked = prepared.with_situation(interrupt, |situation| {
+        let mut situation = *situation;
+        situation.facts_decide = true;
+        unpack::sparsity(&situation).map_err(from_worktree)
+    })?;
+    let entries = unpacked.entries(&prepared.index);
+    let outcome = prepared.write_files(&unpacked.plan, entries, progress, interrupt)?;
+    let mut warnings = outcome.warnings.clone();
+    if outcome.failed.is_empty() {
+        unpacked.record(&outcome);
+        let bytes = prepared.encode_changed(&unpacked, interrupt)?;
+        lock.commit(&bytes).map_err(from_index)?;
+        let entries = unpacked.entries(&prepared.index);
+        warnings.extend(clean_outside(repository, &prepared, &entries, interrupt)?);
+    }
+    Ok(Applied {
+        leftover: unpacked.leftover,
+        warnings,
+        failed: outcome.failed,
+    })
+}
+
+/// The index, to move files by: with an entry for each file of the directories of which a part
+/// is to be there.
+///
+/// # Errors
+/// It cannot be read, or a tree cannot.
+pub(crate) fn index_as_checked_out(repository: &Repository) -> Result<Index> {
+    match repository.sparse_checkout()? {
+        Some(sparse) => index_for(repository, &sparse),
+        None => repository.index(),
+    }
+}
+
+/// The index with an entry for each file of the directories of which a part is to be there.
+fn index_for(repository: &Repository, sparse: &Sparse) -> Result<Index> {
+    let index = repository.sparse_index()?;
+    if !sparse.is_cone() || repository.has_present_directory(&index)? {
+        return repository.expand_index(index);
+    }
+    if !index.is_sparse() {
+        return Ok(index);
+    }
+    repository.expand_part(index, &mut |path| {
+        let directory = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
+        sparse.cover(directory) != Cover::Nothing
+    })
+}
+
+/// Removes directories outside of the patterns, with their ignored files. Those with untracked
+/// files stay, which is reported.
+fn clean_outside(
+    repository: &Repository,
+    prepared: &WorktreeSession<'_>,
+    entries: &[EntryRef<'_>],
+    interrupt: &Interrupt,
+) -> Result<Vec<String>> {
+    // Where files are expected outside of the patterns, tracked ones may be there unseen. Git
+    // would remove them, whatever they hold.
+    let key = "sparse.expectFilesOutsideOfPatterns";
+    let keeps = repository.config().bool_or(key, false)?;
+    let Some(sparse) = prepared.sparse.as_ref().filter(|_| !keeps) else {
+        return Ok(Vec::new());
+    };
+    let mut warnings = Vec::new();
+    let mut patterns = None;
+    for directory in outside(entries, sparse) {
+        if !prepared
+            .top
+            .metadata(&directory)
+            .is_ok_and(|it| it.is_directory())
+        {
+            continue;
+        }
+        if patterns.is_none() {
+            patterns = Some(ignore_patterns(repository)?);
+        }
+        let Some(patterns) = &patterns else { continue };
+        let literal = Defaults {
+            literal: true,
+            ..Defaults::default()
+        };
+        let top = repository.require_work_tree()?;
+        let one = [directory.as_bstr()];
+        let pathspec = Pathspec::parse(one, "".into(), top, literal).map_err(from_worktree)?;
+        let search = Search {
+            patterns,
+            ignore_file: Some(".gitignore".into()),
+            pathspec: &pathspec,
+            ignored: false,
+            directories: false,
+            empty_directories: false,
+        };
+        let untracked = status::untracked_files(repository, &prepared.index, &search, interrupt)?;
+        if !untracked.is_empty() {
+            warnings.push(format!(
+                "warning: directory '{directory}/' contains untracked files, but is not in \
+                 the sparse-checkout cone"
+            ));
+        } else if remove_directory(prepared, directory.as_bstr()).is_err() {
+            warnings.push(format!(
+                "warning: failed to remove directory '{directory}/'"
+            ));
+        }
+    }
+    Ok(warnings)
+}
+
+fn remove_directory(prepared: &WorktreeSession<'_>, directory: &BStr) -> std::io::Result<()> {
+    let (above, name) = match directory.rfind_byte(b'/') {
+        Some(slash) => (
+            directory[..slash].as_bstr(),
+            directory[slash + 1..].as_bstr(),
+        ),
+        None => (BStr::new(""), directory),
+    };
+    prepared.top.open_beneath(above)?.remove_all(name)
+}
+
+fn unset(file: &Path, key: &str) -> Result<()> {
+    edit::edit_file(file, path::as_bytes(file), |document| {
+        match document.unset(key.into(), true, |_| true) {
+            Ok(()) | Err(Refusal::NothingSet) => Ok(()),
+            Err(_) => {
+                let message = format!("cannot remove '{key}'");
+                Err(Error::new(ErrorKind::Config, message))
+            }
+        }
+    })
+}

@@ -1,0 +1,434 @@
+//! Combines the parts of a status.
+
+use super::contents::{Contents, read_tree};
+use super::conversion::Converter;
+use super::monitor::{self, Told};
+use super::settings::walk_options;
+use super::state::{Reader, sparse_checkout};
+use super::submodules::Inspector;
+use super::tree::tree_of;
+use super::untracked_cache::{self, Fate, Prepared};
+use super::untracked_list::{self, Listed, Next};
+use super::{Entry, IgnoreSubmodules, Options, Origin, Report, Untracked, quick, write_back};
+use crate::errors::{from_index, from_worktree};
+use crate::refs::Head;
+use crate::{ErrorKind, Repository, Result, ignores};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::{ObjectId, oid};
+use pronto_index::{CachedTree, Index, Outline, mode};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+use pronto_odb::Store;
+use pronto_worktree::diff::{
+    self, Announced, Difference, MOST_SIMILAR, Side, cached_trees, tree_and_index,
+};
+use pronto_worktree::status::{Change, Job, News, Outcome, Remembered, Tell, walk_telling};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+pub(super) fn collect(
+    repository: &Repository,
+    options: &Options,
+    how: (&Interrupt, Option<&Tell<'_>>),
+) -> Result<Report> {
+    let work_tree = repository.require_work_tree()?;
+    let path = repository.index_path();
+    let outline = Outline::open(&path, repository.object_hash()).map_err(from_index)?;
+    let store = repository.objects()?;
+    let asked = monitor::ask(repository, &outline, options)?;
+    let stored = match &asked {
+        Some(_) => untracked_list::read(repository, &outline, options)?,
+        None => None,
+    };
+    let mut listed = None;
+    if let Some(asked) = &asked {
+        if let Some(stored) = &stored {
+            let excludes = ignores::exclude_contents(repository)?;
+            let context = (&excludes, options);
+            listed = Some(stored.load(repository, &outline, asked, context)?);
+        }
+        let known = (asked, listed.as_ref());
+        let quick = quick::report(repository, (&outline, store), known, options)?;
+        if let Some(report) = quick {
+            return Ok(report);
+        }
+    }
+    let index = read_index(repository, outline, &path)?;
+    let head = repository.head()?;
+    let converter = Converter::new(repository, store);
+    let root =
+        Directory::open(work_tree).context(ErrorKind::Io, "could not open directory", work_tree)?;
+    let told = asked.map(|asked| asked.locate(&index));
+    let parts = (&index, store, &root, &converter);
+    let mut walked = {
+        let _region = pronto_io::region!("status", "worktrees");
+        walk_files(repository, parts, (options, told.as_ref(), listed), how)?
+    };
+    let outcome = walked.outcome;
+    pronto_io::data!("status", "lstat", outcome.stat_count);
+    pronto_io::data!("status", "opendir", outcome.open_count);
+    let staged = {
+        let _region = pronto_io::region!("status", "index");
+        staged(&index, store, &head, options)?
+    };
+    let mut state = super::State::default();
+    if options.state {
+        let detached = head.id().filter(|_| matches!(head, Head::Detached { .. }));
+        state = Reader { repository, store }.read(detached, options.detached_from)?;
+        state.sparse_checkout = sparse_checkout(repository, &index, outcome.present_sparse)?;
+    }
+    if options.write_back {
+        let news = write_back::News {
+            refreshed: &outcome.refreshed,
+            is_complete: options.pathspec.is_empty(),
+            racy_count: (outcome.stat_count == index.len()).then_some(outcome.racy_count),
+            trees: staged.trees,
+            untracked: walked.untracked,
+            monitor: told.as_ref().map(|told| (told, &outcome.verified[..])),
+        };
+        write_back::write_back(repository, (&index, options.settle), news)?;
+        if let Some(list) = walked.list.take() {
+            list.next.write(&index, &list.remembered, list.news);
+        }
+    }
+    let mut entries = Merge::new(&index);
+    let contents = Contents {
+        store,
+        root: &root,
+        converter: &converter,
+    };
+    entries.add_worktree(&outcome, options, &contents);
+    entries.add_staged(staged.differences);
+    index.intact().map_err(from_index)?;
+    Ok(Report {
+        head,
+        entries: entries.entries.into_values().collect(),
+        untracked: outcome.untracked,
+        ignored: outcome.ignored,
+        state,
+        has_foreign_cache: walked.has_foreign_cache,
+        problems: outcome.problems,
+    })
+}
+
+/// The result of comparing the index with the files.
+struct Walked<'a> {
+    outcome: Outcome,
+    untracked: Fate<'a>,
+    /// Whether there is an untracked cache of another place or system.
+    has_foreign_cache: bool,
+    list: Option<NewList<'a>>,
+}
+
+/// What the list of all untracked files is to be made of.
+struct NewList<'a> {
+    next: Next,
+    remembered: Remembered<'a>,
+    news: Vec<News>,
+}
+
+fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<Index> {
+    let index = match outline.is_split() {
+        true => return repository.sparse_index(),
+        false => Index::of(outline).map_err(|error| error.at_path(path)),
+    };
+    let index = index.map_err(from_index)?;
+    // Present files in a directory for which one entry stands count, so it is examined like any
+    // other.
+    let is_odd = index.is_sparse() && !repository.wants_sparse_index()?;
+    if is_odd || repository.has_present_directory(&index)? {
+        return repository.expand_index(index);
+    }
+    Ok(index)
+}
+
+fn walk_files<'a>(
+    repository: &Repository,
+    (index, store, root, converter): (&'a Index, &Store, &Directory, &Converter<'_>),
+    (options, told, listed): (&Options, Option<&Told>, Option<Listed<'a>>),
+    (interrupt, tell): (&Interrupt, Option<&Tell<'_>>),
+) -> Result<Walked<'a>> {
+    let work_tree = repository.require_work_tree()?;
+    let excludes = ignores::exclude_contents(repository)?;
+    let mut cache = untracked_cache::prepare(repository, index.outline(), options, &excludes)?;
+    let patterns = excludes.into_patterns(repository)?;
+    let read = |directory: &BStr| {
+        ignores::read_ignore_file(root, b".gitignore", (index, Some(store)), directory)
+    };
+    let submodules = Inspector::new(repository, work_tree.to_owned(), options, interrupt)?;
+    let mut walk_options = walk_options(repository)?;
+    walk_options.untracked = options.untracked;
+    walk_options.ignored = options.ignored;
+    let (mut remembered, mut next) = (cache.remembered.take(), None);
+    if let Some(listed) = listed {
+        let (known, kept) = listed.prepare(index, options.write_back);
+        (remembered, next) = (Some(known), Some(kept));
+    } else if let Some((told, remembered)) = told.zip(remembered.as_mut()) {
+        told.apply(remembered);
+    }
+    let is_short = remembered.is_some() || options.untracked == Untracked::No;
+    if is_short && told.is_some_and(Told::vouches) {
+        // Little is left to look at.
+        walk_options.threads = Some(1);
+    }
+    let job = Job {
+        work_tree,
+        git_dir: repository.git_dir(),
+        index,
+        pathspec: &options.pathspec,
+        patterns: &patterns,
+        ignore_files: Some(&read),
+        conversion: converter,
+        submodules: &submodules,
+        interrupt,
+        remembered: remembered.as_ref(),
+        monitored: told.map(|told| &told.monitored),
+        options: walk_options,
+    };
+    let mut outcome = walk_telling(&job, tell).map_err(from_worktree)?;
+    let news = std::mem::take(&mut outcome.news);
+    let (own, list) = match (next, remembered) {
+        (Some(next), Some(remembered)) => {
+            let list = NewList {
+                next,
+                remembered,
+                news,
+            };
+            ((None, Vec::new()), Some(list))
+        }
+        (_, remembered) => ((remembered, news), None),
+    };
+    let (remembered, news) = own;
+    let untracked = Prepared::fate(
+        (&cache, remembered),
+        index.outline(),
+        (news, told.is_some()),
+    );
+    Ok(Walked {
+        outcome,
+        untracked,
+        has_foreign_cache: cache.is_elsewhere,
+        list,
+    })
+}
+
+/// What `HEAD` against the index says.
+struct Staged {
+    differences: Vec<Difference>,
+    /// Cached trees that know more than those of the index, if they were asked for.
+    trees: Option<CachedTree>,
+}
+
+/// `HEAD` against the index.
+fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Result<Staged> {
+    let root = head.id().map(|id| tree_of(store, id)).transpose()?;
+    // One tree that stands for all entries says so without a look at those below.
+    let is_whole = |root: ObjectId| index.outline().root_tree() == Some((root, index.len()));
+    if !index.is_expanded() && root.is_some_and(is_whole) {
+        return Ok(Staged {
+            differences: Vec::new(),
+            trees: None,
+        });
+    }
+    let cached = index.cached_tree();
+    let tree = (index, cached.as_ref() as Option<&CachedTree>);
+    let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(store, id, content);
+    let how = (&options.pathspec, Announced::Absent);
+    let found = tree_and_index(root.as_deref(), tree, how, &mut read).map_err(from_worktree)?;
+    let repairs = options.write_back && found.is_cache_stale;
+    let trees = match root.filter(|_| repairs) {
+        Some(root) => {
+            let trees = cached_trees(&root, tree, &mut read).map_err(from_worktree)?;
+            let before = cached.as_ref().map_or(0, CachedTree::known_count);
+            Some(trees).filter(|trees| trees.known_count() > before)
+        }
+        None => None,
+    };
+    let mut differences = found.differences;
+    if options.ignore_submodules == Some(IgnoreSubmodules::All) {
+        let is_link = |side: &Option<Side>| side.is_none_or(|side| side.mode == mode::GITLINK);
+        differences.retain(|one| one.unmerged || !is_link(&one.old) || !is_link(&one.new));
+    }
+    if let Some(renames) = options.renames.filter(|_| head.id().is_some()) {
+        let mut content = |_: &BStr, side: &Side| {
+            let mut content = Vec::new();
+            matches!(store.find(&side.id, &mut content), Ok(Some(_))).then_some(content)
+        };
+        differences = diff::detect(differences, renames, &mut content);
+    }
+    Ok(Staged { differences, trees })
+}
+
+/// Both comparisons by path.
+struct Merge<'a> {
+    index: &'a Index,
+    entries: BTreeMap<BString, Entry>,
+}
+
+impl<'a> Merge<'a> {
+    fn new(index: &'a Index) -> Self {
+        let entries = BTreeMap::new();
+        Merge { index, entries }
+    }
+
+    fn entry(&mut self, path: &BStr) -> &mut Entry {
+        if !self.entries.contains_key(path) {
+            let entry = Entry {
+                path: path.to_owned(),
+                ..Entry::default()
+            };
+            self.entries.insert(path.to_owned(), entry);
+        }
+        self.entries
+            .get_mut(path)
+            .unwrap_or_else(|| unreachable!("it was just added"))
+    }
+
+    fn add_worktree(&mut self, outcome: &Outcome, options: &Options, contents: &Contents<'_>) {
+        let has = |change| {
+            outcome
+                .changed
+                .iter()
+                .any(|changed| changed.change == Some(change))
+        };
+        let may_rename = has(Change::Added) && has(Change::Deleted);
+        let mut origins = HashMap::new();
+        if let Some(renames) = options.renames.filter(|_| may_rename) {
+            origins = self.renamed_files(outcome, renames, contents);
+        }
+        let gone: Vec<BString> = origins.values().map(|origin| origin.path.clone()).collect();
+        for changed in &outcome.changed {
+            let staged = self.index.entry(changed.position);
+            let path = staged.path;
+            if changed.change == Some(Change::Deleted) && gone.iter().any(|gone| gone == path) {
+                continue;
+            }
+            let announced = changed.change == Some(Change::Added);
+            let mut in_index = (!announced).then(|| (staged.mode, staged.id.to_owned()));
+            let origin = origins.remove(path);
+            if let Some(origin) = &origin {
+                let at = self.index.find(origin.path.as_bstr(), 0);
+                let source = at.ok().map(|at| self.index.entry(at));
+                in_index = source.map(|source| (source.mode, source.id.to_owned()));
+            }
+            let entry = self.entry(path);
+            entry.worktree = Some(match changed.change {
+                None => b'U',
+                Some(Change::Deleted) => b'D',
+                Some(Change::TypeChanged) => b'T',
+                Some(Change::Added) => origin.as_ref().map_or(b'A', |origin| origin.letter),
+                Some(Change::Modified) => b'M',
+            });
+            entry.file_mode = changed.mode;
+            entry.submodule = changed.submodule;
+            entry.in_index = in_index;
+            entry.origin = origin;
+            if changed.change.is_none() {
+                self.add_stages(path);
+            }
+        }
+    }
+
+    /// Files that were moved and announced (`add --intent-to-add`).
+    fn renamed_files(
+        &self,
+        outcome: &Outcome,
+        renames: diff::Renames,
+        contents: &Contents<'_>,
+    ) -> HashMap<BString, Origin> {
+        let kind = self.index.kind();
+        let differences = outcome.changed.iter().filter_map(|changed| {
+            let staged = self.index.entry(changed.position);
+            let old = Some(Side {
+                mode: staged.mode,
+                id: staged.id.to_owned(),
+            });
+            let (old, new) = match changed.change? {
+                Change::Deleted => (old, None),
+                Change::Added => {
+                    let id = contents.id(staged.path, kind);
+                    (
+                        None,
+                        Some(Side {
+                            mode: changed.mode,
+                            id,
+                        }),
+                    )
+                }
+                _ => (
+                    old,
+                    Some(Side {
+                        mode: changed.mode,
+                        id: kind.null(),
+                    }),
+                ),
+            };
+            let path = staged.path.to_owned();
+            Some(Difference {
+                path,
+                old,
+                new,
+                origin: None,
+                unmerged: false,
+            })
+        });
+        let mut read = |path: &BStr, side: &Side| contents.read(path, side);
+        diff::detect(differences.collect(), renames, &mut read)
+            .into_iter()
+            .filter_map(|found| {
+                let letter = found.letter();
+                let origin = found.origin?;
+                let percent = origin.score * 100 / MOST_SIMILAR;
+                Some((
+                    found.path,
+                    Origin {
+                        path: origin.path,
+                        letter,
+                        percent,
+                        in_worktree: true,
+                    },
+                ))
+            })
+            .collect()
+    }
+
+    fn add_stages(&mut self, path: &BStr) {
+        let mut stages = [None; 3];
+        for at in self.index.stages(path) {
+            let entry = self.index.entry(at);
+            if let Some(slot) = usize::from(entry.stage()).checked_sub(1) {
+                stages[slot] = Some((entry.mode, entry.id.to_owned()));
+            }
+        }
+        self.entry(path).stages = Some(stages);
+    }
+
+    fn add_staged(&mut self, differences: Vec<Difference>) {
+        for difference in differences {
+            let letter = difference.letter();
+            let path = difference.path.as_bstr();
+            if difference.unmerged {
+                self.entry(path).index = Some(b'U');
+                self.add_stages(path);
+                continue;
+            }
+            let entry = self.entry(path);
+            entry.index = Some(letter);
+            let pair = |side: Side| (side.mode, side.id);
+            entry.in_head = difference.old.map(pair);
+            if let Some(new) = difference.new {
+                entry.in_index = Some(pair(new));
+            }
+            if let Some(origin) = difference.origin {
+                let percent = origin.score * 100 / MOST_SIMILAR;
+                entry.origin = Some(Origin {
+                    path: origin.path,
+                    letter,
+                    percent,
+                    in_worktree: false,
+                });
+            }
+        }
+    }
+}

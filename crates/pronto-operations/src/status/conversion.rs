@@ -1,0 +1,78 @@
+//! Conversion of file contents to blobs during a status. Attributes are read when the first file
+//! must be compared by content.
+
+use crate::errors::from_worktree;
+use crate::{ErrorKind, Repository, Result};
+use bstr::BStr;
+use pronto_hash::oid;
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_odb::Store;
+use pronto_worktree::attributes::{Attributes, Directories, FromWorktree};
+use pronto_worktree::filter::{ATTRIBUTES, Settings, ToGit};
+use pronto_worktree::status::Conversion;
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Converts as attributes and configuration say.
+pub(crate) struct Converter<'a> {
+    repository: &'a Repository,
+    store: &'a Store,
+    shared: OnceLock<Result<(Attributes, Arc<Settings>), String>>,
+    /// Converters that no thread uses at the moment.
+    idle: Mutex<Vec<ToGit>>,
+}
+
+impl<'a> Converter<'a> {
+    pub(crate) fn new(repository: &'a Repository, store: &'a Store) -> Self {
+        let (shared, idle) = (OnceLock::new(), Mutex::default());
+        Converter {
+            repository,
+            store,
+            shared,
+            idle,
+        }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut ToGit) -> io::Result<T>) -> io::Result<T> {
+        let shared = self
+            .shared
+            .get_or_init(|| prepare(self.repository).map_err(|error| error.to_string()));
+        let (attributes, settings) = shared
+            .as_ref()
+            .map_err(|message| io::Error::other(message.clone()))?;
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = idle().pop();
+        let mut converter =
+            known.unwrap_or_else(|| ToGit::new(attributes.stack(), Arc::clone(settings)));
+        let result = work(&mut converter);
+        idle().push(converter);
+        result
+    }
+}
+
+impl Conversion for Converter<'_> {
+    fn is_identity(&self, path: &BStr) -> bool {
+        self.with(|converter| converter.keeps(path).map_err(io::Error::other))
+            .unwrap_or(false)
+    }
+
+    fn to_git(&self, path: &BStr, content: Vec<u8>, staged: &oid) -> io::Result<Vec<u8>> {
+        self.with(|converter| {
+            let mut in_index =
+                |out: &mut Vec<u8>| Ok(matches!(self.store.find(staged, out), Ok(Some(_))));
+            let converted = converter.convert(path, &content, &mut in_index);
+            Ok(converted.map_err(io::Error::other)?.into_owned())
+        })
+    }
+}
+
+fn prepare(repository: &Repository) -> Result<(Attributes, Arc<Settings>)> {
+    let work_tree = repository.require_work_tree()?;
+    let top = Directory::open(work_tree).context(ErrorKind::Io, "cannot open", work_tree)?;
+    let otherwise = Directories::new();
+    let source = Box::new(FromWorktree { top, otherwise });
+    let attributes = Attributes::new(&ATTRIBUTES, &repository.attribute_files()?, source)
+        .map_err(from_worktree)?;
+    Ok((attributes, Arc::new(repository.filter_settings()?)))
+}

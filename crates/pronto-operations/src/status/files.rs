@@ -1,0 +1,290 @@
+//! Queries of `ls-files`: entries that are missing or differ, and untracked files.
+
+use super::conversion::Converter;
+use super::settings::walk_options;
+use super::{Ignored, Untracked};
+use crate::errors::from_worktree;
+use crate::{ErrorKind, Repository, Result, path};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::{ObjectId, oid};
+use pronto_index::{Entry, EntryRef, Flags, Index, Stat, mode};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::ignore::{Patterns, Stack};
+use pronto_worktree::pathspec::{self, Pathspec};
+use pronto_worktree::status::{self as walk, Change, Conversion, Job, SubmoduleState, Submodules};
+use pronto_worktree::{Objects, unpack};
+use std::collections::{HashMap, HashSet};
+
+/// Where untracked files are searched, and what is ignored there.
+#[derive(Debug)]
+pub struct Search<'a> {
+    /// Patterns that hold everywhere.
+    pub patterns: &'a Patterns,
+    /// The name of the ignore files in directories, if they count.
+    pub ignore_file: Option<BString>,
+    /// Which paths count.
+    pub pathspec: &'a Pathspec,
+    /// Name ignored files instead of those that are not.
+    pub ignored: bool,
+    /// Name directories without tracked files, not the files in them.
+    pub directories: bool,
+    /// Name empty directories too, with `directories`.
+    pub empty_directories: bool,
+}
+
+/// How the file of an entry differs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileState {
+    /// It is gone.
+    pub deleted: bool,
+    /// It is gone or not as the entry says.
+    pub modified: bool,
+}
+
+/// Returns the untracked (or ignored) files and directories selected by `search`, in order.
+/// Opens each directory once and examines no tracked file.
+///
+/// # Errors
+/// As for [`status`](crate::status::status).
+pub fn untracked_files(
+    repository: &Repository,
+    index: &Index,
+    search: &Search<'_>,
+    interrupt: &Interrupt,
+) -> Result<Vec<BString>> {
+    let store = repository.objects()?;
+    let top = repository.require_work_tree()?;
+    let root = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
+    let name = search.ignore_file.as_ref();
+    let read = |directory: &BStr| {
+        crate::ignores::read_ignore_file(&root, name?, (index, Some(store)), directory)
+    };
+    let mut options = walk_options(repository)?;
+    options.tracked = false;
+    options.untracked = if search.directories {
+        Untracked::Normal
+    } else {
+        Untracked::All
+    };
+    options.ignored = if search.ignored {
+        Ignored::Traditional
+    } else {
+        Ignored::No
+    };
+    options.show_empty_directories = search.empty_directories;
+    let outcome = walk::walk(&Job {
+        work_tree: top,
+        git_dir: repository.git_dir(),
+        index,
+        pathspec: search.pathspec,
+        patterns: search.patterns,
+        ignore_files: Some(&read),
+        conversion: &walk::Unconverted,
+        submodules: &(),
+        interrupt,
+        remembered: None,
+        monitored: None,
+        options,
+    })
+    .map_err(from_worktree)?;
+    Ok(if search.ignored {
+        outcome.ignored
+    } else {
+        outcome.untracked
+    })
+}
+
+/// What `tree` has and `index` does not, as if it were in conflict there: entries of the first
+/// stage, in order, of paths that match and have no entry without a conflict.
+///
+/// # Errors
+/// A tree cannot be read.
+pub fn entries_of_tree(
+    repository: &Repository,
+    index: &Index,
+    tree: ObjectId,
+    pathspec: &Pathspec,
+) -> Result<Vec<Entry>> {
+    let source: (&dyn Objects, _) = (repository.objects()?, repository.protection()?);
+    let mut entries = Vec::new();
+    let mut enter = |path: &BStr| pathspec.directory(path) != pathspec::Directory::Outside;
+    unpack::files(tree, source, &mut enter, &mut |path, side| {
+        if pathspec.matches(path, false) && index.find(path, 0).is_err() {
+            entries.push(Entry {
+                path: path.to_owned(),
+                id: side.id,
+                mode: side.mode,
+                flags: Flags::default().with_stage(1),
+                stat: Stat::default(),
+            });
+        }
+    })
+    .map_err(from_worktree)?;
+    Ok(entries)
+}
+
+/// The positions of entries whose paths are ignored, though they are tracked.
+///
+/// # Errors
+/// The object store cannot be opened.
+pub fn ignored_entries(
+    repository: &Repository,
+    index: &Index,
+    patterns: &Patterns,
+    ignore_file: Option<&BString>,
+) -> Result<HashSet<usize>> {
+    let store = repository.objects()?;
+    let root = repository
+        .work_tree()
+        .and_then(|top| Directory::open(top).ok());
+    let read = |directory: &BStr| {
+        let (root, name) = (root.as_ref()?, ignore_file?);
+        crate::ignores::read_ignore_file(root, name, (index, Some(store)), directory)
+    };
+    let mut stack = Stack::new(patterns, Some(&read));
+    let mut ignored = HashSet::new();
+    for (position, entry) in index.iter().enumerate() {
+        stack.enter(path::split(entry.path).0.as_bstr());
+        let is_directory = entry.mode & mode::TYPE == mode::GITLINK;
+        if stack.is_ignored(entry.path, is_directory) {
+            ignored.insert(position);
+        }
+    }
+    Ok(ignored)
+}
+
+/// The entries whose files are gone or differ, by position: with racy ones compared by
+/// content, and each stage of a conflict for itself.
+///
+/// # Errors
+/// As for [`status`](crate::status::status).
+pub fn changed_files(
+    repository: &Repository,
+    index: &Index,
+    pathspec: &Pathspec,
+    interrupt: &Interrupt,
+) -> Result<HashMap<usize, FileState>> {
+    let store = repository.objects()?;
+    let top = repository.require_work_tree()?;
+    let root = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
+    let converter = Converter::new(repository, store);
+    let mut options = walk_options(repository)?;
+    options.untracked = Untracked::No;
+    let outcome = walk::walk(&Job {
+        work_tree: top,
+        git_dir: repository.git_dir(),
+        index,
+        pathspec,
+        patterns: &Patterns::default(),
+        ignore_files: None,
+        conversion: &converter,
+        submodules: &Heads { repository },
+        interrupt,
+        remembered: None,
+        monitored: None,
+        options,
+    })
+    .map_err(from_worktree)?;
+    let gone = FileState {
+        deleted: true,
+        modified: true,
+    };
+    let differs = FileState {
+        deleted: false,
+        modified: true,
+    };
+    let mut states = HashMap::new();
+    for changed in outcome.changed {
+        let entry = index.entry(changed.position);
+        match changed.change {
+            // A directory in its place is not "gone" to `lstat`.
+            Some(Change::Deleted) if !exists(&root, entry.path) => {
+                states.insert(changed.position, gone);
+            }
+            Some(_) => {
+                states.insert(changed.position, differs);
+            }
+            None => {
+                for at in index.stages(entry.path) {
+                    let state = stage_state(&root, &converter, &index.entry(at));
+                    states.insert(at, state);
+                }
+            }
+        }
+    }
+    // Files that are taken to be unchanged can still be gone.
+    for (position, entry) in index.iter().enumerate() {
+        if entry.flags.contains(Flags::ASSUME_VALID)
+            && pathspec.matches(entry.path, false)
+            && !exists(&root, entry.path)
+        {
+            states.insert(position, gone);
+        }
+    }
+    Ok(states)
+}
+
+fn exists(root: &Directory, path: &BStr) -> bool {
+    let (directory, name) = path::split(path);
+    root.open_beneath(directory)
+        .and_then(|directory| directory.metadata(name))
+        .is_ok()
+}
+
+/// How the file of a conflict differs from one of its stages.
+fn stage_state(root: &Directory, converter: &Converter<'_>, entry: &EntryRef<'_>) -> FileState {
+    let (directory, name) = path::split(entry.path);
+    let found = root.open_beneath(directory).and_then(|directory| {
+        directory
+            .metadata(name)
+            .map(|metadata| (directory, metadata))
+    });
+    let Ok((directory, metadata)) = found else {
+        return FileState {
+            deleted: true,
+            modified: true,
+        };
+    };
+    let same_type = match entry.mode & mode::TYPE {
+        mode::SYMLINK => metadata.is_symlink(),
+        _ => metadata.is_file() && metadata.is_executable() == (entry.mode == mode::EXECUTABLE),
+    };
+    let how = (converter as &dyn Conversion, entry.id.kind());
+    let id = walk::digest_file((&directory, name), &metadata, (entry.path, entry.id), how);
+    let same = same_type && id.is_ok_and(|id| *id == *entry.id);
+    FileState {
+        deleted: false,
+        modified: !same,
+    }
+}
+
+/// Compares only which commit of a submodule is checked out.
+pub(crate) struct Heads<'a> {
+    pub(crate) repository: &'a Repository,
+}
+
+impl Submodules for Heads<'_> {
+    fn inspect(
+        &self,
+        at: &BStr,
+        staged: &oid,
+    ) -> std::result::Result<SubmoduleState, pronto_worktree::Error> {
+        let top = self
+            .repository
+            .work_tree()
+            .unwrap_or(self.repository.git_dir());
+        let environment = crate::Environment::empty(top);
+        let git = top.join(path::borrow(at)).join(".git");
+        let head = Repository::open(git, &environment).and_then(|inner| inner.head());
+        let new_commits = head
+            .ok()
+            .and_then(|head| head.id())
+            .is_some_and(|id| *id != *staged);
+        Ok(SubmoduleState {
+            new_commits,
+            ..SubmoduleState::default()
+        })
+    }
+}

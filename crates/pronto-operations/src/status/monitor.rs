@@ -1,0 +1,300 @@
+//! Queries a file system monitor for changes: Git's daemon, pronto's, or a hook.
+
+use super::Options;
+use crate::hooks::tie_to;
+use crate::{Repository, Result, path};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::{Edit, Fsmonitor, Index, Outline, UntrackedCache};
+use pronto_monitor::{Answer, client};
+use pronto_worktree::status::{Monitored, Remembered};
+use std::process::Stdio;
+use std::time::SystemTime;
+
+/// Paths beyond which the index is written so that the next answer is shorter.
+const MANY_PATHS: usize = 100;
+/// The index is written if more files than this were verified; fewer are examined each time.
+const MANY_VERIFIED: usize = 10;
+
+/// The token that stands for a daemon that did not answer.
+pub(super) const NO_TOKEN: &str = "builtin:fake";
+
+/// The monitor in use: `core.fsmonitor`.
+enum Source {
+    Daemon,
+    Hook(BString),
+}
+
+fn source(repository: &Repository) -> Result<Option<Source>> {
+    let config = repository.config();
+    let Some(entry) = config.entry_of("core.fsmonitor") else {
+        return Ok(None);
+    };
+    if let Ok(is_daemon) = entry.bool() {
+        return Ok(is_daemon.then_some(Source::Daemon));
+    }
+    let hook = config.path("core.fsmonitor", repository.environment().home())?;
+    let hook = hook.filter(|hook| !hook.as_os_str().is_empty());
+    Ok(hook.map(|hook| Source::Hook(path::as_bytes(&hook).to_owned())))
+}
+
+/// What a monitor said, before it is known which entries that is about.
+pub(super) struct Asked {
+    answer: Answer,
+    /// What the index knew.
+    before: Option<Fsmonitor>,
+}
+
+/// What a monitor said.
+pub(super) struct Told {
+    /// For the walk.
+    pub(super) monitored: Monitored,
+    answer: Answer,
+    /// The index knew nothing of a monitor.
+    is_first: bool,
+}
+
+/// Asks the monitor, if one is configured, what changed since the index was written. Must be called
+/// before anything is examined.
+///
+/// # Errors
+/// The configuration is malformed.
+pub(super) fn ask(
+    repository: &Repository,
+    index: &Outline,
+    options: &Options,
+) -> Result<Option<Asked>> {
+    let Some(source) = source(repository)? else {
+        return Ok(None);
+    };
+    let before = index.fsmonitor().ok().flatten();
+    let token = before.as_ref().map(|before| before.token.as_bstr());
+    let answer = query(repository, &source, token, options);
+    Ok(Some(Asked { answer, before }))
+}
+
+/// Asks the monitor what changed since `token`, unless it was `asked` that already.
+///
+/// # Errors
+/// The configuration is malformed.
+pub(super) fn answer_since(
+    repository: &Repository,
+    asked: &Asked,
+    token: &BStr,
+    options: &Options,
+) -> Result<Answer> {
+    let before = asked.before.as_ref();
+    if before.is_some_and(|before| before.token == *token) {
+        return Ok(asked.answer.clone());
+    }
+    Ok(match source(repository)? {
+        Some(source) => query(repository, &source, Some(token), options),
+        None => asked.answer.clone(),
+    })
+}
+
+fn query(
+    repository: &Repository,
+    source: &Source,
+    token: Option<&BStr>,
+    options: &Options,
+) -> Answer {
+    let _region = pronto_io::region!("fsm_client", "query");
+    match source {
+        Source::Daemon => ask_daemon(repository, token, options),
+        Source::Hook(hook) => ask_hook(repository, hook.as_bstr(), token),
+    }
+}
+
+impl Asked {
+    /// Returns the answer about the time since the index was written.
+    pub(super) fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
+    /// Whether the monitor vouches for every entry and every directory.
+    pub(super) fn says_nothing_changed(&self) -> bool {
+        let is_clean = |before: &Fsmonitor| before.dirty.is_empty();
+        self.before.as_ref().is_some_and(is_clean)
+            && matches!(&self.answer, Answer::Paths { paths, .. } if paths.is_empty())
+    }
+
+    /// Finds the entries of `index` that it is about.
+    pub(super) fn locate(self, index: &Index) -> Told {
+        // What was known is of other positions, once entries were put in place of directories.
+        let before = self.before.filter(|_| !index.is_expanded());
+        let dirty = match (&self.answer, &before) {
+            (Answer::Paths { paths, .. }, Some(before)) => {
+                let known = before.dirty.iter().map(|at| at as u32);
+                Some(dirty(index, known.collect(), paths))
+            }
+            _ => None,
+        };
+        Told {
+            monitored: Monitored { dirty },
+            answer: self.answer,
+            is_first: before.is_none(),
+        }
+    }
+}
+
+/// The positions in `dirty`, and those that `paths` are about. Sorted.
+fn dirty(index: &Index, mut dirty: Vec<u32>, paths: &[BString]) -> Vec<u32> {
+    for path in paths {
+        let bare = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
+        // A directory may be where a file was, and the other way round.
+        for range in [index.stages(bare), index.below(bare)] {
+            dirty.extend(range.map(|at| at as u32));
+        }
+    }
+    dirty.sort_unstable();
+    dirty.dedup();
+    dirty
+}
+
+fn ask_daemon(repository: &Repository, token: Option<&BStr>, options: &Options) -> Answer {
+    let token = token.unwrap_or(BStr::new(NO_TOKEN));
+    let everything = || Answer::Everything {
+        token: NO_TOKEN.into(),
+    };
+    let Ok(address) = crate::monitor::address(repository) else {
+        return everything();
+    };
+    if let Ok(answer) = client::query(&address, token) {
+        return answer;
+    }
+    let started = options.monitor_program.as_ref().is_some_and(|program| {
+        let top = repository.work_tree().unwrap_or(repository.git_dir());
+        let mut command = pronto_io::child::command(program);
+        command
+            .args(["fsmonitor--daemon", "start"])
+            .current_dir(top)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        !client::is_listening(&address) && command.status().is_ok_and(|status| status.success())
+    });
+    let again = started
+        .then(|| client::query(&address, token).ok())
+        .flatten();
+    again.unwrap_or_else(everything)
+}
+
+fn ask_hook(repository: &Repository, hook: &BStr, token: Option<&BStr>) -> Answer {
+    // Before the question, so that nothing is missed.
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = BString::from(now.unwrap_or_default().as_nanos().to_string());
+    let token = token.unwrap_or(now.as_bstr());
+    let version = repository.config().i32("core.fsmonitorHookVersion");
+    let version = version
+        .ok()
+        .flatten()
+        .filter(|version| matches!(version, 1 | 2));
+    if version != Some(1) {
+        let told = run_hook(repository, hook, "2", token);
+        if let Some(answer) = told.and_then(|told| Answer::parse(&told)) {
+            return answer;
+        }
+    }
+    if version != Some(2)
+        && let Some(told) = run_hook(repository, hook, "1", token)
+    {
+        return Answer::new(now, &told);
+    }
+    Answer::Everything { token: now }
+}
+
+fn run_hook(repository: &Repository, hook: &BStr, version: &str, token: &BStr) -> Option<Vec<u8>> {
+    let script = [hook.as_bytes(), b" \"$@\""].concat();
+    let script = path::from_bytes(&script);
+    let mut command = pronto_io::child::shell(script, path::from_bytes(hook));
+    command
+        .arg(version)
+        .arg(path::from_bytes(token))
+        .current_dir(repository.work_tree()?)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
+    tie_to(repository, &mut command);
+    command.env_remove("GIT_PREFIX");
+    let output = command.output().ok()?;
+    output.status.success().then_some(output.stdout)
+}
+
+impl Told {
+    /// Takes what the monitor named out of what is `remembered`, and lets it vouch for the rest.
+    pub(super) fn apply(&self, remembered: &mut Remembered<'_>) {
+        if let (Answer::Paths { paths, .. }, false) = (&self.answer, self.is_first) {
+            invalidate(&mut remembered.cache, paths);
+            remembered.vouch();
+        }
+    }
+
+    /// Returns whether the monitor vouches for entries, so their racy timestamps do not matter.
+    pub(super) fn vouches(&self) -> bool {
+        self.monitored.dirty.is_some()
+    }
+
+    /// Returns whether the monitor's data are worth writing, if `verified` entries were examined.
+    pub(super) fn is_worth_writing(&self, verified: &[u32]) -> bool {
+        let many = match &self.answer {
+            Answer::Paths { paths, .. } => paths.len() > MANY_PATHS,
+            Answer::Everything { token } => *token != NO_TOKEN,
+        };
+        self.is_first || many || verified.len() > MANY_VERIFIED
+    }
+
+    /// Records the monitor's data in `edit`: entries that are neither vouched for nor `verified`
+    /// must be examined. `is_cache_current` says that the untracked cache there is up to date;
+    /// otherwise it is updated here.
+    pub(super) fn record(&self, edit: &mut Edit<'_>, verified: &[u32], is_cache_current: bool) {
+        let index = edit.base();
+        let all = 0..index.len() as u32;
+        let mut verified = verified.to_vec();
+        verified.sort_unstable();
+        let mut verified = verified.into_iter().peekable();
+        let mut is_open = |at: &u32| {
+            while verified.next_if(|known| known < at).is_some() {}
+            verified.next_if(|known| known == at).is_none()
+        };
+        let dirty: Vec<u32> = match &self.monitored.dirty {
+            None => all.filter(&mut is_open).collect(),
+            Some(dirty) => dirty.iter().copied().filter(&mut is_open).collect(),
+        };
+        edit.set_fsmonitor(Some(&Fsmonitor::new(self.answer.token().into(), dirty)));
+        if is_cache_current {
+            return;
+        }
+        if let Some(mut cache) = index.untracked_cache().filter(|cache| !cache.is_empty()) {
+            match &self.answer {
+                Answer::Paths { paths, .. } if !self.is_first => invalidate(&mut cache, paths),
+                _ => cache.invalidate_directory(0, true),
+            }
+            edit.set_untracked_cache(Some(&cache));
+        }
+    }
+}
+
+/// Forgets what is known of the directories in which `paths` are, and of those that they are.
+pub(super) fn invalidate(cache: &mut UntrackedCache<'_>, paths: &[BString]) {
+    if cache.is_empty() {
+        return;
+    }
+    for path in paths {
+        let bare = path.strip_suffix(b"/").unwrap_or(path);
+        let (directory, name) = match bare.rfind_byte(b'/') {
+            Some(slash) => (&bare[..slash], &bare[slash + 1..]),
+            None => (&b""[..], bare),
+        };
+        // The nearest one that is known stands for one that is not.
+        let mut at = 0;
+        for name in directory.split_str("/").filter(|name| !name.is_empty()) {
+            match cache.child(at, name.as_bstr()) {
+                Some(below) => at = below,
+                None => break,
+            }
+        }
+        cache.invalidate_directory(at, name == b".gitignore");
+        if let Some(below) = cache.child(at, name.as_bstr()) {
+            cache.invalidate_directory(below, true);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The fast path of status when a monitor reports that nothing has changed since the last one.
+//!
+//! Costs, for any number of entries: the header of the index, the cached tree of the top, the
+//! monitor's data and the untracked cache are read, and the commit of `HEAD`. No call for any file
+//! of the worktree, no allocation for any entry. The untracked cache, or the list of all untracked
+//! files, costs one pass over its directories.
+
+use super::monitor::Asked;
+use super::state::Reader;
+use super::tree::tree_of;
+use super::untracked_list::Listed;
+use super::{Ignored, Options, Report, State, Untracked, untracked_cache};
+use crate::errors::from_index;
+use crate::refs::Head;
+use crate::{Repository, Result, ignores};
+use bstr::BString;
+use pronto_index::Outline;
+use pronto_odb::Store;
+use pronto_worktree::status::recorded;
+
+/// Returns the report if the `asked` monitor vouches for everything, and `HEAD` and the caches in
+/// the index agree; `None` if something must be examined.
+///
+/// # Errors
+/// As [`Repository::status`].
+pub(super) fn report(
+    repository: &Repository,
+    (outline, store): (&Outline, &Store),
+    (asked, listed): (&Asked, Option<&Listed<'_>>),
+    options: &Options,
+) -> Result<Option<Report>> {
+    let is_plain = options.pathspec.is_empty()
+        && options.ignored == Ignored::No
+        && !outline.is_sparse()
+        && !outline.is_split();
+    if !is_plain
+        || !asked.says_nothing_changed()
+        || repository.config().bool_or("core.sparseCheckout", false)?
+    {
+        return Ok(None);
+    }
+    let head = repository.head()?;
+    let Some(id) = head.id() else {
+        return Ok(None);
+    };
+    // A tree that stands for all entries leaves none in conflict, nor announced.
+    let Some((tree, count)) = outline.root_tree() else {
+        return Ok(None);
+    };
+    if count != outline.len() || tree != tree_of(store, id)? {
+        return Ok(None);
+    }
+    let untracked = match listed {
+        Some(listed) => listed.unchanged(),
+        None => untracked(repository, outline, options)?,
+    };
+    let Some(untracked) = untracked else {
+        return Ok(None);
+    };
+    let mut state = State::default();
+    if options.state {
+        let reader = Reader { repository, store };
+        let detached = Some(id).filter(|_| matches!(head, Head::Detached { .. }));
+        state = reader.read(detached, options.detached_from)?;
+    }
+    pronto_io::data!("status", "lstat", 0);
+    pronto_io::data!("status", "opendir", 0);
+    outline.intact().map_err(from_index)?;
+    Ok(Some(Report {
+        head,
+        entries: Vec::new(),
+        untracked,
+        ignored: Vec::new(),
+        state,
+        has_foreign_cache: false,
+        problems: Vec::new(),
+    }))
+}
+
+/// Returns the untracked names if the untracked cache knows all of them, or none are requested.
+fn untracked(
+    repository: &Repository,
+    outline: &Outline,
+    options: &Options,
+) -> Result<Option<Vec<BString>>> {
+    if options.untracked == Untracked::No {
+        let is_kept = !untracked_cache::is_to_be_removed(repository, outline)?;
+        return Ok(is_kept.then(Vec::new));
+    }
+    let excludes = ignores::exclude_contents(repository)?;
+    let prepared = untracked_cache::prepare(repository, outline, options, &excludes)?;
+    let cache = prepared.unchanged();
+    Ok(cache.and_then(|cache| recorded(cache, options.untracked)))
+}

@@ -1,0 +1,201 @@
+//! Submodules, examined by a status of their own in this process.
+
+use super::{Options, SubmoduleState};
+use crate::environment::LOCAL_VARIABLES;
+use crate::gitmodules::{self, Gitmodules};
+use crate::{Repository, path};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::oid;
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::status::{Submodules, Untracked};
+use pronto_worktree::{Error, ErrorKind};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Which changes of submodules do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum IgnoreSubmodules {
+    /// All count.
+    #[default]
+    None,
+    /// Untracked files in them do not.
+    Untracked,
+    /// Only other commits count.
+    Dirty,
+    /// None count.
+    All,
+}
+
+impl IgnoreSubmodules {
+    /// Reads the value of an option or of `submodule.<name>.ignore`.
+    pub fn parse(value: &[u8]) -> Option<IgnoreSubmodules> {
+        match value {
+            b"none" => Some(IgnoreSubmodules::None),
+            b"untracked" => Some(IgnoreSubmodules::Untracked),
+            b"dirty" => Some(IgnoreSubmodules::Dirty),
+            b"all" => Some(IgnoreSubmodules::All),
+            _ => None,
+        }
+    }
+}
+
+/// Submodules nested deeper are taken to be clean.
+const DEEPEST: usize = 32;
+
+/// Looks into the submodules of one repository.
+pub(crate) struct Inspector<'a> {
+    repository: &'a Repository,
+    work_tree: PathBuf,
+    interrupt: &'a Interrupt,
+    general: Option<IgnoreSubmodules>,
+    default: IgnoreSubmodules,
+    by_path: HashMap<BString, IgnoreSubmodules>,
+    untracked: Untracked,
+    depth: usize,
+}
+
+impl<'a> Inspector<'a> {
+    pub(super) fn new(
+        repository: &'a Repository,
+        work_tree: PathBuf,
+        options: &Options,
+        interrupt: &'a Interrupt,
+    ) -> crate::Result<Self> {
+        let otherwise = IgnoreSubmodules::None;
+        let how = (options.ignore_submodules, otherwise, options.untracked);
+        Self::with(repository, work_tree, how, interrupt)
+    }
+
+    /// Creates an inspector that uses the rule `general` if given, otherwise the configured one,
+    /// otherwise `otherwise`.
+    pub(crate) fn with(
+        repository: &'a Repository,
+        work_tree: PathBuf,
+        (general, otherwise, untracked): (Option<IgnoreSubmodules>, IgnoreSubmodules, Untracked),
+        interrupt: &'a Interrupt,
+    ) -> crate::Result<Self> {
+        let config = repository.config();
+        let configured = config
+            .raw("diff.ignoreSubmodules")
+            .and_then(|value| IgnoreSubmodules::parse(value.as_bytes()));
+        let environment = repository.environment();
+        let depth = environment
+            .text(DEPTH)
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0);
+        let by_path = match general {
+            Some(_) => HashMap::new(),
+            None => ignored_by_path(repository, &work_tree),
+        };
+        Ok(Inspector {
+            repository,
+            work_tree,
+            interrupt,
+            general,
+            default: configured.unwrap_or(otherwise),
+            by_path,
+            untracked,
+            depth,
+        })
+    }
+
+    /// What does not count of the submodule at `path`.
+    pub(crate) fn ignores(&self, path: &BStr) -> IgnoreSubmodules {
+        self.general
+            .or_else(|| self.by_path.get(path).copied())
+            .unwrap_or(self.default)
+    }
+}
+
+/// How deep a submodule is nested, handed down with the environment of its repository.
+const DEPTH: &str = "PRONTO_SUBMODULE_DEPTH";
+
+/// `submodule.<name>.ignore` of the configuration and of `.gitmodules`, by path.
+fn ignored_by_path(
+    repository: &Repository,
+    work_tree: &Path,
+) -> HashMap<BString, IgnoreSubmodules> {
+    let modules = Gitmodules::read(work_tree);
+    let config = repository.config();
+    let mut by_path = HashMap::new();
+    for name in modules.names() {
+        let Some(path) = modules.value(name, "path") else {
+            continue;
+        };
+        let value = config.raw(gitmodules::key(name, "ignore"));
+        let value = value.or_else(|| modules.value(name, "ignore"));
+        if let Some(ignore) = value.and_then(|value| IgnoreSubmodules::parse(value)) {
+            by_path.insert(path.to_owned(), ignore);
+        }
+    }
+    by_path
+}
+
+impl Submodules for Inspector<'_> {
+    fn inspect(&self, at: &BStr, staged: &oid) -> Result<SubmoduleState, Error> {
+        let ignores = self.ignores(at);
+        let mut state = SubmoduleState::default();
+        if ignores == IgnoreSubmodules::All || self.depth >= DEEPEST {
+            return Ok(state);
+        }
+        let top = self.work_tree.join(path::borrow(at));
+        let git = top.join(".git");
+        if git.symlink_metadata().is_err() {
+            return Ok(state);
+        }
+        let mut environment = self.repository.environment().clone();
+        for name in LOCAL_VARIABLES {
+            environment.remove(name);
+        }
+        environment.set(DEPTH, (self.depth + 1).to_string());
+        environment.set_current_dir(&top);
+        // The directory is its worktree, unless its configuration names another.
+        environment.set("GIT_DIR", ".git");
+        let Ok(repository) = Repository::discover(&top, &environment) else {
+            return Ok(state);
+        };
+        let Ok(Some(head)) = repository.head().map(|head| head.id()) else {
+            return Ok(state);
+        };
+        state.new_commits = *head != *staged;
+        if ignores == IgnoreSubmodules::Dirty {
+            return Ok(state);
+        }
+        let is_explicit = self.general.is_some() || self.by_path.contains_key(at);
+        let untracked = match (ignores, self.untracked) {
+            (IgnoreSubmodules::Untracked, _) => Untracked::No,
+            (_, Untracked::No) if !is_explicit => Untracked::No,
+            _ => Untracked::Normal,
+        };
+        let options = Options {
+            untracked,
+            renames: None,
+            state: false,
+            detached_from: false,
+            write_back: false,
+            settle: std::time::Duration::ZERO,
+            monitor_program: None,
+            ..Options::default()
+        };
+        let report = super::status(&repository, &options, self.interrupt).map_err(|error| {
+            Error::new(
+                ErrorKind::Io,
+                format!("could not look into submodule '{at}'"),
+            )
+            .because(error)
+        })?;
+        state.untracked = !report.untracked.is_empty();
+        for entry in &report.entries {
+            // A nested submodule with nothing but untracked files counts as that.
+            let nested = entry.submodule;
+            let only_untracked = entry.index.is_none()
+                && entry.stages.is_none()
+                && nested.untracked
+                && !nested.modified
+                && !nested.new_commits;
+            state.modified |= !only_untracked;
+            state.untracked |= nested.untracked;
+        }
+        Ok(state)
+    }
+}

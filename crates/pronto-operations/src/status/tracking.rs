@@ -1,0 +1,150 @@
+//! The upstream of a branch, and the number of commits ahead and behind.
+
+use crate::history::{Painting, Until};
+use crate::{Repository, Result};
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+
+/// The branch that another one follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// Its full name here.
+    pub name: BString,
+    /// The shortest name that means it.
+    pub short_name: BString,
+    /// How both differ; `None` if the upstream is gone.
+    pub divergence: Option<Divergence>,
+}
+
+/// How two branches differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Divergence {
+    /// They are at the same commit.
+    Same,
+    /// They differ; the numbers were not requested.
+    Different,
+    /// Commits that only one of them has.
+    Counted {
+        /// Only the branch has these.
+        ahead: usize,
+        /// Only the upstream has these.
+        behind: usize,
+    },
+}
+
+/// The upstream of the branch `branch` (a full name) that is at `tip`, if it has one. With
+/// `count` the history of both is walked as far as they differ.
+///
+/// # Errors
+/// A reference or an object cannot be read.
+pub fn upstream(
+    repository: &Repository,
+    branch: &BStr,
+    tip: Option<ObjectId>,
+    count: bool,
+    interrupt: &Interrupt,
+) -> Result<Option<Upstream>> {
+    let Some(name) = upstream_name(repository, branch) else {
+        return Ok(None);
+    };
+    let short_name = repository.shorten_reference(name.as_bstr(), false)?;
+    let theirs = repository.refs().id_of(&name)?;
+    let divergence = match (tip, theirs) {
+        (Some(ours), Some(theirs)) if ours == theirs => Some(Divergence::Same),
+        (Some(ours), Some(theirs)) if count => {
+            let (ahead, behind) = ahead_behind(repository, ours, theirs, interrupt)?;
+            Some(Divergence::Counted { ahead, behind })
+        }
+        (Some(_), Some(_)) => Some(Divergence::Different),
+        _ => None,
+    };
+    Ok(Some(Upstream {
+        name,
+        short_name,
+        divergence,
+    }))
+}
+
+/// The reference here that stands for what `branch.<name>.merge` of `branch.<name>.remote` is.
+fn upstream_name(repository: &Repository, branch: &BStr) -> Option<BString> {
+    let short = branch.strip_prefix(b"refs/heads/")?;
+    let config = repository.config();
+    let key = |variable: &str| [b"branch.", short, b".", variable.as_bytes()].concat();
+    let remote = config.raw(key("remote"))?;
+    let merge = config.raw(key("merge"))?;
+    if remote == "." {
+        // The upstream of a branch is not told by upstreams.
+        let is_plain = !merge.contains_str("@{");
+        let found = is_plain.then(|| repository.find_reference(merge).ok()?);
+        let name = found.flatten().map(|found| found.name);
+        return Some(name.unwrap_or_else(|| merge.to_owned()));
+    }
+    let fetch = [b"remote.", remote.as_bytes(), b".fetch"].concat();
+    let specs = config.list(&fetch);
+    let negative = |spec: &&&BStr| {
+        spec.strip_prefix(b"^")
+            .is_some_and(|pattern| expand(pattern, None, merge).is_some())
+    };
+    if specs.iter().any(|spec| negative(&spec)) {
+        return None;
+    }
+    specs.iter().find_map(|spec| {
+        let spec = spec.strip_prefix(b"+").unwrap_or(spec);
+        let (from, to) = spec.split_once_str(":")?;
+        expand(from, Some(to), merge).filter(|to| !to.is_empty())
+    })
+}
+
+/// How many commits only `ours` has, and how many only `theirs`. Walks both as far as they
+/// differ.
+///
+/// # Errors
+/// A commit cannot be read.
+pub fn ahead_behind(
+    repository: &Repository,
+    ours: ObjectId,
+    theirs: ObjectId,
+    interrupt: &Interrupt,
+) -> Result<(usize, usize)> {
+    let mut painting = Painting::new(repository, Until::Divided)?;
+    painting.left(&ours)?;
+    painting.right(&theirs)?;
+    painting.run(interrupt)?;
+    Ok(painting.counts())
+}
+
+/// Maps `name` by a refspec from `from` to `to`.
+fn expand(from: &[u8], to: Option<&[u8]>, name: &BStr) -> Option<BString> {
+    let star = |pattern: &[u8]| pattern.find_byte(b'*');
+    let Some(at) = star(from) else {
+        return (from == name.as_bytes()).then(|| to.unwrap_or_default().into());
+    };
+    let middle = name
+        .strip_prefix(&from[..at])?
+        .strip_suffix(&from[at + 1..])?;
+    let to = to.unwrap_or_default();
+    let Some(at) = star(to) else {
+        return Some(to.into());
+    };
+    Some([&to[..at], middle, &to[at + 1..]].concat().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refspecs_are_followed() {
+        let name = BStr::new("refs/heads/a/b");
+        assert_eq!(
+            expand(b"refs/heads/*", Some(b"refs/remotes/o/*"), name),
+            Some("refs/remotes/o/a/b".into())
+        );
+        assert_eq!(expand(b"refs/heads/x", Some(b"y"), name), None);
+        assert_eq!(
+            expand(b"refs/heads/a/b", Some(b"y"), name),
+            Some("y".into())
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! Writes refreshed data to the index, so that the next status is faster.
+
+use super::monitor::Told;
+use super::untracked_cache::Fate;
+use crate::durability::Component;
+use crate::{Repository, Result, checkout_tree, index, shared, split_index};
+use pronto_index::{CachedTree, Edit, EntryRef, Flags, Index, Stat, mode, replace};
+use std::time::{Duration, SystemTime};
+
+/// Longer than two writes of the index can seem to be of the same time.
+const SETTLED_FOR_SURE: Duration = Duration::from_secs(2);
+
+/// What was learned that the index does not hold yet.
+pub(super) struct News<'a> {
+    /// Stat data of files with unchanged content.
+    pub(super) refreshed: &'a [(usize, Stat)],
+    /// Whether every entry was examined.
+    pub(super) is_complete: bool,
+    /// The number of entries that are racy for Git, if every entry was examined.
+    pub(super) racy_count: Option<usize>,
+    /// Cached trees that know more.
+    pub(super) trees: Option<CachedTree>,
+    /// The untracked cache.
+    pub(super) untracked: Fate<'a>,
+    /// The monitor's data, and the entries that were examined and are unchanged.
+    pub(super) monitor: Option<(&'a Told, &'a [u32])>,
+}
+
+/// Writes `index` with new data, if that helps, no other process is writing it, and it is still the
+/// file that was read.
+pub(super) fn write_back(
+    repository: &Repository,
+    (index, settle): (&Index, Duration),
+    news: News<'_>,
+) -> Result<()> {
+    if index.identity().is_none() || !has_settled(index, settle) {
+        return Ok(());
+    }
+    let time = index.timestamp();
+    let racy = |entry: &EntryRef<'_>| {
+        entry.mode & mode::TYPE != mode::GITLINK && entry.stat.is_racy_by_second(time)
+    };
+    // The paths that the monitor named were examined, and the rest is trusted.
+    let is_vouched = news.is_complete && news.monitor.is_some_and(|(told, _)| told.vouches());
+    let has_racy = match news.racy_count {
+        _ if is_vouched => false,
+        Some(count) => count > 0,
+        None => index.iter().any(|entry| racy(&entry)),
+    };
+    if has_racy && !news.is_complete {
+        return Ok(());
+    }
+    let is_told = news
+        .monitor
+        .is_some_and(|(told, verified)| told.is_worth_writing(verified));
+    let keeps_untracked = matches!(news.untracked, Fate::Stay | Fate::Better(_));
+    let is_as_it_was = news.refreshed.is_empty() && news.trees.is_none() && keeps_untracked;
+    if is_as_it_was && !has_racy && !is_told && !split_index::is_wrongly_split(repository, index)? {
+        let is_own = repository.index_path() == repository.git_dir().join("index");
+        if is_own && has_settled(index, SETTLED_FOR_SURE) {
+            index.keep_lengths();
+        }
+        return Ok(());
+    }
+    let mut edit = Edit::new(index);
+    for &(position, stat) in news.refreshed {
+        let flags = index.entry(position).flags;
+        edit.refresh(position, stat, flags.with(Flags::UP_TO_DATE));
+    }
+    if news.trees.is_some() {
+        edit.set_cached_tree(news.trees);
+    }
+    match &news.untracked {
+        Fate::Stay => {}
+        Fate::Better(cache) | Fate::Write(cache) => edit.set_untracked_cache(Some(cache)),
+        Fate::Remove => edit.set_untracked_cache(None),
+    }
+    if let Some((told, verified)) = news.monitor {
+        let is_current = !matches!(news.untracked, Fate::Stay);
+        told.record(&mut edit, verified, is_current);
+    }
+    let writer = checkout_tree::index_writer(repository)?;
+    let Ok(bytes) = index::encode(repository, &writer, edit.content(), None) else {
+        return Ok(());
+    };
+    // Someone who was faster knows better; a full disk is not the business of a status.
+    let sync = repository.fsync()?.of(Component::Index);
+    let path = repository.index_path();
+    if let (Ok(true), Ok(sharing)) = (
+        replace(&path, &bytes, index, sync),
+        shared::configured(repository.config()),
+    ) {
+        let _ = shared::adjust(sharing, &path);
+    }
+    Ok(())
+}
+
+/// Returns whether `index` has not been written for the time `settle`.
+fn has_settled(index: &Index, settle: Duration) -> bool {
+    let time = index.timestamp();
+    let written = Duration::new(u64::from(time.seconds), time.nanoseconds);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    // A time to come is that of another clock.
+    now.is_ok_and(|now| now.abs_diff(written) >= settle)
+}

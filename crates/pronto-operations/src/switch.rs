@@ -1,0 +1,389 @@
+//! Moves the worktree, the index and `HEAD` to another commit: `switch`, and `checkout` of a
+//! branch. Files change first, then the index, then `HEAD`.
+
+mod branch;
+mod left_behind;
+mod merge_files;
+mod move_files;
+mod remotes;
+mod start;
+mod state;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_worktree::checkout::Failure;
+use pronto_worktree::unpack::Refusals;
+
+use crate::merge::Style;
+use crate::refs::{Expected, Head, RefName, bad_name};
+use crate::status::{self, Upstream};
+use crate::{Error, ErrorKind, Repository, Result, hooks, worktrees};
+
+pub use branch::{NewBranch, Tracking, set_upstream};
+pub(crate) use branch::{check_tracking, create_branch_at};
+pub use left_behind::LeftBehind;
+pub(crate) use left_behind::{short_id, title};
+pub use remotes::Candidates;
+pub use remotes::remote_branches_named;
+pub use start::Start;
+pub use start::start_at;
+pub use state::refuse_while_in_progress;
+pub(crate) use state::remove_operation_state;
+
+pub(crate) use branch::Point;
+pub(crate) use move_files::MovedFiles;
+
+/// Options of a switch.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The target; `None` for the commit of `HEAD`.
+    pub to: Option<Start>,
+    /// A branch to create there.
+    pub create: Option<NewBranch>,
+    /// Whether `HEAD` is detached, even if `to` is a branch.
+    pub detach: bool,
+    /// Whether local changes are discarded.
+    pub discard: bool,
+    /// Merges locally changed files with the target, and writes conflicts in this style.
+    pub merge: Option<Style>,
+    /// Whether discarding overwrites untracked files, too.
+    pub overwrite_untracked: bool,
+    /// Without `to`: whether files are not examined at all.
+    pub stay_lightly: bool,
+    /// Whether a branch may be checked out that another worktree has.
+    pub ignore_other_worktrees: bool,
+    /// Whether ignored untracked files are kept instead of overwritten.
+    pub keep_ignored: bool,
+    /// Whether a new, unborn branch starts with an empty worktree.
+    pub empty: bool,
+    /// Whether data that are only for messages are not collected.
+    pub quiet: bool,
+}
+
+/// The result of a switch.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Done.
+    Done(Box<Report>),
+    /// Content would be lost: nothing was done.
+    Refused(Refusals),
+    /// The index has conflicts at these paths: nothing was done.
+    Unmerged(Vec<BString>),
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The new state of `HEAD`.
+    pub arrival: Arrival,
+    /// Whether a branch was left for a detached `HEAD`.
+    pub left_branch: bool,
+    /// Commits that only `HEAD` led to.
+    pub left_behind: Option<LeftBehind>,
+    /// The commit that is checked out now, with abbreviated id and title.
+    pub commit: Option<(BString, BString)>,
+    /// The configuration of the new branch, as Git prints it on standard output.
+    pub set_up: Vec<String>,
+    /// Git's letter and path of files that differ from the new commit.
+    pub local_changes: Vec<(u8, BString)>,
+    /// The new branch's relation to its upstream.
+    pub upstream: Option<Upstream>,
+    /// Operations in progress that were abandoned, with Git's names.
+    pub cancelled: Vec<&'static str>,
+    /// Files that could not be written.
+    pub failed: Vec<Failure>,
+    /// Further messages, as lines in Git's form.
+    pub warnings: Vec<String>,
+    /// The exit code of the hook `post-checkout`, if it ran.
+    pub hook: Option<i32>,
+}
+
+/// The new state of `HEAD`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Arrival {
+    /// It has not moved.
+    #[default]
+    Stayed,
+    /// Detached at a commit, with the name that the caller used.
+    Detached(BString),
+    /// On a branch, by its short name.
+    Branch(BString, Manner),
+}
+
+/// How `HEAD` got to the branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It was there before.
+    Already,
+    /// It was there before, and the branch was reset.
+    Reset,
+    /// It was on another branch or commit.
+    Switched,
+    /// The branch is new.
+    New,
+    /// The branch existed and was reset.
+    ExistingReset,
+}
+
+/// Switches according to `options`.
+///
+/// # Errors
+/// The branch is checked out elsewhere, a name is invalid, an object is missing, or files of
+/// the repository cannot be read or written. [`ErrorKind::Unsupported`] before anything has
+/// been done. A loss of local changes is no error: see [`Outcome`].
+pub fn switch(
+    repository: &Repository,
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    let old = repository.head()?;
+    check_branches(repository, options, &old)?;
+    if let (None, Some(create), Head::Unborn { .. }) = (&options.to, &options.create, &old) {
+        return rename_unborn(repository, create);
+    }
+    if options.to.is_none() && old.id().is_none() && !options.empty {
+        let message = "You are on a branch yet to be born";
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    let arrival = Destination::new(options, &old);
+    let mut report = Report::default();
+    if !(options.to.is_none() && options.stay_lightly && !options.empty) {
+        match move_files::move_files(
+            repository,
+            (old.id(), &arrival),
+            options,
+            progress,
+            interrupt,
+        )? {
+            MovedFiles::Done(outcome) => {
+                report.failed = outcome.failed;
+                report.warnings = outcome.warnings;
+            }
+            MovedFiles::Refused(refusals) => return Ok(Outcome::Refused(refusals)),
+            MovedFiles::Unmerged(paths) => return Ok(Outcome::Unmerged(paths)),
+        }
+    }
+    if let (Head::Detached { id }, false) = (&old, options.quiet)
+        && arrival.commit != Some(*id)
+        && !id.is_null()
+    {
+        report.left_behind = Some(left_behind::left_behind(
+            repository,
+            *id,
+            arrival.commit,
+            interrupt,
+        )?);
+    }
+    let commit = arrival.commit;
+    move_head(repository, options, &old, arrival, &mut report)?;
+    tell(repository, (options, commit), &mut report, interrupt)?;
+    run_post_checkout(repository, old.id(), &mut report)?;
+    Ok(Outcome::Done(Box::new(report)))
+}
+
+fn check_branches(repository: &Repository, options: &Options, old: &Head) -> Result<()> {
+    let check = |name: &BStr| {
+        if options.ignore_other_worktrees || old.name() == Some(name) {
+            return Ok(());
+        }
+        worktrees::refuse_branch_in_use(repository, name, false)
+    };
+    if let Some(create) = &options.create {
+        branch::check_new_branch(repository, create)?;
+        return if create.force {
+            check(create.full_name().as_bstr())
+        } else {
+            Ok(())
+        };
+    }
+    match options.to.as_ref().and_then(|start| start.branch.as_ref()) {
+        Some(branch) if !options.detach => check(branch.as_bstr()),
+        _ => Ok(()),
+    }
+}
+
+/// Switches from an unborn branch to a new one: only the name changes.
+fn rename_unborn(repository: &Repository, create: &NewBranch) -> Result<Outcome> {
+    let mut transaction = repository.transaction();
+    transaction.set_symbolic(
+        "HEAD",
+        RefName::new(create.full_name()).map_err(bad_name)?,
+        Some(b"checkout -b".as_bstr()),
+    );
+    transaction.commit()?;
+    Ok(Outcome::Done(Box::new(Report {
+        arrival: Arrival::Branch(create.name.clone(), Manner::New),
+        ..Report::default()
+    })))
+}
+
+/// Updates refs and reflogs.
+fn move_head(
+    repository: &Repository,
+    options: &Options,
+    old: &Head,
+    mut to: Destination,
+    report: &mut Report,
+) -> Result<()> {
+    let mut existed = false;
+    if let Some(create) = &options.create {
+        let full = create.full_name();
+        existed = repository.refs().id_of(&full)?.is_some();
+        if !create.orphan {
+            report.set_up = branch::create_branch(repository, create, &to)?;
+        }
+        to.name.clone_from(&create.name);
+        to.branch = Some(full);
+    }
+    let message = switch_message(repository, old, to.name.as_bstr());
+    let detaches = options.detach || to.branch.is_none();
+    if to.name == "HEAD" && to.branch.is_none() && !options.detach {
+        // It does not move.
+    } else if let (true, Some(commit)) = (detaches, to.commit) {
+        let mut transaction = repository.transaction();
+        transaction.detach("HEAD", commit, Expected::Anything, &message);
+        transaction.commit()?;
+        report.left_branch = old.name().is_some();
+        report.arrival = Arrival::Detached(to.name.clone());
+    } else if let Some(branch) = &to.branch {
+        let mut transaction = repository.transaction();
+        let target = RefName::new(branch.clone()).map_err(bad_name)?;
+        transaction.set_symbolic("HEAD", target, Some(message.as_bstr()));
+        transaction.commit()?;
+        let manner = match (&options.create, old.name() == Some(branch.as_bstr())) {
+            (Some(create), true) if create.force => Manner::Reset,
+            (_, true) => Manner::Already,
+            (Some(_), false) if existed => Manner::ExistingReset,
+            (Some(_), false) => Manner::New,
+            (None, false) => Manner::Switched,
+        };
+        forget_log_of_unborn(repository, old)?;
+        report.arrival = Arrival::Branch(to.name.clone(), manner);
+    }
+    report.cancelled = remove_operation_state(repository)?;
+    if let Some(commit) = to.commit {
+        report.commit = Some((short_id(repository, commit)?, title(repository, commit)?));
+    }
+    Ok(())
+}
+
+fn switch_message(repository: &Repository, old: &Head, to: &BStr) -> BString {
+    if let Some(action) = repository.environment().bytes("GIT_REFLOG_ACTION") {
+        return action.into();
+    }
+    let from: BString = match (old.branch(), old.id()) {
+        (Some(branch), _) => branch.to_owned(),
+        (None, Some(id)) if !id.is_null() => id.to_string().into(),
+        (None, _) => "(invalid)".into(),
+    };
+    format!("checkout: moving from {from} to {to}").into()
+}
+
+/// An unborn branch ceases to exist when `HEAD` leaves it, and so does its reflog.
+fn forget_log_of_unborn(repository: &Repository, old: &Head) -> Result<()> {
+    if let Head::Unborn { name } = old
+        && repository.refs().has_log(name)
+        && repository.refs().id_of(name)?.is_none()
+    {
+        // One that stays is in nobody's way.
+        let _ = repository.drop_log(name.as_bstr());
+    }
+    Ok(())
+}
+
+/// Collects data for messages.
+fn tell(
+    repository: &Repository,
+    (options, commit): (&Options, Option<ObjectId>),
+    report: &mut Report,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    if options.quiet {
+        return Ok(());
+    }
+    let looked = !(options.to.is_none() && options.stay_lightly);
+    if let (true, false, Some(commit)) = (looked, options.discard, commit) {
+        report.local_changes = move_files::local_changes(repository, commit, interrupt)?;
+    }
+    if options.detach {
+        return Ok(());
+    }
+    let head = repository.head()?;
+    if let (Some(name), Some(id)) = (head.name(), head.id()) {
+        report.upstream = status::upstream(repository, name, Some(id), true, interrupt)?;
+    }
+    Ok(())
+}
+
+fn run_post_checkout(
+    repository: &Repository,
+    old: Option<ObjectId>,
+    report: &mut Report,
+) -> Result<()> {
+    let new = repository.head()?.id();
+    report.hook = run_post_checkout_hook(repository, old, new, true)?;
+    Ok(())
+}
+
+/// Runs the hook `post-checkout`, with an argument that says whether a branch was switched.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run_post_checkout_hook(
+    repository: &Repository,
+    old: Option<ObjectId>,
+    new: Option<ObjectId>,
+    switched: bool,
+) -> Result<Option<i32>> {
+    let hex = |id: Option<ObjectId>| id.unwrap_or(repository.object_hash().null()).to_string();
+    let (old, new) = (hex(old), hex(new));
+    let call = hooks::Call {
+        arguments: vec![
+            old.as_ref(),
+            new.as_ref(),
+            if switched { "1".as_ref() } else { "0".as_ref() },
+        ],
+        ..hooks::Call::default()
+    };
+    hooks::run(repository, "post-checkout", &call)
+}
+
+/// The resolved target of `HEAD`.
+#[derive(Clone, Debug)]
+pub(crate) struct Destination {
+    /// The name that the caller used.
+    pub(crate) name: BString,
+    /// The full name, if it is a branch.
+    pub(crate) branch: Option<BString>,
+    /// The full name of the named ref.
+    pub(crate) reference: Option<BString>,
+    pub(crate) commit: Option<ObjectId>,
+}
+
+impl Destination {
+    fn new(options: &Options, old: &Head) -> Self {
+        match &options.to {
+            _ if options.empty => Destination {
+                name: "(empty)".into(),
+                branch: None,
+                reference: None,
+                commit: None,
+            },
+            Some(start) => Destination {
+                name: start.name.clone(),
+                branch: start.branch.clone(),
+                reference: start.reference.clone(),
+                commit: start.commit,
+            },
+            None => Destination {
+                name: "HEAD".into(),
+                branch: None,
+                reference: old.name().map(ToOwned::to_owned),
+                commit: old.id(),
+            },
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Creates branches, and sets their upstream.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::Destination;
+use super::remotes;
+use crate::config::edit;
+use crate::refs::{Expected, name};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// A branch to create.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewBranch {
+    /// Its short name.
+    pub name: BString,
+    /// Move it if it exists.
+    pub force: bool,
+    /// Leave it without a commit.
+    pub orphan: bool,
+    /// Begin a log for it whatever is configured.
+    pub log: bool,
+    /// What it follows.
+    pub tracking: Tracking,
+}
+
+/// Whether a new branch follows the one it starts at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tracking {
+    /// As `branch.autoSetupMerge` says.
+    #[default]
+    Configured,
+    /// No.
+    Never,
+    /// Yes.
+    Direct,
+}
+
+/// What `branch.autoSetupMerge` can say, or the caller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Policy {
+    Never,
+    /// If it starts at a remote-tracking branch.
+    Remote,
+    /// Likewise, if both have the same name.
+    Simple,
+    Always,
+    /// The user requested it.
+    Explicit,
+}
+
+/// Where a branch begins.
+pub(crate) struct Point<'a> {
+    /// What it was called.
+    pub(crate) name: &'a BStr,
+    /// The full name of the reference that was named, if the branch may follow it.
+    pub(crate) reference: Option<&'a BStr>,
+    /// The commit.
+    pub(crate) commit: ObjectId,
+}
+
+/// What a new branch follows.
+struct Followed {
+    remote: BString,
+    /// Its full name there.
+    branch: BString,
+}
+
+impl NewBranch {
+    /// Its full name.
+    pub fn full_name(&self) -> BString {
+        [b"refs/heads/", self.name.as_slice()].concat().into()
+    }
+}
+
+/// Whether a branch may be created so.
+pub(super) fn check_new_branch(repository: &Repository, create: &NewBranch) -> Result<()> {
+    let full = create.full_name();
+    let valid = !create.name.starts_with(b"-")
+        && create.name != "HEAD"
+        && name::is_valid(full.as_bstr(), name::Form::Full);
+    if !valid {
+        let message = format!("'{}' is not a valid branch name", create.name);
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    if !create.force && repository.refs().id_of(&full)?.is_some() {
+        let message = format!("a branch named '{}' already exists", create.name);
+        return Err(Error::new(ErrorKind::Reference, message));
+    }
+    if tracking_policy(repository, create.tracking)? == Policy::Explicit
+        && matches!(create.tracking, Tracking::Direct)
+        && create.orphan
+    {
+        let message = "'--orphan' cannot be used with '-t'";
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    Ok(())
+}
+
+/// Creates or moves the branch, and sets up what it follows: what was set up, in Git's words.
+pub(super) fn create_branch(
+    repository: &Repository,
+    create: &NewBranch,
+    at: &Destination,
+) -> Result<Vec<String>> {
+    let Some(commit) = at.commit else {
+        return Ok(Vec::new());
+    };
+    let explicit = tracking_policy(repository, create.tracking)? == Policy::Explicit;
+    let reference = at
+        .reference
+        .as_ref()
+        .filter(|_| at.name != "HEAD" || explicit);
+    let point = Point {
+        name: at.name.as_bstr(),
+        reference: reference.map(|reference| reference.as_bstr()),
+        commit,
+    };
+    create_branch_at(repository, create, &point)
+}
+
+/// Creates or moves the branch, and sets up what it follows: what was set up, in Git's words.
+pub(crate) fn create_branch_at(
+    repository: &Repository,
+    create: &NewBranch,
+    at: &Point<'_>,
+) -> Result<Vec<String>> {
+    let commit = at.commit;
+    let full = create.full_name();
+    let policy = tracking_policy(repository, create.tracking)?;
+    let followed = match at.reference {
+        Some(reference) => followed(repository, reference, policy, create)?,
+        None if policy == Policy::Explicit => {
+            let message = format!(
+                "cannot set up tracking information; starting point '{}' is not a branch",
+                at.name
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        None => None,
+    };
+    let exists = repository.refs().id_of(&full)?.is_some();
+    let verb = if exists { "Reset to" } else { "Created from" };
+    let mut transaction = repository.transaction();
+    let message = format!("branch: {verb} {}", at.name);
+    transaction.push(crate::refs::Edit {
+        name: full,
+        change: crate::refs::Change::Set(crate::refs::Target::Object(commit)),
+        expected: Expected::Anything,
+        message: Some(message.into()),
+        follow: true,
+        create_log: create.log,
+        peeled: None,
+    });
+    transaction.commit()?;
+    match followed {
+        Some(followed) => set_up_following(repository, create.name.as_bstr(), &followed),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Whether what is configured about new branches can be done.
+///
+/// # Errors
+/// [`Unsupported`](ErrorKind::Unsupported), or a value is malformed.
+pub(crate) fn check_tracking(repository: &Repository, tracking: Tracking) -> Result<()> {
+    tracking_policy(repository, tracking).map(|_| ())
+}
+
+fn tracking_policy(repository: &Repository, tracking: Tracking) -> Result<Policy> {
+    match tracking {
+        Tracking::Never => return Ok(Policy::Never),
+        Tracking::Direct => return Ok(Policy::Explicit),
+        Tracking::Configured => {}
+    }
+    let key = "branch.autosetupmerge";
+    Ok(
+        match repository.config().raw(key).map(|value| value.as_bytes()) {
+            Some(b"always") => Policy::Always,
+            Some(b"simple") => Policy::Simple,
+            Some(b"inherit") => {
+                let message = "branch.autoSetupMerge=inherit is not supported";
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
+            _ if repository.config().bool_or(key, true)? => Policy::Remote,
+            _ => Policy::Never,
+        },
+    )
+}
+
+fn followed(
+    repository: &Repository,
+    reference: &BStr,
+    policy: Policy,
+    create: &NewBranch,
+) -> Result<Option<Followed>> {
+    if policy == Policy::Never {
+        return Ok(None);
+    }
+    let sources = remotes::remote_sources(repository, reference);
+    match sources.as_slice() {
+        [(remote, branch)] => {
+            let short = branch.strip_prefix(b"refs/heads/").unwrap_or(branch);
+            if policy == Policy::Simple && short != create.name.as_bytes() {
+                return Ok(None);
+            }
+            Ok(Some(Followed {
+                remote: remote.clone(),
+                branch: branch.clone(),
+            }))
+        }
+        [] if matches!(policy, Policy::Always | Policy::Explicit) => {
+            if !reference.starts_with(b"refs/heads/") {
+                if policy == Policy::Always {
+                    return Ok(None);
+                }
+                let message = format!(
+                    "cannot set up tracking information; starting point '{reference}' is not \
+                     a branch"
+                );
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            let remote = ".".into();
+            let branch = reference.to_owned();
+            Ok(Some(Followed { remote, branch }))
+        }
+        [] => Ok(None),
+        _ => {
+            let message = format!("not tracking: ambiguous information for ref '{reference}'");
+            Err(Error::new(ErrorKind::Ambiguous, message))
+        }
+    }
+}
+
+/// Lets the branch `name` follow `branch` (a full name) of `remote`. Returns what to tell the user.
+///
+/// # Errors
+/// The configuration cannot be written.
+pub fn set_upstream(
+    repository: &Repository,
+    name: &BStr,
+    remote: &BStr,
+    branch: &BStr,
+) -> Result<Vec<String>> {
+    let followed = Followed {
+        remote: remote.to_owned(),
+        branch: branch.to_owned(),
+    };
+    set_up_following(repository, name, &followed)
+}
+
+fn set_up_following(
+    repository: &Repository,
+    name: &BStr,
+    followed: &Followed,
+) -> Result<Vec<String>> {
+    let short = followed
+        .branch
+        .strip_prefix(b"refs/heads/")
+        .unwrap_or(&followed.branch);
+    let short = short.as_bstr();
+    let is_local = followed.remote == ".";
+    if is_local && short == name {
+        return Ok(vec![format!(
+            "not setting branch '{name}' as its own upstream"
+        )]);
+    }
+    let rebase = match repository
+        .config()
+        .raw("branch.autosetuprebase")
+        .map(|value| value.as_bytes())
+    {
+        Some(b"always") => true,
+        Some(b"local") => is_local,
+        Some(b"remote") => !is_local,
+        _ => false,
+    };
+    let file = repository.common_dir().join("config");
+    edit::edit_file(&file, crate::path::as_bytes(&file), |document| {
+        let mut set = |variable: &str, value: &BStr| {
+            let key: BString = format!("branch.{name}.{variable}").into();
+            document
+                .set(key.as_bstr(), value, true, |_| true)
+                .map(|_| ())
+                .map_err(|_| Error::new(ErrorKind::Config, format!("cannot set {key}")))
+        };
+        set("remote", followed.remote.as_bstr())?;
+        set("merge", followed.branch.as_bstr())?;
+        if rebase {
+            set("rebase", b"true".as_bstr())?;
+        }
+        Ok(())
+    })?;
+    let what = if is_local {
+        short.to_string()
+    } else {
+        format!("{}/{short}", followed.remote)
+    };
+    let how = if rebase { " by rebasing" } else { "" };
+    Ok(vec![format!(
+        "branch '{name}' set up to track '{what}'{how}."
+    )])
+}

@@ -1,0 +1,122 @@
+//! Commits that become unreachable when `HEAD` leaves them.
+
+use std::ops::ControlFlow;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::{CommitRef, Kind};
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::filter::reencode;
+
+use crate::history::{Painting, Until};
+use crate::objects::from_odb;
+use crate::{Repository, Result};
+
+/// The commit that only `HEAD` led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeftBehind {
+    /// A reference leads to it: its short id and title.
+    Connected(BString, BString),
+    /// It and these commits became unreachable, the newest first: their number, the first few and
+    /// the last with abbreviated id and title, and the abbreviated id of the newest.
+    Lost {
+        /// How many.
+        count: usize,
+        /// At most five, the last of which is the oldest if there are exactly five.
+        shown: Vec<(BString, BString)>,
+        /// The short id of the newest.
+        newest: BString,
+    },
+}
+
+/// So many are named.
+const NAMED: usize = 4;
+
+/// What leaving `old` for `new` leaves behind.
+pub(super) fn left_behind(
+    repository: &Repository,
+    old: ObjectId,
+    new: Option<ObjectId>,
+    interrupt: &Interrupt,
+) -> Result<LeftBehind> {
+    let mut tips: Vec<ObjectId> = new.into_iter().collect();
+    repository.refs().for_each("refs/", |reference| {
+        tips.push(reference.id);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let lost = if tips.contains(&old) {
+        Vec::new()
+    } else {
+        only_from(repository, old, &tips, interrupt)?
+    };
+    if lost.is_empty() {
+        return Ok(LeftBehind::Connected(
+            short_id(repository, old)?,
+            title(repository, old)?,
+        ));
+    }
+    let mut shown = Vec::new();
+    for id in lost.iter().take(NAMED) {
+        shown.push((short_id(repository, *id)?, title(repository, *id)?));
+    }
+    if let (true, Some(last)) = (lost.len() == NAMED + 1, lost.last()) {
+        shown.push((short_id(repository, *last)?, title(repository, *last)?));
+    }
+    Ok(LeftBehind::Lost {
+        count: lost.len(),
+        shown,
+        newest: short_id(repository, old)?,
+    })
+}
+
+/// The commits that are reachable from `start` and from none of `tips`, the newest first.
+fn only_from(
+    repository: &Repository,
+    start: ObjectId,
+    tips: &[ObjectId],
+    interrupt: &Interrupt,
+) -> Result<Vec<ObjectId>> {
+    let mut painting = Painting::new(repository, Until::LeftKnown)?;
+    painting.left(&start)?;
+    for tip in tips {
+        if let Some(commit) = repository.peel_to(*tip, Kind::Commit).ok().flatten() {
+            painting.right(&commit)?;
+        }
+    }
+    painting.run(interrupt)?;
+    painting.only_left(&start)
+}
+
+/// The id as short as Git prints it.
+pub(crate) fn short_id(repository: &Repository, id: ObjectId) -> Result<BString> {
+    Ok(repository.abbreviate(&id)?.into())
+}
+
+/// The first line of a commit's message, in the encoding of output
+/// (`i18n.logOutputEncoding`).
+pub(crate) fn title(repository: &Repository, id: ObjectId) -> Result<BString> {
+    let mut content = Vec::new();
+    repository
+        .objects()?
+        .find(&id, &mut content)
+        .map_err(from_odb)?;
+    let Ok(commit) = CommitRef::from_bytes(&content, id.kind()) else {
+        return Ok(BString::default());
+    };
+    // A title may span several lines; Git joins them.
+    let title = commit.message().title.trim();
+    let joined: Vec<&[u8]> = title.lines().map(|line| line.trim()).collect();
+    let joined = joined.join(&b' ');
+    let usual = BStr::new("UTF-8");
+    let from = commit.encoding.unwrap_or(usual);
+    let config = repository.config();
+    let to = match config.string("i18n.logoutputencoding")? {
+        Some(to) => to,
+        None => config.string("i18n.commitencoding")?.unwrap_or(usual),
+    };
+    let shown = match from.eq_ignore_ascii_case(to) {
+        true => None,
+        false => reencode(&joined, from, to),
+    };
+    Ok(shown.unwrap_or(joined).into())
+}

@@ -1,0 +1,186 @@
+//! Moves files and index from one commit to another.
+
+use std::collections::BTreeMap;
+
+use bstr::BString;
+use pronto_hash::ObjectId;
+use pronto_index::Index;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_worktree::checkout;
+use pronto_worktree::diff::Difference;
+use pronto_worktree::unpack::{self, Decision, Refusals};
+
+use super::merge_files;
+use super::merge_files::Merging;
+use super::{Destination, Options};
+use crate::checkout_tree::tree_of;
+use crate::errors::{from_index, from_worktree};
+use crate::merge::lacking;
+use crate::session::WorktreeSession;
+use crate::{Repository, Result, index, sparse_checkout, status};
+
+/// The result of moving files.
+pub(crate) enum MovedFiles {
+    Done(checkout::Outcome),
+    Refused(Refusals),
+    Unmerged(Vec<BString>),
+}
+
+pub(super) fn move_files(
+    repository: &Repository,
+    (old, to): (Option<ObjectId>, &Destination),
+    options: &Options,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<MovedFiles> {
+    let read = || sparse_checkout::index_as_checked_out(repository);
+    let (mut prepared, lock) = WorktreeSession::with_index(repository, read)?;
+    let lock = lock?;
+    if options.merge.is_some() {
+        prepared = prepared.expanded()?;
+    }
+    prepared.write_as_of(to.reference.as_ref(), to.commit);
+    let new_tree = match to.commit {
+        Some(commit) => tree_of(prepared.objects, commit)?,
+        None => ObjectId::empty_tree(repository.object_hash()),
+    };
+    // Without an index nothing has been checked out yet: everything is new.
+    let old = old.filter(|_| prepared.index.identity().is_some());
+    let old_tree = old
+        .map(|commit| tree_or_empty(prepared.objects, commit))
+        .transpose()?;
+    let unmerged = unmerged(&prepared.index);
+    if !unmerged.is_empty() && !options.discard {
+        return Ok(MovedFiles::Unmerged(unmerged));
+    }
+    let mut decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+    if matches!(decision, Decision::Expand) {
+        prepared = prepared.expanded()?;
+        decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+    }
+    let mut merging = None;
+    if let (Decision::Refused(refusals), Some(style), Some(old)) = (&decision, options.merge, old) {
+        prepared.given_up = merge_files::to_merge(repository, &prepared, refusals, old)?;
+        decision = prepared.decide((old_tree, new_tree), options, interrupt)?;
+        let Decision::Plan(unpacked) = &mut decision else {
+            return Err(lacking("merging local changes with what takes their place"));
+        };
+        prepared.require_present(&unpacked.plan, interrupt)?;
+        let names = merge_files::names_of_sides(repository, to, old)?;
+        merging = Some(Merging::new(&prepared, style, &names, unpacked)?);
+    }
+    let mut unpacked = match decision {
+        Decision::Plan(unpacked) => unpacked,
+        Decision::Refused(refusals) => return Ok(MovedFiles::Refused(refusals)),
+        Decision::Expand => return Err(lacking("moving files by this sparse index")),
+    };
+    let mut outcome = {
+        let entries = unpacked.entries(&prepared.index);
+        prepared.write_files(&unpacked.plan, entries, progress, interrupt)?
+    };
+    unpacked.record(&outcome);
+    if let Some(merging) = merging {
+        merging.record(&mut unpacked);
+    }
+    let said = unpacked.leftover.lines().into_iter();
+    outcome.warnings.splice(..0, said);
+    let is_news = !unpacked.changes.is_empty()
+        || prepared.index.cached_tree() != unpacked.cached_tree
+        || prepared.index.identity().is_none();
+    if is_news {
+        let bytes = prepared.encode_changed(&unpacked, interrupt)?;
+        lock.commit(&bytes).map_err(from_index)?;
+    }
+    Ok(MovedFiles::Done(outcome))
+}
+
+/// Files that differ from `commit`: Git's letter and the path, in order.
+pub(super) fn local_changes(
+    repository: &Repository,
+    commit: ObjectId,
+    interrupt: &Interrupt,
+) -> Result<Vec<(u8, BString)>> {
+    let options = status::Options {
+        untracked: status::Untracked::No,
+        renames: None,
+        state: false,
+        detached_from: false,
+        ..status::Options::default()
+    };
+    let report = status::status(repository, &options, interrupt)?;
+    let in_worktree = report.entries.iter().filter_map(|entry| {
+        let letter = if entry.stages.is_some() {
+            Some(b'U')
+        } else {
+            entry.worktree
+        };
+        Some((entry.path.clone(), (None, Some(letter?))))
+    });
+    let mut paths: BTreeMap<BString, (Option<Difference>, Option<u8>)> = in_worktree.collect();
+    for difference in staged_against(repository, commit)? {
+        let path = difference.path.clone();
+        paths.entry(path).or_default().0 = Some(difference);
+    }
+    let changes = paths.into_iter();
+    Ok(changes
+        .filter_map(|(path, (staged, file))| Some((letter(staged.as_ref(), file)?, path)))
+        .collect())
+}
+
+pub(super) fn staged_against(repository: &Repository, commit: ObjectId) -> Result<Vec<Difference>> {
+    let tree = tree_of(repository.objects()?, commit)?;
+    let index = repository.sparse_index()?;
+    index::differences(repository, &tree, &index)
+}
+
+/// Returns the tree of `commit`; a `HEAD` of zeros has none.
+fn tree_or_empty(objects: &pronto_odb::Store, commit: ObjectId) -> Result<ObjectId> {
+    match commit.is_null() {
+        true => Ok(ObjectId::empty_tree(commit.kind())),
+        false => tree_of(objects, commit),
+    }
+}
+
+/// Paths with conflicts.
+fn unmerged(index: &Index) -> Vec<BString> {
+    let entries = index.iter().filter(|entry| entry.stage() != 0);
+    let mut paths: Vec<BString> = entries.map(|entry| entry.path.to_owned()).collect();
+    paths.dedup();
+    paths
+}
+
+/// Git's letter for a path that differs from a commit, in the index or as a file.
+fn letter(staged: Option<&Difference>, file: Option<u8>) -> Option<u8> {
+    let Some(staged) = staged else {
+        return file;
+    };
+    match (&staged.old, &staged.new, file) {
+        // A local change that was merged with conflicts: Git names it as any other.
+        _ if staged.unmerged => Some(b'M'),
+        (None, _, Some(b'D')) => None,
+        (None, ..) => Some(b'A'),
+        (Some(_), None, _) | (_, _, Some(b'D')) => Some(b'D'),
+        (Some(_), Some(_), _) => Some(staged.letter()),
+    }
+}
+
+impl WorktreeSession<'_> {
+    fn decide(
+        &self,
+        (old, new): (Option<ObjectId>, ObjectId),
+        options: &Options,
+        interrupt: &Interrupt,
+    ) -> Result<Decision> {
+        self.with_untracked(options.keep_ignored, |may_go| {
+            self.with_situation(interrupt, |situation| {
+                match (options.discard, options.overwrite_untracked) {
+                    (false, _) => unpack::two_way(old, new, situation, may_go),
+                    (true, false) => unpack::one_way(new, situation, Some(may_go)),
+                    (true, true) => unpack::one_way(new, situation, None),
+                }
+                .map_err(from_worktree)
+            })
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! Resolves a name on the command line for `switch` and `checkout`.
+
+use bstr::{BString, ByteSlice};
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+
+use crate::refs::name;
+use crate::revision::{FullName, Want};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// A commit or a tree that was named, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Its name, with `@{-1}` and similar forms resolved.
+    pub name: BString,
+    /// The full name of the branch, if it is one.
+    pub branch: Option<BString>,
+    /// The full name of the reference, if it is one.
+    pub reference: Option<BString>,
+    /// The commit; `None` if it is but a tree.
+    pub commit: Option<ObjectId>,
+    /// The tree.
+    pub tree: ObjectId,
+}
+
+/// What `spec` names: `None` if nothing. `A...B` is the one merge base.
+///
+/// # Errors
+/// It names something that has no tree; or something on the way is broken.
+pub fn start_at(repository: &Repository, spec: impl AsRef<[u8]>) -> Result<Option<Start>> {
+    let spec = spec.as_ref().as_bstr();
+    let spec = if spec == "-" {
+        b"@{-1}".as_bstr()
+    } else {
+        spec
+    };
+    let whole = repository.full_id(spec);
+    let id = match whole {
+        Some(id) => Some(id),
+        None => resolve_or_merge_base(repository, spec)?,
+    };
+    let Some(mut id) = id else {
+        return Ok(None);
+    };
+    let name = repository
+        .interpret_branch_name(spec)?
+        .unwrap_or_else(|| spec.to_owned());
+    let found = repository.find_reference(&name).ok().flatten();
+    if whole.is_some() && found.is_some() && repository.warns_of_ambiguity()? {
+        repository.warn_of_ambiguity(spec);
+    }
+    let local = name
+        .strip_prefix(b"refs/heads/")
+        .map_or(name.clone(), BString::from);
+    let full: BString = [b"refs/heads/", local.as_slice()].concat().into();
+    let mut branch = None;
+    if name::is_valid(full.as_bstr(), name::Form::Full)
+        && let Some(tip) = tip_of(repository, &full, found.as_ref())?
+        && (local == name || spec != name)
+    {
+        (branch, id) = (Some(full), tip);
+    }
+    let found = match branch.is_some() && local != name {
+        true => repository.find_reference(&local).ok().flatten(),
+        false => found,
+    };
+    let name = match branch {
+        Some(_) => local,
+        // A remote-tracking branch that `@{upstream}` stands for is not named in its place.
+        None if name.starts_with(b"refs/remotes/") => spec.to_owned(),
+        None => name,
+    };
+    let reference = found.map(|found| found.name);
+    let commit = repository.peel_to(id, Kind::Commit).ok().flatten();
+    let tree = repository
+        .peel_to(commit.unwrap_or(id), Kind::Tree)?
+        .ok_or_else(|| {
+            let message = format!("reference is not a tree: {spec}");
+            Error::new(ErrorKind::Object, message)
+        })?;
+    Ok(Some(Start {
+        name,
+        branch,
+        reference,
+        commit,
+        tree,
+    }))
+}
+
+/// The commit of the branch `full`, given what its short name was `found` to stand for.
+fn tip_of(
+    repository: &Repository,
+    full: &BString,
+    found: Option<&FullName>,
+) -> Result<Option<ObjectId>> {
+    match found {
+        None => Ok(None),
+        Some(found) if found.direct == *full => Ok(Some(found.id)),
+        // What comes before branches was found, and perhaps one, too.
+        Some(_) => repository.refs().id_of(full),
+    }
+}
+
+fn resolve_or_merge_base(repository: &Repository, spec: &bstr::BStr) -> Result<Option<ObjectId>> {
+    if let Some((left, right, true)) = repository.split_range(spec) {
+        let (Some(one), Some(two)) = (
+            repository.try_resolve(left, Want::Committish)?,
+            repository.try_resolve(right, Want::Committish)?,
+        ) else {
+            return Ok(None);
+        };
+        let bases = repository.merge_bases(one, two)?;
+        return Ok(match bases.as_slice() {
+            [base] => Some(*base),
+            _ => None,
+        });
+    }
+    repository.try_resolve(spec, Want::Anything)
+}

@@ -1,0 +1,124 @@
+//! Operations in progress: those that forbid switching, and those that switching ends.
+
+use std::ffi::OsString;
+use std::io;
+
+use crate::refs::Expected;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The names of what is in the directory of the repository: with one listing a dozen files need not be
+/// asked for one by one.
+struct Present(Option<Vec<OsString>>);
+
+impl Present {
+    fn list(repository: &Repository) -> Self {
+        let entries = std::fs::read_dir(repository.git_dir());
+        let names = entries.and_then(|entries| {
+            let names = entries.map(|entry| Ok(entry?.file_name()));
+            names.collect::<io::Result<Vec<OsString>>>()
+        });
+        Present(names.ok())
+    }
+
+    /// Whether a file of this name may be there: certainly not if the answer is no.
+    fn may_have(&self, name: &str) -> bool {
+        let known = self.0.as_ref();
+        known.is_none_or(|names| names.iter().any(|known| known == name))
+    }
+}
+
+/// Refuses to continue while an operation is in progress that `switch` does not interrupt.
+///
+/// # Errors
+/// There is one. The message names it in Git's words.
+pub fn refuse_while_in_progress(repository: &Repository) -> Result<()> {
+    let present = Present::list(repository);
+    let has = |name: &str| {
+        let first = name.split('/').next().unwrap_or(name);
+        present.may_have(first) && repository.git_path(name).exists()
+    };
+    let picks = |name: &str| match repository.refs().tables() {
+        Some(_) => repository
+            .refs()
+            .find(name)
+            .is_ok_and(|found| found.is_some()),
+        None => has(name),
+    };
+    let quit = |doing: &str, command: &str| {
+        let message = format!(
+            "cannot switch branch {doing}\nConsider \"git {command} --quit\" or \"git worktree \
+             add\"."
+        );
+        Err(Error::new(ErrorKind::Refused, message))
+    };
+    if has("MERGE_HEAD") {
+        return quit("while merging", "merge");
+    }
+    if has("rebase-apply/applying") {
+        return quit("in the middle of an am session", "am");
+    }
+    if has("rebase-apply") || has("rebase-merge") {
+        return quit("while rebasing", "rebase");
+    }
+    if picks("CHERRY_PICK_HEAD") {
+        return quit("while cherry-picking", "cherry-pick");
+    }
+    if picks("REVERT_HEAD") {
+        return quit("while reverting", "revert");
+    }
+    if has("BISECT_LOG") {
+        repository.warn("you are switching branch while bisecting");
+    }
+    Ok(())
+}
+
+/// Forgets what was in progress on the branch that was left; the operations that are given
+/// up by it, as Git names them.
+pub(crate) fn remove_operation_state(repository: &Repository) -> Result<Vec<&'static str>> {
+    let mut cancelled = Vec::new();
+    let present = Present::list(repository);
+    let remove = |file: &str| {
+        present.may_have(file) && std::fs::remove_file(repository.git_path(file)).is_ok()
+    };
+    for (file, name) in [
+        ("CHERRY_PICK_HEAD", "cherry picking"),
+        ("REVERT_HEAD", "revert"),
+    ] {
+        let is_gone = match repository.refs().tables() {
+            Some(_) => remove_pseudo_reference(repository, file)?,
+            None => remove(file),
+        };
+        if is_gone {
+            cancelled.push(name);
+        }
+    }
+    if !cancelled.is_empty() {
+        let sequencer = repository.git_path("sequencer");
+        let todo = std::fs::read_to_string(sequencer.join("todo")).unwrap_or_default();
+        let left = todo.lines().filter(|line| !line.starts_with('#')).count();
+        if left <= 1 {
+            let _ = std::fs::remove_dir_all(sequencer);
+        }
+    }
+    for file in [
+        "MERGE_HEAD",
+        "MERGE_RR",
+        "MERGE_MSG",
+        "MERGE_MODE",
+        "AUTO_MERGE",
+    ] {
+        remove(file);
+    }
+    Ok(cancelled)
+}
+
+/// Removes a ref of this worktree outside of `refs/`. Returns whether it existed.
+fn remove_pseudo_reference(repository: &Repository, name: &str) -> Result<bool> {
+    if repository.refs().find(name)?.is_none() {
+        return Ok(false);
+    }
+    let mut transaction = repository.transaction();
+    transaction.delete(name, Expected::Anything);
+    transaction.commit()?;
+    Ok(true)
+}

@@ -1,0 +1,480 @@
+//! Applies actions one after another.
+
+mod marks;
+mod merge;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bstr::{BStr, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_index::{Edit, Entry, EntryRef, Flags, ResolveUndo, mode};
+use pronto_io::dir::{Metadata, is_missing};
+use pronto_io::interrupt::Interrupt;
+use pronto_worktree::{Protect, recorded};
+
+use super::{Action, Allowed, Said};
+use crate::add::{self, Hashed, Hasher, Stage, Target};
+use crate::session::WorktreeSession;
+use crate::{Repository, Result, attributes, refresh};
+
+/// What is at a path.
+enum Found {
+    Nothing,
+    BeyondLink,
+    Unknown(String),
+    There(Metadata),
+}
+
+pub(super) struct Apply<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) prepared: &'a WorktreeSession<'a>,
+    pub(super) stage: Stage<'a>,
+    protect: Protect,
+    interrupt: &'a Interrupt,
+    pub(super) said: Vec<Said>,
+    hashed: VecDeque<Hashed>,
+}
+
+impl<'a> Apply<'a> {
+    pub(super) fn new(
+        repository: &'a Repository,
+        prepared: &'a WorktreeSession<'a>,
+        plain: &'a add::Options,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self> {
+        Ok(Apply {
+            repository,
+            prepared,
+            stage: Stage::new(prepared, repository, plain)?,
+            protect: repository.protection()?,
+            interrupt,
+            said: Vec::new(),
+            hashed: VecDeque::new(),
+        })
+    }
+
+    pub(super) fn finish(self) -> Result<(Edit<'a>, Vec<Said>)> {
+        Ok((self.stage.into_edit()?, self.said))
+    }
+
+    /// Does all, up to what ends it.
+    pub(super) fn run(&mut self, actions: &[Action]) -> Result<()> {
+        // After these the index as it was says nothing of what is to be done.
+        let changes = |action: &Action| {
+            matches!(
+                action,
+                Action::Remove(_) | Action::Entry { .. } | Action::Mark(..)
+            )
+        };
+        let mut is_as_it_was = true;
+        let mut looks: Vec<Option<Look>> = Vec::with_capacity(actions.len());
+        for action in actions {
+            looks.push(self.look(action, is_as_it_was));
+            is_as_it_was &= !changes(action);
+        }
+        self.hash(actions, &looks)?;
+        for (action, look) in actions.iter().zip(looks) {
+            if let Some(reason) = self.act(action, look)? {
+                self.said.push(Said::Fatal(reason));
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Examines the file of an action that needs it. Its entry counts if the index `is_as_it_was`.
+    fn look(&self, action: &Action, is_as_it_was: bool) -> Option<Look> {
+        let Action::Update(path, allowed) = action else {
+            return None;
+        };
+        let found = find(self.prepared, path.as_bstr());
+        let entry = self.entry(path.as_bstr()).filter(|_| is_as_it_was);
+        let is_skipped = |entry: &EntryRef<'_>| entry.flags.contains(Flags::SKIP_WORKTREE);
+        let wants_content = match &found {
+            Found::There(metadata) => {
+                !metadata.is_directory()
+                    && !entry.is_some_and(|entry| is_skipped(&entry))
+                    && !entry.is_some_and(|entry| self.is_clean(&entry, metadata))
+            }
+            _ => false,
+        };
+        Some(Look {
+            found,
+            hash: wants_content.then_some(!allowed.info_only),
+        })
+    }
+
+    pub(super) fn entry(&self, path: &BStr) -> Option<EntryRef<'_>> {
+        self.stage.get(path, 0)
+    }
+
+    /// Whether the file is surely what the entry says.
+    fn is_clean(&self, entry: &EntryRef<'_>, metadata: &Metadata) -> bool {
+        let rules = self.prepared.rules;
+        let is_trusted = entry.flags.contains(Flags::ASSUME_VALID);
+        let stat = recorded(metadata);
+        let matches = entry.stat.matches(&stat, rules)
+            && !entry.stat.is_racy(self.prepared.index.timestamp())
+            && self.stage.mode_of(entry.path, metadata) == entry.mode
+            && (entry.stat.size_bytes != 0 || entry.id.is_empty_blob())
+            && !entry.flags.contains(Flags::INTENT_TO_ADD);
+        is_trusted || matches
+    }
+
+    /// Hashes all requested files, whether they are stored or not.
+    fn hash(&mut self, actions: &[Action], looks: &[Option<Look>]) -> Result<()> {
+        let wanted = |writes: bool| {
+            actions
+                .iter()
+                .zip(looks)
+                .filter_map(move |pair| match pair {
+                    (Action::Update(path, _), Some(look)) if look.hash == Some(writes) => {
+                        Some(Target::new(path.as_bstr()))
+                    }
+                    _ => None,
+                })
+        };
+        let mut results = [VecDeque::new(), VecDeque::new()];
+        for writes in [true, false] {
+            let targets: Vec<Target<'_>> = wanted(writes).collect();
+            if targets.is_empty() {
+                continue;
+            }
+            let index = &self.prepared.index;
+            let hasher = Hasher {
+                repository: self.repository,
+                prepared: self.prepared,
+                attributes: attributes::attributes_of_files(self.repository, index)?,
+                settings: Arc::new(self.repository.filter_settings()?),
+                renormalize: false,
+                intent_to_add: false,
+                writes,
+                stops: true,
+                interrupt: self.interrupt,
+            };
+            results[usize::from(writes)] = hasher.run(&targets)?.into();
+        }
+        for look in looks.iter().flatten() {
+            if let Some(writes) = look.hash {
+                self.hashed.extend(results[usize::from(writes)].pop_front());
+            }
+        }
+        Ok(())
+    }
+
+    /// Does one thing; `Some` ends all of them.
+    fn act(&mut self, action: &Action, look: Option<Look>) -> Result<Option<String>> {
+        match action {
+            Action::Update(path, allowed) => {
+                let path = path.as_bstr();
+                let Some(look) = look else {
+                    return Ok(None);
+                };
+                let mode = match &look.found {
+                    Found::There(metadata) if metadata.is_symlink() => mode::SYMLINK,
+                    _ => 0,
+                };
+                let hashed = look.hash.and_then(|_| self.hashed.pop_front());
+                match self.is_bad(path, mode) {
+                    true => Ok(None),
+                    false => Ok(self.updated(path, *allowed, (look, hashed))),
+                }
+            }
+            Action::Remove(path) => {
+                if !self.is_bad(path.as_bstr(), 0) {
+                    self.stage.remove_path(path.as_bstr());
+                    self.said.push(Said::Removed(path.clone()));
+                }
+                Ok(None)
+            }
+            Action::Mark(path, mark, on) => Ok(self.mark(path, *mark, *on)),
+            Action::Executable(path, on) => Ok(self.chmod(path, *on)),
+            Action::Entry { path, mode: 0, .. } => {
+                if !self.is_bad(path.as_bstr(), 0) {
+                    self.stage.remove_path(path.as_bstr());
+                }
+                Ok(None)
+            }
+            Action::Entry { refusal, .. } => Ok(self.take(action, refusal)),
+            Action::Refresh(options) => {
+                let how = (options, self.interrupt);
+                let edit = self.stage.edit_mut();
+                let outdated = refresh::refresh(self.repository, self.prepared, edit, how)?;
+                self.said.extend(outdated.into_iter().map(Said::Outdated));
+                Ok(None)
+            }
+            Action::Again(how, pathspec) => {
+                let paths = self.differing(pathspec)?;
+                self.run(&merge::again(how, paths))?;
+                Ok(None)
+            }
+            Action::Unresolve(paths) => {
+                if !self.unresolve(paths)? {
+                    self.said.push(Said::Abandoned);
+                }
+                Ok(None)
+            }
+            // Done at the end, when it is known where the entries are.
+            Action::Vouch(path, _) => Ok(match self.entry(path.as_bstr()) {
+                Some(_) => None,
+                None => Some(format!("Unable to mark file {path}")),
+            }),
+            Action::ClearResolveUndo => {
+                self.stage.set_resolve_undo(ResolveUndo::default());
+                Ok(None)
+            }
+        }
+    }
+
+    /// Updates one path and says so; gives the message if it cannot be done.
+    fn updated(
+        &mut self,
+        path: &BStr,
+        allowed: Allowed,
+        found: (Look, Option<Hashed>),
+    ) -> Option<String> {
+        match self.update(path, allowed, found) {
+            Ok(()) => {
+                self.said.push(Said::Added(path.to_owned()));
+                None
+            }
+            Err(Refusal::Fatal(message)) => Some(message),
+            Err(Refusal::Lines(lines)) => {
+                self.said.extend(lines.into_iter().map(Said::Line));
+                Some(format!("Unable to process path {path}"))
+            }
+        }
+    }
+
+    fn is_bad(&mut self, path: &BStr, mode: u32) -> bool {
+        let is_bad = (self.protect)
+            .check_path(path, mode == mode::SYMLINK)
+            .is_err();
+        if is_bad {
+            self.said.push(Said::Line(format!("Ignoring path {path}")));
+        }
+        is_bad
+    }
+
+    fn update(
+        &mut self,
+        path: &BStr,
+        allowed: Allowed,
+        (look, hashed): (Look, Option<Hashed>),
+    ) -> Result<(), Refusal> {
+        let metadata = match look.found {
+            Found::BeyondLink => {
+                return Err(Refusal::line(&format!(
+                    "'{path}' is beyond a symbolic link"
+                )));
+            }
+            found => found,
+        };
+        let before = self.entry(path);
+        if before.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE)) {
+            if !allowed.ignore_skip_worktree && allowed.remove {
+                self.stage.remove_path(path);
+            }
+            return Ok(());
+        }
+        let kind = before.map(|entry| entry.mode & mode::TYPE);
+        match metadata {
+            Found::Unknown(reason) => Err(Refusal::line(&format!("lstat(\"{path}\"): {reason}"))),
+            Found::There(metadata) if metadata.is_directory() => {
+                self.directory(path, kind, allowed, &metadata)
+            }
+            Found::There(metadata) => {
+                let Some(hashed) = hashed else {
+                    return Ok(());
+                };
+                let (lines, object) = hashed.into_parts();
+                self.said.extend(lines.iter().cloned().map(Said::Line));
+                match object {
+                    Ok(id) => self.add(path, id, &metadata, allowed),
+                    Err(Some(message)) => Err(Refusal::Fatal(message)),
+                    Err(None) => Err(Refusal::Lines(Vec::new())),
+                }
+            }
+            _ => self.gone(path, allowed),
+        }
+    }
+
+    fn gone(&mut self, path: &BStr, allowed: Allowed) -> Result<(), Refusal> {
+        if !allowed.remove {
+            let text = format!("{path}: does not exist and --remove not passed");
+            return Err(Refusal::line(&text));
+        }
+        self.stage.remove_path(path);
+        Ok(())
+    }
+
+    fn directory(
+        &mut self,
+        path: &BStr,
+        kind: Option<u32>,
+        allowed: Allowed,
+        metadata: &Metadata,
+    ) -> Result<(), Refusal> {
+        let head = self.repository.submodule_commit(path);
+        match (kind, head) {
+            (Some(mode::GITLINK), None) => Ok(()),
+            (Some(mode::GITLINK), Some(id)) => {
+                let same = self.entry(path).is_some_and(|entry| entry.id == id);
+                if same {
+                    return Ok(());
+                }
+                self.add(path, id, metadata, allowed)
+            }
+            (Some(_), _) => self.gone(path, allowed),
+            (None, head) => {
+                if self.stage.has_below(path) {
+                    let text = format!("{path}: is a directory - add individual files instead");
+                    return Err(Refusal::line(&text));
+                }
+                let Some(id) = head else {
+                    let text = format!("{path}: is a directory - add files inside instead");
+                    return Err(Refusal::line(&text));
+                };
+                self.add(path, id, metadata, allowed)
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        path: &BStr,
+        id: ObjectId,
+        metadata: &Metadata,
+        allowed: Allowed,
+    ) -> Result<(), Refusal> {
+        let mut entry = Entry {
+            path: path.to_owned(),
+            id,
+            mode: self.stage.mode_of(path, metadata),
+            flags: Flags::default(),
+            stat: recorded(metadata),
+        };
+        if metadata.is_file() {
+            entry.flags = entry.flags.with(Flags::UP_TO_DATE);
+        }
+        self.insert(entry, allowed)
+    }
+
+    /// Puts an entry into the index, if that is allowed.
+    fn insert(&mut self, entry: Entry, allowed: Allowed) -> Result<(), Refusal> {
+        let path = entry.path.clone();
+        let refused = || format!("error: {path}: cannot add to the index - missing --add option?");
+        let stage = entry.stage();
+        if self.stage.get(path.as_bstr(), stage).is_none() {
+            let resolves =
+                stage == 0 && (1..4).any(|stage| self.stage.get(path.as_bstr(), stage).is_some());
+            if !allowed.add && !resolves {
+                return Err(Refusal::Lines(vec![refused()]));
+            }
+            let in_the_way = self.stage.in_the_way(path.as_bstr(), stage);
+            if !in_the_way.is_empty() && !allowed.replace {
+                let text = format!("error: '{path}' appears as both a file and as a directory");
+                return Err(Refusal::Lines(vec![text, refused()]));
+            }
+            for other in in_the_way {
+                self.stage.remove_stage(other.as_bstr(), stage);
+            }
+            if stage == 0 {
+                for stage in 1..4 {
+                    self.stage.remove_stage(path.as_bstr(), stage);
+                }
+            }
+        }
+        self.stage.edit_mut().set(entry);
+        Ok(())
+    }
+
+    fn take(&mut self, action: &Action, refusal: &str) -> Option<String> {
+        let Action::Entry {
+            path,
+            mode,
+            id,
+            stage,
+            allowed,
+            ignores_bad_path,
+            ..
+        } = action
+        else {
+            return None;
+        };
+        if *ignores_bad_path && self.is_bad(path.as_bstr(), *mode) {
+            return None;
+        }
+        if (self.protect)
+            .check_path(path.as_bstr(), *mode == mode::SYMLINK)
+            .is_err()
+        {
+            let text = format!("error: Invalid path '{path}'");
+            self.said.push(Said::Line(text));
+            return Some(refusal.to_owned());
+        }
+        let entry = Entry {
+            path: path.clone(),
+            id: *id,
+            mode: normal_mode(*mode),
+            flags: Flags::default().with_stage(*stage),
+            stat: Default::default(),
+        };
+        match self.insert(entry, *allowed) {
+            Ok(()) => {
+                self.said.push(Said::Added(path.clone()));
+                None
+            }
+            Err(Refusal::Fatal(message)) => Some(message),
+            Err(Refusal::Lines(lines)) => {
+                self.said.extend(lines.into_iter().map(Said::Line));
+                Some(refusal.to_owned())
+            }
+        }
+    }
+}
+
+/// The file of an action.
+struct Look {
+    found: Found,
+    /// Whether it is hashed, and then whether it is stored.
+    hash: Option<bool>,
+}
+
+/// Why an entry is not updated.
+enum Refusal {
+    Lines(Vec<String>),
+    Fatal(String),
+}
+
+impl Refusal {
+    fn line(text: &str) -> Refusal {
+        Refusal::Lines(vec![format!("error: {text}")])
+    }
+}
+
+fn find(prepared: &WorktreeSession<'_>, path: &BStr) -> Found {
+    let bare = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
+    let (directory, name) = crate::path::split(bare);
+    let found = match prepared.top.open_beneath(directory) {
+        Ok(directory) => directory.metadata(name),
+        Err(_) if add::is_beyond_link(&prepared.top, bare) => return Found::BeyondLink,
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok(metadata) => Found::There(metadata),
+        Err(error) if is_missing(&error) => Found::Nothing,
+        Err(error) => Found::Unknown(pronto_io::error::reason(&error)),
+    }
+}
+
+/// The mode that the index has for one that was given.
+fn normal_mode(given: u32) -> u32 {
+    match given & mode::TYPE {
+        mode::SYMLINK => mode::SYMLINK,
+        mode::GITLINK | mode::TREE => mode::GITLINK,
+        _ if given & 0o100 != 0 => mode::EXECUTABLE,
+        _ => mode::FILE,
+    }
+}

@@ -1,0 +1,79 @@
+//! Caches of the index beside its entries: adding, removing and changing them.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bstr::BString;
+use pronto_index::{Edit, Fsmonitor, Index, UntrackedCache};
+
+use super::Options;
+use crate::status::new_untracked_cache;
+use crate::{Repository, Result};
+
+/// Makes and takes away the caches that `options` speak of; says whether that changes anything.
+pub(super) fn change_caches(
+    repository: &Repository,
+    edit: &mut Edit<'_>,
+    (index, options): (&Index, &Options),
+) -> Result<bool> {
+    let mut changed = false;
+    match options.untracked_cache {
+        Some(true) => {
+            let new = new_untracked_cache(repository, index.kind())?;
+            let is_here =
+                |known: &UntrackedCache<'_>| known.ident == new.ident && known.flags == new.flags;
+            if !index.untracked_cache().as_ref().is_some_and(is_here) {
+                edit.set_untracked_cache(Some(&new));
+                changed = true;
+            }
+        }
+        Some(false) => {
+            edit.set_untracked_cache(None);
+            changed |= index.has_untracked_cache();
+        }
+        None => {}
+    }
+    let told = index.fsmonitor().ok().flatten();
+    match options.fsmonitor {
+        Some(true) if told.is_none() => {
+            edit.set_fsmonitor(Some(&nothing_told(edit.content().entries.len())));
+            changed = true;
+        }
+        Some(false) => {
+            edit.set_fsmonitor(None);
+            changed |= told.is_some();
+        }
+        _ => {}
+    }
+    Ok(changed)
+}
+
+/// Returns the extension before a monitor has been queried: it vouches for none of `entries`.
+fn nothing_told(entries: usize) -> Fsmonitor {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let token = now.unwrap_or_default().as_nanos().to_string();
+    Fsmonitor::new(token.into(), 0..entries as u32)
+}
+
+/// Lets the monitor vouch for some entries, or not; without what a monitor said nothing is done.
+pub(super) fn vouch(edit: &mut Edit<'_>, marks: &[(BString, bool)]) -> Result<()> {
+    let told = {
+        let content = edit.content();
+        let Some(told) = content.told().map_err(crate::errors::from_index)? else {
+            return Ok(());
+        };
+        let mut dirty = vec![false; content.entries.len()];
+        told.dirty.iter().for_each(|at| dirty[at] = true);
+        for (path, is_valid) in marks {
+            let found = content
+                .entries
+                .binary_search_by(|entry| (entry.path, entry.stage()).cmp(&(path.as_ref(), 0)));
+            if let Ok(at) = found {
+                dirty[at] = !is_valid;
+            }
+        }
+        let dirty = (0u32..).zip(dirty).filter(|(_, is_dirty)| *is_dirty);
+        Fsmonitor::new(told.token, dirty.map(|(at, _)| at))
+    };
+    edit.set_fsmonitor(Some(&told));
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! The worktrees of a repository: the main one and the linked ones (git-worktree(1)).
+//!
+//! A linked worktree has a directory of its own in the repository, `worktrees/ID`. The file
+//! `gitdir` in it contains the place of the worktree's `.git`, which is a file that points back.
+
+mod add;
+mod carry;
+mod locks;
+mod prune;
+mod relocate;
+mod remove;
+mod repair;
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+pub use add::{AddOptions, AddOutcome, Added, Addition, Branching, Preparation};
+pub use add::{add, plan};
+pub use carry::Carry;
+pub use locks::LockState;
+pub use locks::{lock, lock_state, unlock};
+pub use pronto_io::dir::Sharing;
+pub use prune::{Pruned, Verdict};
+pub use prune::{prune, prune_reason};
+pub use relocate::relocate;
+pub use remove::remove;
+pub use repair::repair;
+
+pub use pronto_repository::expiry::Expiry;
+pub use remove::Removed;
+pub use repair::Repair;
+
+use crate::siblings::DIRECTORY;
+pub use pronto_repository::linked::{HeadState, WorkTree};
+
+/// Refuses a branch that another worktree (or with `anywhere` this one) has checked out, or is
+/// rebasing or bisecting.
+pub(crate) fn refuse_branch_in_use(
+    repository: &Repository,
+    full: &BStr,
+    anywhere: bool,
+) -> Result<()> {
+    match repository.work_tree_using(full, anywhere) {
+        None => Ok(()),
+        Some(place) => {
+            let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
+            let place = place.display();
+            let message = format!("'{short}' is already checked out at '{place}'");
+            Err(Error::new(ErrorKind::Refused, message))
+        }
+    }
+}
+
+/// Returns [`own_dir`](Repository::own_dir) in the form of messages.
+fn spoken_own_dir(repository: &Repository, id: &BStr) -> PathBuf {
+    repository.spoken(&repository.own_dir(id))
+}
+
+/// Returns the worktree of `all` that `argument` names: the unique end of a path, or a path
+/// relative to the current directory.
+pub fn find<'a>(
+    repository: &Repository,
+    all: &'a [WorkTree],
+    argument: &BStr,
+) -> Option<&'a WorkTree> {
+    let ends_so = |candidate: &&WorkTree| {
+        let place = &candidate.path;
+        let start = place.len().checked_sub(argument.len());
+        start.is_some_and(|start| {
+            (start == 0 || place[start - 1] == b'/')
+                && is_same_path(repository, place[start..].as_bstr(), argument)
+        })
+    };
+    if !argument.is_empty() {
+        let mut candidates = all.iter().filter(ends_so);
+        if let (Some(only), None) = (candidates.next(), candidates.next()) {
+            return Some(only);
+        }
+    }
+    if argument.is_empty() && repository.prefix().is_none() {
+        return None;
+    }
+    find_at(
+        repository,
+        all,
+        &repository.environment().absolute(path::borrow(argument)),
+    )
+}
+
+/// Returns the worktree of `all` at `place`, following symbolic links.
+fn find_at<'a>(repository: &Repository, all: &'a [WorkTree], place: &Path) -> Option<&'a WorkTree> {
+    let place = real(place)?;
+    all.iter().find(|candidate| {
+        real(path::borrow(&candidate.path)).is_some_and(|found| {
+            is_same_path(repository, path::as_bytes(&found), path::as_bytes(&place))
+        })
+    })
+}
+
+fn is_same_path(repository: &Repository, one: &BStr, other: &BStr) -> bool {
+    match repository.ignores_case() {
+        Ok(true) => one.eq_ignore_ascii_case(other),
+        _ => one == other,
+    }
+}
+
+/// Returns `argument` in the form of messages: relative to the top of the worktree.
+fn spoken_argument(repository: &Repository, argument: &BStr) -> BString {
+    match argument.first() {
+        Some(b'/') => argument.to_owned(),
+        _ => [repository.prefix_or_empty().as_slice(), argument]
+            .concat()
+            .into(),
+    }
+}
+
+/// Finds the linked worktree that `argument` names.
+fn find_linked(
+    repository: &Repository,
+    all: &[WorkTree],
+    argument: &BStr,
+) -> Result<(WorkTree, BString)> {
+    let Some(found) = find(repository, all, argument) else {
+        return Err(refused(format!("'{argument}' is not a working tree")));
+    };
+    match &found.id {
+        Some(id) => Ok((found.clone(), id.clone())),
+        None => Err(refused(format!("'{argument}' is a main working tree"))),
+    }
+}
+
+/// Returns `path` without symbolic links; its last component need not exist.
+fn real(path: &Path) -> Option<PathBuf> {
+    if let Ok(real) = std::fs::canonicalize(path) {
+        return Some(real);
+    }
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let parent = std::fs::canonicalize(path.parent()?).ok()?;
+            Some(parent.join(path.file_name()?))
+        }
+        _ => None,
+    }
+}
+
+fn refused(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Refused, message)
+}
+
+/// Returns whether something exists at `path`, including a dangling link.
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Replaces the file as a whole.
+fn replace_file(file: &Path, content: &[u8]) -> Result<()> {
+    let mut lock = crate::lock::Lock::acquire(file, crate::lock::PATIENCE)?;
+    lock.write_and_close(content)?;
+    lock.commit()
+}
+
+/// Returns `line` with a line feed at its end, unless it is empty.
+fn as_line(line: &[u8]) -> Vec<u8> {
+    let mut line = line.to_vec();
+    if line.last().is_some_and(|last| *last != b'\n') {
+        line.push(b'\n');
+    }
+    line
+}

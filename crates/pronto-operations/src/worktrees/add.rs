@@ -1,0 +1,500 @@
+//! Creating worktrees.
+//!
+//! Names are resolved first ([`Repository::plan_work_tree`]), so that a front end can show what
+//! will be created. Then the worktree is created ([`Repository::add_work_tree`]).
+
+mod make;
+mod modules;
+mod target;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+
+use super::carry;
+use super::carry::Carry;
+use super::locks::Mark;
+use super::refused;
+use super::relocate;
+use crate::refs::name;
+use crate::revision::Want;
+use crate::switch::{self, NewBranch, Point, Tracking};
+use crate::{Error, ErrorKind, Repository, Result, path, reset};
+use target::Target;
+
+const UPSTREAM_ADVICE: &str = "\nIf you are planning on basing your work on an upstream\n\
+    branch that already exists at the remote, you may need to\n\
+    run \"git fetch\" to retrieve it.\n\n\
+    If you are planning to push out a new local branch that\n\
+    will track its remote counterpart, you may want to use\n\
+    \"git push -u\" to set the upstream config as you push.\n\
+    Disable this message with \"git config advice.setUpstreamFailure false\"";
+
+/// What to make.
+#[derive(Clone, Debug, Default)]
+pub struct AddOptions {
+    /// Where, as the user wrote it.
+    pub place: BString,
+    /// What to check out there, as the user wrote it.
+    pub commit: Option<BString>,
+    /// On which branch.
+    pub branching: Branching,
+    /// The upstream of a new branch; `None` if unspecified.
+    pub tracking: Option<Tracking>,
+    /// Take a branch of a remote for one that is not there (`worktree.guessRemote`).
+    pub guess_remote: bool,
+    /// How many checks to override: with one, a branch that another worktree has; with two, also
+    /// the place of a locked worktree.
+    pub force: u8,
+    /// Write no files.
+    pub no_checkout: bool,
+    /// It stays locked, for this reason.
+    pub lock: Option<BString>,
+    /// Whether messages about upstreams are omitted.
+    pub quiet: bool,
+    /// The ignored files of this worktree that the new one gets, too.
+    pub carry: Carry,
+    /// Whether to copy the existing repositories of submodules, so that `submodule update` in the new
+    /// worktree contacts no remote for their objects.
+    pub share_submodules: bool,
+}
+
+/// The branch of a new worktree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Branching {
+    /// The one that was named; else one with the name of the directory, new if need be.
+    #[default]
+    Guess,
+    /// A new one.
+    New(BString),
+    /// A new one, or one that is moved.
+    Force(BString),
+    /// None.
+    Detach,
+    /// A new one without commits, by its name or by that of the directory.
+    Orphan(Option<BString>),
+}
+
+/// A worktree to be created, with all names resolved.
+#[derive(Clone, Debug)]
+pub struct Addition {
+    options: AddOptions,
+    /// The branch to be made, and whether one may be moved.
+    new_branch: Option<(BString, bool)>,
+    /// What the branch starts at, or what is checked out.
+    start: BString,
+    orphan: bool,
+    /// What is about to be done.
+    pub preparation: Preparation,
+}
+
+/// What is about to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Preparation {
+    /// A branch is made.
+    NewBranch(BString),
+    /// A branch is moved, which was at this commit, its id short.
+    Reset(BString, String),
+    /// A branch is checked out.
+    Branch(BString),
+    /// A commit, its id short.
+    Detached(String),
+}
+
+/// The result of creating a worktree.
+#[derive(Debug)]
+pub enum AddOutcome {
+    /// The branch could not be made: nothing was done.
+    NoBranch(Error),
+    /// It is made, unless files could not be written.
+    Added(Added),
+}
+
+/// What was made.
+#[derive(Debug, Default)]
+pub struct Added {
+    /// What was set up for the new branch, as Git prints it on standard output.
+    pub set_up: Vec<String>,
+    /// The results for files, unless no files were requested.
+    pub reset: Option<reset::Outcome>,
+    /// What the hook `post-checkout` said, if it ran.
+    pub hook: Option<i32>,
+    /// Whether there are submodules, which were asked for and have no files yet.
+    pub has_submodules: bool,
+}
+
+impl Added {
+    /// Returns whether writing the files failed. In that case there is no worktree.
+    pub fn has_failed(&self) -> bool {
+        match &self.reset {
+            None => false,
+            Some(reset::Outcome::Refused(_)) => true,
+            Some(reset::Outcome::Done(report)) => !report.failed.is_empty(),
+        }
+    }
+}
+
+/// Settles what `options` mean. Nothing is changed.
+///
+/// # Errors
+/// A branch is checked out elsewhere, a name means nothing, or
+/// [`Unsupported`](ErrorKind::Unsupported).
+pub fn plan(repository: &Repository, options: AddOptions) -> Result<Addition> {
+    switch::check_tracking(repository, options.tracking.unwrap_or_default())?;
+    let spoken = super::spoken_argument(repository, options.place.as_bstr());
+    let mut start = match &options.commit {
+        None => BString::from("HEAD"),
+        Some(commit) if commit == "-" => "@{-1}".into(),
+        Some(commit) => commit.clone(),
+    };
+    let mut orphan = false;
+    let mut new_branch = None;
+    match &options.branching {
+        Branching::Detach => {}
+        Branching::New(name) => new_branch = Some((name.clone(), false)),
+        Branching::Force(name) => {
+            if let Some(full) = existing_branch(repository, name.as_bstr())?
+                && options.force == 0
+            {
+                super::refuse_branch_in_use(repository, full.as_bstr(), true)?;
+            }
+            new_branch = Some((name.clone(), true));
+        }
+        Branching::Orphan(name) => {
+            orphan = true;
+            let name = name.clone();
+            let name = name.unwrap_or_else(|| base_name(spoken.as_bstr()));
+            check_unborn(repository, name.as_bstr())?;
+            new_branch = Some((name, false));
+        }
+        Branching::Guess => match &options.commit {
+            None => {
+                let name = base_name(spoken.as_bstr());
+                if existing_branch(repository, name.as_bstr())?.is_some() {
+                    start = name;
+                } else {
+                    let remote = match options.guess_remote {
+                        true => switch::remote_branches_named(repository, name.as_bstr())?.chosen,
+                        false => None,
+                    };
+                    // Git may begin a history of its own here, or say what is missing.
+                    if remote.is_none() && commit_named(repository, b"HEAD".as_bstr())?.is_none() {
+                        let lacking = "pronto does not have worktrees of an unborn branch";
+                        return Err(Error::new(ErrorKind::Unsupported, lacking));
+                    }
+                    start = remote.unwrap_or(start);
+                    new_branch = Some((name, false));
+                }
+            }
+            Some(_) if commit_named(repository, start.as_bstr())?.is_none() => {
+                if let Some(remote) =
+                    switch::remote_branches_named(repository, start.as_bstr())?.chosen
+                {
+                    new_branch = Some((std::mem::replace(&mut start, remote), false));
+                }
+            }
+            Some(_) => {}
+        },
+    }
+    let preparation = preparation(repository, &options, new_branch.as_ref(), start.as_bstr())?;
+    Ok(Addition {
+        options,
+        new_branch,
+        start,
+        orphan,
+        preparation,
+    })
+}
+
+fn preparation(
+    repository: &Repository,
+    options: &AddOptions,
+    new_branch: Option<&(BString, bool)>,
+    start: &BStr,
+) -> Result<Preparation> {
+    if let Some((name, force)) = new_branch {
+        let old = match force {
+            true => commit_named(repository, name.as_bstr())?,
+            false => None,
+        };
+        return Ok(match old {
+            Some(old) => Preparation::Reset(name.clone(), repository.abbreviate(&old)?),
+            None => Preparation::NewBranch(name.clone()),
+        });
+    }
+    if options.branching != Branching::Detach && existing_branch(repository, start)?.is_some() {
+        return Ok(Preparation::Branch(start.to_owned()));
+    }
+    match commit_named(repository, start)? {
+        Some(commit) => Ok(Preparation::Detached(repository.abbreviate(&commit)?)),
+        None => Err(invalid_reference(start)),
+    }
+}
+
+/// Creates a worktree: its branch, its data in the repository, its files, and its index. If it
+/// fails or is interrupted, everything but the branch is removed again. If the process is
+/// killed, [`prune`](crate::worktrees::prune) removes the data later.
+///
+/// # Errors
+/// The place is taken, a branch cannot be created or is checked out elsewhere, or files of the
+/// repository cannot be written. Files that cannot be written are no error: see
+/// [`Added::has_failed`].
+pub fn add(
+    repository: &Repository,
+    addition: &Addition,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<AddOutcome> {
+    let options = &addition.options;
+    carry::check_carry(repository, &options.carry)?;
+    let mut added = Added::default();
+    let mut checked_out = addition.start.clone();
+    match &addition.new_branch {
+        Some((name, _)) if addition.orphan => checked_out = name.clone(),
+        Some((name, force)) => {
+            match make_branch(repository, name, *force, addition) {
+                Ok(set_up) => added.set_up = set_up,
+                Err(error) => return Ok(AddOutcome::NoBranch(error)),
+            }
+            checked_out = name.clone();
+        }
+        None if options.tracking.is_some() => {
+            let message = "--[no-]track can only be used if a new branch is created";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        None => {}
+    }
+    let spoken = super::spoken_argument(repository, options.place.as_bstr());
+    let place = repository
+        .environment()
+        .absolute(path::borrow(&options.place));
+    let all = repository.work_trees()?;
+    relocate::check_candidate(
+        repository,
+        (spoken.as_bstr(), &place),
+        &all,
+        (options.force, "add"),
+    )?;
+    let target = target(repository, addition, checked_out.as_bstr())?;
+    let (own_dir, guard) = make::make_own_dir(repository, spoken.as_bstr())?;
+    let mark = Mark::set(&own_dir)?;
+    let (inside, place_guard) = make::open_new(repository, &place, &own_dir)?;
+    target.write(&inside)?;
+    make::connect(&place, &own_dir)?;
+    if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
+        added.reset = Some(fill(&inside, progress, interrupt)?);
+        collect_remarks(repository, &inside);
+        if added.has_failed() {
+            return Ok(AddOutcome::Added(added));
+        }
+        carry::carry(repository, &options.carry, &inside, progress, interrupt)?;
+        if options.share_submodules {
+            added.has_submodules = modules::share_submodules(repository, &inside, interrupt)?;
+        }
+    }
+    place_guard.keep();
+    guard.keep();
+    mark.clear(options.lock.as_ref().map(|reason| reason.as_bstr()))?;
+    if let (Some(commit), true) = (target.commit(), added.reset.is_some()) {
+        added.hook = make::run_hook_there(repository, &place, commit)?;
+    }
+    Ok(AddOutcome::Added(added))
+}
+
+fn collect_remarks(repository: &Repository, inside: &Repository) {
+    inside
+        .take_complaints()
+        .into_iter()
+        .for_each(|text| repository.complain(text));
+    inside
+        .take_warnings()
+        .into_iter()
+        .for_each(|text| repository.warn(text));
+    inside
+        .take_advice()
+        .into_iter()
+        .for_each(|text| repository.advise(text));
+}
+
+/// The full name of the branch that `name` means, if there is one.
+fn existing_branch(repository: &Repository, name: &BStr) -> Result<Option<BString>> {
+    let full = branch_called(repository, name)?;
+    match full {
+        Some(full) if repository.refs().resolve(&full)?.is_some() => Ok(Some(full)),
+        _ => Ok(None),
+    }
+}
+
+/// The full name of a branch called `name`, if that can be a name.
+fn branch_called(repository: &Repository, name: &BStr) -> Result<Option<BString>> {
+    let meant = repository.interpret_branch_name(name).ok().flatten();
+    let short = match &meant {
+        Some(full) => full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr(),
+        None => name,
+    };
+    let full: BString = [b"refs/heads/", short.as_bytes()].concat().into();
+    let is_valid = !name.starts_with(b"-")
+        && full != "refs/heads/HEAD"
+        && name::is_valid(full.as_bstr(), name::Form::Full);
+    Ok(is_valid.then_some(full))
+}
+
+fn commit_named(repository: &Repository, name: &BStr) -> Result<Option<ObjectId>> {
+    match repository.try_resolve(name, Want::Committish)? {
+        Some(id) => repository.peel_to(id, Kind::Commit),
+        None => Ok(None),
+    }
+}
+
+/// Refuses a name for a branch without commits.
+fn check_unborn(repository: &Repository, name: &BStr) -> Result<()> {
+    match branch_called(repository, name)? {
+        None => Err(refused(format!("'{name}' is not a valid branch name"))),
+        Some(full) if repository.refs().resolve(&full)?.is_some() => {
+            Err(refused(format!("a branch named '{name}' already exists")))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Makes the branch `name`, as `git branch` does.
+fn make_branch(
+    repository: &Repository,
+    name: &BString,
+    force: bool,
+    addition: &Addition,
+) -> Result<Vec<String>> {
+    let Some(full) = branch_called(repository, name.as_bstr())? else {
+        return Err(refused(format!("'{name}' is not a valid branch name")));
+    };
+    let short = full.strip_prefix(b"refs/heads/").unwrap_or(&full).as_bstr();
+    if repository.refs().resolve(&full)?.is_some() {
+        if !force {
+            return Err(refused(format!("a branch named '{short}' already exists")));
+        }
+        if let Some(place) = repository.work_tree_using(full.as_bstr(), true) {
+            let place = place.display();
+            return Err(refused(format!(
+                "cannot force update the branch '{short}' checked out at '{place}'"
+            )));
+        }
+    }
+    let start = addition.start.as_bstr();
+    let tracking = addition.options.tracking.unwrap_or_default();
+    let Some(id) = repository.try_resolve(start, Want::Anything)? else {
+        return Err(match tracking {
+            Tracking::Direct => no_upstream(repository, start)?,
+            _ => refused(format!("not a valid object name: '{start}'")),
+        });
+    };
+    let Some(commit) = repository.peel_to(id, Kind::Commit)? else {
+        return Err(refused(format!("not a valid branch point: '{start}'")));
+    };
+    let reference = repository.find_reference(start)?.map(|found| found.name);
+    let reference = match reference {
+        Some(name) if name == "HEAD" => repository.head()?.name().map(ToOwned::to_owned),
+        other => other,
+    };
+    let create = NewBranch {
+        name: short.to_owned(),
+        force,
+        tracking,
+        ..NewBranch::default()
+    };
+    let point = Point {
+        name: start,
+        reference: reference.as_ref().map(|name| name.as_bstr()),
+        commit,
+    };
+    switch::create_branch_at(repository, &create, &point)
+}
+
+fn no_upstream(repository: &Repository, start: &BStr) -> Result<Error> {
+    let error = refused(format!(
+        "the requested upstream branch '{start}' does not exist"
+    ));
+    Ok(
+        match repository
+            .config()
+            .bool_or("advice.setupstreamfailure", true)?
+        {
+            true => error.with_hint(UPSTREAM_ADVICE),
+            false => error,
+        },
+    )
+}
+
+/// Returns the target of the new worktree's `HEAD`.
+fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<Target> {
+    if addition.orphan {
+        let full = branch_called(repository, name)?;
+        return full
+            .map(Target::Unborn)
+            .ok_or_else(|| invalid_reference(name));
+    }
+    let branch = match addition.options.branching {
+        Branching::Detach => None,
+        _ => existing_branch(repository, name)?,
+    };
+    if let (Some(full), 0) = (&branch, addition.options.force) {
+        super::refuse_branch_in_use(repository, full.as_bstr(), true)?;
+    }
+    let commit = commit_named(repository, name)?.ok_or_else(|| invalid_reference(name))?;
+    Ok(match branch {
+        Some(full) => Target::Branch(full, commit),
+        None => Target::Commit(commit),
+    })
+}
+
+/// Writes all files.
+fn fill(
+    inside: &Repository,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<reset::Outcome> {
+    let options = reset::Options {
+        to: reset::target(inside, "HEAD".into(), false)?,
+        mode: reset::Mode::Hard,
+        pathspec: crate::status::Pathspec::default(),
+        intent_to_add: false,
+        refresh: false,
+    };
+    reset::reset(inside, &options, progress, interrupt)
+}
+
+fn invalid_reference(name: &BStr) -> Error {
+    Error::new(
+        ErrorKind::UnknownRevision,
+        format!("invalid reference: {name}"),
+    )
+}
+
+/// The last component of a path, slashes at its end left out.
+fn base_name_of(place: &BStr) -> &BStr {
+    let end = place.trim_end_with(|c| c == '/');
+    let start = end.rfind_byte(b'/').map_or(0, |slash| slash + 1);
+    end[start..].as_bstr()
+}
+
+/// Returns the name of the branch that is created for a worktree at `place`. As in Git, a slash at
+/// the end of a path with several components is part of it.
+fn base_name(place: &BStr) -> BString {
+    let length = place.trim_end_with(|c| c == '/').len();
+    let start = length - base_name_of(place).len();
+    let rest = &place[start..];
+    rest[..rest.len().min(length)].into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_are_named_after_directories() {
+        for (place, branch) in [("a", "a"), ("../a", "a"), ("a/", "a"), ("../a/", "a/")] {
+            assert_eq!(base_name(place.into()), branch, "{place}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Submodules of a new worktree: copies of the repositories that the current worktree has of them.
+//!
+//! A linked worktree keeps the repositories of its submodules below its own Git directory
+//! (`worktrees/ID/modules/NAME`). The copies made here share the objects of the originals by hard
+//! links; `submodule update` connects them with their worktrees, and needs no remote for commits that
+//! are there.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use bstr::{BStr, ByteSlice};
+use pronto_io::error::IoContext;
+use pronto_io::interrupt::Interrupt;
+
+use super::make::leave_out_place;
+use crate::gitmodules::Gitmodules;
+use crate::local::{copy_file, link_objects, objects_of};
+use crate::objects::from_odb;
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+/// Submodules are not nested deeper than this.
+const MAX_DEPTH: usize = 16;
+/// Where a repository keeps those of its submodules.
+const MODULES: &str = "modules";
+
+/// Copies the repositories of the submodules that the worktree of `inside` names, as far as this
+/// worktree or the main one has them, with those that are nested in them. Whether there are
+/// submodules, copied or not.
+///
+/// # Errors
+/// A file cannot be read or written, or a symbolic link is among the objects.
+pub(super) fn share_submodules(
+    repository: &Repository,
+    inside: &Repository,
+    interrupt: &Interrupt,
+) -> Result<bool> {
+    let modules = Gitmodules::read(inside.require_work_tree()?);
+    let names = modules.names();
+    for name in &names {
+        let relative = path::borrow(name);
+        let target = inside.git_dir().join(MODULES).join(relative);
+        let places = [repository.git_dir(), repository.common_dir()];
+        let is_there = |place: &&Path| is_module(&place.join(MODULES), name);
+        if let Some(place) = places.into_iter().find(is_there)
+            && !is_repository(&target)
+        {
+            let share = Share {
+                may_link: true,
+                interrupt,
+            };
+            share.repository(&place.join(MODULES).join(relative), &target, 0)?;
+        }
+    }
+    Ok(!names.is_empty())
+}
+
+/// Whether the repository of the submodule `name` is below `modules`, and not inside that of another.
+fn is_module(modules: &Path, name: &BStr) -> bool {
+    let place = modules.join(path::borrow(name));
+    let mut above = place.ancestors().skip(1);
+    is_repository(&place)
+        && !above
+            .by_ref()
+            .take_while(|above| *above != modules)
+            .any(is_repository)
+}
+
+fn is_repository(place: &Path) -> bool {
+    place.join("HEAD").is_file() && place.join("objects").is_dir()
+}
+
+/// How repositories are copied.
+struct Share<'a> {
+    may_link: bool,
+    interrupt: &'a Interrupt,
+}
+
+impl Share<'_> {
+    /// Copies one repository without its index, logs and hooks, and those nested in it.
+    fn repository(&self, source: &Path, target: &Path, depth: usize) -> Result<()> {
+        (self.interrupt.check())
+            .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
+        let objects = objects_of(source);
+        let store = pronto_odb::Store::open(&objects, pronto_odb::Options::default());
+        // Processes that prune wait until the objects are linked.
+        let _turn = store
+            .and_then(|store| store.turn_of_writing())
+            .map_err(from_odb)?;
+        make_directory(target)?;
+        // References before the file that they may move to, and both before the objects.
+        for name in ["refs", "reftable"] {
+            copy_directory(&source.join(name), &target.join(name), 0)?;
+        }
+        for name in ["packed-refs", "shallow", "config", "HEAD"] {
+            copy_if_there(&source.join(name), &target.join(name))?;
+        }
+        leave_out_place(&target.join("config"))?;
+        link_objects(&objects, &target.join("objects"), self.may_link)?;
+        self.nested(&source.join(MODULES), &target.join(MODULES), depth)
+    }
+
+    /// Copies the repositories below `source`, whose names may have several components.
+    fn nested(&self, source: &Path, target: &Path, depth: usize) -> Result<()> {
+        if depth == MAX_DEPTH {
+            return Ok(());
+        }
+        for (name, kind) in entries(source)? {
+            let (from, to) = (source.join(&name), target.join(&name));
+            if !kind.is_dir() {
+                continue;
+            }
+            match is_repository(&from) {
+                true => self.repository(&from, &to, depth + 1)?,
+                false => self.nested(&from, &to, depth + 1)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies the regular files of a directory, lock files left out.
+fn copy_directory(source: &Path, target: &Path, depth: usize) -> Result<()> {
+    let entries = entries(source)?;
+    if entries.is_empty() && !source.is_dir() || depth == MAX_DEPTH {
+        return Ok(());
+    }
+    make_directory(target)?;
+    for (name, kind) in entries {
+        let (from, to) = (source.join(&name), target.join(&name));
+        if kind.is_dir() {
+            copy_directory(&from, &to, depth + 1)?;
+        } else if kind.is_file() && !name.as_encoded_bytes().ends_with_str(".lock") {
+            copy_if_there(&from, &to)?;
+        }
+    }
+    Ok(())
+}
+
+/// The entries of a directory; none if it is not there.
+fn entries(directory: &Path) -> Result<Vec<(std::ffi::OsString, fs::FileType)>> {
+    let failed = "cannot read";
+    let list = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        list => list.context(ErrorKind::Io, failed, directory)?,
+    };
+    let entry = |entry: io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        Ok((entry.file_name(), entry.file_type()?))
+    };
+    list.map(entry)
+        .collect::<io::Result<_>>()
+        .context(ErrorKind::Io, failed, directory)
+}
+
+fn copy_if_there(from: &Path, to: &Path) -> Result<()> {
+    match copy_file(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        copied => copied.context(ErrorKind::Io, "failed to copy file to", to),
+    }
+}
+
+fn make_directory(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).context(ErrorKind::Io, "failed to create directory", path)
+}

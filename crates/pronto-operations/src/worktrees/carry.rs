@@ -1,0 +1,235 @@
+//! Carrying ignored files (build outputs, installed dependencies) from one worktree into a new one.
+//!
+//! Only ignored, untracked files are considered. A directory that a pattern names is carried with
+//! everything in it. See `docs/design/checkout.md`, "Carried files".
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::{Index, mode};
+use pronto_io::dir::{
+    CopyFailure, Directory, EntryKind, Sharing, SkipReason, Skipped, TreeCopy, is_missing,
+};
+use pronto_io::error::{IoContext, OsReason};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_worktree::ignore::{Patterns, Stack};
+
+use super::refused;
+use crate::status::{ignore_patterns, read_ignore_file};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The ignored files that a new worktree gets from this one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Carry {
+    /// As in `.gitignore`, from the top; a later pattern wins over an earlier one. None: no files.
+    pub patterns: Vec<BString>,
+    /// Whether they share their blocks with the originals.
+    pub sharing: Sharing,
+}
+
+/// Refuses early what is known to fail: files are to share blocks, and the file system cannot.
+pub(super) fn check_carry(repository: &Repository, carry: &Carry) -> Result<()> {
+    if carry.patterns.is_empty() {
+        return Ok(());
+    }
+    let path = repository.require_work_tree()?;
+    let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
+    let cannot = top
+        .file_system()
+        .is_ok_and(pronto_io::file_system::FileSystem::never_shares_blocks);
+    match carry.sharing {
+        Sharing::Always if cannot => {
+            let place = path.display();
+            Err(cannot_share(&format!("'{place}'")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Copies the files that match the patterns to the worktree of `inside`, whose files are
+/// written.
+pub(super) fn carry(
+    repository: &Repository,
+    carry: &Carry,
+    inside: &Repository,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    if carry.patterns.is_empty() {
+        return Ok(());
+    }
+    let open = |repository: &Repository| -> Result<Directory> {
+        let path = repository.require_work_tree()?;
+        Directory::open(path).context(ErrorKind::Io, "cannot open", path)
+    };
+    let (source, target) = (open(repository)?, open(inside)?);
+    let roots = find_carried(repository, &source, carry, interrupt)?;
+    let there = inside.index()?;
+    let is_barred = |path: &[u8], is_directory: bool| is_tracked(&there, path, is_directory);
+    let meter = progress.begin("Carrying files", None);
+    let copy = TreeCopy {
+        source: &source,
+        target: &target,
+        sharing: carry.sharing,
+        workers: repository.checkout_options()?.workers,
+        meter: &meter,
+        interrupt,
+        is_barred: &is_barred,
+    };
+    let skipped = copy.run(&roots).map_err(failed)?;
+    meter.finish();
+    for skipped in &skipped {
+        repository.warn(told(skipped));
+    }
+    Ok(())
+}
+
+/// The paths that the patterns name, directories as a whole.
+fn find_carried(
+    repository: &Repository,
+    top: &Directory,
+    carry: &Carry,
+    interrupt: &Interrupt,
+) -> Result<Vec<Vec<u8>>> {
+    let index = repository.index()?;
+    let ignored = ignore_patterns(repository)?;
+    let objects = repository.objects()?;
+    let read =
+        |directory: &BStr| read_ignore_file(top, b".gitignore", (&index, Some(objects)), directory);
+    let mut wanted = Patterns::new(repository.ignores_case()?);
+    for pattern in &carry.patterns {
+        wanted.add_pattern(pattern);
+    }
+    let mut search = Search {
+        top,
+        index: &index,
+        interrupt,
+        ignored: Stack::new(&ignored, Some(&read)),
+        wanted: Stack::new(&wanted, None),
+        found: Vec::new(),
+        left: vec![BString::default()],
+    };
+    while let Some(directory) = search.left.pop() {
+        search.directory(directory.as_bstr())?;
+    }
+    search.found.sort();
+    Ok(search.found)
+}
+
+/// Searches carried paths, directory by directory.
+struct Search<'a> {
+    top: &'a Directory,
+    index: &'a Index,
+    interrupt: &'a Interrupt,
+    ignored: Stack<'a>,
+    wanted: Stack<'a>,
+    found: Vec<Vec<u8>>,
+    /// Directories that have not been searched.
+    left: Vec<BString>,
+}
+
+impl Search<'_> {
+    fn directory(&mut self, directory: &BStr) -> Result<()> {
+        let stopped = |_| Error::new(ErrorKind::Interrupted, "interrupted");
+        self.interrupt.check().map_err(stopped)?;
+        let opened = self.top.open_readable_beneath(directory);
+        let entries = match opened.and_then(|opened| opened.entries()) {
+            Ok(entries) => entries,
+            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) => {
+                let message = format!("could not open directory '{directory}/'");
+                return Err(Error::new(ErrorKind::Io, message).because(OsReason(error)));
+            }
+        };
+        let is_top = directory.is_empty();
+        if !is_top && entries.iter().any(|(name, _)| name == b".git") {
+            // What is in another repository is that one's.
+            return Ok(());
+        }
+        self.ignored.enter(directory);
+        self.wanted.enter(directory);
+        let mut below = Vec::new();
+        for (name, kind) in entries {
+            if name == b".git" {
+                continue;
+            }
+            let mut path = directory.to_owned();
+            if !is_top {
+                path.push(b'/');
+            }
+            path.extend_from_slice(&name);
+            let is_directory = match kind {
+                EntryKind::Unknown => self.is_directory(directory, &name),
+                kind => kind == EntryKind::Directory,
+            };
+            if self.takes(path.as_bstr(), is_directory) {
+                self.found.push(path.into());
+            } else if is_directory && self.index.stages(path.as_bstr()).is_empty() {
+                below.push(path);
+            }
+        }
+        // Sorted, each ignore file is read once.
+        below.sort_by(|one, other| other.cmp(one));
+        self.left.extend(below);
+        Ok(())
+    }
+
+    /// Whether `path` is carried: not tracked, ignored, and named by a pattern.
+    fn takes(&self, path: &BStr, is_directory: bool) -> bool {
+        self.wanted.is_ignored(path, is_directory)
+            && self.ignored.is_ignored(path, is_directory)
+            && self.index.stages(path).is_empty()
+            && self.index.below(path).is_empty()
+    }
+
+    fn is_directory(&self, directory: &BStr, name: &[u8]) -> bool {
+        let opened = self.top.open_beneath(directory);
+        let metadata = opened.and_then(|opened| opened.metadata(name));
+        metadata.is_ok_and(|metadata| metadata.is_directory())
+    }
+}
+
+/// Whether the index has `path`, so that nothing else may be put there: a directory may be one in which
+/// tracked files are.
+fn is_tracked(index: &Index, path: &[u8], is_directory: bool) -> bool {
+    let path = path.as_bstr();
+    if !index.stages(path).is_empty() {
+        return true;
+    }
+    !is_directory && !index.below(path).is_empty() || is_in_submodule(index, path)
+}
+
+/// Whether `path` is below a submodule, whose files are its own.
+fn is_in_submodule(index: &Index, path: &BStr) -> bool {
+    let ends = path.find_iter(b"/");
+    let mut stages = ends.flat_map(|end| index.stages(path[..end].as_bstr()));
+    stages.any(|at| index.entry(at).mode == mode::GITLINK)
+}
+
+fn told(skipped: &Skipped) -> String {
+    let path = skipped.path.as_bstr();
+    let reason = match skipped.reason {
+        SkipReason::Special => "it is no file, directory or symbolic link",
+        SkipReason::InTheWay => "the new worktree has something there",
+        SkipReason::WorkTree => "it is a worktree or submodule of its own",
+    };
+    format!("not carried: '{path}': {reason}")
+}
+
+fn failed(failure: CopyFailure) -> Error {
+    let path = failure.path.as_bstr();
+    if failure.cannot_share {
+        return cannot_share(&format!("'{path}'")).because(OsReason(failure.error));
+    }
+    if failure.error.kind() == std::io::ErrorKind::Interrupted {
+        return Error::new(ErrorKind::Interrupted, "interrupted");
+    }
+    let message = format!("could not carry '{path}'");
+    Error::new(ErrorKind::Io, message).because(OsReason(failure.error))
+}
+
+fn cannot_share(what: &str) -> Error {
+    refused(format!(
+        "could not carry {what}: the file system cannot share blocks of files; \
+         use --carry-reflink=auto to copy them"
+    ))
+}

@@ -1,0 +1,189 @@
+//! Moving worktrees.
+
+use std::path::Path;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::mode;
+use pronto_io::error::OsReason;
+
+use super::locks;
+use super::prune;
+use super::{WorkTree, exists, refused};
+use crate::{Error, ErrorKind, Repository, Result, path};
+use pronto_config::git_dir::read_git_file;
+
+/// Moves the linked worktree that `argument` names to `to`, or into the directory `to`. A
+/// locked one needs `force` of two. With `force` of one, the place may be that of a worktree
+/// whose files are gone.
+///
+/// After an interruption between the move and its record, `repair` with the new path completes
+/// it.
+///
+/// # Errors
+/// There is no such worktree, it is the main one, it is locked, has submodules or is broken, or
+/// the place is taken; or it cannot be moved.
+pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) -> Result<()> {
+    let all = repository.work_trees()?;
+    let (work_tree, id) = super::find_linked(repository, &all, argument)?;
+    let mut spoken = super::spoken_argument(repository, to);
+    let mut place = repository.environment().absolute(path::borrow(to));
+    if place.is_dir() {
+        let Some(slash) = work_tree.path.rfind_byte(b'/') else {
+            let from = &work_tree.path;
+            let message = format!("could not figure out destination name from '{from}'");
+            return Err(refused(message));
+        };
+        let end = spoken.trim_end_with(|c| c == '/').len().max(1);
+        spoken.truncate(end);
+        spoken.extend_from_slice(&work_tree.path[slash..]);
+        place.push(path::borrow(&work_tree.path[slash + 1..]));
+    }
+    check_candidate(
+        repository,
+        (spoken.as_bstr(), &place),
+        &all,
+        (force, "move"),
+    )?;
+    refuse_submodules(repository, &work_tree)?;
+    if force < 2 {
+        refuse_locked(repository, &work_tree, "move")?;
+    }
+    validate(repository, &work_tree, false).map_err(|reason| {
+        refused(format!(
+            "validation failed, cannot move working tree: {reason}"
+        ))
+    })?;
+    std::fs::rename(path::borrow(&work_tree.path), &place).map_err(|error| {
+        let from = &work_tree.path;
+        let message = format!("failed to move '{from}' to '{spoken}'");
+        Error::new(ErrorKind::Io, message).because(OsReason(error))
+    })?;
+    let place = super::real(&place).unwrap_or(place);
+    let mut line = path::as_bytes(&place).to_vec();
+    if line.as_bstr() == work_tree.path {
+        return Ok(());
+    }
+    line.extend_from_slice(b"/.git\n");
+    super::replace_file(&repository.own_dir(id.as_bstr()).join("gitdir"), &line)
+}
+
+pub(super) fn refuse_locked(
+    repository: &Repository,
+    work_tree: &WorkTree,
+    verb: &str,
+) -> Result<()> {
+    let lock = locks::lock_state(repository, work_tree)?;
+    let way_out = format!("use '{verb} -f -f' to override or unlock first");
+    match lock.reason() {
+        None => Ok(()),
+        Some(reason) if reason.is_empty() => Err(refused(format!(
+            "cannot {verb} a locked working tree;\n{way_out}"
+        ))),
+        Some(reason) => Err(refused(format!(
+            "cannot {verb} a locked working tree, lock reason: {reason}\n{way_out}"
+        ))),
+    }
+}
+
+/// Refuses a place that is taken: by files, or by a registered worktree unless `force` allows
+/// replacing it.
+pub(super) fn check_candidate(
+    repository: &Repository,
+    (spoken, place): (&BStr, &Path),
+    all: &[WorkTree],
+    (force, verb): (u8, &str),
+) -> Result<()> {
+    let is_empty = || std::fs::read_dir(place).is_ok_and(|mut found| found.next().is_none());
+    if exists(place) && !is_empty() {
+        return Err(refused(format!("'{spoken}' already exists")));
+    }
+    let Some(found) = super::find_at(repository, all, place) else {
+        return Ok(());
+    };
+    let is_locked = locks::lock_state(repository, found)?.reason().is_some();
+    if force > u8::from(is_locked) {
+        let id = found.id.as_ref().map(|id| id.as_bstr()).unwrap_or_default();
+        return prune::remove_own_dir(repository, id).map_err(|failure| {
+            repository.complain(failure);
+            refused(format!("unusable worktree destination '{spoken}'"))
+        });
+    }
+    Err(refused(match is_locked {
+        true => format!(
+            "'{spoken}' is a missing but locked worktree;\n\
+             use '{verb} -f -f' to override, or 'unlock' and 'prune' or 'remove' to clear"
+        ),
+        false => format!(
+            "'{spoken}' is a missing but already registered worktree;\n\
+             use '{verb} -f' to override, or 'prune' or 'remove' to clear"
+        ),
+    }))
+}
+
+/// Refuses a worktree with submodules.
+pub(super) fn refuse_submodules(repository: &Repository, work_tree: &WorkTree) -> Result<()> {
+    let id = work_tree.id.as_ref().map(|id| id.as_bstr());
+    let directory = repository.own_dir(id.unwrap_or_default());
+    let has_modules = directory.join("modules").is_dir();
+    let index = directory.join("index");
+    if has_modules || (index.exists() && has_populated_submodule(repository, work_tree, &index)?) {
+        return Err(refused(
+            "working trees containing submodules cannot be moved or removed",
+        ));
+    }
+    Ok(())
+}
+
+fn has_populated_submodule(
+    repository: &Repository,
+    work_tree: &WorkTree,
+    index: &Path,
+) -> Result<bool> {
+    let index = pronto_index::Index::open(index, repository.object_hash())
+        .map_err(crate::errors::from_index)?;
+    let top = path::borrow(&work_tree.path);
+    let mut submodules = index.iter().filter(|entry| entry.mode == mode::GITLINK);
+    Ok(submodules.any(|entry| {
+        let git = top.join(path::borrow(entry.path)).join(".git");
+        git.is_dir() || read_git_file(&git, repository.environment()).is_ok()
+    }))
+}
+
+/// Checks that repository and worktree point to each other, and returns the error in Git's
+/// words. `may_be_gone` accepts a worktree without files.
+pub(super) fn validate(
+    repository: &Repository,
+    work_tree: &WorkTree,
+    may_be_gone: bool,
+) -> Result<(), String> {
+    let id = work_tree.id.clone().unwrap_or_default();
+    let own = super::spoken_own_dir(repository, id.as_bstr());
+    let own = own.display();
+    let top = path::borrow(&work_tree.path);
+    if !top.is_absolute() {
+        return Err(format!(
+            "'{own}/gitdir' file does not contain absolute path to the working tree location"
+        ));
+    }
+    if may_be_gone && !exists(top) {
+        return Ok(());
+    }
+    let file = work_tree.git_file();
+    let said = BString::from(path::as_bytes(&file));
+    if !exists(&file) {
+        return Err(format!("'{said}' does not exist"));
+    }
+    let target = read_git_file(&file, repository.environment()).map_err(|flaw| {
+        let number = flaw.number();
+        format!("'{said}' is not a .git file, error code {number}")
+    })?;
+    let own_dir = repository.own_dir(id.as_bstr());
+    let back = super::real(&own_dir).unwrap_or(own_dir);
+    match super::is_same_path(repository, path::as_bytes(&target), path::as_bytes(&back)) {
+        true => Ok(()),
+        false => {
+            let top = &work_tree.path;
+            Err(format!("'{top}' does not point back to '{own}'"))
+        }
+    }
+}

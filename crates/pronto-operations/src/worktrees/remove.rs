@@ -1,0 +1,111 @@
+//! Removing worktrees.
+
+use bstr::{BStr, ByteSlice};
+use pronto_io::dir::remove_tree;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::pool::Workers;
+
+use super::prune;
+use super::relocate;
+use super::{WorkTree, exists, refused};
+use crate::status::{self, IgnoreSubmodules, Untracked};
+use crate::{Environment, Error, ErrorKind, Repository, Result, path};
+
+/// The result of removing a worktree.
+#[derive(Debug, Default)]
+pub struct Removed {
+    /// What could not be removed, in Git's words.
+    pub failures: Vec<String>,
+}
+
+/// Removes the linked worktree that `argument` names, with all its files. One with changes or
+/// untracked files needs `force`, a locked one `force` of two.
+///
+/// Its `.git` is removed first: after an interruption it is no worktree any more, and
+/// [`prune`](crate::worktrees::prune) removes its data.
+///
+/// # Errors
+/// There is no such worktree, it is the main one, it is locked, broken, or not clean. Files
+/// that cannot be removed are no error: the rest is removed.
+pub fn remove(
+    repository: &Repository,
+    argument: &BStr,
+    force: u8,
+    interrupt: &Interrupt,
+) -> Result<Removed> {
+    let all = repository.work_trees()?;
+    let (work_tree, id) = super::find_linked(repository, &all, argument)?;
+    if force < 2 {
+        relocate::refuse_locked(repository, &work_tree, "remove")?;
+    }
+    relocate::validate(repository, &work_tree, true).map_err(|reason| {
+        refused(format!(
+            "validation failed, cannot remove working tree: {reason}"
+        ))
+    })?;
+    let mut removed = Removed::default();
+    let top = path::borrow(&work_tree.path);
+    if exists(top) {
+        if force == 0 {
+            refuse_unclean(repository, &work_tree, argument, interrupt)?;
+        }
+        // What is wrong with it shows in what follows.
+        let _ = std::fs::remove_file(work_tree.git_file());
+        if let Err(error) = remove_tree(top, Workers::ADAPTIVE) {
+            let reason = pronto_io::error::reason(&error);
+            let place = &work_tree.path;
+            let failure = format!("failed to delete '{place}': {reason}");
+            removed.failures.push(failure);
+        }
+    }
+    removed
+        .failures
+        .extend(prune::remove_own_dir(repository, id.as_bstr()).err());
+    prune::remove_empty_work_tree_directory(repository);
+    Ok(removed)
+}
+
+fn refuse_unclean(
+    repository: &Repository,
+    work_tree: &WorkTree,
+    argument: &BStr,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    relocate::refuse_submodules(repository, work_tree)?;
+    let environment = environment_in(repository, work_tree);
+    let inside = Repository::discover(environment.current_dir(), &environment)?;
+    let configured = inside.config().string("status.showuntrackedfiles")?;
+    let untracked = match configured.map(|value| value.as_bytes()) {
+        Some(b"no" | b"false" | b"off" | b"0") => Untracked::No,
+        _ => Untracked::Normal,
+    };
+    let options = status::Options {
+        untracked,
+        ignore_submodules: Some(IgnoreSubmodules::None),
+        state: false,
+        detached_from: false,
+        ..status::Options::default()
+    };
+    let report = status::status(&inside, &options, interrupt).map_err(|error| {
+        let message = format!("failed to run 'git status' on '{argument}'");
+        match error.kind() {
+            ErrorKind::Unsupported | ErrorKind::Interrupted => error,
+            _ => Error::new(ErrorKind::Worktree, message).because(error),
+        }
+    })?;
+    match report.entries.is_empty() && report.untracked.is_empty() {
+        true => Ok(()),
+        false => Err(refused(format!(
+            "'{argument}' contains modified or untracked files, use --force to delete it"
+        ))),
+    }
+}
+
+/// The environment of a command that is run in `work_tree`.
+fn environment_in(repository: &Repository, work_tree: &WorkTree) -> Environment {
+    let mut environment = repository.environment().clone();
+    environment.set("GIT_DIR", work_tree.git_file());
+    environment.set("GIT_WORK_TREE", path::borrow(&work_tree.path));
+    environment.set_current_dir(path::borrow(&work_tree.path));
+    environment
+}

@@ -1,0 +1,169 @@
+//! Repairing the links between the repository and its worktrees.
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::{DIRECTORY, exists};
+use crate::{Repository, Result, path};
+use pronto_config::git_dir::{Flaw, read_git_file};
+
+/// One thing that was mended, or that could not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// What was wrong.
+    pub what: &'static str,
+    /// Where.
+    pub place: BString,
+    /// It is mended.
+    pub is_done: bool,
+}
+
+impl Repair {
+    fn done(what: &'static str, place: &Path) -> Self {
+        Repair {
+            what,
+            place: path::as_bytes(place).to_owned(),
+            is_done: true,
+        }
+    }
+
+    fn impossible(what: &'static str, place: &Path) -> Self {
+        Repair {
+            is_done: false,
+            ..Repair::done(what, place)
+        }
+    }
+}
+
+/// Records the places of the worktrees at `places` (none: the current directory) in the
+/// repository, and the place of the repository in all worktrees. Returns each repair and each
+/// failure.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn repair(repository: &Repository, places: &[BString]) -> Result<Vec<Repair>> {
+    let mut told = Vec::new();
+    let here = [BString::from(".")];
+    let places = match places {
+        [] => &here,
+        places => places,
+    };
+    for place in places {
+        told.extend(repair_pointer_to(repository, place.as_bstr())?);
+    }
+    for work_tree in repository
+        .work_trees()?
+        .iter()
+        .filter(|found| !found.is_main())
+    {
+        told.extend(repair_git_file(repository, work_tree)?);
+    }
+    Ok(told)
+}
+
+/// Repairs the `.git` file of a worktree.
+fn repair_git_file(repository: &Repository, work_tree: &super::WorkTree) -> Result<Option<Repair>> {
+    let top = path::borrow(&work_tree.path);
+    if !exists(top) {
+        return Ok(None);
+    }
+    if !top.is_dir() {
+        return Ok(Some(Repair::impossible("not a directory", top)));
+    }
+    let own_dir = repository.own_dir(work_tree.id.as_ref().map_or("".into(), |id| id.as_bstr()));
+    let own_dir = super::real(&own_dir).unwrap_or(own_dir);
+    let file = work_tree.git_file();
+    let flaw = match read_git_file(&file, repository.environment()) {
+        Err(Flaw::NotAFile { .. }) => {
+            return Ok(Some(Repair::impossible(".git is not a file", top)));
+        }
+        Err(_) => ".git file broken",
+        Ok(back)
+            if super::is_same_path(repository, path::as_bytes(&back), path::as_bytes(&own_dir)) =>
+        {
+            return Ok(None);
+        }
+        Ok(_) => ".git file incorrect",
+    };
+    let line = [b"gitdir: ", path::as_bytes(&own_dir).as_bytes(), b"\n"].concat();
+    super::replace_file(&file, &line)?;
+    Ok(Some(Repair::done(flaw, top)))
+}
+
+/// Repairs the record of the place of the worktree at `given`.
+fn repair_pointer_to(repository: &Repository, given: &BStr) -> Result<Option<Repair>> {
+    // Unlike elsewhere, a path is relative to the top of the worktree.
+    let base = match (repository.work_tree(), repository.prefix()) {
+        (Some(top), Some(_)) => top,
+        _ => repository.environment().current_dir(),
+    };
+    let place = base.join(path::borrow(given));
+    if is_main_place(repository, &place) {
+        return Ok(None);
+    }
+    let Some(file) = super::real(&place.join(".git")) else {
+        let said = path::borrow(given);
+        return Ok(Some(Repair::impossible("not a valid path", said)));
+    };
+    let impossible = |what| Ok(Some(Repair::impossible(what, &file)));
+    let (own_dir, is_inferred) = match read_git_file(&file, repository.environment()) {
+        Ok(back) => (back, false),
+        Err(Flaw::NotAFile { .. }) => {
+            return impossible("unable to locate repository; .git is not a file");
+        }
+        Err(Flaw::NotARepository(target)) => match inferred(repository, &target) {
+            Some(inferred) => (inferred, true),
+            None => {
+                return impossible(
+                    "unable to locate repository; .git file does not reference a repository",
+                );
+            }
+        },
+        Err(_) => return impossible("unable to locate repository; .git file broken"),
+    };
+    let pointer = own_dir.join("gitdir");
+    let what = match pronto_io::untrusted::content(&pointer) {
+        Err(_) => "gitdir unreadable",
+        Ok(old) => {
+            let old = old.trim_ascii_end().as_bstr();
+            if super::is_same_path(repository, old, path::as_bytes(&file)) {
+                return Ok(None);
+            }
+            "gitdir incorrect"
+        }
+    };
+    let line = [path::as_bytes(&file).as_bytes(), b"\n"].concat();
+    super::replace_file(&pointer, &line)?;
+    let said = match is_inferred {
+        true => repository.spoken(&pointer),
+        false => pointer,
+    };
+    Ok(Some(Repair::done(what, &said)))
+}
+
+fn is_main_place(repository: &Repository, place: &Path) -> bool {
+    let strip = |place: PathBuf| match place.file_name() {
+        Some(name) if name == ".git" => place.parent().map(Path::to_owned).unwrap_or(place),
+        _ => place,
+    };
+    let main = super::real(repository.common_dir()).map(strip);
+    let place = super::real(place).map(strip);
+    match (main, place) {
+        (Some(main), Some(place)) => {
+            super::is_same_path(repository, path::as_bytes(&main), path::as_bytes(&place))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the directory of the worktree of this repository that `target`, which is not a
+/// repository, must have meant: repository and worktree were both moved.
+fn inferred(repository: &Repository, target: &Path) -> Option<PathBuf> {
+    let id = path::as_bytes(target).rsplit_str("/").next()?.trim_ascii();
+    let directory = repository
+        .common_dir()
+        .join(DIRECTORY)
+        .join(path::borrow(id));
+    (!id.is_empty() && directory.is_dir()).then_some(directory)
+}

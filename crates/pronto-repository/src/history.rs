@@ -1,0 +1,323 @@
+//! The graph of commits: from the commit-graph if it contains them, otherwise from the objects.
+//!
+//! By Git's rules the commit-graph is ignored if grafts, replacements or a shallow history change
+//! the parents of commits.
+
+mod paint;
+pub mod reachable;
+pub mod reflog;
+pub mod revision;
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use pronto_hash::{ObjectId, oid};
+use pronto_pack::commit_graph::{
+    ChangedPaths, CommitGraph, GENERATION_INFINITY, Options, Position,
+};
+
+use crate::links::CommitLinks;
+use crate::objects::from_odb;
+use crate::{Error, ErrorKind, Repository, Result};
+
+pub use paint::{Painting, Until};
+
+impl Repository {
+    /// The commit-graph, if there is one and it may be used. Opened once; what is wrong with it
+    /// is kept as warnings and complaints.
+    ///
+    /// # Errors
+    /// A configured value is not of its type, or the object store cannot be opened.
+    pub fn commit_graph(&self) -> Result<Option<&CommitGraph>> {
+        if let Some(known) = self.commit_graph.get() {
+            return Ok(known.as_deref());
+        }
+        let graph = match self.objects()?.has_replacements() {
+            true => None,
+            false => self.open_commit_graph(ChangedPaths::Ignore)?.map(Box::new),
+        };
+        Ok(self.commit_graph.get_or_init(|| graph).as_deref())
+    }
+
+    /// Opens the commit-graph with its filters of changed paths as asked for, whether objects are
+    /// replaced or not.
+    ///
+    /// # Errors
+    /// As [`commit_graph`](Self::commit_graph).
+    pub(crate) fn open_commit_graph(
+        &self,
+        changed_paths: ChangedPaths,
+    ) -> Result<Option<CommitGraph>> {
+        if !self.config().bool_or("core.commitgraph", true)? || !self.has_plain_history()? {
+            return Ok(None);
+        }
+        let store = self.objects()?;
+        let mut directories = vec![store.path()];
+        directories.extend(store.alternates().iter().map(std::path::PathBuf::as_path));
+        let options = Options {
+            kind: self.object_hash(),
+            generation_version: self.generation_version()?,
+            changed_paths,
+            ..Options::default()
+        };
+        let (graph, remarks) = CommitGraph::open(&directories, &options);
+        for remark in remarks {
+            match remark.is_error {
+                true => self.complain(remark.message),
+                false => self.warn(remark.message),
+            }
+        }
+        Ok(graph)
+    }
+
+    /// `commitGraph.generationVersion`.
+    ///
+    /// # Errors
+    /// It is not a number.
+    pub fn generation_version(&self) -> Result<u32> {
+        let version = self.config().i64("commitgraph.generationversion")?;
+        Ok(version.map_or(2, |version| u32::try_from(version).unwrap_or(0)))
+    }
+
+    /// Whether commits have the parents that are written in them: nothing is grafted or cut off.
+    ///
+    /// # Errors
+    /// The list of cuts cannot be read.
+    pub fn has_plain_history(&self) -> Result<bool> {
+        let grafts = self.environment().path("GIT_GRAFT_FILE");
+        let grafts = grafts.map_or_else(
+            || self.git_path("info/grafts"),
+            |path| self.environment().absolute(path),
+        );
+        Ok(!self.is_shallow()
+            && self.shallow_commits()?.is_empty()
+            && !std::fs::metadata(grafts).is_ok_and(|file| file.len() > 0))
+    }
+}
+
+/// The number of a commit in [`Commits`].
+pub type Number = u32;
+
+/// Where a parent is to be found.
+#[derive(Clone, Copy, Debug)]
+enum Link {
+    Id(ObjectId),
+    Position(Position),
+}
+
+#[derive(Debug)]
+struct Node {
+    name: Link,
+    parents: Range<u32>,
+    generation: u64,
+    time: i64,
+}
+
+/// Commits that were read, numbered in the order of arrival. Each is read once.
+pub struct Commits<'a> {
+    repository: &'a Repository,
+    graph: Option<&'a CommitGraph>,
+    /// Where history is cut off, if that is not as the repository says.
+    cut: Option<&'a BTreeSet<ObjectId>>,
+    /// Whether a missing commit is treated as one without parents.
+    lenient: bool,
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    by_id: HashMap<ObjectId, Number>,
+    /// For each position of the graph one more than the number, or zero.
+    by_position: Vec<Number>,
+    content: Vec<u8>,
+    positions: Vec<Position>,
+}
+
+impl<'a> Commits<'a> {
+    /// Creates an empty graph that reads from `repository`, whose history ends at `cut`. Missing
+    /// commits are treated as commits without parents.
+    ///
+    /// # Errors
+    /// As [`Repository::commit_graph`].
+    pub fn lenient(repository: &'a Repository, cut: &'a BTreeSet<ObjectId>) -> Result<Self> {
+        let mut commits = Commits::new(repository)?;
+        if !cut.is_empty() {
+            (commits.graph, commits.by_position) = (None, Vec::new());
+        }
+        (commits.cut, commits.lenient) = (Some(cut), true);
+        Ok(commits)
+    }
+
+    /// From here on missing commits are treated as commits without parents.
+    pub fn pass_over_missing(&mut self) {
+        self.lenient = true;
+    }
+
+    /// No commits yet, to be read from `repository`.
+    ///
+    /// # Errors
+    /// As [`Repository::commit_graph`].
+    pub fn new(repository: &'a Repository) -> Result<Self> {
+        let graph = repository.commit_graph()?;
+        Ok(Commits {
+            repository,
+            graph,
+            cut: None,
+            lenient: false,
+            nodes: Vec::new(),
+            links: Vec::new(),
+            by_id: HashMap::new(),
+            by_position: vec![0; graph.map_or(0, |graph| graph.len() as usize)],
+            content: Vec::new(),
+            positions: Vec::new(),
+        })
+    }
+
+    /// The number of `id`, which is read if it is new.
+    ///
+    /// # Errors
+    /// It is no commit, or cannot be read.
+    pub fn number(&mut self, id: &oid) -> Result<Number> {
+        if let Some(graph) = self.graph
+            && let Some(position) = graph.find(id).map_err(from_graph)?
+        {
+            return self.number_at(graph, position);
+        }
+        if let Some(number) = self.by_id.get(id) {
+            return Ok(*number);
+        }
+        let links = self.read(id)?;
+        let (time, parents) = links.map_or((0, Vec::new()), |links| (links.time, links.parents));
+        let node = Node {
+            name: Link::Id(id.to_owned()),
+            parents: self.link(parents.into_iter().map(Link::Id)),
+            generation: GENERATION_INFINITY,
+            time,
+        };
+        let number = self.push(node)?;
+        self.by_id.insert(id.to_owned(), number);
+        Ok(number)
+    }
+
+    fn read(&mut self, id: &oid) -> Result<Option<CommitLinks>> {
+        let Some(cut) = self.cut else {
+            let links = self.repository.commit_links(id, &mut self.content);
+            return match links {
+                Err(_) if self.lenient && !self.is_there(id)? => Ok(None),
+                links => links.map(Some),
+            };
+        };
+        if self.lenient && !self.is_there(id)? {
+            return Ok(None);
+        }
+        let mut links = self.repository.written_links(id, &mut self.content)?;
+        if cut.contains(id) {
+            links.parents.clear();
+        }
+        Ok(Some(links))
+    }
+
+    fn is_there(&self, id: &oid) -> Result<bool> {
+        let store = self.repository.objects()?;
+        store.contains(id).map_err(from_odb)
+    }
+
+    fn number_at(&mut self, graph: &CommitGraph, position: Position) -> Result<Number> {
+        let slot = position.0 as usize;
+        match self.by_position.get(slot).copied() {
+            Some(0) | None => {}
+            Some(known) => return Ok(known - 1),
+        }
+        let mut positions = std::mem::take(&mut self.positions);
+        let commit = graph.commit_at(position, &mut positions);
+        let commit = commit.map_err(from_graph)?;
+        let node = Node {
+            name: Link::Position(position),
+            parents: self.link(positions.iter().copied().map(Link::Position)),
+            // Written by a Git that knew no generations.
+            generation: match commit.generation {
+                0 => GENERATION_INFINITY,
+                generation => generation,
+            },
+            time: i64::try_from(commit.time).unwrap_or(i64::MAX),
+        };
+        self.positions = positions;
+        let number = self.push(node)?;
+        self.by_position[slot] = number + 1;
+        Ok(number)
+    }
+
+    fn link(&mut self, parents: impl Iterator<Item = Link>) -> Range<u32> {
+        let start = self.links.len() as u32;
+        self.links.extend(parents);
+        start..self.links.len() as u32
+    }
+
+    fn push(&mut self, node: Node) -> Result<Number> {
+        let number = u32::try_from(self.nodes.len()).ok();
+        let number = number.filter(|_| self.links.len() < u32::MAX as usize);
+        let number =
+            number.ok_or_else(|| Error::new(ErrorKind::Object, "too many commits for one walk"))?;
+        self.nodes.push(node);
+        Ok(number)
+    }
+
+    /// How many parents `number` has.
+    pub fn parent_count(&self, number: Number) -> u32 {
+        self.nodes[number as usize].parents.len() as u32
+    }
+
+    /// The number of one of the parents of `number`, which is read if it is new.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn parent(&mut self, number: Number, which: u32) -> Result<Number> {
+        let at = self.nodes[number as usize].parents.start + which;
+        match (self.links[at as usize], self.graph) {
+            (Link::Position(position), Some(graph)) => self.number_at(graph, position),
+            (Link::Id(id), _) => self.number(&id),
+            (Link::Position(_), None) => unreachable!("positions come from the graph"),
+        }
+    }
+
+    /// The id of one of the parents of `number`, which need not be there.
+    ///
+    /// # Errors
+    /// The graph cannot be read.
+    pub fn parent_id(&self, number: Number, which: u32) -> Result<ObjectId> {
+        let at = self.nodes[number as usize].parents.start + which;
+        self.id_of(self.links[at as usize])
+    }
+
+    /// The id of `number`.
+    ///
+    /// # Errors
+    /// The graph cannot be read.
+    pub fn id(&self, number: Number) -> Result<ObjectId> {
+        self.id_of(self.nodes[number as usize].name)
+    }
+
+    fn id_of(&self, link: Link) -> Result<ObjectId> {
+        match (link, self.graph) {
+            (Link::Position(position), Some(graph)) => graph.id_at(position).map_err(from_graph),
+            (Link::Id(id), _) => Ok(id),
+            (Link::Position(_), None) => unreachable!("positions come from the graph"),
+        }
+    }
+
+    /// When `number` was committed.
+    pub fn time(&self, number: Number) -> i64 {
+        self.nodes[number as usize].time
+    }
+
+    /// A number above those of all its ancestors.
+    pub fn generation(&self, number: Number) -> u64 {
+        self.nodes[number as usize].generation
+    }
+}
+
+/// Lifts an error of the commit-graph.
+#[cold]
+pub fn from_graph(error: pronto_pack::Error) -> Error {
+    error.map_kind(|kind| match kind {
+        pronto_pack::ErrorKind::Io => ErrorKind::Io,
+        _ => ErrorKind::Object,
+    })
+}

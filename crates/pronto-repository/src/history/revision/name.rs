@@ -1,0 +1,337 @@
+//! Names without suffixes: refs, ids, abbreviated ids.
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, Prefix};
+use pronto_odb::Matches;
+
+use super::{Want, logs};
+use crate::objects::from_odb;
+use crate::refs::{Resolved, name};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The shortest abbreviation of an id.
+const SHORTEST_PREFIX: usize = 4;
+
+/// How many objects are listed for an ambiguous beginning.
+const LONGEST_LIST: usize = 10_000;
+
+/// The reference that a short name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FullName {
+    /// Its full name; that of the reference at the end where it is symbolic.
+    pub name: BString,
+    /// Its full name before symbolic references were followed.
+    pub direct: BString,
+    /// What it holds.
+    pub id: ObjectId,
+    /// Whether the short name could stand for another one too.
+    pub is_ambiguous: bool,
+}
+
+impl Repository {
+    /// Returns the ref that `short` stands for, with `@{upstream}` and similar suffixes resolved,
+    /// if it holds an object.
+    ///
+    /// # Errors
+    /// A branch has no upstream, or a ref is broken.
+    pub fn find_reference(&self, short: impl AsRef<[u8]>) -> Result<Option<FullName>> {
+        let short = short.as_ref().as_bstr();
+        let replaced = self.interpret_branch_name(short)?;
+        let short = replaced.as_ref().map_or(short, |name| name.as_bstr());
+        let mut found: Option<FullName> = None;
+        let candidates = name::candidates(short)
+            .filter(|candidate| name::is_valid(candidate.as_bstr(), name::Form::OneLevel));
+        let all: Vec<BString> = candidates.collect();
+        let is_enough = !self.warns_of_ambiguity()?;
+        for (candidate, resolved) in self.refs().resolve_each(all, is_enough) {
+            match resolved {
+                Ok(Some(Resolved {
+                    name, id: Some(id), ..
+                })) => match &mut found {
+                    Some(found) => {
+                        found.is_ambiguous = true;
+                        return Ok(Some(found.clone()));
+                    }
+                    None => {
+                        let direct = candidate;
+                        found = Some(FullName {
+                            name,
+                            direct,
+                            id,
+                            is_ambiguous: false,
+                        });
+                        if is_enough {
+                            break;
+                        }
+                    }
+                },
+                Ok(Some(Resolved { id: None, .. })) if candidate != "HEAD" => {
+                    self.warn(format!("ignoring dangling symref {candidate}"));
+                }
+                Ok(_) => {}
+                Err(error) if candidate.contains(&b'/') => {
+                    let _ = error;
+                    self.warn(format!("ignoring broken ref {candidate}"));
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns whether ambiguous names cause a warning (`core.warnAmbiguousRefs`).
+    ///
+    /// # Errors
+    /// The value is no boolean.
+    pub fn warns_of_ambiguity(&self) -> Result<bool> {
+        self.config().bool_or("core.warnambiguousrefs", true)
+    }
+
+    /// The object that `text` names by itself: no `^`, `~` or `:` behind it.
+    pub(super) fn resolve_name(&self, text: &BStr, want: Want) -> Result<Option<ObjectId>> {
+        if let Some(id) = self.full_id(text) {
+            self.warn_of_reference_named_like_an_id(text)?;
+            return Ok(Some(id));
+        }
+        if let Some(found) = self.resolve_reference(text)? {
+            return Ok(Some(found));
+        }
+        if let Some(id) = self.resolve_description(text)? {
+            return Ok(Some(id));
+        }
+        self.resolve_prefix(text, want)
+    }
+
+    /// The id that `text` is, if it is a whole one; whether there is such an object is not asked.
+    pub fn full_id(&self, text: &BStr) -> Option<ObjectId> {
+        let is_whole = text.len() == self.object_hash().len_in_hex();
+        is_whole.then(|| ObjectId::from_hex(text).ok()).flatten()
+    }
+
+    fn warn_of_reference_named_like_an_id(&self, text: &BStr) -> Result<()> {
+        if self.warns_of_ambiguity()? && self.find_reference(text)?.is_some() {
+            self.warn_of_ambiguity(text);
+        }
+        Ok(())
+    }
+
+    /// Stores the warning that the name `text` is ambiguous.
+    pub fn warn_of_ambiguity(&self, text: &BStr) {
+        self.warn(format!("refname '{text}' is ambiguous."));
+    }
+
+    fn resolve_reference(&self, text: &BStr) -> Result<Option<ObjectId>> {
+        let selector = match logs::selector(text) {
+            Ok(selector) => selector,
+            Err(logs::Impossible) => return Ok(None),
+        };
+        let Some((base, selector)) = selector else {
+            return self.resolve_current(text);
+        };
+        let (log_of, current) = if base.is_empty() {
+            match self.find_reference("HEAD")? {
+                Some(head) => (head.name, head.id),
+                None => return Ok(None),
+            }
+        } else {
+            let Some(found) = self.find_log(base)? else {
+                return Ok(None);
+            };
+            if found.is_ambiguous && self.warns_of_ambiguity()? {
+                self.warn_of_ambiguity(base);
+            }
+            (found.name, found.id)
+        };
+        self.resolve_logged(base, log_of.as_bstr(), current, selector)
+    }
+
+    fn resolve_current(&self, text: &BStr) -> Result<Option<ObjectId>> {
+        if text.starts_with(b"@{-") {
+            match self.interpret_branch_name(text)? {
+                Some(branch) => {
+                    if let Some(id) = self.full_id(branch.as_bstr()) {
+                        return Ok(Some(id));
+                    }
+                }
+                None => return Ok(None),
+            }
+        }
+        let Some(found) = self.find_reference(text)? else {
+            return Ok(None);
+        };
+        if self.warns_of_ambiguity()? {
+            let is_prefix = || {
+                let prefix = self.matches_of(text)?;
+                Ok::<bool, Error>(matches!(prefix, Some(Matches::One(_))))
+            };
+            if found.is_ambiguous || is_prefix()? {
+                self.warn_of_ambiguity(text);
+            }
+        }
+        Ok(Some(found.id))
+    }
+
+    /// `name-COUNT-gPREFIX`, as `describe` prints it.
+    fn resolve_description(&self, text: &BStr) -> Result<Option<ObjectId>> {
+        let digits = text
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_hexdigit())
+            .count();
+        let start = text.len() - digits;
+        if digits == 0 || start < 2 || !text[..start].ends_with(b"-g") {
+            return Ok(None);
+        }
+        self.resolve_prefix(text[start..].as_bstr(), Want::Committish)
+    }
+
+    fn matches_of(&self, text: &BStr) -> Result<Option<Matches>> {
+        let length = text.len();
+        if length < SHORTEST_PREFIX
+            || length > self.object_hash().len_in_hex()
+            || !text.iter().all(u8::is_ascii_hexdigit)
+        {
+            return Ok(None);
+        }
+        let lower = text.to_ascii_lowercase();
+        let Ok(prefix) = Prefix::from_hex_nonempty(&lower.to_str_lossy()) else {
+            return Ok(None);
+        };
+        self.objects()?.prefix(prefix).map(Some).map_err(from_odb)
+    }
+
+    /// All objects whose ids begin with `text`, sorted; `None` if that is too short or no prefix.
+    ///
+    /// # Errors
+    /// The object store cannot be read.
+    pub fn objects_with_prefix(&self, text: &BStr) -> Result<Option<Vec<ObjectId>>> {
+        Ok(self.matches_of(text)?.map(|matches| match matches {
+            Matches::None => Vec::new(),
+            Matches::One(id) => vec![id],
+            Matches::Ambiguous(ids) => ids,
+        }))
+    }
+
+    fn resolve_prefix(&self, text: &BStr, want: Want) -> Result<Option<ObjectId>> {
+        let ids = match self.matches_of(text)? {
+            None | Some(Matches::None) => return Ok(None),
+            Some(Matches::One(id)) => return Ok(Some(id)),
+            Some(Matches::Ambiguous(ids)) => ids,
+        };
+        let want = self.configured_want(want)?;
+        let mut fitting = Vec::new();
+        for id in &ids {
+            if self.fits(*id, want)? {
+                fitting.push(*id);
+            }
+        }
+        match fitting.as_slice() {
+            [id] => Ok(Some(*id)),
+            [] => Err(self.ambiguous(text, &ids)?),
+            _ => Err(self.ambiguous(text, &fitting)?),
+        }
+    }
+
+    fn configured_want(&self, want: Want) -> Result<Want> {
+        if want != Want::Anything {
+            return Ok(want);
+        }
+        let Some(entry) = self.config().entry_of("core.disambiguate") else {
+            return Ok(want);
+        };
+        match entry.string()?.as_bytes() {
+            b"none" => Ok(Want::Anything),
+            b"commit" => Ok(Want::Commit),
+            b"committish" => Ok(Want::Committish),
+            b"tree" => Ok(Want::Tree),
+            b"treeish" => Ok(Want::Treeish),
+            b"blob" => Ok(Want::Blob),
+            other => {
+                let message = format!("unknown hint type for '{}': {}", entry.key, other.as_bstr());
+                Err(Error::new(ErrorKind::ConfigValue, message))
+            }
+        }
+    }
+
+    fn fits(&self, id: ObjectId, want: Want) -> Result<bool> {
+        if want == Want::Anything {
+            return Ok(true);
+        }
+        let mut kind = self.kind_of(id)?;
+        if kind == Some(ObjectKind::Tag) && matches!(want, Want::Committish | Want::Treeish) {
+            kind = match self.peel_tag(id) {
+                Ok(Some(target)) => self.kind_of(target)?,
+                _ => None,
+            };
+        }
+        Ok(match want {
+            Want::Anything => true,
+            Want::Commit | Want::Committish => kind == Some(ObjectKind::Commit),
+            Want::Tree => kind == Some(ObjectKind::Tree),
+            Want::Treeish => matches!(kind, Some(ObjectKind::Tree | ObjectKind::Commit)),
+            Want::Blob => kind == Some(ObjectKind::Blob),
+        })
+    }
+
+    pub fn kind_of(&self, id: ObjectId) -> Result<Option<ObjectKind>> {
+        let header = self.objects()?.header(&id).map_err(from_odb)?;
+        Ok(header.map(|header| header.kind))
+    }
+
+    fn ambiguous(&self, text: &BStr, ids: &[ObjectId]) -> Result<Error> {
+        let mut lines = Vec::new();
+        for id in ids.iter().take(LONGEST_LIST) {
+            lines.push((
+                self.kind_of(*id)?.map_or(9, rank),
+                *id,
+                self.describe_candidate(*id)?,
+            ));
+        }
+        lines.sort();
+        let mut hint = String::from("The candidates are:");
+        for (_, _, line) in &lines {
+            hint.push_str("\n  ");
+            hint.push_str(line);
+        }
+        let message = format!("short object ID {text} is ambiguous");
+        Ok(Error::new(ErrorKind::Ambiguous, message).with_hint(hint))
+    }
+
+    fn describe_candidate(&self, id: ObjectId) -> Result<String> {
+        let short = self.abbreviate(&id)?;
+        let mut content = Vec::new();
+        let kind = self.objects()?.find(&id, &mut content).map_err(from_odb)?;
+        Ok(match kind {
+            Some(ObjectKind::Commit) => {
+                let date = super::commit::author_date(&content).unwrap_or_default();
+                let subject = super::commit::subject(&content);
+                format!("{short} commit {date} - {subject}")
+            }
+            Some(ObjectKind::Tag) => {
+                let line = |start: &str| {
+                    let found = content
+                        .lines()
+                        .find_map(|line| line.strip_prefix(start.as_bytes()));
+                    found.unwrap_or_default().as_bstr().to_string()
+                };
+                let tagger = line("tagger ");
+                let date = super::commit::short_date(tagger.as_bytes()).unwrap_or_default();
+                format!("{short} tag {date} - {}", line("tag "))
+            }
+            Some(ObjectKind::Tree) => format!("{short} tree"),
+            Some(ObjectKind::Blob) => format!("{short} blob"),
+            None => format!("{short} [bad object]"),
+        })
+    }
+}
+
+/// In which order kinds of objects are listed.
+fn rank(kind: ObjectKind) -> u8 {
+    match kind {
+        ObjectKind::Tag => 0,
+        ObjectKind::Commit => 1,
+        ObjectKind::Tree => 2,
+        ObjectKind::Blob => 3,
+    }
+}

@@ -1,0 +1,21 @@
+//! Git repositories: objects, references, history, the index, and the files they are stored in.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod history;
+pub mod repository;
+mod storage;
+mod worktree;
+
+pub use history::{reachable, reflog, revision};
+pub use pronto_config::{
+    Environment, Error, ErrorKind, Layout, Result, config, durability, environment, glob, lock,
+    path, quote, shared,
+};
+pub use repository::Repository;
+pub use repository::{
+    date, errors, expiry, gitmodules, hooks, identity, init, links, objects, packs, refs, shallow,
+};
+pub use storage::{
+    bitmaps, commit_graph, fsck, last_used, local, multi_pack_index, pack_objects, prune, repack,
+};
+pub use worktree::{index, linked, siblings};

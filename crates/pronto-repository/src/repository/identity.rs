@@ -1,0 +1,309 @@
+//! Identities: accounts of the system, and the author and committer of commits.
+
+use std::sync::OnceLock;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_date::Time;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use pronto_config::account;
+
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::{Error, ErrorKind, Result, date};
+
+/// Which of the two people behind a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Who wrote the change.
+    Author,
+    /// Who recorded it.
+    Committer,
+}
+
+impl Role {
+    fn section(self) -> &'static str {
+        match self {
+            Role::Author => "author",
+            Role::Committer => "committer",
+        }
+    }
+
+    fn variable(self, what: &str) -> String {
+        format!("GIT_{}_{what}", self.section().to_ascii_uppercase())
+    }
+}
+
+/// How much must be known about a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Care {
+    /// Name and address must have been given, or be found without guessing: for commits.
+    Strict,
+    /// Guesses will do: for logs.
+    Lenient,
+}
+
+/// A person at a time, as commits, tags and logs record it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The name.
+    pub name: BString,
+    /// The address.
+    pub email: BString,
+    /// When.
+    pub time: Time,
+}
+
+impl std::fmt::Display for Signature {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let minutes = self.time.offset / 60;
+        let sign = if minutes < 0 { '-' } else { '+' };
+        let (hours, rest) = (minutes.abs() / 60, minutes.abs() % 60);
+        let (name, email, seconds) = (&self.name, &self.email, self.time.seconds);
+        write!(f, "{name} <{email}> {seconds} {sign}{hours:02}{rest:02}")
+    }
+}
+
+const ADVICE: &str = "Please tell me who you are.\n\nRun\n\n\
+    \x20 git config --global user.email \"you@example.com\"\n\
+    \x20 git config --global user.name \"Your Name\"\n\n\
+    to set your account's default identity.\n\
+    Omit --global to set the identity only in this repository.";
+
+/// The signature of the author or the committer, by environment, configuration, and system, in
+/// this order.
+///
+/// # Errors
+/// With [`Care::Strict`], when name or address are not known well enough; always, when a date was
+/// given that is none.
+pub fn signature(role: Role, care: Care, config: &Config, env: &Environment) -> Result<Signature> {
+    signature_at(now(), (role, care), config, env)
+}
+
+/// Like [`signature`], at this time unless the environment says another.
+pub fn signature_at(
+    time: Time,
+    (role, care): (Role, Care),
+    config: &Config,
+    env: &Environment,
+) -> Result<Signature> {
+    let find = |what: &str| -> Result<Option<BString>> {
+        if let Some(value) = env.bytes(&role.variable(&what.to_ascii_uppercase())) {
+            return Ok(Some(value.into()));
+        }
+        for section in [role.section(), "user"] {
+            if let Some(value) = config.string(format!("{section}.{what}"))?
+                && !(section == role.section() && value.is_empty())
+            {
+                return Ok(Some(value.to_owned()));
+            }
+        }
+        Ok(None)
+    };
+    let config_only = config.bool_or("user.useconfigonly", false)?;
+    let email = match find("email")? {
+        Some(email) => email,
+        None => default_email(role, care, config_only, env)?,
+    };
+    let name = match find("name")? {
+        Some(name) => name,
+        None => default_name(role, care, config_only)?,
+    };
+    if care == Care::Strict {
+        check_name(&name, &email)?;
+    }
+    let login = name.is_empty().then(account::own).flatten();
+    let name = login.map_or(name, |account| account.login);
+    Ok(Signature {
+        name: without_crud(name.as_bstr()),
+        email: without_crud(email.as_bstr()),
+        time: time_of(role, env)?.unwrap_or(time),
+    })
+}
+
+fn unknown(role: Role, message: String) -> Error {
+    let who = match role {
+        Role::Author => "Author identity unknown",
+        Role::Committer => "Committer identity unknown",
+    };
+    Error::new(ErrorKind::Identity, message).with_hint(format!("{who}\n\n{ADVICE}"))
+}
+
+fn default_email(role: Role, care: Care, config_only: bool, env: &Environment) -> Result<BString> {
+    let strict = care == Care::Strict;
+    if strict && config_only {
+        let message = "no email was given and auto-detection is disabled";
+        return Err(unknown(role, message.into()));
+    }
+    if let Some(email) = env.bytes("EMAIL").filter(|email| !email.is_empty()) {
+        return Ok(email.trim_ascii().into());
+    }
+    let login = account::own().map(|account| account.login);
+    let host = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim_ascii();
+    let is_guess = login.is_none() || !host.contains(&b'.');
+    let suffix = if host.contains(&b'.') { "" } else { ".(none)" };
+    let login = login.unwrap_or_else(|| "unknown".into());
+    let email = BString::from(format!("{login}@{}{suffix}", host.as_bstr()));
+    if strict && is_guess {
+        let message = format!("unable to auto-detect email address (got '{email}')");
+        return Err(unknown(role, message));
+    }
+    Ok(email)
+}
+
+fn default_name(role: Role, care: Care, config_only: bool) -> Result<BString> {
+    let strict = care == Care::Strict;
+    if strict && config_only {
+        let message = "no name was given and auto-detection is disabled";
+        return Err(unknown(role, message.into()));
+    }
+    match account::own() {
+        Some(account) => Ok(account.full_name),
+        None if strict => {
+            let message = "unable to auto-detect name (got 'unknown')";
+            Err(unknown(role, message.into()))
+        }
+        None => Ok("unknown".into()),
+    }
+}
+
+fn check_name(name: &BString, email: &BString) -> Result<()> {
+    let message = if name.is_empty() {
+        format!("empty ident name (for <{email}>) not allowed")
+    } else if name.iter().all(|&byte| is_crud(byte)) {
+        format!("name consists only of disallowed characters: {name}")
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::Identity, message))
+}
+
+/// Where the system says which zone it is in.
+const LOCAL_ZONE: &str = "/etc/localtime";
+
+/// The zone that the system was in when it was asked first, unless the environment says which one
+/// counts. Its name does not matter: to find out which one the file is would be to list all that
+/// there are.
+fn zone() -> Option<&'static TimeZone> {
+    static ZONE: OnceLock<Option<TimeZone>> = OnceLock::new();
+    let read = || {
+        let data = std::fs::read(LOCAL_ZONE).ok()?;
+        TimeZone::tzif("local", &data).ok()
+    };
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the library for time zones asks the process, too"
+    )]
+    let is_system = std::env::var_os("TZ").is_none();
+    is_system.then(|| ZONE.get_or_init(read).as_ref()).flatten()
+}
+
+/// The time of day here.
+pub fn now() -> Time {
+    let Some(zone) = zone() else {
+        return Time::now_local_or_utc();
+    };
+    let now = Timestamp::now();
+    Time {
+        seconds: now.as_second(),
+        offset: zone.to_offset(now).seconds(),
+    }
+}
+
+/// The time that the environment says.
+fn time_of(role: Role, env: &Environment) -> Result<Option<Time>> {
+    let given = env
+        .bytes(&role.variable("DATE"))
+        .filter(|date| !date.is_empty());
+    let Some(given) = given else {
+        return Ok(None);
+    };
+    let parsed = given
+        .to_str()
+        .ok()
+        .and_then(|text| date::parse_exact_date(text.trim(), None));
+    let invalid = || {
+        let message = format!("invalid date format: {}", given.as_bstr());
+        Error::new(ErrorKind::InvalidInput, message)
+    };
+    parsed.ok_or_else(invalid).map(Some)
+}
+
+/// Characters that have no place at the ends of a name or an address.
+fn is_crud(byte: u8) -> bool {
+    byte <= b' ' || b",:;<>\"\\'".contains(&byte)
+}
+
+fn without_crud(text: &BStr) -> BString {
+    let inner = text.trim_with(|c| u8::try_from(c).is_ok_and(is_crud));
+    let is_kept = |byte: &u8| !matches!(byte, b'\n' | b'<' | b'>');
+    inner
+        .iter()
+        .copied()
+        .filter(is_kept)
+        .collect::<Vec<u8>>()
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person(pairs: &[(&str, &str)], care: Care) -> Result<Signature> {
+        let mut environment = Environment::empty("/");
+        for (name, value) in pairs {
+            environment.set(name, value);
+        }
+        signature(Role::Committer, care, &Config::default(), &environment)
+    }
+
+    #[test]
+    fn the_environment_names_the_committer() {
+        let given = person(
+            &[
+                ("GIT_COMMITTER_NAME", " A <b> C."),
+                ("GIT_COMMITTER_EMAIL", "<a@b>"),
+                ("GIT_COMMITTER_DATE", "1112911993 -0730"),
+            ],
+            Care::Strict,
+        );
+        let text = given.expect("all is given").to_string();
+        assert_eq!(text, "A b C. <a@b> 1112911993 -0730");
+    }
+
+    #[test]
+    fn now_is_in_the_zone_of_the_system() {
+        let (before, now, after) = (Time::now_local_or_utc(), now(), Time::now_local_or_utc());
+        assert!(before.seconds <= now.seconds && now.seconds <= after.seconds);
+        // The offset may change between two looks, but not back.
+        assert!(now.offset == before.offset || now.offset == after.offset);
+    }
+
+    #[test]
+    fn nameless_people_and_impossible_dates_are_refused() {
+        let message = |pairs: &[_]| {
+            person(pairs, Care::Strict)
+                .expect_err("refused")
+                .to_string()
+        };
+        let email = ("GIT_COMMITTER_EMAIL", "a@b");
+        assert_eq!(
+            message(&[email, ("GIT_COMMITTER_NAME", "")]),
+            "empty ident name (for <a@b>) not allowed"
+        );
+        assert_eq!(
+            message(&[email, ("GIT_COMMITTER_NAME", "<>")]),
+            "name consists only of disallowed characters: <>"
+        );
+        assert_eq!(
+            message(&[
+                email,
+                ("GIT_COMMITTER_NAME", "x"),
+                ("GIT_COMMITTER_DATE", "never ever")
+            ]),
+            "invalid date format: never ever"
+        );
+    }
+}

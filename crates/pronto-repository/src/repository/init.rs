@@ -1,0 +1,431 @@
+//! Creating repositories.
+
+pub use pronto_config::shared;
+mod storage;
+mod template;
+
+use std::io::ErrorKind as Io;
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_config::shared::Sharing;
+use pronto_hash::Kind;
+use pronto_io::error::IoContext;
+
+pub use storage::unknown as unknown_storage;
+pub use template::Template;
+pub use template::{copy as copy_template, missing as missing_template};
+
+use crate::config::{Config, Loader, Place, edit};
+use crate::environment::Environment;
+use crate::lock::{Lock, PATIENCE};
+use crate::refs::{name, tables};
+use crate::repository::{Format, RefStorage, hash_name, hash_named};
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+/// How to make a repository.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The top of its worktree; without one it is bare.
+    pub work_tree: Option<PathBuf>,
+    /// What to fill it with before anything else.
+    pub template: Template,
+    /// How objects are named; without a choice, as the environment says, or SHA-1.
+    pub object_hash: Option<Kind>,
+    /// The storage of refs; the default comes from environment and configuration, and is files
+    /// otherwise.
+    pub ref_storage: Option<RefStorage>,
+    /// The branch that `HEAD` is on; without a choice, as configuration says.
+    pub initial_branch: Option<BString>,
+    /// Who else may use it.
+    pub shared: Option<Sharing>,
+    /// Where to put the repository, a file that points there taking its place. What is in place
+    /// already is moved.
+    pub separate_git_dir: Option<PathBuf>,
+}
+
+/// The result of an `init`.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The repository, open.
+    pub repository: Repository,
+    /// Whether it existed before.
+    pub existed: bool,
+    /// Whether others may use it.
+    pub is_shared: bool,
+    /// The name of the first branch, if the user did not choose it and should get advice.
+    pub unchosen_branch: Option<BString>,
+}
+
+/// Returns the advice for a user who did not choose the name of the first branch.
+pub fn branch_advice(name: &BStr) -> String {
+    format!(
+        "Using '{name}' as the name for the initial branch. This default branch name\n\
+         is subject to change. To configure the initial branch name to use in all\n\
+         of your new repositories, which will suppress this warning, call:\n\n\
+         \tgit config --global init.defaultBranch <name>\n\n\
+         Names commonly chosen instead of 'master' are 'main', 'trunk' and\n\
+         'development'. The just-created branch can be renamed via this command:\n\n\
+         \tgit branch -m <name>"
+    )
+}
+
+impl Repository {
+    /// Creates a repository at `git_dir`, or updates an existing one, whose files stay. The parent
+    /// of `git_dir` must exist.
+    ///
+    /// # Errors
+    /// A directory or file cannot be created; a name or format is malformed; or the existing
+    /// repository has another format.
+    pub fn init(git_dir: &Path, options: &Options, environment: &Environment) -> Result<Outcome> {
+        let git_dir = environment.absolute(git_dir);
+        let original = real(&git_dir);
+        let git_dir = match &options.separate_git_dir {
+            Some(separate) => separate_git_dir(&original, &environment.absolute(separate))?,
+            None => original.clone(),
+        };
+        let format = existing_format(&git_dir, environment)?;
+        let object_hash = choose_hash(&format, options, environment)?;
+        make_directory(&git_dir)?;
+        template::copy(&options.template, &git_dir, environment)?;
+        let config = load_config(&git_dir, environment)?;
+        let sharing = match options.shared {
+            Some(sharing) => sharing,
+            None => shared::configured(&config)?,
+        };
+        let plan = Plan {
+            git_dir: &git_dir,
+            original: &original,
+            options,
+            environment,
+        };
+        let existed = plan.has_head();
+        let existing = format.as_ref().filter(|_| existed);
+        let choice = storage::Choice::of(existing, options, &config, environment)?;
+        let has_tables = choice.storage == RefStorage::Reftable;
+        match has_tables {
+            true if existed => {}
+            true => tables::prepare(&git_dir)?,
+            false => make_reference_directories(&git_dir)?,
+        }
+        let first = match existed {
+            true => None,
+            false => Some(plan.write_head(&config, choice.storage)?),
+        };
+        let is_version_one = object_hash != Kind::Sha1
+            || has_tables
+            || format
+                .as_ref()
+                .is_some_and(|format| existed && format.version > 0);
+        plan.write_config(
+            existed,
+            is_version_one.then_some((object_hash, choice.storage)),
+            sharing,
+            &config,
+        )?;
+        make_object_directories(&plan.objects())?;
+        let is_shared = sharing != Sharing::Umask;
+        if is_shared {
+            shared::apply(sharing, &git_dir, existed)?;
+        }
+        let repository = Repository::open(&git_dir, environment)?;
+        if let Some(first) = first.as_ref().filter(|_| has_tables) {
+            storage::write_first_head(&repository, first.name.as_bstr())?;
+        }
+        if let Some(warning) = choice.warning {
+            repository.warn(warning);
+        }
+        if let Some(missing) = template::missing(&options.template, environment) {
+            repository.warn(format!("templates not found in {}", missing.display()));
+        }
+        Ok(Outcome {
+            repository,
+            existed,
+            is_shared,
+            unchosen_branch: first
+                .filter(|first| first.is_unchosen)
+                .map(|first| first.name),
+        })
+    }
+}
+
+/// The first branch of a new repository.
+struct FirstBranch {
+    name: BString,
+    /// Whether the name is only the default.
+    is_unchosen: bool,
+}
+
+/// What is being made.
+struct Plan<'a> {
+    git_dir: &'a Path,
+    /// Where the repository was asked for, before it was put elsewhere.
+    original: &'a Path,
+    options: &'a Options,
+    environment: &'a Environment,
+}
+
+impl Plan<'_> {
+    fn has_head(&self) -> bool {
+        self.git_dir.join("HEAD").symlink_metadata().is_ok()
+    }
+
+    /// Points `HEAD` to the first branch, unless refs are in reftables.
+    fn write_head(&self, config: &Config, storage: RefStorage) -> Result<FirstBranch> {
+        let (name, is_unchosen) = match &self.options.initial_branch {
+            Some(chosen) => {
+                if !is_branch_name(chosen.as_bstr()) {
+                    let message = format!("invalid initial branch name: '{chosen}'");
+                    return Err(Error::new(ErrorKind::InvalidInput, message));
+                }
+                (chosen.clone(), false)
+            }
+            None => default_branch(config, self.environment)?,
+        };
+        let mut lock = Lock::acquire(self.git_dir.join("HEAD"), PATIENCE)?;
+        let text = match storage {
+            RefStorage::Files => format!("ref: refs/heads/{name}\n").into_bytes(),
+            RefStorage::Reftable => tables::HEAD_STUB.to_owned(),
+        };
+        lock.write_and_close(&text)?;
+        lock.commit()?;
+        Ok(FirstBranch { name, is_unchosen })
+    }
+
+    fn write_config(
+        &self,
+        existed: bool,
+        version_one: Option<(Kind, RefStorage)>,
+        sharing: Sharing,
+        config: &Config,
+    ) -> Result<()> {
+        let mut pairs: Vec<(&str, BString)> = Vec::new();
+        let version = if version_one.is_some() { "1" } else { "0" };
+        pairs.push(("core.repositoryformatversion", version.into()));
+        let (kind, storage) = version_one.unwrap_or((Kind::Sha1, RefStorage::Files));
+        if kind == Kind::Sha256 {
+            pairs.push(("extensions.objectformat", hash_name(kind).into()));
+        }
+        if storage == RefStorage::Reftable {
+            // The section of the extensions comes first, as git writes it.
+            pairs.push(("extensions.refstorage", storage.name().into()));
+            pairs.rotate_left(1);
+        }
+        let abilities = probe(self.git_dir)?;
+        pairs.push(("core.filemode", abilities.keeps_modes.to_string().into()));
+        match &self.options.work_tree {
+            None => pairs.push(("core.bare", "true".into())),
+            Some(work_tree) => {
+                pairs.push(("core.bare", "false".into()));
+                if !config.contains("core.logallrefupdates") {
+                    pairs.push(("core.logallrefupdates", "true".into()));
+                }
+                let work_tree = real(&self.environment.absolute(work_tree));
+                if work_tree.join(".git") != self.original {
+                    pairs.push(("core.worktree", path::as_bytes(&work_tree).to_owned()));
+                }
+            }
+        }
+        if !existed && !abilities.has_links {
+            pairs.push(("core.symlinks", "false".into()));
+        }
+        if !existed && abilities.ignores_case {
+            pairs.push(("core.ignorecase", "true".into()));
+        }
+        if let Some(value) = shared::config_value(sharing) {
+            pairs.push(("core.sharedrepository", value.into()));
+            pairs.push(("receive.denyNonFastforwards", "true".into()));
+        }
+        let file = self.git_dir.join("config");
+        edit::edit_file(&file, path::as_bytes(&file), |document| {
+            for (key, value) in &pairs {
+                let set = document.set(BStr::new(key), value.as_bstr(), false, |_| true);
+                set.map_err(|_| {
+                    let message = format!("could not set '{key}' to '{value}'");
+                    Error::new(ErrorKind::Config, message)
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    fn objects(&self) -> PathBuf {
+        match self.environment.path("GIT_OBJECT_DIRECTORY") {
+            Some(path) => self.environment.absolute(path),
+            None => self.git_dir.join("objects"),
+        }
+    }
+}
+
+/// Makes the directories for references that every repository has.
+pub fn make_reference_directories(git_dir: &Path) -> Result<()> {
+    let mut names = ["refs", "refs/heads", "refs/tags"].iter();
+    names.try_for_each(|name| make_directory(&git_dir.join(name)))
+}
+
+/// Makes the directory `objects`, and those that are in every one.
+pub fn make_object_directories(objects: &Path) -> Result<()> {
+    make_directory(objects)?;
+    make_directory(&objects.join("pack"))?;
+    make_directory(&objects.join("info"))
+}
+
+/// Returns the name of a first branch that was not given on the command line, and whether it is not
+/// configured either.
+///
+/// # Errors
+/// The configured name is invalid.
+pub fn default_branch(config: &Config, environment: &Environment) -> Result<(BString, bool)> {
+    let for_tests = environment.bytes("GIT_TEST_DEFAULT_INITIAL_BRANCH_NAME");
+    if let Some(name) = for_tests.filter(|name| !name.is_empty()) {
+        return Ok((name.into(), false));
+    }
+    let Some(name) = config.string("init.defaultbranch")? else {
+        return Ok(("master".into(), true));
+    };
+    if !is_branch_name(name) {
+        let message = format!("invalid branch name: init.defaultBranch = {name}");
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    Ok((name.to_owned(), false))
+}
+
+fn is_branch_name(name: &BStr) -> bool {
+    let full = BString::from([b"refs/heads/", name.as_bytes()].concat());
+    name::is_valid(full.as_bstr(), name::Form::Full)
+}
+
+/// The path without symbolic links, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let path = path::normalize(path);
+    if let Ok(real) = std::fs::canonicalize(&path) {
+        return real;
+    }
+    match (path.parent().map(std::fs::canonicalize), path.file_name()) {
+        (Some(Ok(parent)), Some(name)) => parent.join(name),
+        _ => path,
+    }
+}
+
+fn existing_format(git_dir: &Path, environment: &Environment) -> Result<Option<Format>> {
+    if !git_dir.join("config").exists() {
+        return Ok(None);
+    }
+    let config = Loader::new(environment, Some(place(git_dir)))
+        .follow_includes(false)
+        .local()
+        .load()?;
+    let format = Format::read(&config)?;
+    format.verify()?;
+    Ok(Some(format))
+}
+
+fn choose_hash(format: &Option<Format>, options: &Options, env: &Environment) -> Result<Kind> {
+    let fail = |message| Err(Error::new(ErrorKind::InvalidInput, message));
+    match (format, options.object_hash) {
+        (Some(format), Some(wanted)) if format.object_hash != wanted => {
+            fail("attempt to reinitialize repository with different hash".into())
+        }
+        (Some(format), _) => Ok(format.object_hash),
+        (None, Some(wanted)) => Ok(wanted),
+        (None, None) => match env.bytes("GIT_DEFAULT_HASH") {
+            None => Ok(Kind::Sha1),
+            Some(name) => match hash_named(name.as_bstr()) {
+                Some(kind) => Ok(kind),
+                None => fail(format!("unknown hash algorithm '{}'", name.as_bstr())),
+            },
+        },
+    }
+}
+
+fn place(git_dir: &Path) -> Place {
+    Place {
+        branch_in_tables: None,
+        git_dir: git_dir.to_owned(),
+        common_dir: git_dir.to_owned(),
+        spoken_common_dir: git_dir.to_owned(),
+        spoken_git_dir: git_dir.to_owned(),
+    }
+}
+
+fn load_config(git_dir: &Path, environment: &Environment) -> Result<Config> {
+    let mut loader = Loader::new(environment, Some(place(git_dir)));
+    loader.system()?.global().local().command().load()
+}
+
+fn make_directory(path: &Path) -> Result<()> {
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() != Io::AlreadyExists => {
+            Err(error).context(ErrorKind::Io, "cannot mkdir", path)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the file system can do.
+pub struct Abilities {
+    /// Executable bits stay as they are set.
+    pub keeps_modes: bool,
+    /// There are symbolic links.
+    pub has_links: bool,
+    /// Names that differ in case are the same.
+    pub ignores_case: bool,
+}
+
+/// Finds out by a file in `git_dir`, which goes again.
+pub fn probe(git_dir: &Path) -> Result<Abilities> {
+    use std::os::unix::fs::PermissionsExt;
+    let number = std::process::id() % 1_000_000;
+    let file = git_dir.join(format!("t{number:06}"));
+    std::fs::write(&file, "").context(ErrorKind::Io, "could not create", &file)?;
+    let ignores_case = git_dir.join(format!("T{number:06}")).exists();
+    let mode = |file: &Path| std::fs::metadata(file).map(|found| found.permissions().mode());
+    let keeps_modes = mode(&file).is_ok_and(|before| {
+        let changed = std::fs::Permissions::from_mode(before ^ 0o100);
+        std::fs::set_permissions(&file, changed).is_ok()
+            && mode(&file).is_ok_and(|after| after != before)
+    });
+    let has_links = std::fs::remove_file(&file).is_ok()
+        && std::os::unix::fs::symlink("testing", &file).is_ok()
+        && file
+            .symlink_metadata()
+            .is_ok_and(|found| found.is_symlink());
+    // It is gone already where links cannot be made.
+    let _ = std::fs::remove_file(&file);
+    Ok(Abilities {
+        keeps_modes,
+        has_links,
+        ignores_case,
+    })
+}
+
+/// Moves what is at `link` to `git_dir`, and leaves a file that points there.
+fn separate_git_dir(link: &Path, git_dir: &Path) -> Result<PathBuf> {
+    let git_dir = real(git_dir);
+    if let Ok(metadata) = std::fs::metadata(link) {
+        let source = if metadata.is_dir() {
+            link.to_owned()
+        } else {
+            let bytes = std::fs::read(link).context(ErrorKind::Io, "error opening", link)?;
+            let target = bytes.strip_prefix(b"gitdir: ").unwrap_or_default();
+            link.with_file_name("")
+                .join(path::borrow(target.trim_ascii_end()))
+        };
+        let has_work_trees = std::fs::read_dir(source.join("worktrees"))
+            .is_ok_and(|mut entries| entries.next().is_some());
+        if has_work_trees {
+            let message = "moving a repository with linked work trees is not supported";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        if source != git_dir {
+            std::fs::rename(&source, &git_dir).map_err(|error| {
+                let (from, to) = (source.display(), git_dir.display());
+                let message = format!("unable to move {from} to {to}");
+                Error::new(ErrorKind::Io, message).because(error)
+            })?;
+        }
+    }
+    let text = [b"gitdir: ", path::as_bytes(&git_dir).as_bytes(), b"\n"].concat();
+    std::fs::write(link, text).context(ErrorKind::Io, "could not open", link)?;
+    Ok(git_dir)
+}

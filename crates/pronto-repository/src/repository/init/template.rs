@@ -1,0 +1,147 @@
+//! Templates of new repositories.
+
+use std::path::{Path, PathBuf};
+
+use bstr::ByteSlice;
+use pronto_io::error::IoContext;
+
+use crate::config::Loader;
+use crate::environment::Environment;
+use crate::{ErrorKind, Result};
+
+/// Where the first contents of a repository come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Template {
+    /// What environment or configuration name; else what the installed git uses; else what is
+    /// built in.
+    #[default]
+    Configured,
+    /// Nowhere.
+    None,
+    /// This directory.
+    Directory(PathBuf),
+}
+
+/// Where installations of git keep their templates.
+const INSTALLED: &[&str] = &[
+    "/usr/share/git-core/templates",
+    "/usr/local/share/git-core/templates",
+    "/opt/homebrew/share/git-core/templates",
+];
+
+/// No sensible template nests deeper.
+const MAX_DEPTH: u32 = 64;
+
+const DESCRIPTION: &str =
+    "Unnamed repository; edit this file 'description' to name the repository.\n";
+
+/// Copies the template into `git_dir`, keeping existing files. A missing template is ignored.
+pub fn copy(template: &Template, git_dir: &Path, environment: &Environment) -> Result<()> {
+    let directory = match template {
+        Template::None => return Ok(()),
+        Template::Directory(path) => environment.absolute(path),
+        Template::Configured => match configured(environment)? {
+            Some(path) if path.as_os_str().is_empty() => return Ok(()),
+            Some(path) => environment.absolute(path),
+            None => {
+                let installed = INSTALLED.iter().map(Path::new).find(|path| path.is_dir());
+                match installed {
+                    Some(path) => path.to_owned(),
+                    None => return write_built_in(git_dir),
+                }
+            }
+        },
+    };
+    if !directory.is_dir() {
+        return Ok(());
+    }
+    copy_directory(&directory, git_dir, 0)
+}
+
+fn configured(environment: &Environment) -> Result<Option<PathBuf>> {
+    if let Some(path) = environment.path("GIT_TEMPLATE_DIR") {
+        return Ok(Some(path.to_owned()));
+    }
+    let config = Loader::new(environment, None)
+        .system()?
+        .global()
+        .command()
+        .load()?;
+    config.path("init.templatedir", environment.home())
+}
+
+/// Whether the template that `template` names does not exist, which is worth a warning.
+pub fn missing(template: &Template, environment: &Environment) -> Option<PathBuf> {
+    let path = match template {
+        Template::Directory(path) => path.clone(),
+        Template::Configured => configured(environment).ok().flatten()?,
+        Template::None => return None,
+    };
+    let is_missing = !path.as_os_str().is_empty() && !environment.absolute(&path).is_dir();
+    is_missing.then_some(path)
+}
+
+fn copy_directory(from: &Path, to: &Path, depth: u32) -> Result<()> {
+    super::make_directory(to)?;
+    let entries = std::fs::read_dir(from).context(ErrorKind::Io, "cannot opendir", from)?;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        let (source, target) = (entry.path(), to.join(&name));
+        let kind = entry
+            .file_type()
+            .context(ErrorKind::Io, "cannot stat template", &source)?;
+        if kind.is_dir() {
+            if depth < MAX_DEPTH {
+                copy_directory(&source, &target, depth + 1)?;
+            }
+        } else if target.symlink_metadata().is_ok() {
+            continue;
+        } else if kind.is_symlink() {
+            let link =
+                std::fs::read_link(&source).context(ErrorKind::Io, "cannot readlink", &source)?;
+            std::os::unix::fs::symlink(link, &target).context(
+                ErrorKind::Io,
+                "cannot symlink",
+                &target,
+            )?;
+        } else if kind.is_file() {
+            copy_file(&source, &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// A copy that is executable where the source is, within what the umask allows.
+fn copy_file(source: &Path, target: &Path) -> Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let cannot = "cannot copy template to";
+    let bytes = std::fs::read(source).context(ErrorKind::Io, "cannot read", source)?;
+    let mode = std::fs::metadata(source).map_or(0o666, |found| found.permissions().mode());
+    let mode = if mode & 0o100 == 0 { 0o666 } else { 0o777 };
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(mode).open(target);
+    file.and_then(|mut file| file.write_all(&bytes))
+        .context(ErrorKind::Io, cannot, target)
+}
+
+fn write_built_in(git_dir: &Path) -> Result<()> {
+    let exclude = "# Patterns of files that are ignored in this clone alone, as in .gitignore.\n";
+    for name in ["hooks", "info"] {
+        super::make_directory(&git_dir.join(name))?;
+    }
+    for (name, text) in [("description", DESCRIPTION), ("info/exclude", exclude)] {
+        let file = git_dir.join(name);
+        if !file.exists() {
+            std::fs::write(&file, text.as_bytes().as_bstr()).context(
+                ErrorKind::Io,
+                "cannot write",
+                &file,
+            )?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! The object store of a repository, and simple queries about objects.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use bstr::{BStr, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_odb::{Options, Store};
+
+use crate::durability::Component;
+use crate::links::tag_target;
+use crate::packs::loose_compression;
+use crate::shared;
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+pub use crate::errors::from_odb;
+
+/// How many tags may point to one another.
+const MAX_TAG_DEPTH: usize = 64;
+
+impl Repository {
+    /// The object store, opened on first use with what configuration and environment say.
+    /// Replacements of objects (`refs/replace/`) are in force unless the environment says not to.
+    ///
+    /// # Errors
+    /// A list of alternates exists and cannot be read, or a configured value is not of its type.
+    pub fn objects(&self) -> Result<&Store> {
+        if let Some(store) = self.objects.get() {
+            return Ok(store);
+        }
+        let store = Store::open(self.objects_dir(), self.object_options()?).map_err(from_odb)?;
+        let replacements = self.replacements()?;
+        let store = if replacements.is_empty() {
+            store
+        } else {
+            store.with_replacements(replacements)
+        };
+        Ok(self.objects.get_or_init(|| store))
+    }
+
+    fn object_options(&self) -> Result<Options> {
+        let config = self.config();
+        let mut options = Options {
+            kind: self.object_hash(),
+            alternates: self.environment_alternates(),
+            sharing: shared::configured(config)?,
+            ..Options::default()
+        };
+        if let Some(limit) = config.u64("core.deltabasecachelimit")? {
+            options.delta_base_cache_bytes = usize::try_from(limit).unwrap_or(usize::MAX);
+        }
+        options.multi_pack_index = config.bool_or("core.multipackindex", true)?;
+        options.loose_compression = loose_compression(config)?;
+        options.fsync_loose = self.fsync()?.of(Component::LooseObject);
+        Ok(options)
+    }
+
+    fn environment_alternates(&self) -> Vec<PathBuf> {
+        let environment = self.environment();
+        let text = environment
+            .bytes("GIT_ALTERNATE_OBJECT_DIRECTORIES")
+            .unwrap_or_default();
+        text.split_str(":")
+            .filter(|part| !part.is_empty())
+            .map(|part| environment.absolute(path::borrow(part)))
+            .collect()
+    }
+
+    /// What stands in for what, by the references below `refs/replace/`.
+    fn replacements(&self) -> Result<HashMap<ObjectId, ObjectId>> {
+        let mut map = HashMap::new();
+        let environment = self.environment();
+        if environment.get("GIT_NO_REPLACE_OBJECTS").is_some()
+            || !self.config().bool_or("core.usereplacerefs", true)?
+        {
+            return Ok(map);
+        }
+        let base = environment
+            .bytes("GIT_REPLACE_REF_BASE")
+            .unwrap_or(b"refs/replace/");
+        self.refs().for_each(base, |reference| {
+            match ObjectId::from_hex(&reference.name[base.len()..]) {
+                Ok(replaced) => {
+                    map.insert(replaced, reference.id);
+                }
+                Err(_) => self.warn(format!("bad replace ref name: {}", reference.name)),
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(map)
+    }
+
+    /// Refuses to let `name` hold an object that does not exist, or a branch one that is no commit.
+    pub(crate) fn check_storable(&self, name: &BStr, id: &oid) -> Result<()> {
+        let header = self.objects()?.header(id).map_err(from_odb)?;
+        let is_branch = name == "HEAD" || name.starts_with(b"refs/heads/");
+        let message = match header {
+            None => format!("trying to write ref '{name}' with nonexistent object {id}"),
+            Some(header) if is_branch && header.kind != ObjectKind::Commit => {
+                format!("trying to write non-commit object {id} to branch '{name}'")
+            }
+            Some(_) => return Ok(()),
+        };
+        let message = format!("cannot update ref '{name}': {message}");
+        Err(Error::new(ErrorKind::Reference, message))
+    }
+
+    /// What the tag `id` points to in the end; `None` when it is no tag, or does not exist. A tag of
+    /// an object of another kind than the tag says is an error.
+    ///
+    /// # Errors
+    /// A tag on the way is malformed or cannot be read.
+    pub fn peel_tag(&self, id: ObjectId) -> Result<Option<ObjectId>> {
+        let objects = self.objects()?;
+        let mut current = id;
+        let mut claimed = None;
+        let mut buffer = Vec::new();
+        for _ in 0..MAX_TAG_DEPTH {
+            let Some(header) = objects.header(&current).map_err(from_odb)? else {
+                return Ok(None);
+            };
+            if let Some(claimed) = claimed.filter(|claimed| *claimed != header.kind) {
+                let message = format!("object {current} is a {}, not a {claimed}", header.kind);
+                return Err(Error::new(ErrorKind::Object, message));
+            }
+            if header.kind != ObjectKind::Tag {
+                return Ok((current != id).then_some(current));
+            }
+            objects.find(&current, &mut buffer).map_err(from_odb)?;
+            claimed = tag_kind(&buffer);
+            current = tag_target(&buffer)
+                .ok_or_else(|| Error::new(ErrorKind::Object, "malformed tag").on_object(current))?;
+        }
+        Ok(None)
+    }
+
+    /// Whether objects that are missing can be had from a remote: the repository is a partial clone.
+    ///
+    /// # Errors
+    /// A configured value is no boolean.
+    pub fn has_promisor(&self) -> Result<bool> {
+        let config = self.config();
+        if config.contains("extensions.partialclone") {
+            return Ok(true);
+        }
+        for remote in config.subsections("remote") {
+            let key = |variable: &str| format!("remote.{remote}.{variable}");
+            if config.bool_or(key("promisor"), false)? || config.contains(key("partialclonefilter"))
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The kind of object that a tag names in its second line.
+fn tag_kind(tag: &[u8]) -> Option<ObjectKind> {
+    let line = tag.lines().nth(1)?;
+    ObjectKind::from_bytes(line.strip_prefix(b"type ")?).ok()
+}

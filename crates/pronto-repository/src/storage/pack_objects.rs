@@ -1,0 +1,409 @@
+//! Selects the objects of a pack for a receiver that wants some and has others, and reads the
+//! configuration of packs.
+//!
+//! ```no_run
+//! # use pronto::{Environment, Repository};
+//! # use pronto::pack_objects::Select;
+//! # use pronto_io::interrupt::Interrupt;
+//! # fn send(repository: &Repository, out: &mut dyn std::io::Write) -> pronto::Result<()> {
+//! let interrupt = Interrupt::new();
+//! let head = repository.resolve("HEAD")?;
+//! let parent = repository.resolve("HEAD~1")?;
+//! let select = Select { thin: true, ..Select::default() };
+//! let selection = repository.select_objects(&[head], &[parent], &select, (&(), &interrupt))?;
+//! let options = repository.packing_options()?;
+//! repository.send_pack(&selection, &options, out, (&(), &interrupt))?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod leave_out;
+mod linked;
+mod tips;
+mod trees;
+mod whole;
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::pool;
+use pronto_io::progress::{Meter, Progress};
+use pronto_odb::packing::{Contents, Counts, Member, Options};
+use pronto_odb::{Bitmapped, Store};
+use pronto_pack::writer::sink::Streamed;
+
+use crate::history::{Painting, Until};
+use crate::links::tag_target;
+use crate::objects::from_odb;
+use crate::packs::compression;
+use crate::{Error, ErrorKind, Repository, Result};
+
+pub use leave_out::LeaveOut;
+pub use leave_out::loose_objects;
+pub(crate) use leave_out::{Known, mark, names};
+pub use whole::KeptWhole;
+
+/// The largest number of the receiver's tips that are tried as bases. Git's `window` limits them,
+/// too.
+const MOST_EDGES: usize = 10;
+
+/// The objects of a pack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Those that are to be packed, each once: commits from new to old, tags, then trees and
+    /// blobs.
+    pub members: Vec<Member>,
+    /// What the receiver has of like paths, if the pack may be thin.
+    pub bases: Vec<Member>,
+    /// Those of the members that are not to become deltas, nor bases of new ones: see
+    /// [`KeptWhole`].
+    pub whole: HashSet<ObjectId>,
+}
+
+/// How objects are selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Select {
+    /// Whether objects that the receiver has may serve as bases.
+    pub thin: bool,
+    /// Whether trees are compared only along paths on which something changed (`pack.useSparse`).
+    pub sparse: bool,
+    /// Whether bitmaps may answer (`pack.useBitmaps`): then the set is exact. Without, an object
+    /// that the receiver has only in its older history may be sent once more, as Git does.
+    pub bitmaps: bool,
+    /// Whether only commits count that are in no pack yet, with all that they lead to
+    /// (`--unpacked`).
+    pub unpacked: bool,
+}
+
+impl Default for Select {
+    fn default() -> Self {
+        Select {
+            thin: false,
+            sparse: true,
+            bitmaps: true,
+            unpacked: false,
+        }
+    }
+}
+
+impl Repository {
+    /// How packs are made, by the configuration: `pack.window`, `pack.depth`, `pack.threads`,
+    /// `pack.windowMemory`, `pack.deltaCacheSize`, `pack.deltaCacheLimit`, `pack.compression`,
+    /// `core.compression`, `core.bigFileThreshold`.
+    ///
+    /// # Errors
+    /// A value is not of its type, or out of range.
+    pub fn packing_options(&self) -> Result<Options> {
+        let config = self.config();
+        let mut options = Options::default();
+        let size = |key: &str| -> Result<Option<usize>> {
+            let value = config.u64(key)?;
+            Ok(value.map(|value| usize::try_from(value).unwrap_or(usize::MAX)))
+        };
+        let search = &mut options.search;
+        if let Some(window) = config.i64("pack.window")? {
+            search.window = usize::try_from(window).unwrap_or(0);
+        }
+        if let Some(depth) = config.i64("pack.depth")? {
+            // What Git can count.
+            search.depth = u32::try_from(depth).unwrap_or(0).min(4095);
+        }
+        search.threads = match config.i64("pack.threads")? {
+            None | Some(0) => pool::cores(),
+            Some(threads) => usize::try_from(threads).map_err(|_| {
+                let message = format!("invalid number of threads specified ({threads})");
+                Error::new(ErrorKind::ConfigValue, message)
+            })?,
+        };
+        if let Some(bytes) = size("pack.windowmemory")? {
+            search.window_memory_bytes = bytes;
+        }
+        if let Some(bytes) = size("pack.deltacachesize")? {
+            search.kept_bytes = if bytes == 0 { usize::MAX } else { bytes };
+        }
+        if let Some(bytes) = size("pack.deltacachelimit")? {
+            search.kept_delta_bytes = bytes;
+        }
+        let level = match compression(config, "pack.compression")? {
+            Some(level) => Some(level),
+            None => compression(config, "core.compression")?,
+        };
+        options.level = level.unwrap_or(options.level);
+        if let Some(bytes) = config.u64("core.bigfilethreshold")? {
+            options.large_bytes = bytes;
+        }
+        Ok(options)
+    }
+
+    /// Selects the objects that are reachable from `wants` and not from `haves`. Missing objects of
+    /// `haves` are ignored, and so are replacements.
+    ///
+    /// Costs reading the commits between the two, their new trees, and the trees of the boundary
+    /// commits along the same paths; with bitmaps only what is younger than they are.
+    ///
+    /// # Errors
+    /// An object reachable from `wants` is missing or malformed, or the operation was interrupted.
+    pub fn select_objects(
+        &self,
+        wants: &[ObjectId],
+        haves: &[ObjectId],
+        select: &Select,
+        (progress, interrupt): (&dyn Progress, &Interrupt),
+    ) -> Result<Selection> {
+        let store = self.objects()?.without_replacements();
+        let meter = progress.begin("Enumerating objects", None);
+        if select.bitmaps
+            && let Some(bitmaps) = self.usable_bitmaps(&store)?
+        {
+            let selection = self.select_by_bitmaps(wants, haves, &bitmaps, interrupt)?;
+            meter.add(selection.members.len() as u64);
+            meter.finish();
+            return Ok(selection);
+        }
+        let mut walk = Walk {
+            repository: self,
+            store,
+            select: *select,
+            interrupt,
+            meter,
+            seen: HashSet::new(),
+            hidden: HashSet::new(),
+            selection: Selection::default(),
+            kept_whole: self.kept_whole()?,
+            buffer: Vec::new(),
+        };
+        let mut trees = Vec::new();
+        let wanted = walk.tips(wants, &mut trees, false)?;
+        let mut known_trees = Vec::new();
+        let known = walk.tips(haves, &mut known_trees, true)?;
+        for tree in known_trees {
+            walk.hide_tree(tree)?;
+        }
+        let commits = walk.commits(&wanted, &known)?;
+        let is_all = haves.is_empty() && !select.unpacked;
+        let links = match is_all {
+            true => walk.store.tree_links(commits.len(), interrupt),
+            false => Ok(None),
+        };
+        match links.map_err(from_odb)? {
+            Some(pack) => walk.linked_trees(&pack, &commits, trees)?,
+            None => walk.trees(&commits, trees)?,
+        }
+        walk.meter.finish();
+        Ok(walk.selection)
+    }
+
+    /// Sends a pack of `selection` down `out`: see [`Store::pack_to`].
+    ///
+    /// # Errors
+    /// An object is not there or cannot be read, writing fails, or it was interrupted.
+    pub fn send_pack(
+        &self,
+        selection: &Selection,
+        options: &Options,
+        out: &mut dyn Write,
+        watch: (&dyn Progress, &Interrupt),
+    ) -> Result<(Streamed, Counts)> {
+        let contents = Contents {
+            members: &selection.members,
+            bases: &selection.bases,
+            receiver_has: None,
+            whole: Some(&selection.whole),
+        };
+        let sent = self.objects()?.pack_to(&contents, options, out, watch);
+        sent.map_err(from_odb)
+    }
+
+    /// Adds the tags that lead to what is selected (`--include-tag`).
+    ///
+    /// # Errors
+    /// References cannot be read, or a tag is malformed.
+    pub fn include_tags(&self, selection: &mut Selection) -> Result<()> {
+        let chosen = selection.members.iter().map(|member| member.id);
+        let mut chosen: HashSet<ObjectId> = chosen.collect();
+        let mut tags = Vec::new();
+        self.refs().for_each("refs/tags/", |reference| {
+            let peeled = match reference.peeled {
+                Some(peeled) => Some(peeled),
+                None => self.peel_tag(reference.id)?,
+            };
+            if peeled.is_some_and(|peeled| chosen.contains(&peeled)) {
+                tags.push(reference.id);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let store = self.objects()?;
+        let mut buffer = Vec::new();
+        for mut id in tags {
+            // Tags of tags, down to existing ones.
+            while chosen.insert(id) {
+                selection.members.push(Member { id, name_hash: 0 });
+                store.find(&id, &mut buffer).map_err(from_odb)?;
+                let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
+                id = tag_target(&buffer).ok_or_else(malformed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn select_by_bitmaps(
+        &self,
+        wants: &[ObjectId],
+        haves: &[ObjectId],
+        bitmaps: &Bitmapped,
+        interrupt: &Interrupt,
+    ) -> Result<Selection> {
+        let found = self.reachable_by(Some(bitmaps), (wants, haves), interrupt)?;
+        let member = |id| Member { id, name_hash: 0 };
+        let ids = found.packed.into_iter().chain(found.others);
+        Ok(Selection {
+            members: ids.map(member).collect(),
+            ..Selection::default()
+        })
+    }
+}
+
+struct Walk<'a> {
+    repository: &'a Repository,
+    store: Store,
+    select: Select,
+    interrupt: &'a Interrupt,
+    meter: Meter,
+    /// What was selected.
+    seen: HashSet<ObjectId>,
+    /// The receiver's objects that were visited.
+    hidden: HashSet<ObjectId>,
+    selection: Selection,
+    kept_whole: KeptWhole,
+    buffer: Vec<u8>,
+}
+
+/// A commit that is to be sent.
+struct Commit {
+    tree: ObjectId,
+    /// The trees of its parents that the receiver has.
+    known: Vec<ObjectId>,
+}
+
+impl Walk<'_> {
+    fn check(&self) -> Result<()> {
+        let interrupted = |reason: pronto_io::interrupt::Interrupted| {
+            Error::new(ErrorKind::Interrupted, reason.to_string())
+        };
+        self.interrupt.check().map_err(interrupted)
+    }
+
+    fn add(&mut self, id: &oid, name_hash: u32) -> bool {
+        let id = id.to_owned();
+        let is_new = !self.hidden.contains(&id) && self.seen.insert(id);
+        if is_new {
+            self.meter.add(1);
+            self.selection.members.push(Member { id, name_hash });
+        }
+        is_new
+    }
+
+    /// The commits among `ids`, and those that tags lead to; what else there is goes to `trees`
+    /// (and blobs and tags where they belong).
+    fn tips(
+        &mut self,
+        ids: &[ObjectId],
+        trees: &mut Vec<ObjectId>,
+        is_known: bool,
+    ) -> Result<Vec<ObjectId>> {
+        let mut commits = Vec::new();
+        for tip in ids {
+            let mut id = *tip;
+            loop {
+                let header = self.store.header(&id).map_err(from_odb)?;
+                match header.map(|header| header.kind) {
+                    None if is_known => {}
+                    None => {
+                        let message = format!("bad object {id}");
+                        return Err(Error::new(ErrorKind::Object, message));
+                    }
+                    Some(ObjectKind::Commit) => commits.push(id),
+                    Some(ObjectKind::Tree) => trees.push(id),
+                    Some(ObjectKind::Blob) if is_known => _ = self.hidden.insert(id),
+                    Some(ObjectKind::Blob) => trees.push(id),
+                    Some(ObjectKind::Tag) => {
+                        if is_known {
+                            self.hidden.insert(id);
+                        } else {
+                            trees.push(id);
+                        }
+                        let found = self.store.find(&id, &mut self.buffer);
+                        found.map_err(from_odb)?;
+                        let malformed =
+                            || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
+                        match tag_target(&self.buffer) {
+                            Some(target) => id = target,
+                            None if is_known => break,
+                            None => return Err(malformed()),
+                        }
+                        continue;
+                    }
+                }
+                break;
+            }
+        }
+        Ok(commits)
+    }
+
+    /// Selects the commits that only `wanted` lead to.
+    fn commits(&mut self, wanted: &[ObjectId], known: &[ObjectId]) -> Result<Vec<Commit>> {
+        // Missing objects on the left are found below.
+        let mut painting = Painting::lenient(self.repository, Until::LeftKnown)?;
+        for id in wanted {
+            painting.left(id)?;
+        }
+        for id in known {
+            painting.right(id)?;
+        }
+        painting.run(self.interrupt)?;
+        let mut ids = painting.all_left()?;
+        if self.select.unpacked {
+            let mut packed = self.repository.packed(&ids)?.into_iter();
+            ids.retain(|_| !packed.next().unwrap_or(false));
+        }
+        for id in &ids {
+            self.add(id, 0);
+        }
+        let mut commits = Vec::with_capacity(ids.len());
+        for id in &ids {
+            self.check()?;
+            let links = self.repository.commit_links(id, &mut self.buffer)?;
+            let mut trees = Vec::new();
+            for parent in links.parents {
+                // What a packed commit leads to need not be packed.
+                if self.select.unpacked || self.seen.contains(&parent) {
+                    continue;
+                }
+                // The receiver has it. Whether it is here, too, matters little.
+                if let Some(tree) = self.known_tree(&parent)? {
+                    trees.push(tree);
+                }
+            }
+            commits.push(Commit {
+                tree: links.tree,
+                known: trees,
+            });
+        }
+        Ok(commits)
+    }
+
+    /// The tree of a commit that the receiver has, if both are here.
+    fn known_tree(&mut self, commit: &oid) -> Result<Option<ObjectId>> {
+        let links = self.repository.commit_links(commit, &mut self.buffer);
+        let is_here = |id: &oid| self.store.contains(id).map_err(from_odb);
+        match links {
+            Ok(links) => Ok(is_here(&links.tree)?.then_some(links.tree)),
+            Err(_) if !is_here(commit)? => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The configuration of the worktree: for checkout, status and every conversion between files and
+//! objects.
+
+pub mod index;
+pub mod linked;
+mod pathspec;
+pub mod siblings;
+mod sparse;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_index::Rules;
+use pronto_io::pool::Workers;
+use pronto_worktree::Protect;
+use pronto_worktree::attributes::Files;
+use pronto_worktree::checkout::{self, InPlace, Twins};
+use pronto_worktree::filter::{AutoCrlf, Driver, Eol, SafeCrlf, Settings};
+use pronto_worktree::sparse::Sparse;
+
+use crate::{Error, ErrorKind, Repository, Result};
+
+impl Repository {
+    /// `core.fileMode`: whether the file system keeps executable bits.
+    ///
+    /// # Errors
+    /// The value is no boolean.
+    pub fn trusts_file_mode(&self) -> Result<bool> {
+        self.config().bool_or("core.filemode", true)
+    }
+
+    /// `core.ignoreCase`: whether the file system takes names that differ in case for the same.
+    ///
+    /// # Errors
+    /// The value is no boolean.
+    pub fn ignores_case(&self) -> Result<bool> {
+        self.config().bool_or("core.ignorecase", false)
+    }
+
+    /// Returns how stat data are compared (`core.trustCtime`, `core.checkStat`).
+    ///
+    /// # Errors
+    /// A value is malformed.
+    pub fn stat_rules(&self) -> Result<Rules> {
+        let minimal = self.config().string("core.checkstat")?;
+        Ok(Rules {
+            trust_ctime: self.config().bool_or("core.trustctime", true)?,
+            check_stat: minimal.is_none_or(|value| !value.eq_ignore_ascii_case(b"minimal")),
+        })
+    }
+
+    /// Which spellings of `.git` must never be written.
+    ///
+    /// # Errors
+    /// A value is no boolean.
+    pub fn protection(&self) -> Result<Protect> {
+        let default = Protect::default();
+        Ok(Protect {
+            ntfs: self.config().bool_or("core.protectntfs", default.ntfs)?,
+            hfs: self.config().bool_or("core.protecthfs", default.hfs)?,
+        })
+    }
+
+    /// The attributes files beside those of the worktree.
+    ///
+    /// # Errors
+    /// `core.attributesFile` is no path.
+    pub fn attribute_files(&self) -> Result<Files> {
+        let environment = self.environment();
+        let mut global = Vec::new();
+        if !environment.boolean("GIT_ATTR_NOSYSTEM", false)? {
+            global.push(PathBuf::from("/etc/gitattributes"));
+        }
+        match self
+            .config()
+            .path("core.attributesfile", environment.home())?
+        {
+            Some(configured) => global.push(configured),
+            None => {
+                let home = environment
+                    .path("XDG_CONFIG_HOME")
+                    .filter(|path| !path.as_os_str().is_empty())
+                    .map(PathBuf::from)
+                    .or_else(|| environment.home().map(|home| home.join(".config")));
+                global.extend(home.map(|home| home.join("git/attributes")));
+            }
+        }
+        Ok(Files {
+            global,
+            info: Some(self.git_path("info/attributes")),
+            ignore_case: self.ignores_case()?,
+        })
+    }
+
+    /// How contents are converted between blobs and files.
+    ///
+    /// # Errors
+    /// A value is malformed.
+    pub fn filter_settings(&self) -> Result<Settings> {
+        let config = self.config();
+        let mut settings = Settings::new(self.object_hash());
+        settings.auto_crlf = match config.string("core.autocrlf") {
+            Ok(Some(value)) if value.eq_ignore_ascii_case(b"input") => AutoCrlf::Input,
+            _ if config.bool_or("core.autocrlf", false)? => AutoCrlf::Enabled,
+            _ => AutoCrlf::Disabled,
+        };
+        settings.eol = match config
+            .string("core.eol")?
+            .map(|value| value.to_ascii_lowercase())
+        {
+            Some(value) if value == b"lf" => Some(Eol::Lf),
+            Some(value) if value == b"crlf" => Some(Eol::CrLf),
+            _ => None,
+        };
+        settings.safe_crlf = match config.string("core.safecrlf") {
+            Ok(Some(value)) if value.eq_ignore_ascii_case(b"warn") => SafeCrlf::Warn,
+            _ => match config.bool("core.safecrlf")? {
+                None => SafeCrlf::Warn,
+                Some(true) => SafeCrlf::Fail,
+                Some(false) => SafeCrlf::Ignore,
+            },
+        };
+        if let Some(list) = config.string("core.checkroundtripencoding")? {
+            let names = list
+                .split(|byte| b", \t".contains(byte))
+                .filter(|name| !name.is_empty());
+            settings.check_roundtrip = names.map(BString::from).collect();
+        }
+        for name in config.subsections("filter") {
+            settings.drivers.push(self.driver(name)?);
+        }
+        settings.worktree = self.work_tree().map(ToOwned::to_owned);
+        // Programs find it themselves where it is in its usual place.
+        let usual = self.work_tree().map(|top| top.join(".git"));
+        settings.git_dir =
+            (usual.as_deref() != Some(self.git_dir())).then(|| self.git_dir().to_owned());
+        Ok(settings)
+    }
+
+    fn driver(&self, name: &BStr) -> Result<Driver> {
+        let key = |variable: &str| {
+            let mut key = b"filter.".to_vec();
+            key.extend_from_slice(name);
+            key.push(b'.');
+            key.extend_from_slice(variable.as_bytes());
+            key
+        };
+        let command = |variable| -> Result<Option<BString>> {
+            Ok(self.config().string(key(variable))?.map(ToOwned::to_owned))
+        };
+        Ok(Driver {
+            name: name.to_owned(),
+            clean: command("clean")?,
+            smudge: command("smudge")?,
+            process: command("process")?,
+            required: self.config().bool_or(key("required"), false)?,
+        })
+    }
+
+    /// How files are written (`checkout.workers`, `checkout.thresholdForParallelism`,
+    /// `core.symlinks`). The directory where the caller stands is kept.
+    ///
+    /// # Errors
+    /// A value is malformed.
+    pub fn checkout_options(&self) -> Result<checkout::Options> {
+        let threshold = self.config().entry_of("checkout.thresholdforparallelism");
+        let threshold = threshold.map(|entry| entry.i32()).transpose()?;
+        let mut options = checkout::Options {
+            workers: self.checkout_workers()?,
+            symlinks: self.config().bool_or("core.symlinks", true)?,
+            keep_directory: self.directory_to_keep(),
+            twins: self.twins()?,
+            in_place: self.in_place()?,
+            ..checkout::Options::default()
+        };
+        if let Some(threshold) = threshold {
+            options.threshold_for_parallelism = usize::try_from(threshold).unwrap_or(0);
+        }
+        if self
+            .environment()
+            .get("GIT_TEST_CHECKOUT_WORKERS")
+            .is_some()
+        {
+            options.threshold_for_parallelism = 0;
+        }
+        Ok(options)
+    }
+
+    /// Returns the other worktrees, if files may share blocks with theirs (`checkout.reflink`).
+    fn twins(&self) -> Result<Option<Arc<Twins>>> {
+        let value = self.config().string("checkout.reflink")?;
+        let always = match value.map(|value| value.as_bytes()) {
+            None | Some(b"auto") => false,
+            Some(b"always") => true,
+            Some(b"never") => return Ok(None),
+            Some(other) => {
+                let other = other.as_bstr();
+                let message = format!(
+                    "bad value '{other}' for 'checkout.reflink': it is auto, never or always"
+                );
+                return Err(Error::new(ErrorKind::ConfigValue, message));
+            }
+        };
+        let (common, own) = (self.common_dir().to_owned(), self.git_dir().to_owned());
+        let find = move || siblings::siblings(&common, &own);
+        let twins = Twins::new(self.object_hash(), always, find);
+        Ok(Some(Arc::new(twins)))
+    }
+
+    /// Whether files that are replaced may get new content in place (`checkout.inPlace`).
+    fn in_place(&self) -> Result<InPlace> {
+        let value = self.config().string("checkout.inplace")?;
+        match value.map(|value| value.as_bytes()) {
+            None | Some(b"auto") => Ok(InPlace::Auto),
+            Some(b"always") => Ok(InPlace::Always),
+            Some(b"never") => Ok(InPlace::Never),
+            Some(other) => {
+                let other = other.as_bstr();
+                let message = format!(
+                    "bad value '{other}' for 'checkout.inPlace': it is auto, never or always"
+                );
+                Err(Error::new(ErrorKind::ConfigValue, message))
+            }
+        }
+    }
+
+    fn checkout_workers(&self) -> Result<Workers> {
+        if let Some(text) = self.environment().text("GIT_TEST_CHECKOUT_WORKERS") {
+            let number: i32 = text.parse().map_err(|_| {
+                let message = format!("invalid value for GIT_TEST_CHECKOUT_WORKERS: '{text}'");
+                Error::new(ErrorKind::InvalidInput, message)
+            })?;
+            return Ok(workers_of(number));
+        }
+        let Some(entry) = self.config().entry_of("checkout.workers") else {
+            return Ok(Workers::ADAPTIVE);
+        };
+        if self.config().raw("checkout.workers") == Some(b"auto".as_bstr()) {
+            return Ok(Workers::ADAPTIVE);
+        }
+        Ok(workers_of(entry.i32()?))
+    }
+
+    /// The patterns of the sparse checkout, if there is one (`core.sparseCheckout`).
+    ///
+    /// # Errors
+    /// A value is no boolean, or the patterns cannot be read.
+    pub fn sparse_checkout(&self) -> Result<Option<Sparse>> {
+        if !self.is_sparse_checkout()? {
+            return Ok(None);
+        }
+        let Some(text) = self.sparse_text()? else {
+            return Ok(None);
+        };
+        let (sparse, warning) = Sparse::parse(&text, self.uses_cone()?, self.ignores_case()?);
+        self.warn_of_sparse(warning.as_deref());
+        Ok(Some(sparse))
+    }
+}
+
+/// The number that Git takes it for: below one, as many as there are cores.
+fn workers_of(number: i32) -> Workers {
+    match usize::try_from(number) {
+        Ok(number) if number >= 1 => Workers::Exactly(number),
+        _ => Workers::Exactly(pronto_io::pool::cores()),
+    }
+}

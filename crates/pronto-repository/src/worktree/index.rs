@@ -1,0 +1,232 @@
+//! Reading the index, as stored or with an entry for each file.
+
+use std::fs::{File, FileTimes};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use bstr::{BStr, ByteSlice};
+use pronto_index::{Flags, Index, OpenOptions, SharedIndex};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+use pronto_worktree::Objects;
+use pronto_worktree::sparse::expand;
+
+use crate::errors::{from_index, from_worktree};
+use crate::{ErrorKind, Repository, Result, path};
+
+impl Repository {
+    /// The index of this worktree with an entry for each file; an empty one if there is none yet.
+    /// Of a sparse index the trees are read that entries stand for.
+    ///
+    /// # Errors
+    /// It cannot be read, or such a tree cannot.
+    pub fn index(&self) -> Result<Index> {
+        let index = self.sparse_index()?;
+        self.expand_index(index)
+    }
+
+    /// Returns the index as stored, in which entries may stand for whole directories
+    /// ([`is_sparse`](Index::is_sparse)). With `index.sparse=false` there are none, as in Git.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn sparse_index(&self) -> Result<Index> {
+        let options = OpenOptions {
+            shared_directory: Some(self.git_dir().to_owned()),
+        };
+        let path = self.index_path();
+        let index = Index::open_with(&path, self.object_hash(), &options).map_err(from_index)?;
+        self.mark_shared_as_used(&index);
+        if index.is_sparse() && !self.wants_sparse_index()? {
+            return self.expand_index(index);
+        }
+        Ok(index)
+    }
+
+    /// Like [`sparse_index`](Self::sparse_index), to compare files with: with an entry for each file
+    /// if one of the directories for which one entry stands is there.
+    ///
+    /// # Errors
+    /// It cannot be read, or a tree cannot.
+    pub fn index_for_looking(&self) -> Result<Index> {
+        let index = self.sparse_index()?;
+        match self.has_present_directory(&index)? {
+            true => self.expand_index(index),
+            false => Ok(index),
+        }
+    }
+
+    /// The index for a change, expanded in the directories for which `is_near` returns true. It
+    /// gets their paths with a slash at the end.
+    ///
+    /// # Errors
+    /// It cannot be read, or a tree cannot.
+    pub fn index_near(&self, is_near: &mut dyn FnMut(&BStr) -> bool) -> Result<Index> {
+        let index = self.index_for_looking()?;
+        let mut directories = index.iter().filter(|entry| entry.is_sparse_directory());
+        let is_any = directories.any(|entry| is_near(entry.path));
+        drop(directories);
+        match is_any {
+            true => self.expand_part(index, is_near),
+            false => Ok(index),
+        }
+    }
+
+    /// Whether the index has a file, a link or a submodule at `path`.
+    ///
+    /// # Errors
+    /// As for [`index`](Self::index).
+    pub fn is_file_in_index(&self, path: &BStr) -> Result<bool> {
+        let index = self.sparse_index()?;
+        let (index, found) = self.find_expanding(index, path, 0)?;
+        Ok(found.is_some_and(|at| !index.entry(at).is_sparse_directory()))
+    }
+
+    /// The position of the entry of `path`; the index is expanded if that may be in a directory
+    /// for which one entry stands.
+    pub(crate) fn find_expanding(
+        &self,
+        index: Index,
+        path: &BStr,
+        stage: u8,
+    ) -> Result<(Index, Option<usize>)> {
+        let index = match index.find(path, stage) {
+            Err(at) if stood_for(&index, at, path).is_some() => self.expand_index(index)?,
+            _ => index,
+        };
+        let found = index.find(path, stage).ok();
+        Ok((index, found))
+    }
+
+    /// `index` with an entry for each file; nothing is done where there is one already.
+    ///
+    /// # Errors
+    /// A tree cannot be read.
+    pub fn expand_index(&self, index: Index) -> Result<Index> {
+        if !index.is_sparse() {
+            return Ok(index);
+        }
+        self.expand_part(index, &mut |_| true)
+    }
+
+    /// Expands `index` in the directories for which `wanted` returns true. It gets their paths with
+    /// a slash at the end.
+    pub fn expand_part(
+        &self,
+        index: Index,
+        wanted: &mut dyn FnMut(&BStr) -> bool,
+    ) -> Result<Index> {
+        let from: (&dyn Objects, _) = (self.objects()?, self.protection()?);
+        expand(index, from, wanted).map_err(from_worktree)
+    }
+
+    /// Whether one of the directories for which one entry of `index` stands is there in spite of
+    /// all. One `lstat` for each.
+    pub fn has_present_directory(&self, index: &Index) -> Result<bool> {
+        if !index.is_sparse() {
+            return Ok(false);
+        }
+        let top = self.require_work_tree()?;
+        let top = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
+        let mut directories = index.iter().filter(|entry| entry.is_sparse_directory());
+        Ok(directories.any(|entry| {
+            let path = entry.path.strip_suffix(b"/").unwrap_or(entry.path);
+            top.metadata(path).is_ok()
+        }))
+    }
+
+    /// Returns `index` without the skip-worktree bits of files that are present. They count like
+    /// others, as in Git, unless `sparse.expectFilesOutsideOfPatterns` is set. Costs one `lstat`
+    /// for each entry with the bit, except below missing directories, and one call to open each
+    /// directory. If there is such a file, all entries are copied.
+    ///
+    /// # Errors
+    /// The worktree or the configuration cannot be read.
+    pub fn with_present_files(&self, mut index: Index) -> Result<Index> {
+        let config = self.config();
+        let expects = config.bool_or("sparse.expectFilesOutsideOfPatterns", false)?;
+        if expects || !config.bool_or("core.sparsecheckout", false)? || self.work_tree().is_none() {
+            return Ok(index);
+        }
+        let top = self.require_work_tree()?;
+        let top = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
+        let present = present_files(&index, &top);
+        index.unskip(&present);
+        Ok(index)
+    }
+
+    /// Whether the index is to have entries for whole directories where the patterns allow it
+    /// (`index.sparse`).
+    pub fn wants_sparse_index(&self) -> Result<bool> {
+        let config = self.config();
+        Ok(config.bool_or("index.sparse", false)?
+            && config.bool_or("core.sparsecheckout", false)?
+            && config.bool_or("core.sparsecheckoutcone", true)?)
+    }
+
+    /// Records, at most once a day, that the shared file that `index` was read from is in use.
+    /// Unused ones are removed eventually.
+    pub(crate) fn mark_shared_as_used(&self, index: &Index) {
+        if let Some(id) = index.shared_id() {
+            freshen(&SharedIndex::path(self.git_dir(), &id));
+        }
+    }
+}
+
+/// The directory (a slash at its end) of `path`, which would be at `at`, if one entry stands for it.
+pub fn stood_for<'a>(index: &'a Index, at: usize, path: &BStr) -> Option<&'a BStr> {
+    let before = index.entry(at.checked_sub(1)?);
+    let is_below = path.starts_with(before.path) && path != before.path;
+    (is_below && before.is_sparse_directory()).then(|| index.path(at - 1))
+}
+
+/// Returns the positions of entries with the skip-worktree bit whose files are present.
+fn present_files(index: &Index, top: &Directory) -> Vec<usize> {
+    let mut present = Vec::new();
+    let mut here: Option<(&BStr, Option<Directory>)> = None;
+    let mut at = 0;
+    while at < index.len() {
+        let entry = index.entry(at);
+        let position = at;
+        at += 1;
+        if !entry.flags.contains(Flags::SKIP_WORKTREE) || entry.is_sparse_directory() {
+            continue;
+        }
+        let (directory, name) = path::split(entry.path);
+        let directory = directory.as_bstr();
+        if here.as_ref().is_none_or(|(path, _)| *path != directory) {
+            here = Some((directory, top.open_beneath(directory).ok()));
+        }
+        match here.as_ref().and_then(|(_, open)| open.as_ref()) {
+            Some(open) if open.metadata(name).is_ok() => present.push(position),
+            Some(_) => {}
+            None => at = index.below(missing(directory, top)).end.max(at),
+        }
+    }
+    present
+}
+
+/// The topmost part of `directory`, which cannot be opened, for which that is so.
+fn missing<'a>(directory: &'a BStr, top: &Directory) -> &'a BStr {
+    let ends = directory.find_iter(b"/");
+    let mut parts = ends.map(|end| directory[..end].as_bstr());
+    parts
+        .find(|part| top.open_beneath(part).is_err())
+        .unwrap_or(directory)
+}
+
+/// A shared index that was used so recently need not be marked as used again.
+const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Marks the file at `path` as used now, unless that was done within a day.
+pub fn freshen(path: &Path) {
+    let now = SystemTime::now();
+    let used = path.metadata().and_then(|metadata| metadata.modified());
+    let age = used.map(|used| now.duration_since(used).unwrap_or_default());
+    if age.is_ok_and(|age| age > FRESH)
+        && let Ok(file) = File::open(path)
+    {
+        // The file may belong to another user; then its time stays.
+        let _ = file.set_times(FileTimes::new().set_modified(now).set_accessed(now));
+    }
+}

@@ -1,0 +1,270 @@
+//! The worktrees of a repository, and the branches that they have checked out.
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::error::OsReason;
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+
+use crate::refs::{Resolved, Target};
+use crate::siblings::DIRECTORY;
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+/// A worktree of a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkTree {
+    /// The name of its directory below `worktrees`; `None` for the main one.
+    pub id: Option<BString>,
+    /// Its top as recorded if that is an absolute path; for a bare repository its directory.
+    pub path: BString,
+    /// Whether the repository is bare, without files.
+    pub is_bare: bool,
+    /// The state of its `HEAD`.
+    pub head: HeadState,
+}
+
+/// The `HEAD` of a worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeadState {
+    /// It cannot be read.
+    Broken,
+    /// Detached at a commit; `None` if the file is missing.
+    Detached(Option<ObjectId>),
+    /// On a ref, by its full name, and its commit.
+    Branch(BString, Option<ObjectId>),
+}
+
+impl HeadState {
+    /// Returns the commit, if there is one.
+    pub fn id(&self) -> Option<ObjectId> {
+        match self {
+            HeadState::Broken => None,
+            HeadState::Detached(id) | HeadState::Branch(_, id) => *id,
+        }
+    }
+}
+
+impl WorkTree {
+    /// Returns whether it is the main worktree.
+    pub fn is_main(&self) -> bool {
+        self.id.is_none()
+    }
+
+    /// Returns the file at its top that points to the repository.
+    pub fn git_file(&self) -> PathBuf {
+        path::borrow(&self.path).join(".git")
+    }
+}
+
+/// Returns `path`, which must exist, without symbolic links.
+///
+/// # Errors
+/// It does not exist, or a directory on the way cannot be searched.
+pub fn canonical(path: &Path) -> Result<PathBuf> {
+    std::fs::canonicalize(path).map_err(|error| {
+        let message = format!("Invalid path '{}'", path.display());
+        Error::new(ErrorKind::Io, message).because(OsReason(error))
+    })
+}
+
+impl Repository {
+    /// Returns all worktrees: the main one first, the others in the order of the directory. Costs
+    /// two reads for each.
+    ///
+    /// # Errors
+    /// The place of the main one cannot be determined. Broken linked worktrees are no error.
+    pub fn work_trees(&self) -> Result<Vec<WorkTree>> {
+        let common = canonical(self.common_dir())?;
+        let place = path::as_bytes(&common);
+        let mut found = vec![WorkTree {
+            id: None,
+            path: place.strip_suffix(b"/.git").unwrap_or(place).into(),
+            is_bare: self.config().bool_or("core.bare", false)? || self.is_bare(),
+            head: self.head_of(b"main-worktree/HEAD".as_bstr()),
+        }];
+        for id in self.linked_ids() {
+            let Ok(recorded) = untrusted::content(self.own_dir(id.as_bstr()).join("gitdir")) else {
+                continue;
+            };
+            if recorded.is_empty() {
+                continue;
+            }
+            let place = self.recorded_place(id.as_bstr(), recorded.trim_ascii_end());
+            found.push(WorkTree {
+                path: place.strip_suffix(b"/.git").unwrap_or(&place).into(),
+                is_bare: false,
+                head: self.head_of([b"worktrees/", id.as_slice(), b"/HEAD"].concat().as_bstr()),
+                id: Some(id),
+            });
+        }
+        Ok(found)
+    }
+
+    /// Returns the names of the directories of linked worktrees, in the order of the directory.
+    pub fn linked_ids(&self) -> Vec<BString> {
+        let listing = std::fs::read_dir(self.common_dir().join(DIRECTORY));
+        let entries = listing.into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name());
+        names
+            .map(|name| path::as_bytes(Path::new(&name)).to_owned())
+            .collect()
+    }
+
+    /// Returns the directory for the worktree `id`'s own files.
+    pub fn own_dir(&self, id: &BStr) -> PathBuf {
+        self.common_dir().join(DIRECTORY).join(path::borrow(id))
+    }
+
+    /// The absolute path that is `recorded` for the worktree `id`.
+    fn recorded_place(&self, id: &BStr, recorded: &[u8]) -> BString {
+        if recorded.starts_with(b"/") {
+            return recorded.into();
+        }
+        let common = canonical(self.common_dir()).unwrap_or_else(|_| self.common_dir().to_owned());
+        let own = common.join(DIRECTORY).join(path::borrow(id));
+        let place = path::normalize(&own.join(path::borrow(recorded)));
+        path::as_bytes(&place).to_owned()
+    }
+
+    fn head_of(&self, name: &BStr) -> HeadState {
+        match self.refs().resolve(name) {
+            Err(_) => HeadState::Broken,
+            Ok(None) => HeadState::Detached(None),
+            Ok(Some(Resolved {
+                id,
+                is_symbolic: false,
+                ..
+            })) => HeadState::Detached(id),
+            Ok(Some(Resolved { name, id, .. })) => HeadState::Branch(name, id),
+        }
+    }
+
+    /// Returns the commits of the `HEAD`s of all worktrees, that of this one first. Unborn branches
+    /// are left out.
+    ///
+    /// # Errors
+    /// A `HEAD`, or the list of worktrees, cannot be read.
+    pub fn work_tree_heads(&self) -> Result<Vec<ObjectId>> {
+        let mut names: Vec<BString> = vec!["HEAD".into(), "main-worktree/HEAD".into()];
+        let directory = self.common_dir().join("worktrees");
+        let unreadable = |error: std::io::Error| {
+            let message = format!("failed to read '{}'", directory.display());
+            Error::new(ErrorKind::Io, message).because(error)
+        };
+        let listing = match std::fs::read_dir(&directory) {
+            Ok(listing) => Some(listing),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(unreadable(error)),
+        };
+        for entry in listing.into_iter().flatten() {
+            let entry = entry.map_err(unreadable)?;
+            // Without this file it is no worktree.
+            if entry.path().join("gitdir").is_file() {
+                let file_name = entry.file_name();
+                let name = path::as_bytes(Path::new(&file_name));
+                names.push([b"worktrees/", name.as_bytes(), b"/HEAD"].concat().into());
+            }
+        }
+        let mut found = Vec::new();
+        for name in names {
+            let id = self.refs().id_of(&name)?;
+            found.extend(id.filter(|id| !found.contains(id)));
+        }
+        Ok(found)
+    }
+
+    /// The worktree that has the branch checked out, other than this one unless `anywhere`.
+    pub fn work_tree_using(&self, full: &BStr, anywhere: bool) -> Option<PathBuf> {
+        let common = self.common_dir();
+        let mut places = vec![common.to_owned()];
+        if let Ok(listing) = std::fs::read_dir(common.join("worktrees")) {
+            places.extend(listing.flatten().map(|entry| entry.path()));
+        }
+        places
+            .into_iter()
+            .filter(|git_dir| anywhere || git_dir != self.git_dir())
+            .filter(|git_dir| self.uses(git_dir, full))
+            .find_map(|git_dir| self.top_of(&git_dir))
+    }
+
+    /// Whether the worktree of `git_dir` has the branch checked out, or rebases or bisects it.
+    fn uses(&self, git_dir: &Path, full: &BStr) -> bool {
+        let holds = |file: &str, wanted: &BStr| {
+            untrusted::read(&git_dir.join(file), Links::Follow, LARGEST_POINTER_BYTES)
+                .is_ok_and(|content| content.trim_end().as_bstr() == wanted)
+        };
+        let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
+        self.branch_of(git_dir).is_some_and(|branch| branch == full)
+            || holds("rebase-merge/head-name", full)
+            || holds("rebase-apply/head-name", full)
+            || holds("BISECT_START", short)
+    }
+
+    /// The ref that `HEAD` of the worktree of `git_dir` points to.
+    pub fn branch_of(&self, git_dir: &Path) -> Option<BString> {
+        if self.refs().tables().is_none() {
+            let head = git_dir.join("HEAD");
+            let content = untrusted::read(&head, Links::Follow, LARGEST_POINTER_BYTES).ok()?;
+            return Some(content.trim_end().strip_prefix(b"ref: ")?.into());
+        }
+        let name: BString = match git_dir.strip_prefix(self.common_dir().join("worktrees")) {
+            Ok(id) => [b"worktrees/", path::as_bytes(id).as_bytes(), b"/HEAD"]
+                .concat()
+                .into(),
+            Err(_) => "main-worktree/HEAD".into(),
+        };
+        match self.refs().find(&name).ok()??.target {
+            Target::Symbolic(branch) => Some(branch.into_inner()),
+            Target::Object(_) => None,
+        }
+    }
+
+    fn top_of(&self, git_dir: &Path) -> Option<PathBuf> {
+        if git_dir == self.common_dir() {
+            // A bare repository has no worktree that could use anything.
+            let bare = self.config().bool_or("core.bare", false).unwrap_or(false);
+            let top = match git_dir.file_name() {
+                Some(name) if name == ".git" => git_dir.parent().unwrap_or(git_dir),
+                _ => git_dir,
+            };
+            return (!bare).then(|| top.to_owned());
+        }
+        let back = untrusted::read(
+            &git_dir.join("gitdir"),
+            Links::Follow,
+            LARGEST_POINTER_BYTES,
+        )
+        .ok()?;
+        let back = back.trim_ascii_end();
+        let top = path::borrow(back.strip_suffix(b"/.git").unwrap_or(back));
+        Some(match top.is_absolute() {
+            true => top.to_owned(),
+            false => path::normalize(&git_dir.join(top)),
+        })
+    }
+}
+
+/// The branches that a rebase or a bisection in the worktree with the directory `git_dir` will move,
+/// or return to.
+pub fn branches_in_progress(git_dir: &Path) -> Vec<BString> {
+    let text = |name: &str| untrusted::content(git_dir.join(name)).unwrap_or_default();
+    let mut found: Vec<BString> = Vec::new();
+    for name in ["rebase-merge/head-name", "rebase-apply/head-name"] {
+        let full = text(name);
+        found.extend(Some(full.trim_end().into()).filter(|full: &BString| is_branch(full)));
+    }
+    // Each reference of the file is followed by the lines of its two ids.
+    let moved = text("rebase-merge/update-refs");
+    let moved = moved.lines().map(BString::from);
+    found.extend(moved.filter(is_branch));
+    let start = text("BISECT_START");
+    if !start.is_empty() {
+        found.push([b"refs/heads/", start.trim_end()].concat().into());
+    }
+    found
+}
+
+fn is_branch(name: &BString) -> bool {
+    name.starts_with(b"refs/heads/")
+}

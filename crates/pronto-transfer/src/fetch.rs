@@ -1,0 +1,470 @@
+//! Getting new objects and refs from another repository: `git fetch`.
+//!
+//! Objects arrive in a quarantine and are published when they are complete and connected. Refs then
+//! change in one transaction. A fetch that finds nothing new compares ids and reads no object. See
+//! [`fetch`].
+
+mod download;
+mod follow_head;
+mod head_file;
+mod map;
+mod prune;
+mod update;
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_wire::advertisement::{LsRefs, RemoteRef};
+use pronto_wire::client::Client;
+use pronto_wire::fetch::Deepen;
+
+use crate::remote::connection::{self, Settings, from_wire};
+use crate::remote::{INFINITE_DEPTH, Refspec, Remote, Tags, register_promisor, shallow};
+use crate::{Error, ErrorKind, Repository, Result, path};
+pub use map::pretty;
+use map::{Mapped, Mapping};
+
+/// Options of a fetch. The default is `git fetch` without options.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// What to fetch, instead of the configured refspecs.
+    pub refspecs: Vec<Refspec>,
+    /// The mapping of refs that `refspecs` name, instead of the configured one.
+    pub refmap: Option<Vec<Refspec>>,
+    /// Which tags to fetch, instead of the configured ones.
+    pub tags: Option<Tags>,
+    /// Whether stale refs are removed, instead of the configured choice.
+    pub prune: Option<bool>,
+    /// Whether stale tags are removed, too.
+    pub prune_tags: Option<bool>,
+    /// Whether updates need not be fast-forwards.
+    pub force: bool,
+    /// Whether `FETCH_HEAD` is appended to.
+    pub append: bool,
+    /// Whether refs stay unchanged.
+    pub dry_run: bool,
+    /// Whether all refs are changed or none.
+    pub atomic: bool,
+    /// Whether the current branch may be fetched into.
+    pub update_head: bool,
+    /// Whether to write `FETCH_HEAD`.
+    pub write_fetch_head: bool,
+    /// The limits of a shallow history.
+    pub deepen: Deepen,
+    /// Whether the complete history is fetched.
+    pub unshallow: bool,
+    /// Whether the shallow commits of the other side may be accepted.
+    pub update_shallow: bool,
+    /// The filter of a partial clone, instead of the configured one.
+    pub filter: Option<BString>,
+    /// Whether no filter applies, whatever is configured.
+    pub no_filter: bool,
+    /// Whether everything is fetched again, without negotiation.
+    pub refetch: bool,
+    /// Settings of the connection.
+    pub settings: Settings,
+    /// Values for the hooks of the other side.
+    pub server_options: Vec<BString>,
+    /// Whether progress is shown; if not, the other side need not send its own.
+    pub show_progress: bool,
+    /// Whether progress is shown while a few objects become loose ones: Git shows it only on a
+    /// terminal, whatever the options.
+    pub show_unpacking: bool,
+    /// Whether a pack is kept, however few objects it has.
+    pub keep: bool,
+    /// Whether unchanged refs are reported, too.
+    pub tell_unchanged: bool,
+    /// The start of reflog messages: the command as it was called.
+    pub action: BString,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            refspecs: Vec::new(),
+            refmap: None,
+            tags: None,
+            prune: None,
+            prune_tags: None,
+            force: false,
+            append: false,
+            dry_run: false,
+            atomic: false,
+            update_head: false,
+            write_fetch_head: true,
+            deepen: Deepen::default(),
+            unshallow: false,
+            update_shallow: false,
+            filter: None,
+            no_filter: false,
+            refetch: false,
+            settings: Settings::default(),
+            server_options: Vec::new(),
+            show_progress: false,
+            show_unpacking: false,
+            keep: false,
+            tell_unchanged: false,
+            action: "fetch".into(),
+        }
+    }
+}
+
+/// The result for a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// What happened.
+    pub flag: Flag,
+    /// A summary: `[new branch]`, `1234567..89abcde`.
+    pub summary: String,
+    /// A note: why it was refused, or that it was forced.
+    pub note: Option<String>,
+    /// The full remote name; empty for a removed ref.
+    pub remote: BString,
+    /// The full local name, or `FETCH_HEAD`.
+    pub local: BString,
+    /// The old value; null for a new ref.
+    pub old: ObjectId,
+    /// The new value; null for a removed ref.
+    pub new: ObjectId,
+}
+
+/// The kind of an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flag {
+    /// A fast-forward.
+    FastForward,
+    /// An update that is not a fast-forward.
+    Forced,
+    /// A new ref.
+    New,
+    /// A removed ref.
+    Pruned,
+    /// A changed tag.
+    Tag,
+    /// A failed or refused update.
+    Rejected,
+    /// An unchanged ref.
+    UpToDate,
+}
+
+impl Flag {
+    /// Returns the character for it in tables.
+    pub fn sign(self) -> char {
+        match self {
+            Flag::FastForward => ' ',
+            Flag::Forced => '+',
+            Flag::New => '*',
+            Flag::Pruned => '-',
+            Flag::Tag => 't',
+            Flag::Rejected => '!',
+            Flag::UpToDate => '=',
+        }
+    }
+}
+
+/// The result of a fetch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The displayed source.
+    pub url: BString,
+    /// The results for refs, in the order in which Git reports them.
+    pub updates: Vec<Update>,
+    /// The width of the longest remote name that a table shows.
+    pub name_width: usize,
+    /// The width of the summaries of a table.
+    pub summary_width: usize,
+    /// Lines that follow those of removed references.
+    pub dangling: Vec<String>,
+    /// Errors that did not end the fetch, without the prefix `error: `.
+    pub errors: Vec<String>,
+    /// Warnings, without the prefix `warning: `.
+    pub warnings: Vec<String>,
+    /// Whether an update was refused.
+    pub failed: bool,
+    /// The branches to be merged: full remote names.
+    pub for_merge: Vec<BString>,
+}
+
+/// State that the steps of a fetch share.
+struct Work<'a> {
+    repository: &'a Repository,
+    remote: &'a Remote,
+    options: &'a Options,
+    deepen: Deepen,
+    tags: Tags,
+    /// All local refs.
+    ours: HashMap<BString, ObjectId>,
+    /// The branches of worktrees, with their places.
+    checked_out: Vec<(BString, PathBuf)>,
+    /// The local shallow commits.
+    cut: BTreeSet<ObjectId>,
+    /// The displayed source, in `FETCH_HEAD` and tables.
+    url: BString,
+    progress: &'a dyn Progress,
+    interrupt: &'a Interrupt,
+}
+
+/// Fetches from `remote`.
+///
+/// # Errors
+/// The remote is missing or refuses, a requested ref is missing, the pack is invalid or incomplete,
+/// or something cannot be written. No ref has changed then. A refused update is no error: see
+/// [`Outcome::failed`]. The messages are Git's.
+pub fn fetch(
+    repository: &Repository,
+    remote: &Remote,
+    options: &Options,
+    (progress, interrupt): (&dyn Progress, &Interrupt),
+) -> Result<Outcome> {
+    check(repository, remote, options)?;
+    let of_address = prune::tags_of_address(repository, remote, options)?;
+    let options = of_address.as_ref().unwrap_or(options);
+    if let Some(filter) = &options.filter {
+        register_promisor(repository, remote, filter.as_bstr())?;
+    }
+    let work = Work::prepare(repository, remote, options, (progress, interrupt))?;
+    if !options.append && options.write_fetch_head && !options.dry_run {
+        truncate(repository)?;
+    }
+    let mut client = Some(work.connect()?);
+    let refs = work.refs(&mut client)?;
+    let mut outcome = Outcome {
+        url: work.url.clone(),
+        ..Outcome::default()
+    };
+    let mapping = Mapping::make(&work, &refs, &mut outcome)?;
+    if !options.update_head {
+        work.check_checked_out(&mapping.entries)?;
+    }
+    outcome.name_width = mapping.name_width(options.tell_unchanged);
+    let mut all = mapping.entries;
+    let mut fetched = work.finish(&mut client, &refs, &mut all, &mut outcome)?;
+    if work.tags == Tags::Follow && mapping.follows_tags {
+        let found = map::followed_tags(&work, &refs, &all, fetched.store())?;
+        if !found.is_empty() {
+            fetched.take_more(&work, &mut client, &found)?;
+            all.extend(found);
+        }
+    }
+    fetched.publish(&work)?;
+    if let Some(client) = client {
+        // Everything has arrived; errors of closing do not matter.
+        let _ = client.close();
+    }
+    update::apply(&work, &all, &mut outcome)?;
+    if !(options.atomic && outcome.failed) {
+        // The requested work is done; Git ignores this failure, too.
+        let _ = follow_head::follow(&work, &refs);
+    }
+    Ok(outcome)
+}
+
+/// Fails with [`ErrorKind::Unsupported`] if a setting applies to the connection to `remote` that
+/// only git supports. Changes and sends nothing.
+///
+/// # Errors
+/// As above. [`fetch()`] reports other errors of the settings.
+pub fn check(repository: &Repository, remote: &Remote, options: &Options) -> Result<()> {
+    let config = repository.config();
+    let Some(url) = remote.urls.first() else {
+        return Ok(());
+    };
+    let settings = options.settings.for_remote(remote, config)?;
+    match connection::check(url.as_bstr(), &settings, config, repository.environment()) {
+        Err(error) if *error.kind() == ErrorKind::Unsupported => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Empties `FETCH_HEAD`, or creates it.
+///
+/// # Errors
+/// It cannot be written.
+pub fn truncate(repository: &Repository) -> Result<()> {
+    head_file::truncate(repository)
+}
+
+impl<'a> Work<'a> {
+    fn prepare(
+        repository: &'a Repository,
+        remote: &'a Remote,
+        options: &'a Options,
+        (progress, interrupt): (&'a dyn Progress, &'a Interrupt),
+    ) -> Result<Self> {
+        let mut deepen = options.deepen.clone();
+        if options.unshallow {
+            if !repository.is_shallow() {
+                let message = "--unshallow on a complete repository does not make sense";
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            deepen.depth = Some(INFINITE_DEPTH);
+        }
+        let mut ours = HashMap::new();
+        repository.refs().for_each("refs/", |found| {
+            ours.insert(found.name.to_owned(), found.id);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(Work {
+            repository,
+            remote,
+            options,
+            deepen,
+            tags: options.tags.or(remote.tags).unwrap_or_default(),
+            ours,
+            checked_out: checked_out(repository)?,
+            cut: shallow::read(repository)?,
+            url: shown_url(remote)?,
+            progress,
+            interrupt,
+        })
+    }
+
+    fn connect(&self) -> Result<Client> {
+        let config = self.repository.config();
+        let settings = self.options.settings.for_remote(self.remote, config)?;
+        let client = connection::connect(
+            self.remote.url()?,
+            &settings,
+            config,
+            self.repository.environment(),
+            (self.progress, self.interrupt),
+        )?;
+        let (ours, theirs) = (self.repository.object_hash(), client.object_format());
+        if ours != theirs {
+            let message = format!("mismatched algorithms: client {ours}; server {theirs}");
+            return Err(Error::new(ErrorKind::Transport, message));
+        }
+        Ok(client)
+    }
+
+    fn server_options(&self) -> Vec<BString> {
+        match self.options.server_options.is_empty() {
+            true => self.remote.server_options.clone(),
+            false => self.options.server_options.clone(),
+        }
+    }
+
+    /// Returns the relevant refs of the other side.
+    fn refs(&self, client: &mut Option<Client>) -> Result<Vec<RemoteRef>> {
+        let Some(client) = client else {
+            return Ok(Vec::new());
+        };
+        let mut prefixes = Vec::new();
+        if self.options.refspecs.is_empty() {
+            for spec in &self.remote.fetch {
+                spec.add_prefixes(&mut prefixes);
+            }
+            for name in map::configured_merges(self)? {
+                prefixes.extend(crate::refs::name::candidates(name.as_bstr()));
+            }
+            if prefixes.is_empty() {
+                prefixes.push("HEAD".into());
+            }
+        } else {
+            for spec in &self.options.refspecs {
+                spec.add_prefixes(&mut prefixes);
+            }
+        }
+        if self.tags != Tags::None {
+            prefixes.push("refs/tags/".into());
+        }
+        let specs = match self.options.refspecs.is_empty() {
+            true => &self.remote.fetch,
+            false => &self.options.refspecs,
+        };
+        if specs.iter().any(|spec| spec.destination.is_some()) {
+            prefixes.push("HEAD".into());
+        }
+        prefixes.sort();
+        prefixes.dedup();
+        let request = LsRefs {
+            prefixes,
+            server_options: self.server_options(),
+        };
+        client.refs(&request).map_err(from_wire)
+    }
+
+    /// Removes stale refs, fetches new objects, and updates refs.
+    fn finish(
+        &self,
+        client: &mut Option<Client>,
+        refs: &[RemoteRef],
+        all: &mut [Mapped],
+        outcome: &mut Outcome,
+    ) -> Result<download::Fetched> {
+        prune::prune(self, all, outcome)?;
+        let mut fetched = download::Fetched::begin(self)?;
+        fetched.take(self, client, refs, all)?;
+        fetched.check_cuts(self, all, outcome)?;
+        Ok(fetched)
+    }
+
+    /// Refuses to fetch into a branch that a worktree has checked out.
+    fn check_checked_out(&self, entries: &[Mapped]) -> Result<()> {
+        let locals = entries.iter().filter_map(|entry| entry.local.as_ref());
+        for local in locals {
+            let mut places = self.checked_out.iter();
+            if let Some((name, place)) = places.find(|(name, _)| *name == local.name) {
+                let place = place.display();
+                let message =
+                    format!("refusing to fetch into branch '{name}' checked out at '{place}'");
+                return Err(Error::new(ErrorKind::Refused, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the branches that worktrees have checked out, rebase or bisect, with the places of those
+/// worktrees.
+fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
+    let mut found = Vec::new();
+    let mut look = |git_dir: &Path, work_tree: &Path| {
+        if let Some(name) = repository.branch_of(git_dir) {
+            found.push((name, work_tree.to_owned()));
+        }
+        let in_progress = crate::linked::branches_in_progress(git_dir).into_iter();
+        found.extend(in_progress.map(|name| (name, work_tree.to_owned())));
+    };
+    let common = repository.common_dir();
+    if repository.git_dir() == common {
+        if let Some(work_tree) = repository.work_tree() {
+            look(common, work_tree);
+        }
+    } else if let (Some(above), false) = (
+        common.parent(),
+        repository.config().bool_or("core.bare", false)?,
+    ) {
+        look(common, above);
+    }
+    for entry in std::fs::read_dir(common.join("worktrees"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let git_dir = entry.path();
+        if let Ok(link) = pronto_io::untrusted::content(git_dir.join("gitdir")) {
+            let link = path::normalize(&git_dir.join(path::borrow(link.trim_end())));
+            look(&git_dir, link.parent().unwrap_or(&link));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the URL without a trailing slash or `.git`.
+fn shown_url(remote: &Remote) -> Result<BString> {
+    let url = connection::shown(remote.url()?);
+    let trimmed = url.trim_end_with(|c| c == '/');
+    let short = match trimmed.strip_suffix(b".git") {
+        Some(short) if trimmed.len() > 5 => short,
+        _ => trimmed,
+    };
+    Ok(short.into())
+}

@@ -1,0 +1,279 @@
+//! Connecting to a remote with the user's settings.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use bstr::{BStr, ByteSlice};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_io::untrusted::{self, Links};
+use pronto_wire::address::Address;
+use pronto_wire::advertisement::Version;
+use pronto_wire::client::Client;
+use pronto_wire::policy::{Allow, Policy};
+use pronto_wire::push::Pusher;
+use pronto_wire::transport::http::{self, Unset};
+use pronto_wire::transport::{Family, LOCAL_VARIABLES, Options, Ssh};
+
+use super::Remote;
+use super::web::{self, WebSettings, Wrap};
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// Settings of a connection for one operation.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The program that serves on the other side (`--upload-pack`).
+    pub upload_pack: Option<bstr::BString>,
+    /// The HTTP proxy; an empty one means none.
+    pub proxy: Option<bstr::BString>,
+    /// How to log in to the proxy (`remote.<name>.proxyAuthMethod`).
+    pub proxy_auth_method: Option<bstr::BString>,
+    /// Which kind of internet address to use.
+    pub family: Family,
+    /// The program that serves local repositories when called with `upload-pack`; `git` if that is
+    /// not said.
+    pub server: Option<PathBuf>,
+}
+
+impl Settings {
+    /// The same with what is configured for `remote`.
+    ///
+    /// # Errors
+    /// A value is malformed.
+    pub fn for_remote(&self, remote: &Remote, config: &Config) -> Result<Self> {
+        let mut settings = self.clone();
+        if settings.upload_pack.is_none() {
+            settings.upload_pack.clone_from(&remote.upload_pack);
+        }
+        settings.proxy.clone_from(&remote.proxy);
+        if !remote.name.is_empty() {
+            let key = [b"remote.", remote.name.as_bytes(), b".proxyauthmethod"].concat();
+            settings.proxy_auth_method = config.string(key)?.map(BStr::to_owned);
+        }
+        Ok(settings)
+    }
+}
+
+/// Fails if what is set for the connection to `url` is malformed, or cannot be obeyed. Sends
+/// nothing.
+///
+/// # Errors
+/// As said; with [`ErrorKind::Unsupported`] if git can obey it.
+pub fn check(
+    url: &BStr,
+    settings: &Settings,
+    config: &Config,
+    environment: &Environment,
+) -> Result<()> {
+    match Address::parse(url).map_err(from_wire)? {
+        Address::Http { url } => web::check(&url, settings, config, environment),
+        Address::File { path } if is_bundle(path.as_bstr(), environment) => {
+            let message = format!("fetching from the bundle '{path}'");
+            Err(Error::new(ErrorKind::Unsupported, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the file at `path` starts as bundles do.
+fn is_bundle(path: &BStr, environment: &Environment) -> bool {
+    const SIGNATURES: [&[u8]; 2] = [b"# v2 git bundle\n", b"# v3 git bundle\n"];
+    let path = environment.absolute(crate::path::borrow(path));
+    let mut start = [0; SIGNATURES[0].len()];
+    untrusted::open(&path, Links::Follow)
+        .and_then(|mut file| file.read_exact(&mut start))
+        .is_ok_and(|()| SIGNATURES.contains(&&start[..]))
+}
+
+/// Connects to the repository at `url`.
+///
+/// # Errors
+/// The address or a setting is malformed, the transport is not allowed, or the server does not
+/// answer.
+pub fn connect(
+    url: &BStr,
+    settings: &Settings,
+    config: &Config,
+    environment: &Environment,
+    watch: (&dyn Progress, &Interrupt),
+) -> Result<Client> {
+    let wrap: Wrap = Box::new(|helpers| helpers);
+    connect_with(url, settings, (config, environment), watch, wrap)
+}
+
+/// Like [`connect`], with what `wrap` makes of those who know the user's passwords.
+pub fn connect_with(
+    url: &BStr,
+    settings: &Settings,
+    (config, environment): (&Config, &Environment),
+    watch: (&dyn Progress, &Interrupt),
+    wrap: Wrap,
+) -> Result<Client> {
+    let address = Address::parse(url).map_err(from_wire)?;
+    let options = options(&address, settings, config, environment)?;
+    let web: Box<dyn http::Settings> = match &address {
+        Address::Http { .. } => Box::new(WebSettings {
+            config: config.clone(),
+            environment: environment.clone(),
+            settings: settings.clone(),
+            wrap,
+        }),
+        _ => Box::new(Unset),
+    };
+    let (progress, interrupt) = watch;
+    Client::connect(&address, &options, web, progress, interrupt).map_err(from_wire)
+}
+
+/// Connects to the repository at `url` to push to it; the program of `settings` is the one that
+/// receives.
+///
+/// # Errors
+/// As for [`connect`].
+pub(crate) fn connect_to_push(
+    url: &BStr,
+    settings: &Settings,
+    repository: &Repository,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Pusher> {
+    let (config, environment) = (repository.config(), repository.environment());
+    let address = Address::parse(url).map_err(from_wire)?;
+    let options = options(&address, settings, config, environment)?;
+    let web: Box<dyn http::Settings> = match &address {
+        Address::Http { .. } => Box::new(WebSettings {
+            config: config.clone(),
+            environment: environment.clone(),
+            settings: settings.clone(),
+            wrap: Box::new(|helpers| helpers),
+        }),
+        _ => Box::new(Unset),
+    };
+    Pusher::connect(&address, &options, web, progress, interrupt).map_err(from_wire)
+}
+
+/// The error of the crate below as one of this crate.
+pub fn from_wire(error: pronto_wire::Error) -> Error {
+    use pronto_wire::ErrorKind as Wire;
+    error.map_kind(|kind| match kind {
+        Wire::Unsupported => ErrorKind::Unsupported,
+        Wire::Interrupted => ErrorKind::Interrupted,
+        Wire::Address => ErrorKind::InvalidInput,
+        _ => ErrorKind::Transport,
+    })
+}
+
+fn options(
+    address: &Address,
+    settings: &Settings,
+    config: &Config,
+    environment: &Environment,
+) -> Result<Options> {
+    // What ties this process to its repository, options before the command included, does not
+    // concern the other side.
+    let is_own = |name: &std::ffi::OsStr| LOCAL_VARIABLES.iter().any(|own| name == *own);
+    let changes = environment.changes().filter(|(name, _)| !is_own(*name));
+    let changes =
+        changes.map(|(name, value)| (name.to_owned(), value.map(|value| value.to_owned())));
+    let mut options = Options {
+        version: version(config, environment)?,
+        command: settings.upload_pack.clone(),
+        environment: changes.collect(),
+        family: settings.family,
+        policy: policy(config, environment)?,
+        ..Options::default()
+    };
+    if let Some(server) = &settings.server {
+        options.git.clone_from(server);
+        // What the other side leaves to git is not for this side to say.
+        options
+            .environment
+            .insert("PRONTO_NO_FALLBACK".into(), None);
+    }
+    match address {
+        Address::Ssh { .. } => options.ssh = ssh(config, environment)?,
+        Address::Git { host, .. } => {
+            let program = web::git_proxy(host.as_bytes().into(), config, environment);
+            options.git_proxy = program.map(|program| OsString::from_vec(program.into()));
+        }
+        _ => {}
+    }
+    Ok(options)
+}
+
+/// The version of the protocol to ask for: as configured, else as Git's own tests say, else 2.
+fn version(config: &Config, environment: &Environment) -> Result<Version> {
+    let for_tests = "GIT_TEST_PROTOCOL_VERSION";
+    let (value, what) = match config.string("protocol.version")? {
+        Some(value) => (value, "config 'protocol.version'"),
+        None => match environment.bytes(for_tests) {
+            Some(value) if !value.is_empty() => (value.as_bstr(), for_tests),
+            _ => return Ok(Version::V2),
+        },
+    };
+    match value.as_bytes() {
+        b"0" => Ok(Version::V0),
+        b"1" => Ok(Version::V1),
+        b"2" => Ok(Version::V2),
+        _ => {
+            let message = format!("unknown value for {what}: {value}");
+            Err(Error::new(ErrorKind::ConfigValue, message))
+        }
+    }
+}
+
+/// Which transports the user allows.
+///
+/// # Errors
+/// A configured value is none that Git knows.
+pub fn policy(config: &Config, environment: &Environment) -> Result<Policy> {
+    let parse = |key: &str, value: &BStr| {
+        Allow::from_name(&value.to_str_lossy()).ok_or_else(|| {
+            let message = format!("unknown value for config '{key}': {value}");
+            Error::new(ErrorKind::ConfigValue, message)
+        })
+    };
+    let mut policy = Policy {
+        only: environment
+            .text("GIT_ALLOW_PROTOCOL")
+            .map(|list| list.split(':').map(str::to_owned).collect()),
+        from_user: environment.boolean("GIT_PROTOCOL_FROM_USER", true)?,
+        ..Policy::default()
+    };
+    if let Some(value) = config.string("protocol.allow")? {
+        policy.default = Some(parse("protocol.allow", value)?);
+    }
+    for name in config.subsections("protocol") {
+        let key = format!("protocol.{name}.allow");
+        if let Some(value) = config.string(&key)? {
+            policy.by_name.insert(name.to_string(), parse(&key, value)?);
+        }
+    }
+    Ok(policy)
+}
+
+fn ssh(config: &Config, environment: &Environment) -> Result<Ssh> {
+    let command = match environment.bytes("GIT_SSH_COMMAND") {
+        Some(command) => Some(command.into()),
+        None => config.string("core.sshcommand")?.map(BStr::to_owned),
+    };
+    let variant = match environment.text("GIT_SSH_VARIANT") {
+        Some(variant) => Some(variant.to_owned()),
+        None => config
+            .string("ssh.variant")?
+            .map(|variant| variant.to_string()),
+    };
+    Ok(Ssh {
+        command,
+        program: environment.path("GIT_SSH").map(PathBuf::from),
+        variant,
+    })
+}
+
+/// The address of `url` as other messages show it: without a password.
+pub fn shown(url: &BStr) -> bstr::BString {
+    pronto_wire::address::without_credentials(url)
+}

@@ -1,0 +1,351 @@
+//! Checks that all linked objects are present.
+//!
+//! For a pack that must be complete (a clone), [`Links`] examines every object during indexing. For
+//! one that builds on existing objects (a fetch), [`is_connected`] walks from the new tips to what
+//! was reachable before.
+
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId, oid};
+use pronto_odb::Store;
+use pronto_pack::indexer::Inspect;
+
+use super::negotiate::History;
+use crate::links::{CommitLinks, parse_commit, tag_target, tree_entries};
+use crate::{Error, ErrorKind, Result};
+
+/// Collects what the objects of a pack link to.
+pub struct Links<'a> {
+    hash: Kind,
+    shallow: &'a BTreeSet<ObjectId>,
+    /// Collectors that no thread uses at the moment.
+    idle: Mutex<Vec<Collector>>,
+}
+
+/// What one thread has seen. Most entries of a tree stand in the version before it too, so a
+/// small cache of what was seen last catches nearly all of them.
+struct Collector {
+    recent: Vec<u128>,
+    ids: Vec<ObjectId>,
+}
+
+const RECENT: usize = 1 << 15;
+
+/// How many ids a collector holds before it removes repeated ones.
+const CROWDED: usize = 1 << 20;
+
+impl<'a> Links<'a> {
+    /// Collects links of objects named by `hash`; the parents of the commits in `shallow` are not
+    /// expected.
+    pub fn new(hash: Kind, shallow: &'a BTreeSet<ObjectId>) -> Self {
+        Links {
+            hash,
+            shallow,
+            idle: Mutex::default(),
+        }
+    }
+
+    /// The first of all collected links that leads to nothing in `store`.
+    pub fn first_missing(self, store: &Store) -> Result<Option<ObjectId>> {
+        let idle = self
+            .idle
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut ids: Vec<ObjectId> = Vec::new();
+        for collector in idle {
+            ids.extend(collector.ids);
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        let found = store.contains_batch(&ids).map_err(from_store)?;
+        let missing = found.iter().position(|found| !found);
+        Ok(missing.map(|at| ids[at]))
+    }
+
+    fn borrow(&self) -> Collector {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.pop().unwrap_or_else(|| Collector {
+            recent: vec![0; RECENT],
+            ids: Vec::new(),
+        })
+    }
+
+    fn give_back(&self, collector: Collector) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(collector);
+    }
+}
+
+impl Collector {
+    fn add(&mut self, id: &[u8]) {
+        let Some(key) = id.first_chunk::<16>() else {
+            return;
+        };
+        let key = u128::from_ne_bytes(*key);
+        let slot = &mut self.recent[key as usize % RECENT];
+        if *slot == key {
+            return;
+        }
+        *slot = key;
+        self.ids.extend(ObjectId::try_from(id));
+        if self.ids.len() == self.ids.capacity() && self.ids.len() >= CROWDED {
+            self.ids.sort_unstable();
+            self.ids.dedup();
+        }
+    }
+}
+
+impl Inspect for Links<'_> {
+    fn object(
+        &self,
+        kind: ObjectKind,
+        id: &ObjectId,
+        content: &[u8],
+    ) -> Result<(), pronto_pack::Error> {
+        if kind == ObjectKind::Blob {
+            return Ok(());
+        }
+        let mut collector = self.borrow();
+        match kind {
+            ObjectKind::Tree => {
+                for entry in tree_entries(content, self.hash.len_in_bytes()) {
+                    if !entry.is_submodule() {
+                        collector.add(entry.id);
+                    }
+                }
+            }
+            ObjectKind::Commit => {
+                if let Some(links) = parse_commit(content) {
+                    collector.add(links.tree.as_slice());
+                    if !self.shallow.contains(id) {
+                        for parent in &links.parents {
+                            collector.add(parent.as_slice());
+                        }
+                    }
+                }
+            }
+            _ => {
+                if let Some(target) = tag_target(content) {
+                    collector.add(target.as_slice());
+                }
+            }
+        }
+        self.give_back(collector);
+        Ok(())
+    }
+
+    fn large_blob(&self, _id: &ObjectId, _size_bytes: u64) -> Result<(), pronto_pack::Error> {
+        Ok(())
+    }
+}
+
+/// Returns whether everything reachable from `tips`, but not from `known`, is in `store`.
+///
+/// Reads the commits between the two and the trees that differ between a commit and its first
+/// parent.
+///
+/// # Errors
+/// A present object cannot be read.
+pub fn is_connected(
+    store: &Store,
+    tips: &[ObjectId],
+    known: &[ObjectId],
+    shallow: &BTreeSet<ObjectId>,
+) -> Result<bool> {
+    let mut walk = Walk {
+        store,
+        history: History::new(store, shallow),
+        nodes: HashMap::new(),
+        queue: BinaryHeap::new(),
+        new_queued: 0,
+        seen: HashSet::new(),
+        left: Vec::new(),
+    };
+    for id in known {
+        if let Some(id) = walk.history.peel(id).map_err(from_store)? {
+            walk.push(&id, true)?;
+        }
+    }
+    for id in tips {
+        if !walk.push_tip(id)? {
+            return Ok(false);
+        }
+    }
+    walk.run()
+}
+
+struct Walk<'a> {
+    store: &'a Store,
+    history: History<'a>,
+    nodes: HashMap<ObjectId, Node>,
+    queue: BinaryHeap<(i64, ObjectId)>,
+    new_queued: usize,
+    /// Trees and blobs that are checked, or will be.
+    seen: HashSet<ObjectId>,
+    /// Trees to be checked, with one that is nearly the same and is checked elsewhere.
+    left: Vec<(ObjectId, Option<ObjectId>)>,
+}
+
+struct Node {
+    links: CommitLinks,
+    is_known: bool,
+    is_queued: bool,
+}
+
+impl Walk<'_> {
+    /// Queues the commit `id`; `false` if it is not there.
+    fn push(&mut self, id: &ObjectId, is_known: bool) -> Result<bool> {
+        if let Some(node) = self.nodes.get_mut(id) {
+            if is_known && !node.is_known {
+                node.is_known = true;
+                if node.is_queued {
+                    self.new_queued -= 1;
+                } else {
+                    node.is_queued = true;
+                    self.queue.push((node.links.time, *id));
+                }
+            }
+            return Ok(true);
+        }
+        let Some(links) = self.history.links(id).map_err(from_store)? else {
+            return Ok(false);
+        };
+        self.queue.push((links.time, *id));
+        self.new_queued += usize::from(!is_known);
+        let node = Node {
+            links,
+            is_known,
+            is_queued: true,
+        };
+        self.nodes.insert(*id, node);
+        Ok(true)
+    }
+
+    /// Queues what a new reference points to; `false` if it is not there.
+    fn push_tip(&mut self, id: &oid) -> Result<bool> {
+        let mut id = id.to_owned();
+        let mut content = Vec::new();
+        loop {
+            match self.store.find(&id, &mut content).map_err(from_store)? {
+                None => return Ok(false),
+                Some(ObjectKind::Commit) => return self.push(&id, false),
+                Some(ObjectKind::Tree) => {
+                    self.left.push((id, None));
+                    return Ok(true);
+                }
+                Some(ObjectKind::Blob) => return Ok(true),
+                Some(ObjectKind::Tag) => match tag_target(&content) {
+                    Some(target) => id = target,
+                    None => return Ok(false),
+                },
+            }
+        }
+    }
+
+    fn run(mut self) -> Result<bool> {
+        let mut new = Vec::new();
+        while self.new_queued > 0 {
+            let Some((_, id)) = self.queue.pop() else {
+                break;
+            };
+            let Some(node) = self.nodes.get_mut(&id) else {
+                continue;
+            };
+            node.is_queued = false;
+            let (is_known, parents) = (node.is_known, node.links.parents.clone());
+            if !is_known {
+                self.new_queued -= 1;
+                new.push(id);
+            }
+            for parent in &parents {
+                // What was reachable before may be cut off or promised: it is not judged.
+                if !self.push(parent, is_known)? && !is_known {
+                    return Ok(false);
+                }
+            }
+        }
+        for id in &self.children_first(&new) {
+            let links = &self.nodes[id].links;
+            let base = links
+                .parents
+                .first()
+                .and_then(|parent| self.nodes.get(parent));
+            let base = base.map(|node| node.links.tree);
+            self.left.push((links.tree, base));
+        }
+        self.check_trees()
+    }
+
+    /// Returns each commit before its first parent. A parent's tree is therefore checked first, and
+    /// its entries are skipped in the child's tree.
+    fn children_first(&self, new: &[ObjectId]) -> Vec<ObjectId> {
+        let mut left: HashSet<&ObjectId> = new.iter().collect();
+        let (mut order, mut chain) = (Vec::with_capacity(new.len()), Vec::new());
+        for id in new.iter().rev() {
+            let mut next = Some(id);
+            while let Some(id) = next.filter(|id| left.remove(id)) {
+                chain.push(*id);
+                next = self.nodes[id].links.parents.first();
+            }
+            order.extend(chain.drain(..).rev());
+        }
+        order.reverse();
+        order
+    }
+
+    fn check_trees(&mut self) -> Result<bool> {
+        let (mut content, mut base_content) = (Vec::new(), Vec::new());
+        let length = self.store.kind().len_in_bytes();
+        while let Some((id, base)) = self.left.pop() {
+            if Some(id) == base || !self.seen.insert(id) {
+                continue;
+            }
+            if self.store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {
+                return Ok(false);
+            }
+            base_content.clear();
+            if let Some(base) = &base {
+                let found = self
+                    .store
+                    .find(base, &mut base_content)
+                    .map_err(from_store)?;
+                if found != Some(ObjectKind::Tree) {
+                    base_content.clear();
+                }
+            }
+            // What a submodule was at does not have to be here.
+            let mut bases: HashMap<&[u8], (&[u8], bool)> = HashMap::new();
+            for entry in tree_entries(&base_content, length) {
+                if !entry.is_submodule() {
+                    bases.insert(entry.name, (entry.id, entry.is_directory()));
+                }
+            }
+            for entry in tree_entries(&content, length) {
+                let before = bases.get(entry.name).copied();
+                if entry.is_submodule() || before == Some((entry.id, entry.is_directory())) {
+                    continue;
+                }
+                let Ok(child) = ObjectId::try_from(entry.id) else {
+                    return Ok(false);
+                };
+                if entry.is_directory() {
+                    let before = before.filter(|(_, is_directory)| *is_directory);
+                    let before = before.and_then(|(id, _)| ObjectId::try_from(id).ok());
+                    self.left.push((child, before));
+                } else if self.seen.insert(child)
+                    && !self.store.contains(&child).map_err(from_store)?
+                {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The error of the object store as one of this crate.
+pub fn from_store(error: pronto_odb::Error) -> Error {
+    error.map_kind(|_| ErrorKind::Object)
+}

@@ -1,0 +1,163 @@
+//! Fetches missing objects of a partial clone when they are needed.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_odb::Store;
+use pronto_wire::client::Client;
+use pronto_wire::fetch::{Nothing, Request};
+
+use super::connection::{self, Settings, from_wire};
+use super::{Receive, Remote, from_store, receive_pack};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// A fetch of exactly the requested objects, without those reachable from them.
+pub struct Exact<'a> {
+    /// The repository.
+    pub repository: &'a Repository,
+    /// Receives the progress.
+    pub progress: &'a dyn Progress,
+    /// Stops the operation.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Exact<'_> {
+    /// Fetches the objects that `request` names, without the objects reachable from them, from the
+    /// promisor remote.
+    ///
+    /// # Errors
+    /// The other side refuses or fails, or the pack cannot be written.
+    pub fn fetch(&self, mut client: Client, request: Request) -> Result<()> {
+        let request = Request {
+            filter: Some(BString::from("blob:none")),
+            ..request
+        };
+        let mut response = client
+            .fetch(&request, &mut Nothing, self.progress)
+            .map_err(from_wire)?;
+        receive_pack(
+            &mut response.pack,
+            &Receive {
+                directory: &self.repository.objects_dir().join("pack"),
+                repository: self.repository,
+                existing: None,
+                inspect: None,
+                promisor: Some(Vec::new()),
+                sync: true,
+                unpack: None,
+                progress: self.progress,
+                interrupt: self.interrupt,
+            },
+        )?;
+        client.close().map_err(from_wire)
+    }
+
+    /// Fetches those of `ids` that are missing from `objects`, if the repository is a partial
+    /// clone: one request to each remote that promises to have them, until none is missing. Does
+    /// nothing with `GIT_NO_LAZY_FETCH`.
+    ///
+    /// # Errors
+    /// An object stays missing, or the configuration or `objects` cannot be read. With
+    /// [`ErrorKind::Unsupported`] if only git obeys the settings for a connection.
+    pub fn fetch_promised(
+        &self,
+        ids: impl IntoIterator<Item = ObjectId>,
+        objects: &Store,
+    ) -> Result<()> {
+        let repository = self.repository;
+        if !repository.has_promisor()?
+            || repository
+                .environment()
+                .boolean("GIT_NO_LAZY_FETCH", false)?
+        {
+            return Ok(());
+        }
+        let mut missing: Vec<ObjectId> = ids.into_iter().collect();
+        missing.sort_unstable();
+        missing.dedup();
+        missing = absent(missing, objects)?;
+        let mut reason = None;
+        for name in promisors(repository) {
+            if missing.is_empty() {
+                break;
+            }
+            match self.fetch_from(name.as_bstr(), &missing) {
+                Ok(()) => {}
+                Err(error) if stops(&error) => return Err(error),
+                Err(error) => reason = Some(error),
+            }
+            objects.refresh().map_err(from_store)?;
+            missing = absent(missing, objects)?;
+        }
+        let Some(first) = missing.first() else {
+            return Ok(());
+        };
+        let message = format!("could not fetch {first} from promisor remote");
+        let error = Error::new(ErrorKind::Object, message);
+        Err(match reason {
+            Some(reason) => error.because(reason),
+            None => error,
+        })
+    }
+
+    fn fetch_from(&self, name: &BStr, ids: &[ObjectId]) -> Result<()> {
+        let repository = self.repository;
+        let (config, environment) = (repository.config(), repository.environment());
+        let remote = Remote::known(repository, name)?;
+        let settings = Settings::default().for_remote(&remote, config)?;
+        let url = remote.url()?;
+        connection::check(url, &settings, config, environment)?;
+        let watch = (self.progress, self.interrupt);
+        let client = connection::connect(url, &settings, config, environment, watch)?;
+        let request = Request {
+            wants: ids.to_vec(),
+            no_progress: true,
+            server_options: remote.server_options,
+            ..Request::default()
+        };
+        self.fetch(client, request)
+    }
+}
+
+/// Whether another remote is not to be asked after `error`.
+fn stops(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Unsupported | ErrorKind::Interrupted
+    )
+}
+
+fn absent(ids: Vec<ObjectId>, objects: &Store) -> Result<Vec<ObjectId>> {
+    // No pack need be opened to look for nothing.
+    if ids.is_empty() {
+        return Ok(ids);
+    }
+    let found = objects.contains_batch(&ids).map_err(from_store)?;
+    let absent = ids.into_iter().zip(found).filter(|(_, found)| !found);
+    Ok(absent.map(|(id, _)| id).collect())
+}
+
+/// The names of the remotes that promise to have what is missing, in the order in which Git asks
+/// them: that of `extensions.partialClone` last.
+fn promisors(repository: &Repository) -> Vec<BString> {
+    let config = repository.config();
+    let last = config
+        .raw("extensions.partialclone")
+        .filter(|name| !name.is_empty());
+    let key = |name: &BStr, variable: &str| {
+        [b"remote.", name.as_bytes(), b".", variable.as_bytes()].concat()
+    };
+    let is_promisor = |name: &BStr| {
+        config.contains(key(name, "partialclonefilter"))
+            || config
+                .bool_or(key(name, "promisor"), false)
+                .unwrap_or(false)
+    };
+    let names = config.subsections("remote").into_iter();
+    names
+        .filter(|name| is_promisor(name) && Some(*name) != last)
+        .chain(last)
+        .map(BStr::to_owned)
+        .collect()
+}

@@ -1,0 +1,227 @@
+//! Receives and indexes the pack of the other side while it arrives.
+
+use std::io::Read;
+use std::path::Path;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_io::sync::SyncMethod;
+use pronto_odb::Store;
+use pronto_pack::indexer::{Contents, Context, Existing, Inspect, Options, Outcome, index_stream};
+use pronto_wire::client::Pack;
+
+use super::connection::from_wire;
+use super::from_store;
+use crate::config::Config;
+use crate::fsck::{Inspector, Levels, Scope};
+use crate::packs::{self, from_pack};
+use crate::{Repository, Result};
+
+/// The destination of a pack, and the checks on the way.
+pub struct Receive<'a> {
+    /// The directory for the pack and its indexes.
+    pub directory: &'a Path,
+    /// Whose pack it becomes. It is warned of what is not quite right.
+    pub repository: &'a Repository,
+    /// What is here already: bases of thin packs, and objects that must not change.
+    pub existing: Option<&'a Store>,
+    /// Checks each received object, if that is wanted.
+    pub inspect: Option<&'a dyn Inspect>,
+    /// What the file says that marks the pack as one whose links may be missing.
+    pub promisor: Option<Vec<u8>>,
+    /// Whether the files must be on the disk before they get their names.
+    pub sync: bool,
+    /// Where few objects go instead, as loose ones.
+    pub unpack: Option<Unpack<'a>>,
+    /// Receives the progress.
+    pub progress: &'a dyn Progress,
+    /// Stops the operation.
+    pub interrupt: &'a Interrupt,
+}
+
+/// How a pack of few objects is unpacked.
+pub struct Unpack<'a> {
+    /// The store that takes in the objects.
+    pub store: &'a Store,
+    /// A pack of as many objects stays a pack; `None` if none does.
+    pub limit: Option<u32>,
+    /// Receives the progress.
+    pub progress: &'a dyn Progress,
+}
+
+/// How many objects a pack has that stays a pack, if nothing is configured.
+const UNPACK_LIMIT: i32 = 100;
+
+/// `fetch.unpackLimit` or else `transfer.unpackLimit`; a negative one counts as none, and zero means
+/// that no pack stays.
+///
+/// # Errors
+/// One of them is no number.
+pub fn unpack_limit(config: &Config) -> Result<Option<u32>> {
+    let mut limit = UNPACK_LIMIT;
+    for key in ["transfer.unpacklimit", "fetch.unpacklimit"] {
+        if let Some(set @ 0..) = config.i32(key)? {
+            limit = set;
+        }
+    }
+    Ok(u32::try_from(limit).ok().filter(|limit| *limit > 0))
+}
+
+/// Whether what is fetched is to be checked as a whole: then a pack stays a pack.
+///
+/// # Errors
+/// It is set to something else than a boolean.
+pub fn checks_objects(config: &Config) -> Result<bool> {
+    match config.bool("fetch.fsckobjects")? {
+        Some(set) => Ok(set),
+        None => config.bool_or("transfer.fsckobjects", false),
+    }
+}
+
+/// The header of a pack: signature, version, and how many objects there are.
+const HEADER_LEN: usize = 12;
+
+/// Reads `pack` to its end and indexes or unpacks it as it arrives.
+///
+/// # Errors
+/// The connection breaks, the pack is invalid, or the files cannot be written. Nothing stays.
+pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcome> {
+    let options = options(receive)?;
+    let levels = fsck_levels(receive)?;
+    let checks = levels.as_ref().map(|levels| {
+        let scope = Scope {
+            objects: true,
+            store: receive.existing,
+            promised: receive.promisor.is_some(),
+            ..Scope::default()
+        };
+        Inspector::new(receive.repository.object_hash(), levels, scope)
+    });
+    let both = Both(receive.inspect, checks.as_ref());
+    let readiness = pack.readiness();
+    let ready = readiness.as_deref();
+    let context = Context {
+        existing: receive.existing.map(|store| store as &dyn Existing),
+        inspect: (both.0.is_some() || both.1.is_some()).then_some(&both),
+        progress: receive.progress,
+        interrupt: Some(receive.interrupt),
+        ready: ready.map(|ready| ready as &(dyn Fn() -> bool + Sync)),
+        ..Context::default()
+    };
+    let taken = match &receive.unpack {
+        Some(unpack) => {
+            let mut header = Vec::with_capacity(HEADER_LEN);
+            // What broke off here breaks off again.
+            let _ = pack.take(HEADER_LEN as u64).read_to_end(&mut header);
+            let unpack = Some(unpack).filter(|unpack| is_below(unpack.limit, &header));
+            let mut whole = header.chain(&mut *pack);
+            take_in(&mut whole, receive, (&options, &context), unpack)
+        }
+        None => take_in(pack, receive, (&options, &context), None),
+    };
+    for report in checks.iter().flat_map(Inspector::take_reports) {
+        if !report.is_error {
+            receive.repository.warn(report.text);
+        }
+    }
+    // Why the connection broke says more than that the pack ended too early.
+    if taken.is_err()
+        && let Some(error) = pack.take_failure()
+    {
+        return Err(from_wire(error));
+    }
+    let outcome = taken?;
+    pack.finish(&outcome.leftover).map_err(from_wire)?;
+    Ok(outcome)
+}
+
+fn is_below(limit: Option<u32>, header: &[u8]) -> bool {
+    let count = header
+        .get(8..HEADER_LEN)
+        .and_then(|bytes| bytes.try_into().ok());
+    let count = count.map(u32::from_be_bytes);
+    count.is_some_and(|count| limit.is_none_or(|limit| count < limit))
+}
+
+fn take_in(
+    pack: &mut dyn Read,
+    receive: &Receive<'_>,
+    (options, context): (&Options, &Context<'_>),
+    unpack: Option<&Unpack<'_>>,
+) -> Result<Outcome> {
+    match unpack {
+        Some(unpack) => {
+            let context = Context {
+                progress: unpack.progress,
+                ..*context
+            };
+            let unpacked = unpack.store.unpack(pack, options, &context);
+            unpacked.map_err(from_store)
+        }
+        None => index_stream(pack, receive.directory, options, context).map_err(from_pack),
+    }
+}
+
+/// Returns the severities of findings, if objects are checked.
+fn fsck_levels(receive: &Receive<'_>) -> Result<Option<Levels>> {
+    let config = receive.repository.config();
+    if !checks_objects(config)? {
+        return Ok(None);
+    }
+    let mut levels = Levels::strict();
+    // The configured levels do not apply to a promisor remote.
+    if receive.promisor.is_none() {
+        let home = receive.repository.environment().home();
+        let warn = &mut |warning| receive.repository.warn(warning);
+        levels.configure(config, "fetch.fsck.", home, warn)?;
+    }
+    Ok(Some(levels))
+}
+
+/// Two who look at every object.
+struct Both<'a>(Option<&'a dyn Inspect>, Option<&'a Inspector<'a>>);
+
+impl Both<'_> {
+    fn each(
+        &self,
+        look: impl Fn(&dyn Inspect) -> Result<(), pronto_pack::Error>,
+    ) -> Result<(), pronto_pack::Error> {
+        self.0.map_or(Ok(()), &look)?;
+        self.1.map_or(Ok(()), |checks| look(checks))
+    }
+}
+
+impl Inspect for Both<'_> {
+    fn object(
+        &self,
+        kind: ObjectKind,
+        id: &ObjectId,
+        content: &[u8],
+    ) -> Result<(), pronto_pack::Error> {
+        self.each(|inspect| inspect.object(kind, id, content))
+    }
+
+    fn large_blob(&self, id: &ObjectId, size_bytes: u64) -> Result<(), pronto_pack::Error> {
+        self.each(|inspect| inspect.large_blob(id, size_bytes))
+    }
+
+    fn complete(&self, contents: &dyn Contents) -> Result<(), pronto_pack::Error> {
+        self.each(|inspect| inspect.complete(contents))
+    }
+}
+
+fn options(receive: &Receive<'_>) -> Result<Options> {
+    let repository = receive.repository;
+    let config = repository.config();
+    let mut options = packs::indexer_options(config, repository.object_hash())?;
+    options.fix_thin = receive.existing.is_some();
+    if !receive.sync {
+        options.sync = SyncMethod::No;
+        options.sync_indexes = SyncMethod::No;
+    }
+    options.promisor.clone_from(&receive.promisor);
+    options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
+    Ok(options)
+}

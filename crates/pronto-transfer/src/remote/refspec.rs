@@ -1,0 +1,171 @@
+//! Refspecs of a fetch: `+refs/heads/*:refs/remotes/origin/*`.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use crate::{Error, ErrorKind, Result};
+
+/// What to take from the other side and what to call it here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refspec {
+    /// What to take: a name, perhaps abbreviated or with one `*`, or an object id. Empty for
+    /// `HEAD`.
+    pub source: BString,
+    /// What to call it here; `None` if it gets no name.
+    pub destination: Option<BString>,
+    /// Whether the name here may be moved to anything.
+    pub force: bool,
+    /// Whether what `source` matches is to be left out instead.
+    pub negative: bool,
+}
+
+impl Refspec {
+    /// Parses one refspec.
+    ///
+    /// # Errors
+    /// It is malformed.
+    pub fn parse(text: &BStr) -> Result<Self> {
+        let invalid = || Error::new(ErrorKind::InvalidInput, format!("invalid refspec '{text}'"));
+        gix_refspec::parse(text, gix_refspec::parse::Operation::Fetch).map_err(|_| invalid())?;
+        let (force, negative, rest) = match text.as_bytes() {
+            [b'+', rest @ ..] => (true, false, rest),
+            [b'^', rest @ ..] => (false, true, rest),
+            rest => (false, false, rest),
+        };
+        let (source, destination) = match rest.split_once_str(":") {
+            Some((source, destination)) => (source, Some(destination)),
+            None => (rest, None),
+        };
+        let source: BString = match source {
+            b"@" => "HEAD".into(),
+            source => source.into(),
+        };
+        Ok(Refspec {
+            source,
+            destination: destination
+                .filter(|name| !name.is_empty())
+                .map(|name| name.into()),
+            force,
+            negative,
+        })
+    }
+
+    /// Whether it stands for many references.
+    pub fn is_pattern(&self) -> bool {
+        self.source.contains(&b'*')
+    }
+
+    /// The object that it names by its full id.
+    pub fn exact_id(&self) -> Option<ObjectId> {
+        ObjectId::from_hex(&self.source).ok()
+    }
+
+    /// If this is a pattern that matches `name`: what to call that here, if anything.
+    pub fn expand(&self, name: &BStr) -> Option<Option<BString>> {
+        let middle = match_pattern(self.source.as_bstr(), name)?;
+        Some(
+            self.destination
+                .as_ref()
+                .map(|destination| match destination.split_once_str("*") {
+                    Some((before, after)) => [before, middle, after].concat().into(),
+                    None => destination.clone(),
+                }),
+        )
+    }
+
+    /// The reverse: what the other side calls what is called `name` here.
+    pub fn source_of(&self, name: &BStr) -> Option<BString> {
+        let destination = self.destination.as_ref()?;
+        if !self.is_pattern() {
+            let full = local_name(destination.as_bstr());
+            return (full == name).then(|| self.source.clone());
+        }
+        let middle = match_pattern(destination.as_bstr(), name)?;
+        let (before, after) = self.source.split_once_str("*")?;
+        Some([before, middle, after].concat().into())
+    }
+
+    /// Whether a negative refspec leaves out `name`.
+    pub fn excludes(&self, name: &BStr) -> bool {
+        self.negative
+            && match self.is_pattern() {
+                true => match_pattern(self.source.as_bstr(), name).is_some(),
+                false => self.source == name,
+            }
+    }
+
+    /// What names to ask the other side for, so that it need not send all.
+    pub fn add_prefixes(&self, out: &mut Vec<BString>) {
+        if self.negative || self.exact_id().is_some() {
+            return;
+        }
+        if self.is_pattern() {
+            let end = self.source.find_byte(b'*').unwrap_or(self.source.len());
+            out.push(self.source[..end].into());
+            return;
+        }
+        let name = match self.source.is_empty() {
+            true => BStr::new("HEAD"),
+            false => self.source.as_bstr(),
+        };
+        out.extend(expansions(name));
+    }
+}
+
+/// The part of `name` that stands for the `*` of `pattern`.
+fn match_pattern<'a>(pattern: &BStr, name: &'a BStr) -> Option<&'a [u8]> {
+    let (before, after) = pattern.split_once_str("*")?;
+    name.strip_prefix(before)
+        .and_then(|rest| rest.strip_suffix(after))
+}
+
+/// The full names that an abbreviated one may stand for, the likeliest first.
+pub(crate) fn expansions(name: &BStr) -> impl Iterator<Item = BString> {
+    crate::refs::name::candidates(name)
+}
+
+/// The full name here of what a destination calls by a short one.
+pub fn local_name(name: &BStr) -> BString {
+    if name.starts_with(b"refs/") {
+        return name.into();
+    }
+    let is_kind = [&b"heads/"[..], b"tags/", b"remotes/"]
+        .iter()
+        .any(|kind| name.starts_with(kind));
+    let prefix: &[u8] = if is_kind { b"refs/" } else { b"refs/heads/" };
+    [prefix, name].concat().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(text: &str) -> Refspec {
+        Refspec::parse(text.into()).expect("well formed")
+    }
+
+    #[test]
+    fn patterns_map_both_ways() {
+        let spec = spec("+refs/heads/*:refs/remotes/origin/*");
+        assert!(spec.force && spec.is_pattern());
+        let there = BStr::new("refs/heads/a/b");
+        let here = BString::from("refs/remotes/origin/a/b");
+        assert_eq!(spec.expand(there), Some(Some(here.clone())));
+        assert_eq!(spec.source_of(here.as_bstr()).expect("mapped"), there);
+        assert_eq!(spec.expand("refs/tags/a".into()), None);
+    }
+
+    #[test]
+    fn names_are_completed() {
+        let spec = spec("main:copy");
+        assert_eq!(local_name("copy".into()), "refs/heads/copy");
+        assert_eq!(
+            spec.source_of("refs/heads/copy".into()).expect("mapped"),
+            "main"
+        );
+        let mut prefixes = Vec::new();
+        spec.add_prefixes(&mut prefixes);
+        assert!(prefixes.contains(&"refs/heads/main".into()));
+        Refspec::parse("a..b:c".into()).expect_err("not a name");
+    }
+}

@@ -1,0 +1,307 @@
+//! The user's HTTP settings, resolved for each URL that receives a request.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_wire::pktline::MAX_LINE;
+use pronto_wire::transport::LowSpeed;
+use pronto_wire::transport::http::{
+    Credentials, ExtraHeader, Options, Redirects, Settings as Web, UrlSettings,
+};
+use pronto_wire::url::Url;
+
+use super::connection::Settings;
+use super::credentials::Helpers;
+use super::foreign;
+use crate::config::{Config, EntryRef, Key, NormalUrl};
+use crate::environment::Environment;
+use crate::{Error, ErrorKind, Result};
+
+/// Makes something of the credentials for a URL before they are used.
+pub(crate) type Wrap = Box<dyn Fn(Box<dyn Credentials>) -> Box<dyn Credentials> + Send>;
+
+/// The configuration and the environment, asked for one URL after another.
+pub(super) struct WebSettings {
+    pub(super) config: Config,
+    pub(super) environment: Environment,
+    pub(super) settings: Settings,
+    pub(super) wrap: Wrap,
+}
+
+impl Web for WebSettings {
+    fn for_url(&mut self, url: &Url) -> Result<UrlSettings, pronto_wire::Error> {
+        let lookup = Lookup {
+            config: &self.config,
+            environment: &self.environment,
+            url,
+        };
+        let found = lookup.options(&self.settings).and_then(|options| {
+            let git = self.settings.server.as_deref();
+            let helpers = Helpers::new(url, git, &self.config, &self.environment)?;
+            Ok((options, helpers))
+        });
+        let (options, helpers) = found.map_err(to_wire)?;
+        Ok(UrlSettings {
+            options,
+            credentials: Some((self.wrap)(Box::new(helpers))),
+        })
+    }
+}
+
+/// Fails if what is set for `url` cannot be obeyed.
+pub(super) fn check(
+    url: &Url,
+    settings: &Settings,
+    config: &Config,
+    environment: &Environment,
+) -> Result<()> {
+    let lookup = Lookup {
+        config,
+        environment,
+        url,
+    };
+    lookup.options(settings).map(drop)
+}
+
+fn to_wire(error: Error) -> pronto_wire::Error {
+    use pronto_wire::ErrorKind as Wire;
+    error.map_kind(|kind| match kind {
+        ErrorKind::Unsupported => Wire::Unsupported,
+        ErrorKind::InvalidInput => Wire::Address,
+        _ => Wire::Local,
+    })
+}
+
+/// Values for one URL.
+#[derive(Clone, Copy)]
+pub(super) struct Lookup<'a> {
+    config: &'a Config,
+    environment: &'a Environment,
+    pub(super) url: &'a Url,
+}
+
+impl<'a> Lookup<'a> {
+    fn entry(&self, name: &str) -> Option<EntryRef<'a>> {
+        self.config.for_url("http", name, self.url.normal())
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>> {
+        let value = self.entry(name).map(|entry| entry.string()).transpose()?;
+        Ok(value.map(|value| value.to_string()))
+    }
+
+    /// The value of an environment variable, or else of `http.<name>`; an empty one counts as
+    /// none.
+    pub(super) fn either(&self, variable: &str, name: &str) -> Result<Option<String>> {
+        let value = match self.environment.bytes(variable) {
+            Some(value) if !variable.is_empty() => Some(value.as_bstr().to_string()),
+            _ => self.text(name)?,
+        };
+        Ok(value.filter(|value| !value.is_empty()))
+    }
+
+    pub(super) fn boolean(&self, name: &str, default: bool) -> Result<bool> {
+        let value = self.entry(name).map(|entry| entry.bool()).transpose()?;
+        Ok(value.unwrap_or(default))
+    }
+
+    fn file(&self, variable: &str, name: &str) -> Result<Option<PathBuf>> {
+        if let Some(path) = self.environment.path(variable) {
+            return Ok(Some(self.environment.absolute(path)));
+        }
+        let home = self.environment.home();
+        let path = self
+            .entry(name)
+            .map(|entry| entry.path(home))
+            .transpose()?
+            .flatten();
+        Ok(path.map(|path| self.environment.absolute(path)))
+    }
+
+    pub(super) fn is_set(&self, variable: &str) -> bool {
+        self.environment.get(variable).is_some()
+    }
+
+    fn options(&self, settings: &Settings) -> Result<Options> {
+        let proxy = match &settings.proxy {
+            Some(proxy) => Some(proxy.to_string()),
+            None => self.text("proxy")?.or_else(|| self.proxy()),
+        };
+        let options = Options {
+            proxy,
+            no_proxy: self.first_of(&["no_proxy", "NO_PROXY"]),
+            ssl_verify: !self.is_set("GIT_SSL_NO_VERIFY") && self.boolean("sslverify", true)?,
+            ssl_ca_info: self.file("GIT_SSL_CAINFO", "sslcainfo")?,
+            ssl_ca_path: self.file("GIT_SSL_CAPATH", "sslcapath")?,
+            ssl_cert: self.file("GIT_SSL_CERT", "sslcert")?,
+            ssl_key: self.file("GIT_SSL_KEY", "sslkey")?,
+            extra_headers: extra_headers(self.config, self.url.normal()),
+            user_agent: match self.environment.text("GIT_HTTP_USER_AGENT") {
+                Some(agent) => Some(agent.to_owned()),
+                None => self.text("useragent")?,
+            },
+            follow_redirects: self.redirects()?,
+            accept_language: None,
+            low_speed: self.low_speed()?,
+            post_buffer_bytes: self.post_buffer_bytes()?,
+        };
+        foreign::check(self, &options, settings)?;
+        Ok(options)
+    }
+
+    fn redirects(&self) -> Result<Redirects> {
+        let Some(entry) = self.entry("followredirects") else {
+            return Ok(Redirects::Initial);
+        };
+        if entry.value == Some("initial".into()) {
+            return Ok(Redirects::Initial);
+        }
+        Ok(match entry.bool()? {
+            true => Redirects::Always,
+            false => Redirects::Never,
+        })
+    }
+
+    /// `http.postBuffer`, but never less than one packet.
+    fn post_buffer_bytes(&self) -> Result<usize> {
+        let set = self
+            .entry("postbuffer")
+            .map(|entry| entry.u64())
+            .transpose()?;
+        let set = set.and_then(|set| usize::try_from(set).ok());
+        let usual = Options::default().post_buffer_bytes;
+        Ok(set.unwrap_or(usual).max(MAX_LINE))
+    }
+
+    /// As Git, only if both are set.
+    fn low_speed(&self) -> Result<Option<LowSpeed>> {
+        let number = |variable: &str, name: &str| -> Result<u64> {
+            if let Some(value) = self.environment.text(variable) {
+                return Ok(value.trim().parse().unwrap_or(0));
+            }
+            let value = self.entry(name).map(|entry| entry.i64()).transpose()?;
+            Ok(value.and_then(|value| value.try_into().ok()).unwrap_or(0))
+        };
+        let limit = number("GIT_HTTP_LOW_SPEED_LIMIT", "lowspeedlimit")?;
+        let seconds = number("GIT_HTTP_LOW_SPEED_TIME", "lowspeedtime")?;
+        let time = Duration::from_secs(seconds.min(u64::from(u32::MAX)));
+        Ok((limit > 0 && seconds > 0).then_some(LowSpeed { limit, time }))
+    }
+
+    /// Returns the proxy that the environment names. `HTTP_PROXY` in capitals is ignored: web
+    /// servers set it from a header for programs that they run.
+    fn proxy(&self) -> Option<String> {
+        match self.url.scheme() {
+            "https" => self.first_of(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
+            _ => self.first_of(&["http_proxy", "all_proxy", "ALL_PROXY"]),
+        }
+    }
+
+    fn first_of(&self, names: &[&str]) -> Option<String> {
+        let value = |name: &&str| self.environment.text(name);
+        names
+            .iter()
+            .find_map(|name| value(name).filter(|value| !value.is_empty()))
+            .map(str::to_owned)
+    }
+}
+
+/// The general headers and those of the sections for this URL, in their order.
+fn extra_headers(config: &Config, url: &NormalUrl) -> Vec<ExtraHeader> {
+    let mut headers = Vec::new();
+    for entry in config.iter() {
+        let key = Key::split(entry.key);
+        let meant = key.section == "http"
+            && key.variable == "extraheader"
+            && key
+                .subsection
+                .is_none_or(|pattern| url.matched_by(pattern).is_some());
+        match entry.value {
+            Some(value) if meant && value.is_empty() => headers.clear(),
+            Some(value) if meant => headers.push(ExtraHeader {
+                line: value.to_string(),
+                for_url: key.subsection.is_some(),
+            }),
+            _ => {}
+        }
+    }
+    headers
+}
+
+/// The program that makes connections to `host` for `git://`, if there is one.
+pub(super) fn git_proxy(
+    host: &BStr,
+    config: &Config,
+    environment: &Environment,
+) -> Option<BString> {
+    if let Some(program) = environment.bytes("GIT_PROXY_COMMAND") {
+        return Some(program.into()).filter(|program: &BString| !program.is_empty());
+    }
+    let program = config.strings("core.gitproxy").find_map(|value| {
+        let Some((program, domain)) = value.split_once_str(" for ") else {
+            return Some(value.as_bytes());
+        };
+        let before = host.strip_suffix(domain)?;
+        (before.is_empty() || before.ends_with(b".")).then_some(program)
+    })?;
+    (!program.is_empty() && program != b"none").then(|| program.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Loader;
+
+    fn config(lines: &str) -> (tempfile::TempDir, Config, Environment) {
+        let home = tempfile::tempdir().expect("a folder");
+        std::fs::write(home.path().join("config"), lines).expect("a file");
+        let mut environment = Environment::empty(home.path());
+        environment.set("GIT_CONFIG_GLOBAL", home.path().join("config"));
+        let mut loader = Loader::new(&environment, None);
+        loader.global();
+        let config = loader.load().expect("well formed");
+        (home, config, environment)
+    }
+
+    #[test]
+    fn the_first_program_for_the_domain_connects() {
+        let lines = "[core]\ngitProxy = none for plain.example\ngitProxy = a for example\n\
+                     gitProxy = b for host\ngitProxy = c";
+        let (_home, config, mut environment) = config(lines);
+        let proxy = |host: &str, environment: &Environment| {
+            let found = git_proxy(host.into(), &config, environment);
+            found.unwrap_or_default().to_string()
+        };
+        assert_eq!(proxy("x.example", &environment), "a");
+        assert_eq!(proxy("plain.example", &environment), "");
+        assert_eq!(proxy("host", &environment), "b");
+        assert_eq!(proxy("myhost", &environment), "c");
+        environment.set("GIT_PROXY_COMMAND", "d");
+        assert_eq!(proxy("host", &environment), "d");
+    }
+
+    #[test]
+    fn what_is_set_for_a_url_holds_there_only() {
+        let lines = "[http \"https://a.example\"]\nextraHeader = X: a\nproxy = http://p:1\n\
+                     pinnedPubkey = sha256//x\nlowSpeedLimit = 7\n\
+                     [http]\nlowSpeedTime = 3\nextraHeader = Y: b";
+        let (_home, config, environment) = config(lines);
+        let options = |url: &str| {
+            let url = Url::parse(url.into()).expect("a URL");
+            let lookup = Lookup {
+                config: &config,
+                environment: &environment,
+                url: &url,
+            };
+            lookup.options(&Settings::default())
+        };
+        let other = options("https://b.example/x").expect("nothing foreign");
+        assert_eq!((other.proxy, other.low_speed), (None, None));
+        assert_eq!(other.extra_headers.len(), 1);
+        let plain = options("http://a.example/x").expect("nothing foreign");
+        assert_eq!(plain.extra_headers.len(), 1);
+        let error = options("https://a.example/x").expect_err("a pinned key");
+        assert_eq!(*error.kind(), ErrorKind::Unsupported);
+    }
+}

@@ -1,0 +1,500 @@
+//! Copying a repository: `git clone`.
+//!
+//! The new repository is created under a temporary name and gets its real one when objects, refs,
+//! configuration, index and files are complete. Whatever ends the process before, nothing is left
+//! that looks like a repository. See [`clone`].
+
+mod announce;
+mod checkout;
+mod heads;
+mod objects;
+mod place;
+mod references;
+mod setup;
+pub(crate) mod source;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_io::progress::Progress;
+use pronto_wire::client::Client;
+use pronto_wire::fetch::Deepen;
+
+pub use source::guess_directory;
+
+use crate::config::{self, Config};
+use crate::environment::Environment;
+use crate::local;
+use crate::remote::connection::{self, Settings};
+use crate::{
+    Error, ErrorKind, Repository, Result, gitmodules, hooks, path, remote, sparse_checkout,
+};
+use announce::Announcement;
+use heads::Heads;
+use place::Place;
+use pronto_config::safety;
+
+/// Options of a clone. The default is `git clone` without options.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Whether the repository has no worktree.
+    pub bare: bool,
+    /// Whether all refs keep their names, also in later fetches; implies `bare`.
+    pub mirror: bool,
+    /// Whether files are checked out.
+    pub checkout: bool,
+    /// The branch or tag to check out.
+    pub branch: Option<BString>,
+    /// Fetches only this ref or commit, and detaches `HEAD` there.
+    pub revision: Option<BString>,
+    /// The name of the remote.
+    pub origin: Option<BString>,
+    /// The limits of a shallow history.
+    pub deepen: Deepen,
+    /// Whether only one branch is fetched. The default is true for a shallow clone.
+    pub single_branch: Option<bool>,
+    /// Whether tags are fetched.
+    pub tags: bool,
+    /// Whether only files at the top are checked out.
+    pub sparse: bool,
+    /// The filter of a partial clone.
+    pub filter: Option<BString>,
+    /// Local repositories whose objects may be used, and whether each is required.
+    pub references: Vec<(PathBuf, bool)>,
+    /// Whether the objects of a local repository are used in place instead of copied.
+    pub shared: bool,
+    /// Whether object files of a local repository are linked or copied.
+    pub local: Option<bool>,
+    /// Whether these files may be hard links.
+    pub hardlinks: bool,
+    /// Settings for the new repository, `key=value`.
+    pub config: Vec<BString>,
+    /// The directory of templates; an empty path means none.
+    pub template: Option<PathBuf>,
+    /// The directory for the repository, if it is not in the worktree.
+    pub separate_git_dir: Option<PathBuf>,
+    /// Whether a shallow source is refused.
+    pub reject_shallow: Option<bool>,
+    /// Settings of the connection.
+    pub settings: Settings,
+    /// Values for the hooks of the other side.
+    pub server_options: Vec<BString>,
+    /// Whether progress is shown; if not, the other side need not send its own.
+    pub show_progress: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            bare: false,
+            mirror: false,
+            checkout: true,
+            branch: None,
+            revision: None,
+            origin: None,
+            deepen: Deepen::default(),
+            single_branch: None,
+            tags: true,
+            sparse: false,
+            filter: None,
+            references: Vec::new(),
+            shared: false,
+            local: None,
+            hardlinks: true,
+            config: Vec::new(),
+            template: None,
+            separate_git_dir: None,
+            reject_shallow: None,
+            settings: Settings::default(),
+            server_options: Vec::new(),
+            show_progress: false,
+        }
+    }
+}
+
+impl Options {
+    fn is_bare(&self) -> bool {
+        self.bare || self.mirror
+    }
+
+    fn takes_one_branch(&self) -> bool {
+        self.single_branch.unwrap_or(!self.deepen.is_none()) && self.revision.is_none()
+    }
+
+    fn takes_tags(&self) -> bool {
+        self.tags && !self.mirror && self.revision.is_none()
+    }
+}
+
+/// The result of a clone.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The repository.
+    pub repository: Repository,
+    /// The commit at which `HEAD` is detached, if it is.
+    pub detached: Option<ObjectId>,
+    /// Whether the checked out tree contains submodules.
+    pub has_submodules: bool,
+    /// Whether object files were linked or copied.
+    pub was_local: bool,
+    /// Warnings, without the prefix `warning: `.
+    pub warnings: Vec<String>,
+    /// Complete lines about paths that could not be written.
+    pub complaints: Vec<String>,
+    /// Whether files could not be checked out. The repository is complete nevertheless.
+    pub checkout_failed: bool,
+    /// The commit that was checked out.
+    pub checked_out: Option<ObjectId>,
+}
+
+impl Outcome {
+    /// Runs the hook `post-checkout` if it exists and files were checked out. Returns its exit
+    /// code, if it failed.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run_hook(&self) -> Result<Option<i32>> {
+        match self.checked_out {
+            Some(id) if !self.checkout_failed => run_hook(&self.repository, id),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// State that the steps of a clone share.
+struct Work<'a> {
+    options: &'a Options,
+    environment: &'a Environment,
+    config: Config,
+    source: source::Source,
+    origin: BString,
+    /// The reflog message.
+    message: BString,
+    progress: &'a dyn Progress,
+    interrupt: &'a Interrupt,
+}
+
+/// Clones the repository `name` (a URL or a path) into `directory`.
+///
+/// The pack is indexed while it arrives, and memory does not grow with the pack beyond the tables
+/// of the indexer. Blocks until everything is done.
+///
+/// # Errors
+/// `directory` is in use, the source is missing or refuses, the pack is invalid or incomplete, or
+/// something cannot be written. No files are left then. The messages are Git's. Files that cannot
+/// be checked out are no error: see [`Outcome::checkout_failed`].
+/// be checked out, that is no error: see [`Outcome::checkout_failed`].
+pub fn clone(
+    name: &BStr,
+    directory: &Path,
+    options: &Options,
+    environment: &Environment,
+    (progress, interrupt): (Arc<dyn Progress>, &Interrupt),
+) -> Result<Outcome> {
+    let mut environment = environment.clone();
+    for variable in setup::REPOSITORY_VARIABLES {
+        environment.remove(variable);
+    }
+    let what = if options.is_bare() {
+        "bare repository "
+    } else {
+        ""
+    };
+    let line = format!("Cloning into {what}'{}'...", directory.display());
+    let announcement = Announcement::new(progress, line);
+    let work = Work::prepare(name, options, &environment, (&*announcement, interrupt))?;
+    let place = Place::check(directory, options, &environment)?;
+    work.check_address()?;
+    if !remote::is_valid_name(work.origin.as_bstr()) {
+        announcement.say();
+        let message = format!("'{}' is not a valid remote name", work.origin);
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    let mut client = work.connect_first(&announcement)?;
+    let mut refs = client
+        .refs(&heads::request(&work)?)
+        .map_err(connection::from_wire)?;
+    refs.retain(|found| heads::is_usable(found.name.as_bstr()));
+    let heads = Heads::choose(&refs, &work)?;
+    let mut place = place.occupy()?;
+    match work.build(client, &heads, &mut place) {
+        Ok(outcome) => Ok(outcome),
+        Err(error) => {
+            place.give_up();
+            Err(error)
+        }
+    }
+}
+
+impl<'a> Work<'a> {
+    fn prepare(
+        name: &BStr,
+        options: &'a Options,
+        environment: &'a Environment,
+        (progress, interrupt): (&'a dyn Progress, &'a Interrupt),
+    ) -> Result<Self> {
+        let config = user_config(options, environment)?;
+        let source = source::Source::find(name, environment)?;
+        let origin = match &options.origin {
+            Some(origin) => origin.clone(),
+            None => match config.string("clone.defaultremotename")? {
+                Some(origin) => origin.into(),
+                None => "origin".into(),
+            },
+        };
+        let shown = connection::shown(source.url.as_bstr());
+        Ok(Work {
+            options,
+            environment,
+            config,
+            message: format!("clone: from {shown}").into(),
+            source,
+            origin,
+            progress,
+            interrupt,
+        })
+    }
+
+    /// Returns the URL to connect to.
+    fn address(&self) -> BString {
+        match &self.source.local {
+            Some(local) => path::as_bytes(local).to_owned(),
+            None => remote::rewritten(&self.config, self.source.url.as_bstr()),
+        }
+    }
+
+    /// Refuses a URL of an unknown kind.
+    fn check_address(&self) -> Result<()> {
+        match pronto_wire::address::Address::parse(self.address().as_bstr()) {
+            Err(error) if *error.kind() == pronto_wire::ErrorKind::Unsupported => {
+                Err(connection::from_wire(error))
+            }
+            // Other errors are reported when it is used.
+            _ => Ok(()),
+        }
+    }
+
+    /// Connects and prints the first line. Whether a web server is supported shows only in its
+    /// response: if not, nothing was printed, and the call can be handed over.
+    fn connect_first(&self, announcement: &Arc<Announcement>) -> Result<Client> {
+        let url = self.address();
+        if !url.starts_with(b"http") {
+            announcement.say();
+            return self.connect();
+        }
+        let first = announcement.clone();
+        let connected = connection::connect_with(
+            url.as_bstr(),
+            &self.options.settings,
+            (&self.config, self.environment),
+            (self.progress, self.interrupt),
+            Box::new(move |helpers| first.before(helpers)),
+        );
+        match &connected {
+            Err(error) if *error.kind() == ErrorKind::Unsupported => {}
+            _ => announcement.say(),
+        }
+        connected
+    }
+
+    fn connect(&self) -> Result<Client> {
+        let url = self.address();
+        let watch = (self.progress, self.interrupt);
+        let settings = &self.options.settings;
+        connection::connect(
+            url.as_bstr(),
+            settings,
+            &self.config,
+            self.environment,
+            watch,
+        )
+    }
+
+    /// Returns whether object files are linked or copied.
+    fn takes_files(&self, warnings: &mut Vec<String>) -> Result<bool> {
+        let Some(source) = &self.source.local else {
+            if self.options.local == Some(true) {
+                warnings.push("--local is ignored".into());
+            }
+            return Ok(false);
+        };
+        if self.options.local == Some(false) {
+            return Ok(false);
+        }
+        let deepen = &self.options.deepen;
+        let ignored = [
+            ("--depth", deepen.depth.is_some()),
+            ("--shallow-since", deepen.since.is_some()),
+            ("--shallow-exclude", !deepen.not.is_empty()),
+            ("--filter", self.options.filter.is_some()),
+        ];
+        for (option, _) in ignored.iter().filter(|(_, given)| *given) {
+            warnings.push(format!(
+                "{option} is ignored in local clones; use file:// instead."
+            ));
+        }
+        if local::objects_of(source).with_file_name("shallow").exists() {
+            if self.rejects_shallow()? {
+                let message = "source repository is shallow, reject to clone.";
+                return Err(Error::new(ErrorKind::Refused, message));
+            }
+            if self.options.local == Some(true) {
+                warnings.push("source repository is shallow, ignoring --local".into());
+            }
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn rejects_shallow(&self) -> Result<bool> {
+        match self.options.reject_shallow {
+            Some(reject) => Ok(reject),
+            None => self.config.bool_or("clone.rejectshallow", false),
+        }
+    }
+
+    fn build(&self, client: Client, heads: &Heads<'_>, place: &mut Place) -> Result<Outcome> {
+        let mut warnings = heads.warnings.clone();
+        let mut complaints = Vec::new();
+        let takes_files = self.takes_files(&mut warnings)?;
+        self.make_repository(&client, heads, place, &mut warnings)?;
+        let mut repository = place.open_partial(self.environment)?;
+        if self.options.sparse {
+            sparse_checkout::begin(&mut repository)?;
+        }
+        let objects = repository.objects_dir();
+        self.use_references(&objects, &mut complaints)?;
+        let received = if takes_files {
+            self.take_files(&objects)?;
+            client.close().map_err(connection::from_wire)?;
+            None
+        } else {
+            objects::fetch(self, client, heads, &repository)?
+        };
+        let store = objects::open(&repository)?;
+        let head = references::write(self, heads, &repository, &store)?;
+        let mut outcome = Outcome {
+            detached: head.detached,
+            has_submodules: false,
+            was_local: takes_files,
+            warnings,
+            complaints,
+            checkout_failed: false,
+            checked_out: None,
+            repository,
+        };
+        outcome.checked_out = self.check_out(&head, place, &store, &mut outcome)?;
+        if let Some(received) = received {
+            received.wait_for_disk()?;
+        }
+        place.name()?;
+        outcome.repository = Repository::open(&place.git_dir, self.environment)?;
+        Ok(outcome)
+    }
+
+    /// Returns the filter that the other side applies.
+    fn filter(&self, client: &Client) -> Option<BString> {
+        let takes_files = self.source.local.is_some() && self.options.local != Some(false);
+        self.options
+            .filter
+            .clone()
+            .filter(|_| client.can_filter() && !takes_files)
+    }
+
+    /// Adds the given repositories as alternates.
+    fn use_references(&self, objects: &Path, complaints: &mut Vec<String>) -> Result<()> {
+        let mut directories = Vec::new();
+        for (given, required) in &self.options.references {
+            let found = source::Source::find(path::as_bytes(given), self.environment);
+            match found.ok().and_then(|source| source.local) {
+                Some(git_dir) => directories.push(local::objects_of(&git_dir)),
+                None => {
+                    let shown = given.display();
+                    let message =
+                        format!("reference repository '{shown}' is not a local repository.");
+                    if *required {
+                        return Err(Error::new(ErrorKind::InvalidInput, message));
+                    }
+                    complaints.push(format!(
+                        "info: Could not add alternate for '{shown}': {message}\n"
+                    ));
+                }
+            }
+        }
+        if directories.is_empty() {
+            return Ok(());
+        }
+        local::add_alternates(&objects.join("info/alternates"), &directories)
+    }
+
+    fn take_files(&self, objects: &Path) -> Result<()> {
+        let Some(source) = &self.source.local else {
+            return Ok(());
+        };
+        // Its owner could replace files while they are copied, and rewrite linked ones.
+        let parts = safety::Found {
+            git_file: None,
+            work_tree: None,
+            git_dir: source,
+        };
+        safety::check_owner(&parts, self.environment)?;
+        let theirs = local::objects_of(source);
+        if self.options.shared {
+            return local::add_alternates(&objects.join("info/alternates"), &[theirs]);
+        }
+        local::link_objects(&theirs, objects, self.options.hardlinks)
+    }
+
+    /// Checks out the files and writes the index. Returns the commit, if any.
+    fn check_out(
+        &self,
+        head: &references::Head,
+        place: &Place,
+        store: &pronto_odb::Store,
+        outcome: &mut Outcome,
+    ) -> Result<Option<ObjectId>> {
+        let Some(work_tree) = place.work_tree.as_deref().filter(|_| self.options.checkout) else {
+            return Ok(None);
+        };
+        let Some(commit) = head.id else {
+            if head.is_dangling {
+                let message = "remote HEAD refers to nonexistent ref, unable to checkout";
+                outcome.warnings.push(message.into());
+            }
+            return Ok(None);
+        };
+        checkout::check_out(self, (&head.name, commit), store, outcome)?;
+        outcome.has_submodules = gitmodules::is_in(work_tree);
+        Ok(Some(commit))
+    }
+}
+
+/// Returns the user's configuration, with the settings for the new repository on top.
+fn user_config(options: &Options, environment: &Environment) -> Result<Config> {
+    let mut environment = environment.clone();
+    for setting in &options.config {
+        let (key, value) = match setting.split_once_str("=") {
+            Some((key, value)) => (key, Some(value)),
+            None => (setting.as_bytes(), None),
+        };
+        let value = value.map(|value| path::from_bytes(value).into_os_string());
+        environment.add_config_parameter(&key.to_str_lossy(), value.as_deref());
+    }
+    config::without_repository(&environment)
+}
+
+fn run_hook(repository: &Repository, id: ObjectId) -> Result<Option<i32>> {
+    let null = ObjectId::null(id.kind()).to_hex().to_string();
+    let id = id.to_hex().to_string();
+    let call = hooks::Call {
+        arguments: vec![null.as_ref(), id.as_ref(), "1".as_ref()],
+        ..hooks::Call::default()
+    };
+    let status = hooks::run(repository, "post-checkout", &call)?;
+    Ok(status.filter(|&status| status != 0))
+}

@@ -1,0 +1,338 @@
+//! Whether the state of a repository needs a task: Git's conditions for `--auto`.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bstr::ByteSlice;
+use pronto_hash::ObjectId;
+use pronto_pack::midx::MultiIndex;
+use pronto_pack::midx::chain;
+
+use super::gc;
+use super::packs::OwnPacks;
+use super::{Settings, Task, settings};
+use crate::expiry::Expiry;
+use crate::hooks::{self, Call};
+use crate::refs::PackRefsOptions;
+use crate::{Error, ErrorKind, Repository, Result, worktrees};
+
+/// How many directories loose objects are spread over.
+const FANOUT: i64 = 256;
+
+/// Whether a task is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// It is not.
+    No,
+    /// It is.
+    Yes,
+    /// Finding out takes longer than was allowed.
+    Unknown,
+}
+
+impl From<bool> for Need {
+    fn from(is_needed: bool) -> Self {
+        if is_needed { Need::Yes } else { Need::No }
+    }
+}
+
+/// What `maintenance.TASK.auto` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    Never,
+    Always,
+    From(i64),
+}
+
+/// Returns whether the state of the repository needs `task`, like `git maintenance run --auto`.
+/// For [`Task::Gc`] the hook `pre-auto-gc` decides last.
+///
+/// Costs at most a listing of the packs, and of loose objects up to a limit; for the
+/// commit-graph a lookup of each ref.
+///
+/// # Errors
+/// A configured value is not of its type, the hook cannot be run, or refs cannot be read.
+pub fn is_needed(repository: &Repository, task: Task, settings: &Settings) -> Result<bool> {
+    let is_needed = need(repository, task, settings, usize::MAX)? == Need::Yes;
+    Ok(is_needed && (task != Task::Gc || may_collect_garbage(repository)?))
+}
+
+/// Whether the hook `pre-auto-gc` lets automatic garbage collection run.
+///
+/// # Errors
+/// It cannot be started.
+pub(super) fn may_collect_garbage(repository: &Repository) -> Result<bool> {
+    let code = hooks::run(repository, "pre-auto-gc", &Call::default())?;
+    Ok(code.is_none_or(|code| code == 0))
+}
+
+/// Does the same as [`is_needed`](is_needed) without the hook, and reads
+/// at most `references` refs.
+pub(super) fn need(
+    repository: &Repository,
+    task: Task,
+    settings: &Settings,
+    references: usize,
+) -> Result<Need> {
+    Ok(match task {
+        Task::Prefetch => Need::No,
+        Task::LooseObjects => has_loose_objects(repository)?.into(),
+        Task::IncrementalRepack => has_new_packs(repository)?.into(),
+        Task::GeometricRepack => breaks_progression(repository)?.into(),
+        Task::Gc => has_garbage(repository, settings)?.into(),
+        Task::CommitGraph => lacks_commit_graph(repository, references)?,
+        Task::PackRefs => {
+            let options = PackRefsOptions {
+                auto: true,
+                ..PackRefsOptions::all()
+            };
+            repository.should_pack_refs(&options)?.into()
+        }
+        Task::ReflogExpire => has_old_reflog(repository)?.into(),
+        Task::WorktreePrune => has_gone_work_trees(repository, settings)?.into(),
+        Task::RerereGc => has_resolutions(repository)?.into(),
+    })
+}
+
+fn limit_of(repository: &Repository, task: Task, default: i64) -> Result<Limit> {
+    let key = format!("maintenance.{}.auto", task.name());
+    let limit = repository.config().i32(key)?.map_or(default, i64::from);
+    Ok(match limit {
+        0 => Limit::Never,
+        ..0 => Limit::Always,
+        limit => Limit::From(limit),
+    })
+}
+
+/// Whether the configuration says that `task` is due whatever the state of the repository.
+pub(super) fn is_always_due(repository: &Repository, task: Task) -> Result<bool> {
+    let has_limit = !matches!(task, Task::Prefetch | Task::Gc | Task::PackRefs);
+    Ok(has_limit && limit_of(repository, task, 1)? == Limit::Always)
+}
+
+fn has_loose_objects(repository: &Repository) -> Result<bool> {
+    let limit = match limit_of(repository, Task::LooseObjects, 100)? {
+        Limit::Never => return Ok(false),
+        Limit::Always => return Ok(true),
+        Limit::From(limit) => limit,
+    };
+    let objects = repository.objects_dir();
+    let mut count = 0;
+    for byte in 0..=u8::MAX {
+        count += loose_in(&objects, byte, repository.object_hash().len_in_hex());
+        if count >= limit {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether there are about more loose objects than `limit`: one directory stands for all.
+pub(super) fn has_many_loose_objects(repository: &Repository, limit: i64) -> bool {
+    let count = loose_in(
+        &repository.objects_dir(),
+        0x17,
+        repository.object_hash().len_in_hex(),
+    );
+    count > (limit + FANOUT - 1) / FANOUT
+}
+
+fn has_new_packs(repository: &Repository) -> Result<bool> {
+    if !repository.config().bool_or("core.multipackindex", true)? {
+        return Ok(false);
+    }
+    let limit = match limit_of(repository, Task::IncrementalRepack, 10)? {
+        Limit::Never => return Ok(false),
+        Limit::Always => return Ok(true),
+        Limit::From(limit) => limit,
+    };
+    let store = repository.objects()?;
+    let own = std::iter::once(store.path());
+    let mut count = 0;
+    for objects in own.chain(store.alternates().iter().map(|path| path.as_path())) {
+        let known = packs_in_multi_index(repository, &objects.join("pack"));
+        let packs = OwnPacks::in_objects(objects);
+        let is_new = |stem: &std::ffi::OsString| {
+            let name = Path::new(stem).with_extension("idx");
+            name.to_str().is_none_or(|name| !known.contains(name))
+        };
+        count += packs.stems().filter(|stem| is_new(stem)).count() as i64;
+    }
+    Ok(count >= limit)
+}
+
+/// The names of the indexes that the multi-pack-index of `directory` covers, or a chain of them.
+fn packs_in_multi_index(repository: &Repository, directory: &Path) -> HashSet<String> {
+    let kind = repository.object_hash();
+    let single = vec![directory.join("multi-pack-index")];
+    let files = match single[0].exists() {
+        true => single,
+        false => chain::files(directory, kind).map_or(Vec::new(), |(files, _)| files),
+    };
+    let access = repository.objects().map(|store| store.options().access);
+    let mut names = HashSet::new();
+    for file in files {
+        // One that cannot be read covers nothing.
+        if let Ok(access) = access
+            && let Ok(index) = MultiIndex::open(&file, kind, access)
+        {
+            names.extend(index.pack_names().iter().cloned());
+        }
+    }
+    names
+}
+
+/// The factor of a geometric repack, as it is configured.
+pub(super) fn split_factor(repository: &Repository) -> Result<u32> {
+    let factor = repository
+        .config()
+        .i32("maintenance.geometric-repack.splitfactor")?;
+    Ok(factor.map_or(2, |factor| u32::try_from(factor).unwrap_or(0)))
+}
+
+fn breaks_progression(repository: &Repository) -> Result<bool> {
+    let limit = match limit_of(repository, Task::GeometricRepack, 100)? {
+        Limit::Never => return Ok(false),
+        Limit::Always => return Ok(true),
+        Limit::From(limit) => limit,
+    };
+    // The answer is the same in any order; this one is the cheaper question.
+    if has_many_loose_objects(repository, limit) {
+        return Ok(true);
+    }
+    let progression = OwnPacks::of(repository).progression(split_factor(repository)?)?;
+    Ok(progression.split > 0)
+}
+
+fn has_garbage(repository: &Repository, settings: &Settings) -> Result<bool> {
+    Ok(gc::automatic_repacking(repository, settings).is_some())
+}
+
+/// Returns whether enough commits that refs point to are missing from the commit-graph.
+/// Examines at most `references` refs; the answer is `Unknown` if there are more.
+fn lacks_commit_graph(repository: &Repository, references: usize) -> Result<Need> {
+    let limit = match limit_of(repository, Task::CommitGraph, 100)? {
+        Limit::Never => return Ok(Need::No),
+        Limit::Always => return Ok(Need::Yes),
+        Limit::From(limit) => limit,
+    };
+    let graph = repository.commit_graph()?;
+    let is_known = |id: &ObjectId| graph.is_some_and(|it| matches!(it.find(id), Ok(Some(_))));
+    let mut seen: HashSet<ObjectId> = HashSet::new();
+    let mut looked_at = 0;
+    let mut missing = 0;
+    let mut need = Need::No;
+    let mut buffer = Vec::new();
+    repository.refs().for_each("refs/", |reference| {
+        looked_at += 1;
+        if looked_at > references {
+            need = Need::Unknown;
+            return Ok(ControlFlow::Break(()));
+        }
+        let id = reference.peeled.unwrap_or(reference.id);
+        if is_known(&id) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        // Other commands report a broken ref.
+        let Ok(Some(id)) = repository.peel_tags(id) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let mut stack = vec![id];
+        while let Some(id) = stack.pop() {
+            if is_known(&id) || !seen.insert(id) {
+                continue;
+            }
+            let Ok(links) = repository.commit_links(&id, &mut buffer) else {
+                continue;
+            };
+            missing += 1;
+            if missing >= limit {
+                need = Need::Yes;
+                return Ok(ControlFlow::Break(()));
+            }
+            stack.extend(links.parents);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(need)
+}
+
+/// Whether the reflog of `HEAD` has enough expired entries for the task.
+fn has_old_reflog(repository: &Repository) -> Result<bool> {
+    let limit = match limit_of(repository, Task::ReflogExpire, 100)? {
+        Limit::Never => return Ok(false),
+        Limit::Always => return Ok(true),
+        Limit::From(limit) => limit,
+    };
+    let age = |key: &str, days: i64| -> Result<i64> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_secs() as i64);
+        match repository.config().string(key)? {
+            Some(text) => settings::moment(text),
+            None => Ok(now - days * 24 * 60 * 60),
+        }
+    };
+    let total = age("gc.reflogexpire", 90)?;
+    let unreachable = age("gc.reflogexpireunreachable", 30)?;
+    let Some(log) = repository.refs().log("HEAD")? else {
+        return Ok(false);
+    };
+    let mut count = 0;
+    for line in log.oldest_first() {
+        let is_something = !line.old.is_null() || !line.new.is_null();
+        // What is reachable costs a walk to find out: here nothing is.
+        if line.seconds < total || line.seconds < unreachable && is_something {
+            count += 1;
+        }
+        if count >= limit {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn has_gone_work_trees(repository: &Repository, settings: &Settings) -> Result<bool> {
+    let limit = match limit_of(repository, Task::WorktreePrune, 1)? {
+        Limit::Never => return Ok(false),
+        Limit::Always => return Ok(true),
+        Limit::From(limit) => limit,
+    };
+    if !repository.common_dir().join("worktrees").exists() {
+        return Ok(false);
+    }
+    let expiry = match settings::moment(settings.worktree_prune_expire.as_bstr())? {
+        i64::MAX => Expiry::Now,
+        moment => Expiry::Before(moment),
+    };
+    Ok(worktrees::prune(repository, expiry, true)?.len() as i64 >= limit)
+}
+
+fn has_resolutions(repository: &Repository) -> Result<bool> {
+    Ok(match limit_of(repository, Task::RerereGc, 1)? {
+        Limit::Never => false,
+        Limit::Always => true,
+        Limit::From(_) => {
+            let entries = std::fs::read_dir(repository.common_dir().join("rr-cache"));
+            entries.is_ok_and(|mut entries| entries.next().is_some())
+        }
+    })
+}
+
+/// The number of loose objects whose ids start with `byte`.
+fn loose_in(objects: &Path, byte: u8, hex_len: usize) -> i64 {
+    let entries = std::fs::read_dir(objects.join(format!("{byte:02x}")));
+    let names = entries.into_iter().flatten().flatten();
+    let is_object = |name: std::ffi::OsString| {
+        let name = name.as_encoded_bytes();
+        let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        name.len() == hex_len - 2 && name.iter().all(is_digit)
+    };
+    names.filter(|entry| is_object(entry.file_name())).count() as i64
+}
+
+/// The error for what Git reports as a failure of one of its commands.
+pub(super) fn failed(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Refused, what)
+}

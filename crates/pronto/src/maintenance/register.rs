@@ -1,0 +1,112 @@
+//! The list of repositories that a scheduler maintains: `maintenance.repo` of the user.
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::config::edit::{edit_file, set_in_file};
+use crate::config::{Loader, Scope};
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+const KEY: &str = "maintenance.repo";
+
+/// Which list a repository stands in.
+#[derive(Clone, Debug, Default)]
+pub struct Registration {
+    /// The file of the list; the global configuration of the user if `None`.
+    pub config_file: Option<PathBuf>,
+}
+
+/// Enters the repository into the list of those that a scheduler maintains, and turns automatic
+/// maintenance off, unless that is so already.
+///
+/// # Errors
+/// A configuration file cannot be read or written.
+pub fn register(repository: &Repository, registration: &Registration) -> Result<()> {
+    let own = maintained_path(repository)?;
+    let local = repository.git_path("config");
+    set_in_file(&local, "maintenance.auto", "false".into())?;
+    if !repository.config().contains("maintenance.strategy") {
+        set_in_file(&local, "maintenance.strategy", "incremental".into())?;
+    }
+    // With an entry without a value the list counts as empty, which is Git's rule.
+    if listed(repository, None)?.contains(&own) {
+        return Ok(());
+    }
+    let file = list_file(repository, registration)?;
+    let failed = |error: Error| {
+        let message = format!("unable to add '{KEY}' value of '{own}'");
+        Error::new(ErrorKind::Config, message).because(error)
+    };
+    let edited = edit_file(&file, path::as_bytes(&file), |document| {
+        document.add(KEY.into(), own.as_bstr());
+        Ok(())
+    });
+    edited.map_err(failed)
+}
+
+/// Takes the repository out of the list. `false` if it is not in it.
+///
+/// # Errors
+/// A configuration file cannot be read or written.
+pub fn unregister(repository: &Repository, registration: &Registration) -> Result<bool> {
+    let own = maintained_path(repository)?;
+    let listed = listed(repository, registration.config_file.as_deref())?;
+    if !listed.contains(&own) {
+        return Ok(false);
+    }
+    let failed = || {
+        let message = format!("unable to unset '{KEY}' value of '{own}'");
+        Error::new(ErrorKind::Config, message)
+    };
+    let file = list_file(repository, registration)?;
+    let removed = edit_file(&file, path::as_bytes(&file), |document| {
+        Ok(document.unset(KEY.into(), true, |value| value == own))
+    });
+    match removed {
+        Ok(Ok(())) => Ok(true),
+        Ok(Err(_)) => Err(failed()),
+        Err(error) => Err(failed().because(error)),
+    }
+}
+
+/// The path of this repository for the configuration of the scheduler.
+///
+/// # Errors
+/// It is gone.
+pub fn maintained_path(repository: &Repository) -> Result<BString> {
+    let place = repository.work_tree().unwrap_or(repository.git_dir());
+    let real = std::fs::canonicalize(place).map_err(|error| {
+        let message = format!("cannot find '{}'", place.display());
+        Error::new(ErrorKind::Io, message).because(error)
+    })?;
+    Ok(path::as_bytes(&real).into())
+}
+
+/// Returns the values of the list; none if a value is missing, which is reported to the user.
+fn listed(repository: &Repository, file: Option<&Path>) -> Result<Vec<BString>> {
+    let other = match file {
+        Some(file) => {
+            let mut loader = Loader::new(repository.environment(), None);
+            loader.file(repository.environment().absolute(file), Scope::Unknown);
+            Some(loader.load()?)
+        }
+        None => None,
+    };
+    let config = other.as_ref().unwrap_or(repository.config());
+    let values: Option<Vec<BString>> = config
+        .entries(KEY)
+        .map(|entry| entry.value.map(BStr::to_owned))
+        .collect();
+    Ok(values.unwrap_or_else(|| {
+        repository.complain(format!("missing value for '{KEY}'"));
+        Vec::new()
+    }))
+}
+
+fn list_file(repository: &Repository, registration: &Registration) -> Result<PathBuf> {
+    let given = registration.config_file.as_ref();
+    let given = given.map(|file| repository.environment().absolute(file));
+    let file = given.or_else(|| Loader::global_file(repository.environment()));
+    file.ok_or_else(|| Error::new(ErrorKind::Config, "$HOME not set"))
+}

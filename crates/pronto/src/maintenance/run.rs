@@ -1,0 +1,379 @@
+//! Runs tasks one after another.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::automatic;
+use super::conditions;
+use super::conditions::failed;
+use super::gc;
+use super::gc::{is_pointless, repack_all};
+use super::packs::OwnPacks;
+use super::{Settings, Task};
+use crate::lock::Lock;
+use crate::pack_objects::loose_objects;
+use crate::remote::Remote;
+use crate::{ErrorKind, Repository, Result};
+
+/// A call of a command of Git that does a part of a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The command and its arguments.
+    pub arguments: Vec<OsString>,
+    /// What it reads; nothing if `None`. What it prints then is of no interest.
+    pub input: Option<Vec<u8>>,
+}
+
+impl Step {
+    pub(super) fn with(arguments: Vec<OsString>) -> Self {
+        Step {
+            arguments,
+            input: None,
+        }
+    }
+
+    pub(super) fn of(words: &[&str]) -> Self {
+        Self::with(words.iter().map(Into::into).collect())
+    }
+
+    pub(super) fn push(&mut self, word: impl Into<OsString>) {
+        self.arguments.push(word.into());
+    }
+
+    pub(super) fn pack_refs(auto: bool) -> Self {
+        let mut step = Self::of(&["pack-refs", "--all", "--prune"]);
+        if auto {
+            step.push("--auto");
+        }
+        step
+    }
+
+    pub(super) fn prune_work_trees(settings: &Settings) -> Self {
+        let mut step = Self::of(&["worktree", "prune", "--expire"]);
+        step.push(OsString::from_vec(settings.worktree_prune_expire.to_vec()));
+        step
+    }
+}
+
+/// Who runs the commands of maintenance and reports what happens.
+pub trait Runner {
+    /// Runs a step and waits for it. Returns whether it succeeded.
+    ///
+    /// # Errors
+    /// It cannot be started, or this process is interrupted.
+    fn run(&mut self, step: &Step) -> Result<bool>;
+
+    /// Starts a process that does the remaining work in the background. Returns `false` if this
+    /// process must do it.
+    fn detach(&mut self) -> bool;
+
+    /// Reports a failure that is not the end.
+    fn complain(&mut self, message: &str);
+
+    /// Reports something to look at.
+    fn warn(&mut self, message: &str);
+}
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub struct Run {
+    /// The tasks, in their order.
+    pub tasks: Vec<Task>,
+    /// Whether a task runs only if the state of the repository needs it.
+    pub auto: bool,
+    /// Whether no progress is shown.
+    pub quiet: bool,
+    /// Whether to continue in the background after the part that a user may wait for.
+    pub detach: bool,
+    /// Whether what a user may wait for is done already.
+    pub skips_foreground: bool,
+    /// Whether this was started by a command that found work to do: tasks that did not help lately
+    /// are left out then, and remembered.
+    pub is_automatic: bool,
+    /// The settings of garbage collection.
+    pub settings: Settings,
+}
+
+/// How maintenance ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All tasks have run, or need not.
+    Done,
+    /// Some task failed; the runner has been told which.
+    Failed,
+    /// Another process maintains the repository: it holds the lock on this file.
+    Busy(PathBuf),
+    /// Another process continues.
+    Detached,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Foreground,
+    Background,
+}
+
+/// Runs maintenance, one process of a repository at a time.
+///
+/// The lock is `objects/maintenance.lock`. A command that was started under it keeps it until it ends,
+/// even if this process is killed.
+///
+/// # Errors
+/// A configured value is not of its type, the lock cannot be created, a command cannot be
+/// started, or the process was asked to end.
+pub fn maintain(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<Outcome> {
+    let target = repository.objects_dir().join("maintenance");
+    let lock = match Lock::acquire(&target, Duration::ZERO) {
+        Ok(lock) => lock,
+        Err(error) if *error.kind() == ErrorKind::Locked => return Ok(Outcome::Busy(target)),
+        Err(error) => return Err(error),
+    };
+    if let Some(file) = lock.file() {
+        // Who cannot hand it down has a lock that ends a little too early.
+        let _ = rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty());
+    }
+    let mut is_failed = false;
+    let mut ran = Vec::new();
+    if !run.skips_foreground {
+        is_failed |= !run_phase(repository, run, Phase::Foreground, &mut ran, runner)?;
+    }
+    if run.detach {
+        let _region = pronto_io::region!("maintenance", "detach");
+        // The process that continues takes the lock itself.
+        drop(lock);
+        if runner.detach() {
+            return Ok(if is_failed {
+                Outcome::Failed
+            } else {
+                Outcome::Detached
+            });
+        }
+        let rest = Run {
+            detach: false,
+            skips_foreground: true,
+            ..run.clone()
+        };
+        return match maintain(repository, &rest, runner)? {
+            Outcome::Done if is_failed => Ok(Outcome::Failed),
+            outcome => Ok(outcome),
+        };
+    }
+    is_failed |= !run_phase(repository, run, Phase::Background, &mut ran, runner)?;
+    if run.is_automatic {
+        automatic::remember_tasks(repository, &ran, &run.settings)?;
+    }
+    Ok(match is_failed {
+        true => Outcome::Failed,
+        false => Outcome::Done,
+    })
+}
+
+/// Runs what belongs to `phase`, and adds to `ran` what that is: whether all went well.
+fn run_phase(
+    repository: &Repository,
+    run: &Run,
+    phase: Phase,
+    ran: &mut Vec<Task>,
+    runner: &mut dyn Runner,
+) -> Result<bool> {
+    let mut is_well = true;
+    for &task in &run.tasks {
+        if !has_phase(task, phase) || run.auto && !is_due(repository, task, run)? {
+            continue;
+        }
+        ran.push(task);
+        match run_task(repository, task, run, phase, runner) {
+            Ok(()) => {}
+            Err(error) if *error.kind() == ErrorKind::Refused => {
+                if !error.to_string().is_empty() {
+                    runner.complain(&error.to_string());
+                }
+                runner.complain(&format!("task '{}' failed", task.name()));
+                is_well = false;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(is_well)
+}
+
+fn is_due(repository: &Repository, task: Task, run: &Run) -> Result<bool> {
+    if run.is_automatic && automatic::was_tried(repository, task, &run.settings) {
+        return Ok(false);
+    }
+    conditions::is_needed(repository, task, &run.settings)
+}
+
+fn run_task(
+    repository: &Repository,
+    task: Task,
+    run: &Run,
+    phase: Phase,
+    runner: &mut dyn Runner,
+) -> Result<()> {
+    match task {
+        Task::Prefetch => prefetch(repository, run, runner),
+        Task::LooseObjects => pack_loose_objects(repository, run, runner),
+        Task::IncrementalRepack => repack_incrementally(repository, run, runner),
+        Task::GeometricRepack => repack_geometrically(repository, run, runner),
+        Task::Gc if phase == Phase::Foreground => {
+            gc::gc_foreground(run.auto, &run.settings, runner)
+        }
+        Task::Gc => {
+            let mut step = Step::of(&["gc"]);
+            if run.auto {
+                step.push("--auto");
+            }
+            step.push(if run.quiet { "--quiet" } else { "--no-quiet" });
+            step.push("--no-detach");
+            step.push("--skip-foreground-tasks");
+            expect(runner.run(&step)?, "")
+        }
+        Task::CommitGraph => {
+            if is_pointless(task, repository.config())? {
+                return Ok(());
+            }
+            let mut step = Step::of(&["commit-graph", "write", "--split", "--reachable"]);
+            step.push(progress(run));
+            expect(runner.run(&step)?, "failed to write commit-graph")
+        }
+        Task::PackRefs => expect(runner.run(&Step::pack_refs(run.auto))?, ""),
+        Task::ReflogExpire => expect(runner.run(&Step::of(&["reflog", "expire", "--all"]))?, ""),
+        Task::WorktreePrune => expect(runner.run(&Step::prune_work_trees(&run.settings))?, ""),
+        Task::RerereGc => expect(runner.run(&Step::of(&["rerere", "gc"]))?, ""),
+    }
+}
+
+fn prefetch(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<()> {
+    for name in repository.config().subsections("remote") {
+        if Remote::configured(repository.config(), name)?.skip_fetch_all {
+            continue;
+        }
+        let mut step = Step::of(&["fetch"]);
+        step.push(OsString::from_vec(name.to_vec()));
+        let options = ["--prefetch", "--prune", "--no-tags"];
+        options.iter().for_each(|option| step.push(*option));
+        step.push("--no-write-fetch-head");
+        step.push("--recurse-submodules=no");
+        if run.quiet {
+            step.push("--quiet");
+        }
+        expect(runner.run(&step)?, "failed to prefetch remotes")?;
+    }
+    Ok(())
+}
+
+/// Removes loose objects that are packed, and packs others, a number of them at a time.
+fn pack_loose_objects(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<()> {
+    let mut prune = Step::of(&["prune-packed"]);
+    if run.quiet {
+        prune.push("--quiet");
+    }
+    expect(runner.run(&prune)?, "")?;
+    let objects = repository.objects_dir();
+    let mut ids = loose_objects(&objects)?;
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let batch = repository
+        .config()
+        .i32("maintenance.loose-objects.batchsize")?;
+    let batch = match batch.unwrap_or(50_000) {
+        0 => usize::MAX,
+        batch => usize::try_from(batch).unwrap_or(1),
+    };
+    ids.truncate(batch);
+    let mut list = String::new();
+    for id in &ids {
+        // Writing to a string does not fail.
+        let _ = writeln!(list, "{id}");
+    }
+    let mut step = Step::of(&["pack-objects"]);
+    step.push(if run.quiet { "--quiet" } else { "--no-quiet" });
+    step.push(objects.join("pack/loose"));
+    step.input = Some(list.into_bytes());
+    let message = "failed to finish 'git pack-objects' process";
+    expect(runner.run(&step)?, message)
+}
+
+fn repack_incrementally(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<()> {
+    if !repository.config().bool_or("core.multipackindex", true)? {
+        runner.warn("skipping incremental-repack task because core.multiPackIndex is disabled");
+        return Ok(());
+    }
+    let step = |command: &str| Step::of(&["multi-pack-index", command, progress(run)]);
+    let message = "failed to write multi-pack-index";
+    expect(runner.run(&step("write"))?, message)?;
+    let message = "'git multi-pack-index expire' failed";
+    expect(runner.run(&step("expire"))?, message)?;
+    let mut repack = step("repack");
+    repack.push(format!("--batch-size={}", batch_bytes(repository)?));
+    let message = "'git multi-pack-index repack' failed";
+    expect(runner.run(&repack)?, message)
+}
+
+/// One more than the size of the second largest pack, so that two packs at least are put
+/// together if there are three; 2 GiB at most.
+fn batch_bytes(repository: &Repository) -> Result<u64> {
+    const LARGEST: u64 = i32::MAX as u64;
+    let store = repository.objects()?;
+    let own = std::iter::once(store.path());
+    let (mut largest, mut second) = (0, 0);
+    for objects in own.chain(store.alternates().iter().map(PathBuf::as_path)) {
+        let packs = OwnPacks::in_objects(objects);
+        for size in packs.stems().map(|stem| packs.size(stem)) {
+            if size > largest {
+                (largest, second) = (size, largest);
+            } else {
+                second = second.max(size);
+            }
+        }
+    }
+    Ok((second + 1).min(LARGEST))
+}
+
+fn repack_geometrically(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<()> {
+    let factor = conditions::split_factor(repository)?;
+    let progression = OwnPacks::of(repository).progression(factor)?;
+    let mut step = Step::of(&["repack", "-d", "-l"]);
+    match progression.split < progression.packs {
+        true => step.push(format!("--geometric={factor}")),
+        false => step.arguments.extend(repack_all(&run.settings, &[])),
+    }
+    if run.quiet {
+        step.push("--quiet");
+    }
+    if repository.config().bool_or("core.multipackindex", true)? {
+        step.push("--write-midx");
+    }
+    expect(runner.run(&step)?, "failed to perform geometric repack")
+}
+
+fn progress(run: &Run) -> &'static str {
+    match run.quiet {
+        true => "--no-progress",
+        false => "--progress",
+    }
+}
+
+fn expect(is_well: bool, message: &str) -> Result<()> {
+    match is_well {
+        true => Ok(()),
+        false => Err(failed(message)),
+    }
+}
+
+fn has_phase(task: Task, phase: Phase) -> bool {
+    match task {
+        Task::Gc => true,
+        Task::PackRefs | Task::ReflogExpire => phase == Phase::Foreground,
+        _ => phase == Phase::Background,
+    }
+}

@@ -1,3 +1,0 @@
-//! What keeps a repository fast over time.
-
-pub mod maintenance;
