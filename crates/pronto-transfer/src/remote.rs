@@ -64,6 +64,8 @@ pub struct Remote {
     pub urls: Vec<BString>,
     /// The refspecs to fetch.
     pub fetch: Vec<Refspec>,
+    /// What to push, as a file of the repository says.
+    pub push: Vec<BString>,
     /// Which tags to fetch.
     pub tags: Option<Tags>,
     /// Whether to remove refs that the remote no longer has.

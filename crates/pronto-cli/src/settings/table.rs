@@ -3,8 +3,15 @@
 use super::{Guarded, Lacking, Place, When};
 
 const ALL: &[&str] = &[];
-const CLIENTS: &[&str] = &["clone", "fetch"];
-const PROTOCOL: &[&str] = &["clone", "fetch", "upload-pack"];
+const CLIENTS: &[&str] = &["clone", "fetch", "push", "send-pack"];
+const PROTOCOL: &[&str] = &[
+    "clone",
+    "fetch",
+    "push",
+    "receive-pack",
+    "send-pack",
+    "upload-pack",
+];
 const LITERAL: &[&str] = &["check-ignore", "ls-tree"];
 const SYMBOLIC: &[&str] = &[
     "checkout",
@@ -21,8 +28,11 @@ pub(super) const REFERENCE_WRITERS: &[&str] = &[
     "commit",
     "fetch",
     "pack-refs",
+    "push",
+    "receive-pack",
     "reflog",
     "reset",
+    "send-pack",
     "serve",
     "switch",
     "symbolic-ref",
@@ -79,10 +89,13 @@ const SHARED_FILE_WRITERS: &[&str] = &[
     "commit",
     "fetch",
     "pack-refs",
+    "push",
     "read-tree",
+    "receive-pack",
     "reflog",
     "reset",
     "restore",
+    "send-pack",
     "sparse-checkout",
     "switch",
     "symbolic-ref",
@@ -310,7 +323,15 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_REFERENCE_BACKEND", ALL, When::NotEmpty),
     variable(
         "GIT_REF_PARANOIA",
-        &["clone", "fetch", "pack-objects", "repack", "upload-pack"],
+        &[
+            "clone",
+            "fetch",
+            "pack-objects",
+            "push",
+            "receive-pack",
+            "repack",
+            "upload-pack",
+        ],
         When::False,
     ),
     variable(

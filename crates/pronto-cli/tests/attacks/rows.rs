@@ -9,6 +9,7 @@ mod modules;
 mod origins;
 mod packs;
 mod peers;
+mod pushes;
 mod redirects;
 mod refs;
 mod settings;
@@ -79,6 +80,7 @@ pub(crate) fn all() -> Vec<Row> {
         origins::table(),
         packs::table(),
         peers::table(),
+        pushes::table(),
         redirects::table(),
         refs::table(),
         settings::table(),

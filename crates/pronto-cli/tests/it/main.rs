@@ -42,6 +42,7 @@ mod options;
 mod packing;
 mod pairs;
 mod pruning;
+mod pushing;
 mod reflinks;
 mod reftables;
 mod repack;

@@ -24,6 +24,11 @@ impl Hidden {
         Hidden::of(config, &keys)
     }
 
+    /// Those that are hidden from who pushes.
+    pub fn from_pushers(config: &Config) -> Hidden {
+        Hidden::of(config, &[b"transfer.hiderefs", b"receive.hiderefs"])
+    }
+
     fn of(config: &Config, keys: &[&[u8]]) -> Hidden {
         let entries = config
             .iter()
@@ -38,21 +43,22 @@ impl Hidden {
 
     /// Whether the reference `name` is hidden.
     pub fn hides(&self, name: &BStr) -> bool {
-        self.hides_in_namespace(name, name)
+        self.hides_in(Some(name), name)
     }
 
-    /// Whether a reference is hidden that has this name in its namespace and this full name.
-    /// Patterns with `^` are compared with the full name.
-    pub fn hides_in_namespace(&self, name: &BStr, full_name: &BStr) -> bool {
+    /// Whether a reference is hidden that has this full name, and this name in its namespace; `None`
+    /// if it is outside of the namespace. Patterns with `^` are compared with the full name.
+    pub fn hides_in(&self, name: Option<&BStr>, full: &BStr) -> bool {
         for pattern in self.0.iter().rev() {
             let (pattern, hides) = match pattern.strip_prefix(b"!") {
                 Some(pattern) => (pattern, false),
                 None => (&pattern[..], true),
             };
-            let rest = match pattern.strip_prefix(b"^") {
-                Some(pattern) => full_name.strip_prefix(pattern),
-                None => name.strip_prefix(pattern),
+            let (pattern, subject) = match pattern.strip_prefix(b"^") {
+                Some(pattern) => (pattern, Some(full)),
+                None => (pattern, name),
             };
+            let rest = subject.and_then(|subject| subject.strip_prefix(pattern));
             if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/")) {
                 return hides;
             }
@@ -78,7 +84,7 @@ mod tests {
     fn a_caret_is_for_the_full_name() {
         let patterns = ["refs/a", "^refs/namespaces/n/refs/b"];
         let hidden = Hidden(patterns.map(BString::from).to_vec());
-        let hides = |name: &str, full: &str| hidden.hides_in_namespace(name.into(), full.into());
+        let hides = |name: &str, full: &str| hidden.hides_in(Some(name.into()), full.into());
         assert!(hides("refs/a/x", "refs/namespaces/n/refs/a/x"));
         assert!(hides("refs/b", "refs/namespaces/n/refs/b"));
         assert!(!hides("refs/b", "refs/namespaces/m/refs/b"));

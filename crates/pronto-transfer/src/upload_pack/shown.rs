@@ -70,7 +70,7 @@ impl View<'_> {
             let Some(name) = self.without_namespace(reference.name) else {
                 return Ok(ControlFlow::Continue(()));
             };
-            let is_hidden = self.hidden.hides_in_namespace(name, reference.name);
+            let is_hidden = self.hidden.hides_in(Some(name), reference.name);
             let symbolic = match reference.symbolic {
                 Some(_) => self.target_of(reference.name)?,
                 None => None,
@@ -123,7 +123,7 @@ impl View<'_> {
 
     fn hides(&self, name: &BStr) -> bool {
         let full = [self.repository.refs().namespace().as_bytes(), name].concat();
-        self.hidden.hides_in_namespace(name, full.as_bstr())
+        self.hidden.hides_in(Some(name), full.as_bstr())
     }
 
     fn without_namespace<'n>(&self, full: &'n BStr) -> Option<&'n BStr> {

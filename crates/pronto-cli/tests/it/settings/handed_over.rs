@@ -37,13 +37,16 @@ const CALLS: &[(&str, &[&str])] = &[
     ("multi-pack-index", &["write"]),
     ("pack-objects", &["--stdout"]),
     ("pack-refs", &["--all"]),
+    ("push", &[".", "main:copy"]),
     ("read-tree", &["HEAD"]),
+    ("receive-pack", &["."]),
     ("reflog", &["expire", "--all"]),
     ("repack", &[]),
     ("reset", &[]),
     ("restore", &["file"]),
     ("rev-parse", &["HEAD"]),
     ("show-ref", &[]),
+    ("send-pack", &[".", "main:copy"]),
     ("serve", &["--netsync", "--stdio", "--peer", "other"]),
     ("sparse-checkout", &["list"]),
     ("status", &[]),
@@ -70,6 +73,14 @@ const IN_CODE: &[(&str, &str, &[&str])] = &[
     ("repack.useDeltaIslands", "true", &["repack", "-a"]),
     ("status.submoduleSummary", "true", &["status"]),
     ("submodule.recurse", "true", &["checkout", "main"]),
+    ("receive.certNonceSeed", "seed", &["receive-pack", "."]),
+    ("push.gpgSign", "true", &["push", ".", "main:copy"]),
+    ("push.negotiate", "true", &["push", ".", "main:copy"]),
+    (
+        "push.recurseSubmodules",
+        "check",
+        &["push", ".", "main:copy"],
+    ),
 ];
 
 const COMMIT: &[&str] = &["commit", "-q", "--allow-empty", "-m", "message"];
