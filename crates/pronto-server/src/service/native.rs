@@ -1,13 +1,13 @@
 //! The services of crate `pronto`, with git for what they lack.
 
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 
 use pronto::Watch;
 use pronto::upload_pack::{self, Ended, Options};
 
 use super::process::Git;
 use super::push::{Judged, judge_request};
-use super::{GitService, Judge, Request, Streams};
+use super::{GitService, Judge, Request, Streams, broken};
 use crate::{Error, ErrorKind, Result};
 
 /// The services of crate `pronto`. Pushes go to the program `git`.
@@ -85,7 +85,7 @@ fn answer(request: &Request<'_>, options: &Options, streams: Streams<'_>) -> Res
         Ended::Served => Ok(()),
         // The client was told.
         Ended::Refused(message) => Err(Error::new(ErrorKind::Malformed, message.to_string())),
-        Ended::Aborted(message) => Err(Error::new(ErrorKind::Failed, message.to_string())),
+        Ended::Aborted(message) => Err(Error::new(ErrorKind::Malformed, message.to_string())),
     }
 }
 
@@ -95,9 +95,4 @@ fn failed(error: pronto::Error) -> Error {
         _ => ErrorKind::Failed,
     };
     error.map_kind(|_| kind)
-}
-
-/// An error of the streams of a client.
-pub(super) fn broken(error: io::Error) -> Error {
-    Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
 }
