@@ -304,7 +304,7 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_GLOB_PATHSPECS", LITERAL, When::True),
     variable("GIT_ICASE_PATHSPECS", LITERAL, When::True),
     variable("GIT_LITERAL_PATHSPECS", LITERAL, When::True),
-    variable("GIT_NAMESPACE", CLIENTS, When::NotEmpty),
+    variable("GIT_NAMESPACE", &["clone", "fetch"], When::NotEmpty),
     variable("GIT_NOGLOB_PATHSPECS", LITERAL, When::True),
     variable("GIT_NO_LAZY_FETCH", CLIENTS, When::True),
     variable("GIT_PAGER_IN_USE", &["status"], When::True),
