@@ -241,8 +241,8 @@ fn a_client_can_ask_only_for_shared_commits() {
         let what = ["fetch", "--negotiate-only", "--negotiation-tip=HEAD"];
         scene.git(&[&ask[..], &what, &["origin"]].concat())
     });
-    assert!(!ours.is_empty());
-    assert_eq!(ours, theirs);
+    // Before 2.55, git also names the ancestors of the newest common commit.
+    assert!(theirs.lines().any(|line| line == ours.trim_end()), "{ours}");
 }
 
 #[test]
