@@ -27,7 +27,7 @@ pub(crate) fn maintain(
     context: &mut Context,
 ) -> Result<(), CliError> {
     let command = own_program(context)?;
-    let decided = decided(repository, context);
+    let decided = pronto::maintenance::automatic(repository);
     start(repository, command, decided, quiet, context)
 }
 
@@ -40,16 +40,8 @@ pub(crate) fn maintain_elsewhere(
     command
         .env("GIT_DIR", repository.git_dir())
         .current_dir(repository.git_dir());
-    let decided = decided(repository, context);
+    let decided = pronto::maintenance::automatic(repository);
     start(repository, command, decided, true, context)
-}
-
-/// Decides about maintenance. Traces show the process that git starts, even without work.
-fn decided(repository: &Repository, context: &Context) -> pronto::Result<Option<Automatic>> {
-    match context.is_traced() {
-        true => pronto::maintenance::configured(repository),
-        false => pronto::maintenance::automatic(repository),
-    }
 }
 
 /// Does the same as [`maintain`] after a fetch of everything: objects that are stored twice are
@@ -102,15 +94,6 @@ fn start(
     context.out.flush()?;
     let quiet = if quiet { "--quiet" } else { "--no-quiet" };
     command.args(["maintenance", "run", "--auto"]);
-    if context.is_traced() {
-        let detach = if start.detach {
-            "--detach"
-        } else {
-            "--no-detach"
-        };
-        command.args([quiet, detach]);
-        return wait(repository, command, context);
-    }
     // If maintenance does not start, or fails, a later command tries again.
     if start.detach {
         command.args(["--quiet", "--no-detach"]);

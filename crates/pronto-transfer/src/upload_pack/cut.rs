@@ -175,11 +175,16 @@ impl Deepening {
                 inside: self.client.iter().copied().collect(),
             });
         }
-        let depth = match self.is_relative {
-            false => depth,
-            true => depth.saturating_add(history.depth_of(wants, &self.seen)?),
+        if !self.is_relative {
+            return history.to_depth(wants, depth);
+        }
+        // The history grows from the client's own ends.
+        let ends = history.reachable_of(wants, &self.seen)?;
+        let deeper = match depth {
+            INFINITE_DEPTH => depth,
+            _ => depth.saturating_add(1),
         };
-        history.to_depth(wants, depth)
+        history.to_depth(&ends, deeper)
     }
 
     fn by_exclusion(&self, history: &mut History<'_>, wants: &[ObjectId]) -> Result<Boundary> {
@@ -306,17 +311,21 @@ impl History<'_> {
         Ok(boundary)
     }
 
-    /// The distance of the nearest of the `ends` from `heads`; zero if none is reached.
-    fn depth_of(&mut self, heads: &[ObjectId], ends: &HashSet<ObjectId>) -> Result<u32> {
+    /// Returns those of `ends` that `heads` reach.
+    fn reachable_of(
+        &mut self,
+        heads: &[ObjectId],
+        ends: &HashSet<ObjectId>,
+    ) -> Result<Vec<ObjectId>> {
         let own = self.own;
-        let mut depth = None;
-        self.walk(heads, &mut |id, distance| {
+        let mut found = Vec::new();
+        self.walk(heads, &mut |id, _| {
             if ends.contains(id) {
-                depth = Some(depth.map_or(distance, |depth: u32| depth.min(distance)));
+                found.push(*id);
             }
             !own.contains(id)
         })?;
-        Ok(depth.unwrap_or(0))
+        Ok(found)
     }
 
     /// The commits that `wants` lead to and `not` do not, not older than `since`, newest first.

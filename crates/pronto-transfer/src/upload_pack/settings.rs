@@ -99,18 +99,16 @@ impl Settings {
     pub(super) fn check_filter(&self, filter: &Filter) -> Result<()> {
         let name = filter.config_name();
         let by_name = self.filters.by_name.get(name.as_bytes().as_bstr());
-        let refused = |detail: String| {
-            let message = format!("filter '{name}' not supported{detail}");
-            Err(Error::new(ErrorKind::Refused, message))
-        };
         if !by_name.copied().unwrap_or(self.filters.default) {
-            return refused(String::new());
+            let message = format!("filter '{name}' not supported");
+            return Err(Error::new(ErrorKind::Refused, message));
         }
         match filter {
-            Filter::TreeDepth(depth) if *depth > self.filters.deepest_tree => refused(format!(
-                " (maximum depth: {}, but got: {depth})",
-                self.filters.deepest_tree
-            )),
+            Filter::TreeDepth(depth) if *depth > self.filters.deepest_tree => {
+                let deepest = self.filters.deepest_tree;
+                let message = format!("tree filter allows max depth {deepest}, but got {depth}");
+                Err(Error::new(ErrorKind::Refused, message))
+            }
             Filter::Combine(parts) => parts.iter().try_for_each(|part| self.check_filter(part)),
             _ => Ok(()),
         }
