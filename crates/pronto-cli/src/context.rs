@@ -258,7 +258,7 @@ impl Context {
         for notice in notices {
             let text = notice.to_string();
             match notice.severity() {
-                Severity::Error => self.complain(&text),
+                Severity::Error => self.report_error(&text),
                 Severity::Warning => self.warn(&text),
                 Severity::Hint => self.hint(&text),
             }
@@ -345,7 +345,7 @@ impl Context {
     }
 
     /// Prints `error: MESSAGE` on standard error, for failures that do not end the command.
-    pub fn complain(&mut self, message: &str) {
+    pub fn report_error(&mut self, message: &str) {
         self.say("error: ", message);
     }
 

@@ -26,11 +26,7 @@ pub(crate) fn maintain(
     quiet: bool,
     context: &mut Context,
 ) -> Result<(), CliError> {
-    let decided = match context.is_traced() {
-        // Traces show the process that git starts.
-        true => pronto::maintenance::configured(repository),
-        false => pronto::maintenance::automatic(repository),
-    };
+    let decided = pronto::maintenance::automatic(repository);
     start(repository, (decided, quiet), context)
 }
 
@@ -70,7 +66,7 @@ fn start(
     let start = match decided {
         // The command itself has done its work.
         Err(error) if *error.kind() == ErrorKind::Unsupported => {
-            context.complain(&error.to_string());
+            context.report_error(&error.to_string());
             return Ok(());
         }
         start => start?,
@@ -82,15 +78,6 @@ fn start(
     let quiet = if quiet { "--quiet" } else { "--no-quiet" };
     let mut command = own_program(context)?;
     command.args(["maintenance", "run", "--auto"]);
-    if context.is_traced() {
-        let detach = if start.detach {
-            "--detach"
-        } else {
-            "--no-detach"
-        };
-        command.args([quiet, detach]);
-        return wait(repository, command, context);
-    }
     // If maintenance does not start, or fails, a later command tries again.
     if start.detach {
         command.args(["--quiet", "--no-detach"]);

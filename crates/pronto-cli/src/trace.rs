@@ -104,8 +104,7 @@ impl Context {
             Some(words) => words.to_string_lossy().into_owned(),
             None => config
                 .entries(key)
-                .filter(|entry| matches!(entry.origin.scope, Scope::System | Scope::Global))
-                .next_back()
+                .rfind(|entry| matches!(entry.origin.scope, Scope::System | Scope::Global))
                 .and_then(|entry| entry.value.map(ToString::to_string))
                 .unwrap_or_default(),
         };

@@ -63,7 +63,7 @@ impl Repository {
         };
         let (graph, remarks) = CommitGraph::open(&directories, &options);
         for remark in remarks {
-            self.notify(remark_notice(remark));
+            self.notify(remark_notice(&remark));
         }
         Ok(graph)
     }
@@ -312,7 +312,7 @@ impl<'a> Commits<'a> {
 }
 
 /// Returns the notice of a remark on the commit-graph.
-pub(crate) fn remark_notice(remark: Remark) -> Notice {
+pub(crate) fn remark_notice(remark: &Remark) -> Notice {
     let text = remark.to_string();
     match remark.is_error() {
         true => Notice::error(text),

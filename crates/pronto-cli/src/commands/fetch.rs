@@ -172,7 +172,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             Ok(true) => code = ExitCode::FAILURE,
             Err(error) if several => {
                 context.remark(error.render().trim_end());
-                context.complain(&format!("could not fetch {}", remote.name));
+                context.report_error(&format!("could not fetch {}", remote.name));
                 code = ExitCode::FAILURE;
             }
             Err(error) => return Err(error),
@@ -229,7 +229,7 @@ fn one(
     }
     context.report();
     for error in &outcome.errors {
-        context.complain(error);
+        context.report_error(error);
     }
     if args.porcelain {
         for update in &outcome.updates {

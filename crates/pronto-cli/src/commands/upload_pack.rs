@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let ended = ended.map_err(|error| match error.kind() {
         ErrorKind::Object => {
             context.remark(&format!("fatal: {error}"));
-            context.complain("git upload-pack: git-pack-objects died with error.");
+            context.report_error("git upload-pack: git-pack-objects died with error.");
             CliError::fatal(format!("git upload-pack: {CORRUPTION}"))
         }
         _ => error.into(),
