@@ -87,7 +87,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "repack" -d 'replace m
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reset" -d 'set the branch, the index and files to another commit'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "restore" -d 'restore files from the index or a commit'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-parse" -d 'resolve names to ids, and show properties of the repository'
-complete -c pronto -n "__fish_pronto_needs_command" -f -a "serve" -d 'serve a repository to peers'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "serve" -d 'serve repositories to clients of Git, or to peers'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-index" -d 'show the index of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-ref" -d 'list refs and their values'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "sparse-checkout" -d 'check out a part of the tracked files'
@@ -579,7 +579,11 @@ complete -c pronto -n "__fish_pronto_using_subcommand restore" -s 3 -l theirs -d
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -s p -l patch -d 'Choose changes interactively (handed to git)'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -l ignore-skip-worktree-bits -d 'Include files outside of the sparse checkout'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -l pathspec-file-nul -d 'Paths in that file are separated by NUL'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l listen -d 'Serve known peers that connect to HOST:PORT by TLS; \'netsync\' manages the known peers' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l daemon -d 'Serve git://, for reading, at this address' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-cert -d 'Serve HTTPS with this certificate chain (PEM)' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-key -d 'The private key of the certificate (PEM)' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l config -d 'Read the configuration from this file' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l listen -d 'Listen at this address; a free port of this machine without. With --netsync, serve known peers by TLS; \'netsync\' manages the known peers' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l peer -d 'With --stdio, the local name of the peer: its branches become refs/remotes/NAME/*' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-connections -d 'The maximum number of sessions, and of waiting ones' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l memory -d 'The memory of all sessions in MiB; a session takes 12, and 48 more while the server works for it' -r
@@ -589,6 +593,10 @@ complete -c pronto -n "__fish_pronto_using_subcommand serve" -l idle-timeout -d 
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l slow-timeout -d 'The seconds without 40 KiB or a step after which a waiting session may take the place' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l wait-timeout -d 'The maximum seconds for a session to wait for a place; then the peer must try again later' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l session-timeout -d 'The maximum seconds of a session' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l write -d 'Let the user \'owner\' push and create repositories, with a token that is printed'
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l check -d 'Check the configuration and exit'
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l print-config -d 'Print the default configuration with comments, and exit'
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l replace -d 'With \'token\', revoke the other tokens of the user'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Use netsync, in which both sides send and receive'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l stdio -d 'Serve one peer on standard input and output, as started by \'sync\''
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ff -d 'Fast-forward branches to those of the peer, unless they are checked out'
