@@ -17,7 +17,7 @@ pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Conte
         (ErrorKind::Interrupted, _) => pronto_io::interrupt::Interrupted.into(),
         (kind, Some(offset)) if offset >= FIRST_ENTRY && is_malformed(kind) => {
             if let Some(remark) = remark(&error) {
-                context.complain(&remark);
+                context.report_error(&remark);
             }
             let reason = error.message();
             CliError::fatal(format!("pack has bad object at offset {offset}: {reason}"))
@@ -43,7 +43,7 @@ pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Conte
 pub(crate) fn tell(inspector: &Inspector<'_>, context: &mut Context) {
     for report in inspector.take_reports() {
         match report.is_error {
-            true => context.complain(&report.text),
+            true => context.report_error(&report.text),
             false => context.warn(&report.text),
         }
     }
@@ -57,7 +57,7 @@ pub(crate) fn refused(error: pronto::Error, ending: &str, context: &mut Context)
     }
     let reason = std::error::Error::source(&error).map(ToString::to_string);
     for line in reason.iter().flat_map(|reason| reason.lines()) {
-        context.complain(line);
+        context.report_error(line);
     }
     CliError::fatal("fsck error in packed object").and(ending)
 }
@@ -71,7 +71,7 @@ pub(crate) fn report_unpacking(error: &Error, context: &mut Context) -> CliError
         ErrorKind::Rejected | ErrorKind::RejectedBlob { .. } | ErrorKind::Unparsable
     );
     if let Some(remark) = remark(error).filter(|_| !is_told && kind != ErrorKind::Interrupted) {
-        context.complain(&remark);
+        context.report_error(&remark);
     }
     CliError::fatal(match kind {
         ErrorKind::Interrupted => return pronto_io::interrupt::Interrupted.into(),

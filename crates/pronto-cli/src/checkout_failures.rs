@@ -19,7 +19,7 @@ pub(crate) fn tell_failures(
         match failure.error.kind() {
             // A required filter that fails ends git.
             ErrorKind::Filter => context.remark(&format!("fatal: {message}")),
-            _ => context.complain(&message),
+            _ => context.report_error(&message),
         }
     }
     !failed.is_empty()

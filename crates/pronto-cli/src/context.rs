@@ -141,9 +141,6 @@ impl Context {
         if self.globals.bare {
             environment.treat_as_bare();
         }
-        if let Ok(program) = std::env::current_exe() {
-            environment.set_server(program);
-        }
         Ok(environment)
     }
 
@@ -261,7 +258,7 @@ impl Context {
         for notice in notices {
             let text = notice.to_string();
             match notice.severity() {
-                Severity::Error => self.complain(&text),
+                Severity::Error => self.report_error(&text),
                 Severity::Warning => self.warn(&text),
                 Severity::Hint => self.hint(&text),
             }
@@ -348,7 +345,7 @@ impl Context {
     }
 
     /// Prints `error: MESSAGE` on standard error, for failures that do not end the command.
-    pub fn complain(&mut self, message: &str) {
+    pub fn report_error(&mut self, message: &str) {
         self.say("error: ", message);
     }
 

@@ -104,8 +104,7 @@ impl Context {
             Some(words) => words.to_string_lossy().into_owned(),
             None => config
                 .entries(key)
-                .filter(|entry| matches!(entry.origin.scope, Scope::System | Scope::Global))
-                .next_back()
+                .rfind(|entry| matches!(entry.origin.scope, Scope::System | Scope::Global))
                 .and_then(|entry| entry.value.map(ToString::to_string))
                 .unwrap_or_default(),
         };
@@ -116,16 +115,6 @@ impl Context {
     /// Returns the trace of this process, to record the repository or the mode of the command.
     pub fn trace(&self) -> Option<&Session> {
         self.trace.as_ref()
-    }
-
-    /// Returns the id of this session, which exists without a trace, too.
-    pub(crate) fn session_id(&self) -> String {
-        match &self.trace {
-            Some(trace) => trace.id().to_owned(),
-            None => {
-                pronto_trace::session_id(self.globals.variable("GIT_TRACE2_PARENT_SID").as_ref())
-            }
-        }
     }
 
     pub(crate) fn trace_error(&self, error: &CliError) {

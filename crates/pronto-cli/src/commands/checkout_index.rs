@@ -164,7 +164,7 @@ fn tell(
         crate::checkout_failures::tell_warning(context, warning);
     }
     for failure in &report.failed {
-        context.complain(&failure.error.to_string());
+        context.report_error(&failure.error.to_string());
     }
     for temporary in &report.temporaries {
         tell_temporary((repository, context), args.null, stages, temporary)?;

@@ -87,7 +87,7 @@ impl Session<'_> {
         let id = self.repository.peel_tags(id)?.unwrap_or(id);
         if let Some(header) = self.repository.objects()?.header(&id)? {
             let message = format!("object {id} is a {}, not a commit", header.kind);
-            self.context.complain(&message);
+            self.context.report_error(&message);
         }
         Ok(None)
     }
@@ -201,7 +201,7 @@ impl Session<'_> {
             Some(ObjectKind::Tree) => self.read_trees(id, rest),
             Some(kind) => {
                 let message = format!("Object {id} is a {kind}, not a commit or tree");
-                self.context.complain(&message);
+                self.context.report_error(&message);
                 Ok(())
             }
             None => Ok(()),
@@ -217,7 +217,7 @@ impl Session<'_> {
         };
         let Some(two) = two else {
             self.context
-                .complain("Need exactly two trees, separated by a space");
+                .report_error("Need exactly two trees, separated by a space");
             return Ok(());
         };
         let is_tree = self.repository.objects()?.header(&two)?;

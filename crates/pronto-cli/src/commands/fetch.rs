@@ -13,7 +13,7 @@ use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
 use pronto::{Repository, Watch};
 
-use crate::{CliError, Context, ExitCode, bad_pack, maintenance};
+use crate::{CliError, Context, ExitCode, bad_pack, fallback, maintenance};
 
 /// Arguments of `fetch`.
 #[derive(clap::Args, Debug)]
@@ -172,7 +172,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             Ok(true) => code = ExitCode::FAILURE,
             Err(error) if several => {
                 context.remark(error.render().trim_end());
-                context.complain(&format!("could not fetch {}", remote.name));
+                context.report_error(&format!("could not fetch {}", remote.name));
                 code = ExitCode::FAILURE;
             }
             Err(error) => return Err(error),
@@ -229,7 +229,7 @@ fn one(
     }
     context.report();
     for error in &outcome.errors {
-        context.complain(error);
+        context.report_error(error);
     }
     if args.porcelain {
         for update in &outcome.updates {
@@ -369,6 +369,11 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
             (true, _) => Family::V4,
             (_, true) => Family::V6,
             _ => Family::Any,
+        },
+        // If git may not be called, this program serves.
+        server: match fallback::git(&context.globals) {
+            Ok(git) => Some(git.program),
+            Err(_) => std::env::current_exe().ok(),
         },
         ..Settings::default()
     };

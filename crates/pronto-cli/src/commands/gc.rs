@@ -260,7 +260,7 @@ impl Work<'_> {
         match written {
             // Git reports the error and continues.
             Err(error) if *error.kind() == ErrorKind::InvalidInput => {
-                context.complain(&error.to_string());
+                context.report_error(&error.to_string());
                 Ok(())
             }
             written => Ok(written?),

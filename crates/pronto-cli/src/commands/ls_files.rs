@@ -199,7 +199,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 
 fn report_unmatched(unmatched: &[BString], context: &mut Context) -> ExitCode {
     for spec in unmatched {
-        context.complain(&format!(
+        context.report_error(&format!(
             "pathspec '{spec}' did not match any file(s) known to git"
         ));
     }

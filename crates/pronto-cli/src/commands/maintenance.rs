@@ -298,7 +298,7 @@ fn schedule(context: &mut Context, done: Result<(), pronto::Error>) -> Result<bo
     match done {
         Ok(()) => Ok(true),
         Err(error) if *error.kind() == ErrorKind::Refused => {
-            context.complain(&error.to_string());
+            context.report_error(&error.to_string());
             Ok(false)
         }
         Err(error) => Err(error.into()),

@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
         Err(message) => {
             if !args.quiet {
-                context.complain(&message);
+                context.report_error(&message);
             }
             // Git's exit code is -1.
             Ok(ExitCode::new(255))

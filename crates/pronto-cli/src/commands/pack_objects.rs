@@ -15,7 +15,7 @@ use pronto::Severity;
 use pronto::config::value::parse_u64;
 use pronto::pack_objects::{LeaveOut, Select, Selection};
 use pronto::packs;
-use pronto::remote::has_whole_history;
+use pronto::upload_pack::can_serve;
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 use pronto_io::progress::{Meter, Progress};
@@ -137,10 +137,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     context.check_config(repository.config())?;
     // Only git splits packs by size.
     let is_split = repository.config().u64("pack.packsizelimit")?.unwrap_or(0) > 0;
-    if is_split
-        || !has_whole_history(&repository)?
-        || args.compression.is_some_and(|level| level > 9)
-    {
+    if is_split || !can_serve(&repository)? || args.compression.is_some_and(|level| level > 9) {
         return Err(CliError::unsupported("'pack-objects' in this repository"));
     }
     let options = options(args, &repository)?;
@@ -253,7 +250,6 @@ fn select(
                 },
                 bitmaps: args.use_bitmap_index.unwrap_or(args.stdout) && !args.unpacked,
                 unpacked: args.unpacked,
-                ..Select::default()
             };
             let watch = Watch::from(&context.interrupt).with_progress(progress);
             let mut found = repository.select_objects(&wants, &haves, &select, &watch)?;

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     })?;
     context.report();
     for failure in &report.failures {
-        context.complain(&failure.to_string());
+        context.report_error(&failure.to_string());
     }
     Ok(ExitCode::SUCCESS)
 }

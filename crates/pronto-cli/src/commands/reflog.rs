@@ -171,7 +171,7 @@ fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
     }
     for word in words {
         let Some(name) = repository.find_logged_reference(word)? else {
-            context.complain(&format!("reflog could not be found: '{word}'"));
+            context.report_error(&format!("reflog could not be found: '{word}'"));
             code = FAILED;
             continue;
         };
@@ -199,7 +199,7 @@ fn tell(
             writeln!(context.out, "{said} {}", verdict.message)?;
         }
         if let Some(failure) = &log.failure {
-            context.complain(&failure.to_string());
+            context.report_error(&failure.to_string());
             *code = FAILED;
         }
     }
@@ -229,12 +229,12 @@ fn delete(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
     let mut code = ExitCode::SUCCESS;
     for (word, position) in words.iter().zip(positions) {
         let Some((short, position)) = position else {
-            context.complain(&format!("not a reflog: {word}"));
+            context.report_error(&format!("not a reflog: {word}"));
             code = FAILED;
             continue;
         };
         let Some(name) = repository.find_logged_reference(short)? else {
-            context.complain(&format!("no reflog for '{word}'"));
+            context.report_error(&format!("no reflog for '{word}'"));
             code = FAILED;
             continue;
         };
@@ -274,14 +274,14 @@ fn drop_logs(args: &Args, words: &[&BStr], context: &mut Context) -> Result<Exit
         match repository.find_logged_reference(word)? {
             Some(name) => names.push(name),
             None => {
-                context.complain(&format!("reflog could not be found: '{word}'"));
+                context.report_error(&format!("reflog could not be found: '{word}'"));
                 code = FAILED;
             }
         }
     }
     for name in names {
         if let Err(error) = repository.drop_log(name.as_bstr()) {
-            context.complain(&error.to_string());
+            context.report_error(&error.to_string());
             code = FAILED;
         }
     }

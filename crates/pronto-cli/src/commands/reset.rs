@@ -95,12 +95,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     ) {
         Ok(Outcome::Done(report)) => tell(context, &options, &report, args.quiet),
         Ok(Outcome::Refused(reason)) => {
-            context.complain(&reason);
+            context.report_error(&reason);
             Err(not_reset(&options))
         }
         Err(error) => Err(match error.kind() {
             pronto::ErrorKind::Hostile => {
-                context.complain(&error.to_string());
+                context.report_error(&error.to_string());
                 not_reset(&options)
             }
             _ => CliError::of(error),

@@ -47,7 +47,7 @@ pub(crate) fn restore(
         _ => CliError::of(error),
     })?;
     for message in &report.errors {
-        context.complain(message);
+        context.report_error(message);
     }
     if !report.errors.is_empty() {
         return Ok(ExitCode::FAILURE);

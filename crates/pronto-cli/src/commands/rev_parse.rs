@@ -210,7 +210,7 @@ impl<'a> Session<'a> {
             Err(error) => match error.kind() {
                 ErrorKind::Ambiguous if self.quiet => Ok(None),
                 ErrorKind::Ambiguous | ErrorKind::InvalidInput => {
-                    self.context.complain(error.message());
+                    self.context.report_error(error.message());
                     if let Some(hint) = error.hint() {
                         self.context.hint(hint);
                     }
@@ -369,7 +369,7 @@ impl<'a> Session<'a> {
                 };
                 if found.is_ambiguous {
                     self.context
-                        .complain(&format!("refname '{name}' is ambiguous"));
+                        .report_error(&format!("refname '{name}' is ambiguous"));
                     return Ok(());
                 }
                 return match self.symbolic {

@@ -332,7 +332,7 @@ pub(crate) fn switch(
         }
         Outcome::Refused(refusals) if options.discard => {
             if let Some(reason) = refusals.first() {
-                context.complain(&reason);
+                context.report_error(&reason);
             }
             Ok(ExitCode::FATAL)
         }
@@ -347,7 +347,7 @@ pub(crate) fn switch(
             for path in &paths {
                 writeln!(context.out, "{path}: needs merge")?;
             }
-            context.complain("you need to resolve your current index first");
+            context.report_error("you need to resolve your current index first");
             Ok(ExitCode::FAILURE)
         }
     }

@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 /// Reports what could not be recovered from a damaged pack.
 fn tell(salvaged: Salvaged, context: &mut Context) -> Result<ExitCode, CliError> {
     for damage in &salvaged.damage {
-        context.complain(&damage.to_string());
+        context.report_error(&damage.to_string());
     }
     let leftover = salvaged.ended.map_err(|error| match error.kind() {
         pronto_odb::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),

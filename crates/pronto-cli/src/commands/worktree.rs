@@ -233,7 +233,7 @@ fn prune(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
             context.remark(&format!("Removing worktrees/{id}: {reason}"));
         }
         if let Some(failure) = &gone.failure {
-            context.complain(failure);
+            context.report_error(failure);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -246,7 +246,7 @@ fn remove(args: &Args, place: &BStr, context: &mut Context) -> Result<ExitCode, 
         pronto::worktrees::remove(&repository, place, args.force, &Watch::from(&interrupt))
             .map_err(CliError::of)?;
     for failure in &removed.failures {
-        context.complain(failure);
+        context.report_error(failure);
     }
     Ok(match removed.failures.is_empty() {
         true => ExitCode::SUCCESS,
@@ -263,7 +263,7 @@ fn repair(places: &[BString], context: &mut Context) -> Result<ExitCode, CliErro
         if told.is_done {
             context.remark(&format!("repair: {what}: {place}"));
         } else {
-            context.complain(&format!("{what}: {place}"));
+            context.report_error(&format!("{what}: {place}"));
             code = ExitCode::FAILURE;
         }
     }

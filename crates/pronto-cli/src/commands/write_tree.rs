@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             failure()
         }
         WrittenTree::Missing(what) => {
-            context.complain(&what);
+            context.report_error(&what);
             failure()
         }
         WrittenTree::NoSuchDirectory => {

@@ -61,8 +61,8 @@ impl Runner for Subprocesses<'_> {
         Background::Rest.spawn(&mut command).is_ok()
     }
 
-    fn complain(&mut self, message: &str) {
-        self.context.complain(message);
+    fn report_error(&mut self, message: &str) {
+        self.context.report_error(message);
     }
 
     fn warn(&mut self, message: &str) {

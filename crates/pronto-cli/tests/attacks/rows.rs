@@ -1,7 +1,6 @@
 //! The table of attacks.
 
 mod bounds;
-mod clients;
 mod credentials;
 mod files;
 mod local;
@@ -9,7 +8,6 @@ mod modules;
 mod origins;
 mod packs;
 mod peers;
-mod pushes;
 mod redirects;
 mod refs;
 mod settings;
@@ -72,7 +70,6 @@ impl Table {
 pub(crate) fn all() -> Vec<Row> {
     let tables = [
         bounds::table(),
-        clients::table(),
         credentials::table(),
         files::table(),
         local::table(),
@@ -80,7 +77,6 @@ pub(crate) fn all() -> Vec<Row> {
         origins::table(),
         packs::table(),
         peers::table(),
-        pushes::table(),
         redirects::table(),
         refs::table(),
         settings::table(),

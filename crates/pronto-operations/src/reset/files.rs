@@ -25,14 +25,14 @@ pub(super) fn reset_files(
     let treeish = options.to.commit.unwrap_or(options.to.tree);
     prepared.write_as_of(name.as_ref(), Some(treeish));
     match options.mode {
-        Mode::Hard => reset_hard(prepared, lock, options, watch),
+        Mode::Hard => reset_hard(&prepared, lock, options, watch),
         _ => reset_carefully(repository, prepared, lock, options, watch),
     }
 }
 
-/// Whatever is there.
+/// Resets, and overwrites local changes.
 fn reset_hard(
-    prepared: WorktreeSession<'_>,
+    prepared: &WorktreeSession<'_>,
     lock: Lock,
     options: &Options,
     watch: &Watch<'_>,

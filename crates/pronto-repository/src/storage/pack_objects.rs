@@ -2,26 +2,23 @@
 //! configuration of packs.
 //!
 //! ```no_run
-//! # use pronto_io::watch::Watch;
-//! # use pronto_repository::Repository;
-//! # use pronto_repository::pack_objects::Select;
-//! # fn send(repository: &Repository, out: &mut dyn std::io::Write) -> pronto_repository::Result<()> {
-//! let watch = Watch::none();
+//! # use pronto::{Environment, Repository};
+//! # use pronto::pack_objects::Select;
+//! # use pronto_io::interrupt::Interrupt;
+//! # fn send(repository: &Repository, out: &mut dyn std::io::Write) -> pronto::Result<()> {
+//! let interrupt = Interrupt::new();
 //! let head = repository.resolve("HEAD")?;
 //! let parent = repository.resolve("HEAD~1")?;
 //! let select = Select { thin: true, ..Select::default() };
-//! let selection = repository.select_objects(&[head], &[parent], &select, &watch)?;
+//! let selection = repository.select_objects(&[head], &[parent], &select, (&(), &interrupt))?;
 //! let options = repository.packing_options()?;
-//! repository.send_pack(&selection, &options, out, &watch)?;
+//! repository.send_pack(&selection, &options, out, (&(), &interrupt))?;
 //! # Ok(())
 //! # }
 //! ```
 
-mod filter;
-mod filtered;
 mod leave_out;
 mod linked;
-mod promised;
 mod tips;
 mod trees;
 mod whole;
@@ -45,12 +42,9 @@ use crate::objects::from_odb;
 use crate::packs::compression;
 use crate::{Error, ErrorKind, Repository, Result};
 
-pub use filter::Filter;
-pub use filtered::{Tips, select_filtered};
 pub use leave_out::LeaveOut;
 pub use leave_out::loose_objects;
 pub(crate) use leave_out::{Known, mark, names};
-pub use promised::Missing;
 pub use whole::KeptWhole;
 
 /// The largest number of the receiver's tips that are tried as bases. Git's `window` limits them,
@@ -68,8 +62,6 @@ pub struct Selection {
     /// Those of the members that are not to become deltas, nor bases of new ones: see
     /// [`KeptWhole`].
     pub whole: HashSet<ObjectId>,
-    /// Objects that were left out because they are missing: see [`Missing::LeaveOut`].
-    pub missing: Vec<ObjectId>,
 }
 
 /// Options for selecting objects.
@@ -85,11 +77,6 @@ pub struct Select {
     /// Whether only commits count that are in no pack yet, with all that they lead to
     /// (`--unpacked`).
     pub unpacked: bool,
-    /// Whether all objects in the trees of the receiver's tips count as known. Needed where history
-    /// is cut off (`--shallow`), so that these tips need not be parents of what is sent.
-    pub all_edges: bool,
-    /// The treatment of missing objects of a partial clone.
-    pub missing: Missing,
 }
 
 impl Default for Select {
@@ -99,8 +86,6 @@ impl Default for Select {
             sparse: true,
             bitmaps: true,
             unpacked: false,
-            all_edges: false,
-            missing: Missing::Fail,
         }
     }
 }
@@ -172,7 +157,6 @@ impl Repository {
         let store = self.objects()?.without_replacements();
         let meter = watch.progress().begin("Enumerating objects", None);
         if select.bitmaps
-            && select.missing == Missing::Fail
             && let Some(bitmaps) = self.usable_bitmaps(&store)?
         {
             let selection = self.select_by_bitmaps(wants, haves, &bitmaps, watch)?;
@@ -180,9 +164,27 @@ impl Repository {
             meter.finish();
             return Ok(selection);
         }
-        let mut walk = Walk::new(self, select, watch, meter)?;
-        let (commits, trees) = walk.begin(Tips { wants, haves })?;
-        let is_all = haves.is_empty() && !select.unpacked && select.missing == Missing::Fail;
+        let mut walk = Walk {
+            repository: self,
+            store,
+            select: *select,
+            watch,
+            meter,
+            seen: HashSet::new(),
+            hidden: HashSet::new(),
+            selection: Selection::default(),
+            kept_whole: self.kept_whole()?,
+            buffer: Vec::new(),
+        };
+        let mut trees = Vec::new();
+        let wanted = walk.tips(wants, &mut trees, false)?;
+        let mut known_trees = Vec::new();
+        let known = walk.tips(haves, &mut known_trees, true)?;
+        for tree in known_trees {
+            walk.hide_tree(tree)?;
+        }
+        let commits = walk.commits(&wanted, &known)?;
+        let is_all = haves.is_empty() && !select.unpacked;
         let links = match is_all {
             true => walk.store.tree_links(commits.len(), watch.interrupt()),
             false => Ok(None),
@@ -191,7 +193,8 @@ impl Repository {
             Some(pack) => walk.linked_trees(&pack, &commits, trees)?,
             None => walk.trees(&commits, trees)?,
         }
-        walk.end()
+        walk.meter.finish();
+        Ok(walk.selection)
     }
 
     /// Sends a pack of `selection` down `out`: see [`Store::pack_to`].
@@ -270,10 +273,6 @@ struct Walk<'a> {
     select: Select,
     watch: &'a Watch<'a>,
     meter: Meter,
-    /// The objects that a filter must not leave out.
-    named: HashSet<ObjectId>,
-    /// Whether commits are selected that were not named.
-    takes_commits: bool,
     /// The selected objects.
     seen: HashSet<ObjectId>,
     /// The receiver's objects that were visited.
@@ -290,55 +289,7 @@ struct Commit {
     known: Vec<ObjectId>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(
-        repository: &'a Repository,
-        select: &Select,
-        watch: &'a Watch<'a>,
-        meter: Meter,
-    ) -> Result<Walk<'a>> {
-        Ok(Walk {
-            repository,
-            store: repository.objects()?.without_replacements(),
-            select: *select,
-            watch,
-            meter,
-            named: HashSet::new(),
-            takes_commits: true,
-            seen: HashSet::new(),
-            hidden: HashSet::new(),
-            selection: Selection::default(),
-            kept_whole: repository.kept_whole()?,
-            buffer: Vec::new(),
-        })
-    }
-
-    /// Selects the commits, and returns them with the other objects at the tips.
-    fn begin(&mut self, tips: Tips<'_>) -> Result<(Vec<Commit>, Vec<ObjectId>)> {
-        let mut trees = Vec::new();
-        let wanted = self.tips(tips.wants, &mut trees, false)?;
-        let mut known_trees = Vec::new();
-        let known = self.tips(tips.haves, &mut known_trees, true)?;
-        for tree in known_trees {
-            self.hide_tree(tree)?;
-        }
-        if self.select.all_edges {
-            for commit in &known {
-                if let Some(tree) = self.known_tree(commit)? {
-                    self.hide_tree(tree)?;
-                }
-            }
-        }
-        Ok((self.commits(&wanted, &known)?, trees))
-    }
-
-    /// Sets missing objects aside, and returns what was selected.
-    fn end(mut self) -> Result<Selection> {
-        self.leave_out_missing()?;
-        self.meter.finish();
-        Ok(self.selection)
-    }
-
+impl Walk<'_> {
     fn check(&self) -> Result<()> {
         let interrupted = |reason: pronto_io::interrupt::Interrupted| {
             Error::new(ErrorKind::Interrupted, reason.to_string())
@@ -420,10 +371,7 @@ impl<'a> Walk<'a> {
             ids.retain(|_| !packed.next().unwrap_or(false));
         }
         for id in &ids {
-            match self.takes_commits || self.named.contains(id) {
-                true => _ = self.add(id, 0),
-                false => _ = self.seen.insert(*id),
-            }
+            self.add(id, 0);
         }
         let mut commits = Vec::with_capacity(ids.len());
         for id in &ids {

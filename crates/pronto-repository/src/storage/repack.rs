@@ -10,8 +10,6 @@ mod loosen;
 mod removal;
 mod server_info;
 
-pub use server_info::update_server_info;
-
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -197,7 +195,7 @@ impl Work<'_> {
             self.remove(&redundant, marks)?;
         }
         if options.server_info {
-            update_server_info(self.repository)?;
+            self.update_server_info()?;
         }
         Ok(made.map(|(_, counts)| counts))
     }
@@ -243,7 +241,6 @@ impl Work<'_> {
             sparse: repository.config().bool_or("pack.usesparse", true)?,
             bitmaps: false,
             unpacked: !is_all,
-            ..Select::default()
         };
         let mut selection = repository.select_objects(&wants, &[], &select, self.watch)?;
         repository.include_indexed(&mut selection, self.watch)?;

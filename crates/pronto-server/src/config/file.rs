@@ -182,7 +182,7 @@ impl Limits {
     }
 }
 
-fn within<T: PartialOrd>(
+fn within<T: PartialOrd + Copy>(
     value: &Spanned<T>,
     least: T,
     most: T,

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_wire::pktline::MAX_LINE;
 use pronto_wire::transport::LowSpeed;
 use pronto_wire::transport::http::{
     Credentials, ExtraHeader, Options, Redirects, Settings as Web, UrlSettings,
@@ -144,7 +143,6 @@ impl<'a> Lookup<'a> {
             follow_redirects: self.redirects()?,
             accept_language: None,
             low_speed: self.low_speed()?,
-            post_buffer_bytes: self.post_buffer_bytes()?,
         };
         foreign::check(self, &options, settings)?;
         Ok(options)
@@ -161,17 +159,6 @@ impl<'a> Lookup<'a> {
             true => Redirects::Always,
             false => Redirects::Never,
         })
-    }
-
-    /// `http.postBuffer`, but never less than one packet.
-    fn post_buffer_bytes(&self) -> Result<usize> {
-        let set = self
-            .entry("postbuffer")
-            .map(|entry| entry.u64())
-            .transpose()?;
-        let set = set.and_then(|set| usize::try_from(set).ok());
-        let usual = Options::default().post_buffer_bytes;
-        Ok(set.unwrap_or(usual).max(MAX_LINE))
     }
 
     /// As Git, only if both are set.

@@ -202,7 +202,7 @@ impl Scanner<'_> {
         full: &BString,
         node: usize,
         look: Look,
-        seen: Option<Seen>,
+        seen: Option<&Seen>,
     ) -> State {
         let Some(remembered) = self.job.remembered else {
             return State::Nothing;
@@ -293,7 +293,7 @@ impl Scanner<'_> {
         };
         let look = self.look(Some(place), depth + 1);
         if let Some(node) = seen.valid {
-            return self.recall_state(full, node, look, Some(seen));
+            return self.recall_state(full, node, look, Some(&seen));
         }
         // It may have become a repository.
         let git = [bare.as_bytes(), b"/.git"].concat();

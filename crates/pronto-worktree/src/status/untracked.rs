@@ -242,17 +242,17 @@ impl Scanner<'_> {
         let seen = look
             .place
             .and_then(|place| self.see_untracked(place, path).ok());
-        match seen {
+        match &seen {
             Some(Seen {
                 valid: Some(node), ..
-            }) => self.recall_state(full, node, look, seen),
-            _ => self.read_state(full, look, seen),
+            }) => self.recall_state(full, *node, look, seen.as_ref()),
+            _ => self.read_state(full, look, seen.as_ref()),
         }
     }
 
     /// What is in the directory at `full`, of which the names are read up to the first untracked
     /// file, if only its state is wanted.
-    pub(super) fn read_state(&mut self, full: &BString, look: Look, seen: Option<Seen>) -> State {
+    pub(super) fn read_state(&mut self, full: &BString, look: Look, seen: Option<&Seen>) -> State {
         let path = full.as_bstr();
         let listed = self.open_to_list(path).and_then(|directory| {
             let listing = self.list(&directory)?;
@@ -265,10 +265,10 @@ impl Scanner<'_> {
                 return State::Nothing;
             }
         };
-        if let Some(seen) = &seen {
+        if let Some(seen) = seen {
             self.start_news(path, seen, true);
         }
-        let place = seen.as_ref().map(|seen| seen.place);
+        let place = seen.map(|seen| seen.place);
         let look = Look { place, ..look };
         let mut state = State::Nothing;
         for (name, kind) in listing.iter() {

@@ -136,9 +136,9 @@ fn run_phase(
             Ok(()) => {}
             Err(error) if *error.kind() == ErrorKind::Refused => {
                 if !error.to_string().is_empty() {
-                    runner.complain(&error.to_string());
+                    runner.report_error(&error.to_string());
                 }
-                runner.complain(&format!("task '{}' failed", task.name()));
+                runner.report_error(&format!("task '{}' failed", task.name()));
                 is_well = false;
             }
             Err(error) => return Err(error),

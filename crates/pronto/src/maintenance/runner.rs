@@ -59,7 +59,7 @@ pub trait Runner {
     fn detach(&mut self) -> bool;
 
     /// Reports a failure that is not the end.
-    fn complain(&mut self, message: &str);
+    fn report_error(&mut self, message: &str);
 
     /// Reports something to look at.
     fn warn(&mut self, message: &str);

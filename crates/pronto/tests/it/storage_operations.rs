@@ -332,7 +332,7 @@ impl maintenance::Runner for Recorder {
         false
     }
 
-    fn complain(&mut self, message: &str) {
+    fn report_error(&mut self, message: &str) {
         self.0.push(message.to_owned());
     }
 

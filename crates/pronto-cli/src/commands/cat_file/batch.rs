@@ -219,7 +219,7 @@ impl Printer<'_> {
                 Err(error) => match error.kind() {
                     ErrorKind::UnknownRevision => return self.report(name, "missing", context),
                     ErrorKind::Ambiguous => {
-                        context.complain(error.message());
+                        context.report_error(error.message());
                         if let Some(hint) = error.hint() {
                             context.hint(hint);
                         }

@@ -81,7 +81,7 @@ impl Reader<'_> {
             if error.kind() != Kind::Error {
                 return error;
             }
-            self.context.complain(&error.to_string());
+            self.context.report_error(&error.to_string());
             CliError::fatal("error processing config file(s)")
         })?;
         for entry in config.iter() {

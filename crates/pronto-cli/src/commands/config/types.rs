@@ -64,14 +64,14 @@ impl Type {
                 None => {
                     let value = entry.string()?;
                     let message = format!("'{value}' for '{}' is not a valid timestamp", entry.key);
-                    context.complain(&message);
+                    context.report_error(&message);
                     return Err(bad_line(entry));
                 }
             },
             Type::Color => match color::parse(entry.string()?) {
                 Some(sequence) => sequence.into(),
                 None => {
-                    context.complain(&format!("invalid color value: {}", entry.string()?));
+                    context.report_error(&format!("invalid color value: {}", entry.string()?));
                     return Err(bad_line(entry));
                 }
             },
@@ -90,7 +90,7 @@ impl Type {
             Type::Path | Type::ExpiryDate => Ok(value.to_owned()),
             Type::Color if color::parse(value).is_some() => Ok(value.to_owned()),
             Type::Color => {
-                context.complain(&format!("invalid color value: {value}"));
+                context.report_error(&format!("invalid color value: {value}"));
                 Err(CliError::fatal(format!("cannot parse color '{value}'")))
             }
             _ => Ok(self.show(entry, None, context)?.unwrap_or_default()),

@@ -77,7 +77,7 @@ fn open(index: &Path, options: &Options, context: &mut Context) -> Result<Index,
             }
         };
         if let Some(remark) = remark {
-            context.complain(&remark);
+            context.report_error(&remark);
         }
         CliError::fatal(format!("Cannot open existing pack idx file for '{shown}'"))
     })

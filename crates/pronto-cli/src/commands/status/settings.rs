@@ -177,7 +177,7 @@ fn untracked(
     };
     let value = entry.string()?;
     parse(value).ok_or_else(|| {
-        context.complain(&wrong(value));
+        context.report_error(&wrong(value));
         CliError::from(entry.bad_variable())
     })
 }

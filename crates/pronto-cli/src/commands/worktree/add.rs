@@ -197,7 +197,7 @@ fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, C
     match &added.reset {
         None => {}
         Some(Outcome::Refused(reason)) => {
-            context.complain(reason);
+            context.report_error(reason);
             return Err(not_reset());
         }
         Some(Outcome::Done(report)) => {

@@ -56,7 +56,7 @@ impl Repository {
         };
         let opened = self.graph_of(&directory)?;
         for remark in opened.remarks {
-            self.notify(history::remark_notice(remark));
+            self.notify(history::remark_notice(&remark));
         }
         let chain_bytes = match is_single {
             true => 0,
