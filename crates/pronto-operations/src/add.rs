@@ -68,7 +68,7 @@ pub struct Options {
 
 /// An event, in the order in which Git reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Event {
     /// A file was added, or would be.
     Added(BString),
     /// A file was removed from the index, or would be.
@@ -93,7 +93,7 @@ pub enum Said {
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The events.
-    pub said: Vec<Said>,
+    pub said: Vec<Event>,
     /// Whether a part failed while the rest was done.
     pub failed: bool,
     /// Whether modes could not be changed. Git has a separate exit code for that.
@@ -102,12 +102,12 @@ pub struct Report {
 
 impl Report {
     fn fatal(&mut self, message: impl Into<String>) {
-        self.said.push(Said::Fatal(message.into()));
+        self.said.push(Event::Fatal(message.into()));
     }
 
     /// Returns whether nothing was staged, for a reason that is reported last.
     pub fn is_fatal(&self) -> bool {
-        matches!(self.said.last(), Some(Said::Fatal(_) | Said::Stopped))
+        matches!(self.said.last(), Some(Event::Fatal(_) | Event::Stopped))
     }
 }
 
@@ -225,7 +225,7 @@ impl Work<'_> {
         for (path, error) in &outcome.problems {
             self.report
                 .said
-                .push(Said::Line(problem(path.as_bstr(), error)));
+                .push(Event::Line(problem(path.as_bstr(), error)));
         }
         Ok(Some(Plan {
             tracked: match self.options.selection {
@@ -329,7 +329,7 @@ impl Work<'_> {
         }
         if !plan.ignored.is_empty() {
             report.failed = true;
-            report.said.push(Said::Ignored(plan.ignored));
+            report.said.push(Event::Ignored(plan.ignored));
         }
         for path in &untracked {
             let added = stage.add(path.as_bstr(), hashed.next(), report);
@@ -340,12 +340,12 @@ impl Work<'_> {
                 return Ok(());
             }
             if added && let Some(path) = path.strip_suffix(b"/") {
-                report.said.push(Said::Embedded(path.into()));
+                report.said.push(Event::Embedded(path.into()));
             }
         }
         if !outside.is_empty() {
             report.failed = true;
-            report.said.push(Said::OutsideSparse(outside));
+            report.said.push(Event::OutsideSparse(outside));
         }
         if let Some(executable) = self.options.executable
             && !self.options.pathspec.is_empty()
@@ -387,7 +387,7 @@ impl Work<'_> {
             if !stage.chmod(path.as_bstr(), executable, self.options.dry_run) {
                 let sign = if executable { '+' } else { '-' };
                 let message = format!("error: cannot chmod {sign}x '{path}'");
-                self.report.said.push(Said::Line(message));
+                self.report.said.push(Event::Line(message));
                 self.report.mode_kept = true;
             }
         }

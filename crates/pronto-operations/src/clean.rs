@@ -58,7 +58,7 @@ pub struct Place {
 
 /// An event of `clean`, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Event {
     /// Removed, or with `--dry-run` would be.
     Removed(Place),
     /// A repository of its own, which stays.
@@ -73,8 +73,8 @@ pub enum Said {
 ///
 /// # Errors
 /// There is no worktree; the index or a directory cannot be read; it is interrupted. What
-/// cannot be removed is no error: see [`Said`]. `Unsupported` where case does not matter.
-pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Vec<Said>> {
+/// cannot be removed is no error: see [`Event`]. `Unsupported` where case does not matter.
+pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Vec<Event>> {
     let path = repository.require_work_tree()?;
     if repository.ignores_case()? {
         // What is tracked could be spelled otherwise here.

@@ -128,7 +128,7 @@ pub fn target(repository: &Repository, name: &bstr::BStr, with_paths: bool) -> R
     let unfit = || wrong(format!("Could not parse object '{name}'."));
     let peeled = repository.peel_to(id, kind)?;
     if peeled.is_none() && !with_paths {
-        complain_of_kind(repository, id)?;
+        report_kind(repository, id)?;
     }
     let peeled = peeled.ok_or_else(unfit)?;
     let tree = repository.peel_to(peeled, Kind::Tree)?.ok_or_else(unfit)?;
@@ -139,7 +139,7 @@ pub fn target(repository: &Repository, name: &bstr::BStr, with_paths: bool) -> R
     })
 }
 
-fn complain_of_kind(repository: &Repository, id: ObjectId) -> Result<()> {
+fn report_kind(repository: &Repository, id: ObjectId) -> Result<()> {
     let id = repository.peel_tags(id)?.unwrap_or(id);
     let header = repository.objects()?.header(&id);
     if let Ok(Some(header)) = header {

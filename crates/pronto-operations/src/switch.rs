@@ -76,7 +76,7 @@ pub enum Outcome {
 #[derive(Debug, Default)]
 pub struct Report {
     /// The new state of `HEAD`.
-    pub arrival: Arrival,
+    pub new_head: NewHead,
     /// Whether a branch was left for a detached `HEAD`.
     pub left_branch: bool,
     /// Commits that only `HEAD` led to.
@@ -101,19 +101,19 @@ pub struct Report {
 
 /// The new state of `HEAD`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Arrival {
+pub enum NewHead {
     /// `HEAD` has not moved.
     #[default]
     Stayed,
     /// Detached at a commit, with the name that the caller used.
     Detached(BString),
     /// On a branch, by its short name.
-    Branch(BString, Manner),
+    Branch(BString, BranchChange),
 }
 
 /// The way in which `HEAD` got to the branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum BranchChange {
     /// `HEAD` was there before.
     Already,
     /// `HEAD` was there before, and the branch was reset.
@@ -142,10 +142,10 @@ pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
         let message = "You are on a branch yet to be born";
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
-    let arrival = Destination::new(options, &old);
+    let new_head = Destination::new(options, &old);
     let mut report = Report::default();
     if !(options.to.is_none() && options.stay_lightly && !options.empty) {
-        match move_files::move_files(repository, old.id(), &arrival, options, watch)? {
+        match move_files::move_files(repository, old.id(), &new_head, options, watch)? {
             MovedFiles::Done(outcome) => {
                 report.failed = outcome.failed;
                 report.warnings = outcome.warnings;
@@ -155,18 +155,18 @@ pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
         }
     }
     if let (Head::Detached { id }, false) = (&old, options.quiet)
-        && arrival.commit != Some(*id)
+        && new_head.commit != Some(*id)
         && !id.is_null()
     {
         report.left_behind = Some(left_behind::left_behind(
             repository,
             *id,
-            arrival.commit,
+            new_head.commit,
             watch,
         )?);
     }
-    let commit = arrival.commit;
-    move_head(repository, options, &old, arrival, &mut report)?;
+    let commit = new_head.commit;
+    move_head(repository, options, &old, new_head, &mut report)?;
     tell(repository, options, commit, &mut report, watch)?;
     run_post_checkout(repository, old.id(), &mut report)?;
     Ok(Outcome::Done(Box::new(report)))
@@ -203,7 +203,7 @@ fn rename_unborn(repository: &Repository, create: &NewBranch) -> Result<Outcome>
     );
     transaction.commit()?;
     Ok(Outcome::Done(Box::new(Report {
-        arrival: Arrival::Branch(create.name.clone(), Manner::New),
+        new_head: NewHead::Branch(create.name.clone(), BranchChange::New),
         ..Report::default()
     })))
 }
@@ -235,21 +235,21 @@ fn move_head(
         transaction.detach("HEAD", commit, Expected::Anything, &message);
         transaction.commit()?;
         report.left_branch = old.name().is_some();
-        report.arrival = Arrival::Detached(to.name.clone());
+        report.new_head = NewHead::Detached(to.name.clone());
     } else if let Some(branch) = &to.branch {
         let mut transaction = repository.transaction();
         let target = RefName::new(branch.clone()).map_err(bad_name)?;
         transaction.set_symbolic("HEAD", target, Some(message.as_bstr()));
         transaction.commit()?;
-        let manner = match (&options.create, old.name() == Some(branch.as_bstr())) {
-            (Some(create), true) if create.force => Manner::Reset,
-            (_, true) => Manner::Already,
-            (Some(_), false) if existed => Manner::ExistingReset,
-            (Some(_), false) => Manner::New,
-            (None, false) => Manner::Switched,
+        let change = match (&options.create, old.name() == Some(branch.as_bstr())) {
+            (Some(create), true) if create.force => BranchChange::Reset,
+            (_, true) => BranchChange::Already,
+            (Some(_), false) if existed => BranchChange::ExistingReset,
+            (Some(_), false) => BranchChange::New,
+            (None, false) => BranchChange::Switched,
         };
         forget_log_of_unborn(repository, old)?;
-        report.arrival = Arrival::Branch(to.name.clone(), manner);
+        report.new_head = NewHead::Branch(to.name.clone(), change);
     }
     report.cancelled = remove_operation_state(repository)?;
     if let Some(commit) = to.commit {

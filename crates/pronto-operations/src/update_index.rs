@@ -128,7 +128,7 @@ impl Options {
 
 /// The events of an update, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Event {
     /// A path was added, or updated.
     Added(BString),
     /// A path was removed.
@@ -153,14 +153,14 @@ pub fn update_index(
     repository: &Repository,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Vec<Said>> {
+) -> Result<Vec<Event>> {
     let read = || repository.index_near(&mut |directory| options.is_near(directory));
     let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
     let plain = add::Options::default();
     let mut apply = Apply::new(repository, &prepared, &plain, watch)?;
     apply.run(&options.actions)?;
     let (mut edit, mut said) = apply.finish()?;
-    let is_given_up = matches!(said.last(), Some(Said::Fatal(_)));
+    let is_given_up = matches!(said.last(), Some(Event::Fatal(_)));
     let marks = options.actions.iter().filter_map(|action| match action {
         Action::Vouch(path, is_valid) => Some((path.clone(), *is_valid)),
         _ => None,
@@ -197,7 +197,7 @@ pub fn update_index(
     let lock = lock?;
     let bytes = match prepared.encode_with(&writer, edit.content(), watch) {
         Err(error) if *error.kind() == ErrorKind::Worktree => {
-            said.push(Said::Fatal(error.message().to_owned()));
+            said.push(Event::Fatal(error.message().to_owned()));
             return Ok(said);
         }
         bytes => bytes?,

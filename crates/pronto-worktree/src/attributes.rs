@@ -52,7 +52,7 @@ impl State {
     }
 }
 
-/// Where attributes are read from beside the directories.
+/// The sources of attributes other than directories.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// Files that apply to every repository, the weakest first: the system's, then
@@ -76,7 +76,7 @@ struct Shared {
     info: Option<Arc<List>>,
     ignore_case: bool,
     source: Box<dyn Source>,
-    /// By directory; `None` where there is nothing that matters.
+    /// The lists by directory; `None` for a directory without matching rules.
     read: RwLock<HashMap<BString, Option<Arc<List>>>>,
     /// Ignored lines, and the file of each.
     flaws: Mutex<Vec<(BString, Flaw)>>,

@@ -35,7 +35,7 @@ pub use reflink::{ReflinkSources, SourceWorktree};
 pub use run::run;
 pub use warning::Warning;
 
-/// What is to be done, both parts in the order of the index.
+/// The work of a checkout, both parts in the order of the index.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Removed before anything is written, along with the directories that become empty.
@@ -98,11 +98,11 @@ fn split(path: &BStr) -> (&BStr, &BStr) {
 pub struct Context<'a> {
     /// The top of the worktree.
     pub top: &'a Directory,
-    /// Where contents come from.
+    /// The source of contents.
     pub objects: &'a dyn Objects,
     /// The attributes of the paths; must select [`ATTRIBUTES`](crate::filter::ATTRIBUTES).
     pub attributes: &'a Attributes,
-    /// How contents are converted.
+    /// The settings for conversions of content.
     pub settings: &'a Settings,
     /// Receives the progress of "Updating files" and "Filtering content".
     pub progress: &'a dyn Progress,
@@ -110,27 +110,27 @@ pub struct Context<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// How an obstruction is handled.
+/// The treatment of obstructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstructions {
-    /// It is replaced: the creator of the plan has verified that nothing is lost.
+    /// The obstruction is replaced: the creator of the plan has verified that nothing is lost.
     Replace,
     /// The worktree was empty, so it is another path of the plan that the file system takes for
     /// the same. The last one in the order of the index stays, and both are reported.
     Collide,
 }
 
-/// How to do it.
+/// Options of a checkout.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many threads.
+    /// The number of threads.
     pub workers: Workers,
     /// With fewer files than this one thread does it; only obeyed with
     /// [`Workers::Exactly`].
     pub threshold_for_parallelism: usize,
     /// `core.symlinks`: whether links can be made; otherwise files hold the target.
     pub symlinks: bool,
-    /// How obstructions are handled.
+    /// The treatment of obstructions.
     pub obstructions: Obstructions,
     /// A directory that stays even if it is empty: where the user is. From the top of the
     /// worktree.

@@ -24,18 +24,18 @@ pub struct Difference {
     pub old: Option<Side>,
     /// After; `None` for a deletion.
     pub new: Option<Side>,
-    /// Where it was renamed or copied from.
+    /// The origin of a renamed or copied file.
     pub origin: Option<Origin>,
     /// The path is in conflict: both sides may be empty.
     pub unmerged: bool,
 }
 
-/// Where a file came from.
+/// The origin of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The path it had.
     pub path: BString,
-    /// How much of the larger of both is the same, of [`MOST_SIMILAR`].
+    /// The similarity, out of [`MOST_SIMILAR`], relative to the larger file.
     pub score: u32,
     /// The file is still at its old path, or has several new ones.
     pub copy: bool,

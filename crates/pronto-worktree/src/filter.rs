@@ -83,7 +83,7 @@ pub enum SafeCrlf {
     Fail,
 }
 
-/// What configuration says about conversions.
+/// The configuration of conversions.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The programs that are configured.
@@ -132,7 +132,7 @@ impl Settings {
         }
     }
 
-    /// What the states of [`ATTRIBUTES`], in that order, mean with these settings.
+    /// Returns the conversion for the states of [`ATTRIBUTES`], in that order, with these settings.
     pub fn conversion(&self, states: &[State]) -> Conversion {
         let unspecified = State::Unspecified;
         let state = |at: usize| states.get(at).unwrap_or(&unspecified);
@@ -156,7 +156,7 @@ impl Settings {
     }
 }
 
-/// What attributes alone say of line endings.
+/// Returns the line endings that the attributes alone require.
 fn attributed(text: &State, crlf: &State, eol: &State) -> Option<AttributesDigest> {
     let digest = text_state(text).or_else(|| text_state(crlf));
     if digest == Some(AttributesDigest::Binary) {
@@ -171,7 +171,7 @@ fn attributed(text: &State, crlf: &State, eol: &State) -> Option<AttributesDiges
     }
 }
 
-/// What the states of `text`, `crlf` and `eol` say, as `ls-files --eol` shows it.
+/// Describes the states of `text`, `crlf` and `eol`, as `ls-files --eol` shows them.
 pub fn attributes_in_words([text, crlf, eol]: [&State; 3]) -> &'static str {
     match attributed(text, crlf, eol) {
         None => "",
@@ -211,7 +211,7 @@ fn text_state(state: &State) -> Option<AttributesDigest> {
     }
 }
 
-/// What is to be done with one path.
+/// The conversion of one path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conversion {
     eol: AttributesDigest,

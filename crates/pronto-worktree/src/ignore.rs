@@ -24,17 +24,17 @@ struct List {
 /// The line that decides about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule<'a> {
-    /// Where it stands.
+    /// The source of the pattern.
     pub source: Source<'a>,
     /// The number of the line, from one.
     pub line: usize,
     /// The pattern as it is written.
     pub text: &'a BStr,
-    /// It says that the path is not ignored.
+    /// Whether the pattern says that the path is not ignored.
     pub is_negative: bool,
 }
 
-/// Where a pattern comes from.
+/// The source of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {
     /// The command line.

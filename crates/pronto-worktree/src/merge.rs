@@ -14,7 +14,7 @@ use lines::{Change, changes, lines};
 /// The default length of conflict markers.
 pub const MARKER_LEN: usize = 7;
 
-/// What a conflict looks like.
+/// The form of a conflict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// Both sides.
@@ -26,10 +26,10 @@ pub enum Style {
     ZealousDiff3,
 }
 
-/// What becomes of conflicts.
+/// The resolution of conflicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Favor {
-    /// They are shown.
+    /// Conflicts are shown.
     #[default]
     Nobody,
     /// Our side is taken.
@@ -40,19 +40,19 @@ pub enum Favor {
     Union,
 }
 
-/// How to merge.
+/// Options of a merge.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What a conflict looks like.
+    /// The form of a conflict.
     pub style: Style,
-    /// What becomes of conflicts.
+    /// The resolution of conflicts.
     pub favor: Favor,
-    /// How many marks begin a line of a conflict.
+    /// The number of characters in a conflict marker.
     pub marker_len: usize,
     /// Conflicts with nothing but lines without letters and digits between them become one, too
     /// (`git merge-file`); else those with up to three lines between them.
     pub joins_over_punctuation: bool,
-    /// What our side, the common one and theirs are called.
+    /// The labels of our side, the common ancestor and their side.
     pub names: [Option<BString>; 3],
 }
 
@@ -73,7 +73,7 @@ impl Default for Options {
 pub struct Merged {
     /// The text, conflicts marked.
     pub text: Vec<u8>,
-    /// How many conflicts are in it.
+    /// The number of conflicts in the result.
     pub conflicts: usize,
 }
 
@@ -116,7 +116,7 @@ struct Texts<'a> {
 /// Whose lines a hunk has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
-    /// It is a conflict.
+    /// Both sides conflict.
     Neither,
     Ours,
     Theirs,

@@ -17,8 +17,8 @@ pub trait Objects: Send + Sync {
     /// [`ErrorKind::MissingObject`] or [`ErrorKind::CorruptObject`].
     fn object(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error>;
 
-    /// Where the object is: reading in this order reads the disk in order. `None` when it is not
-    /// in a pack or that is not known cheaply.
+    /// Returns the position of the object. Reading in this order reads the disk in order. `None` if
+    /// it is not in a pack or its position is expensive to find.
     fn position(&self, id: &oid) -> Option<Location> {
         let _ = id;
         None
@@ -56,7 +56,7 @@ pub trait Objects: Send + Sync {
 
 /// The content of an object, from [`Objects::object_or_reader`].
 pub enum Found {
-    /// It is in the buffer.
+    /// The object is in the buffer.
     Whole(Kind),
     /// A large object, with its type and size, to be read piece by piece.
     Large(Kind, u64, Box<dyn Read>),
@@ -179,7 +179,7 @@ impl LargeBlob {
     }
 }
 
-/// What is set aside for a blob before any of it has been read.
+/// The largest reservation for a blob before any of it has been read.
 const LARGEST_RESERVE: usize = 64 << 20;
 
 /// The content of the blob `id`, which is at `position` if that is known, into `buffer`; or a

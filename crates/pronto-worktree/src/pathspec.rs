@@ -7,7 +7,7 @@ use item::{Item, Reach, Relation};
 mod item;
 mod magic;
 
-/// What the environment, global options or the command say about all pathspecs.
+/// Defaults for all pathspecs, from the environment, global options or the command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Defaults {
     /// `--literal-pathspecs`: no magic, no wildcards.
@@ -18,8 +18,8 @@ pub struct Defaults {
     pub noglob: bool,
     /// `--icase-pathspecs`: case does not matter.
     pub icase: bool,
-    /// Where all pathspecs exclude, they exclude from what is below the directory they are given
-    /// in; else from everything. Git's commands differ in this.
+    /// Whether pathspecs that only exclude apply to the directory in which they are given;
+    /// otherwise they apply to everything. Git's commands differ in this.
     pub exclude_below_prefix: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Pathspec {
     items: Vec<Item>,
 }
 
-/// How a directory relates to a list of pathspecs.
+/// The relation of a directory to a list of pathspecs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directory {
     /// Nothing in it matches.
@@ -117,7 +117,7 @@ impl Pathspec {
         }
     }
 
-    /// How many pathspecs there are.
+    /// Returns the number of pathspecs.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -192,7 +192,7 @@ impl Pathspec {
         })
     }
 
-    /// How the directory at `path` (no slash at its end) relates to the pathspecs.
+    /// Returns the relation of the directory at `path` (without a final slash) to the pathspecs.
     pub fn directory(&self, path: &BStr) -> Directory {
         if self.items.is_empty() || path.is_empty() {
             return if self.items.is_empty() {

@@ -99,8 +99,8 @@ impl Sparse {
         matches!(self.rules, Rules::Cone { .. })
     }
 
-    /// How much of `directory` (without a slash at its end, not the top) is to be in the worktree.
-    /// Of patterns that are no cone it is [`Part`](Cover::Part) whatever they say. One look into
+    /// Returns the extent to which `directory` (without a final slash, not the top) is in the
+    /// worktree. For patterns that are not a cone it is always [`Part`](Cover::Part). One lookup in
     /// the sets for each component.
     pub fn cover(&self, directory: &BStr) -> Cover {
         let Rules::Cone {

@@ -58,11 +58,11 @@ pub enum Ignored {
     No,
     /// Ignored files, and a directory in which everything is ignored by its name alone.
     Traditional,
-    /// What matches a pattern itself.
+    /// Entries that match a pattern themselves.
     Matching,
 }
 
-/// What to look for, and by which rules.
+/// Options of a status walk.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Look at tracked files.
@@ -73,7 +73,7 @@ pub struct Options {
     pub ignored: Ignored,
     /// Name untracked directories without a look into them, empty ones too.
     pub show_empty_directories: bool,
-    /// How recorded stat data are compared.
+    /// The rules for comparing stat data.
     pub rules: Rules,
     /// Whether a file with other stat data counts as modified without comparing its content.
     pub stat_decides: bool,
@@ -114,14 +114,14 @@ impl Default for Options {
     }
 }
 
-/// How a submodule differs from what is staged.
+/// The differences of a submodule from the staged commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SubmoduleState {
     /// Another commit is checked out.
     pub new_commits: bool,
-    /// It has changes to tracked files, staged or not.
+    /// The submodule has changes to tracked files, staged or not.
     pub modified: bool,
-    /// It has untracked files.
+    /// The submodule has untracked files.
     pub untracked: bool,
 }
 
@@ -160,10 +160,9 @@ pub struct Job<'a> {
     pub index: &'a Index,
     /// Which paths count.
     pub pathspec: &'a Pathspec,
-    /// What is ignored everywhere.
+    /// The patterns that apply to all directories.
     pub patterns: &'a Patterns,
-    /// Where ignore files of directories come from when they are not in the worktree; `None`
-    /// reads no ignore files.
+    /// The source of ignore files that are not in the worktree; `None` reads no ignore files.
     pub ignore_files: Option<&'a Reader<'a>>,
     /// From file contents to blobs.
     pub conversion: &'a dyn Conversion,
@@ -171,25 +170,25 @@ pub struct Job<'a> {
     pub submodules: &'a dyn Submodules,
     /// A request to stop.
     pub interrupt: &'a Interrupt,
-    /// What was found untracked before, if that may be gone by: without a pathspec, and without
-    /// a question for ignored files.
+    /// Untracked files found earlier, if they may be used: without a pathspec and without a query
+    /// for ignored files.
     pub remembered: Option<&'a Remembered<'a>>,
-    /// What a file system monitor says, if there is one.
+    /// The answer of a file system monitor, if there is one.
     pub monitored: Option<&'a Monitored>,
-    /// What to look for.
+    /// The options of the walk.
     pub options: Options,
 }
 
-/// What happened to a tracked file.
+/// The change of a tracked file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The file does not exist, or is a directory.
     Deleted,
     /// Its content or its executable bit differ.
     Modified,
-    /// It became a link, a file, or a submodule.
+    /// The file became a link, a file, or a submodule.
     TypeChanged,
-    /// It is there, and only announced in the index (`add --intent-to-add`).
+    /// The file exists and is only announced in the index (`add --intent-to-add`).
     Added,
 }
 
@@ -198,7 +197,7 @@ pub enum Change {
 pub struct Changed {
     /// The position of the entry in the index. Of a conflict, that of its first stage.
     pub position: usize,
-    /// What happened; `None` for a conflict.
+    /// The change; `None` for a conflict.
     pub change: Option<Change>,
     /// The mode the file would be staged with; zero if it does not exist.
     pub mode: u32,
@@ -206,19 +205,19 @@ pub struct Changed {
     pub submodule: SubmoduleState,
 }
 
-/// What is reported about a path before the walk has ended.
+/// A result that is reported before the walk has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The tracked file differs; `None` for a conflict.
     Changed(Option<Change>),
-    /// It is untracked.
+    /// The path is untracked.
     Untracked,
 }
 
 /// A callback for paths as they are found, called by all threads of the walk.
 pub type Tell<'a> = dyn Fn(&BStr, Found) + Sync + 'a;
 
-/// What the walk found.
+/// The result of the walk.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Tracked files that differ and conflicts, in the order of the index.

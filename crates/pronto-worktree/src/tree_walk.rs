@@ -39,7 +39,7 @@ pub struct Change<'a> {
     pub new: Option<Side>,
 }
 
-/// What happens on the walk.
+/// A step of the walk.
 pub(crate) enum Step<'a> {
     /// A path differs.
     Change(Change<'a>),

@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind};
 /// The number of faults that are reported.
 const MOST_FAULTS: usize = 10;
 
-/// What making trees does with objects.
+/// The object access of making trees.
 pub struct Workshop<'a> {
     /// Whether the object is there.
     pub contains: &'a mut dyn FnMut(&oid) -> Result<bool, Error>,

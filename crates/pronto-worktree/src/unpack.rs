@@ -48,16 +48,16 @@ pub enum Decision {
     Expand,
 }
 
-/// What is to be done, and what the index becomes by it.
+/// The actions and the new index.
 #[derive(Debug, Default)]
 pub struct Unpacked {
     /// For the worktree.
     pub plan: Plan,
-    /// What happens to entries of the index, in its order; at most one change a path.
+    /// The changes of index entries, in the order of the index; at most one for each path.
     pub changes: Vec<IndexChange>,
     /// The cached trees of the new index.
     pub cached_tree: Option<CachedTree>,
-    /// What does not follow the patterns of a sparse checkout.
+    /// Paths that do not follow the patterns of a sparse checkout.
     pub leftover: Leftover,
 }
 
@@ -155,7 +155,7 @@ fn standing_for(index: &Index, path: &BStr) -> Option<usize> {
     found.filter(|at| index.entry(*at).is_sparse_directory())
 }
 
-/// What the index records of a whole directory that is `tree`: nothing of it is to be in the
+/// Returns the index entry of a whole directory with `tree`, of which nothing is to be in the
 /// worktree.
 fn directory_entry(path: BString, tree: ObjectId) -> Entry {
     Entry {

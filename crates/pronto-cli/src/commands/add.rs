@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use bstr::{BString, ByteSlice};
-use pronto::add::{Options, Report, Said, Selection};
+use pronto::add::{Event, Options, Report, Selection};
 use pronto::gitmodules::{self, Gitmodules};
 use pronto::status::Pathspec;
 use pronto::{Repository, Watch};
@@ -240,17 +240,17 @@ fn tell(
     let mut advised = false;
     for said in report.said {
         match said {
-            Said::Added(path) => tell_path(context, "add", &path)?,
-            Said::Removed(path) => tell_path(context, "remove", &path)?,
-            Said::Line(line) => context.remark(&line),
-            Said::Hint(hint) => context.hint(&hint),
-            Said::Ignored(paths) => {
+            Event::Added(path) => tell_path(context, "add", &path)?,
+            Event::Removed(path) => tell_path(context, "remove", &path)?,
+            Event::Line(line) => context.remark(&line),
+            Event::Hint(hint) => context.hint(&hint),
+            Event::Ignored(paths) => {
                 context.remark("The following paths are ignored by one of your .gitignore files:");
                 list(context, &paths);
                 let advice = "Use -f if you really want to add them.";
                 context.advise(repository.config(), "addIgnoredFile", advice);
             }
-            Said::OutsideSparse(paths) => {
+            Event::OutsideSparse(paths) => {
                 context.remark(
                     "The following paths and/or pathspecs matched paths that exist\n\
                      outside of your sparse-checkout definition, so will not be\n\
@@ -262,16 +262,16 @@ fn tell(
                               * Disable or modify the sparsity rules.";
                 context.advise(repository.config(), "updateSparsePath", advice);
             }
-            Said::Embedded(_) if args.no_warn_embedded_repo => {}
-            Said::Embedded(path) => {
+            Event::Embedded(_) if args.no_warn_embedded_repo => {}
+            Event::Embedded(path) => {
                 context.warn(&format!("adding embedded git repository: {path}"));
                 if !advised {
                     advised = true;
                     context.advise(repository.config(), "addEmbeddedRepo", &embedded(&path));
                 }
             }
-            Said::Fatal(message) => return Err(CliError::fatal(message)),
-            Said::Stopped => return Err(CliError::silent(ExitCode::FATAL)),
+            Event::Fatal(message) => return Err(CliError::fatal(message)),
+            Event::Stopped => return Err(CliError::silent(ExitCode::FATAL)),
         }
     }
     Ok(match (report.mode_kept, report.failed) {

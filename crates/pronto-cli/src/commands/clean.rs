@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
-use pronto::clean::{Options, Place, Said, What};
+use pronto::clean::{Event, Options, Place, What};
 use pronto::{Repository, Watch};
 
 use crate::paths::{pathspec_error, relative};
@@ -113,7 +113,7 @@ fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError>
 fn tell_all(
     (repository, context): (&Repository, &mut Context),
     args: &Args,
-    said: &[Said],
+    said: &[Event],
 ) -> Result<ExitCode, CliError> {
     let prefix = repository.prefix_or_empty();
     let all = repository.config().bool_or("core.quotepath", true)?;
@@ -131,22 +131,22 @@ fn tell_all(
     let mut failed = false;
     for said in said {
         match said {
-            Said::Failed(path, reason) => {
+            Event::Failed(path, reason) => {
                 let path = shown(path);
                 context.warn(&format!("failed to remove {path}: {reason}"));
                 failed = true;
             }
             _ if args.quiet => {}
-            Said::Removed(path) => tell(
+            Event::Removed(path) => tell(
                 context,
                 verbs(args, "Would remove", "Removing"),
                 &shown(path),
             )?,
-            Said::Repository(path) => {
+            Event::Repository(path) => {
                 let verb = verbs(args, "Would skip repository", "Skipping repository");
                 tell(context, verb, &shown(path))?;
             }
-            Said::Here => {
+            Event::Here => {
                 let verb = verbs(args, "Would refuse to remove", "Refusing to remove");
                 writeln!(context.out, "{verb} current working directory")?;
             }

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::switch::{
-    Arrival, LeftBehind, Manner, NewBranch, Options, Outcome, Report, Start, Tracking,
+    BranchChange, LeftBehind, NewBranch, NewHead, Options, Outcome, Report, Start, Tracking,
 };
 use pronto::{Repository, Watch};
 
@@ -378,10 +378,10 @@ fn tell(
         for what in &report.cancelled {
             context.warn(&format!("cancelling a {what} in progress"));
         }
-        let follows = match &report.arrival {
-            Arrival::Branch(..) => true,
-            Arrival::Stayed => !options.detach,
-            Arrival::Detached(_) => false,
+        let follows = match &report.new_head {
+            NewHead::Branch(..) => true,
+            NewHead::Stayed => !options.detach,
+            NewHead::Detached(_) => false,
         };
         if let (Some(upstream), true) = (&report.upstream, follows) {
             let hints = advises(repository, "statusHints")?;
@@ -444,9 +444,9 @@ fn tell_arrival(
     report: &Report,
     detach: bool,
 ) -> Result<(), CliError> {
-    match &report.arrival {
-        Arrival::Stayed => {}
-        Arrival::Detached(name) => {
+    match &report.new_head {
+        NewHead::Stayed => {}
+        NewHead::Detached(name) => {
             if report.left_branch && !detach && advises(repository, "detachedHead")? {
                 context.remark(&detached_advice(name.as_bstr()));
             }
@@ -454,12 +454,12 @@ fn tell_arrival(
                 context.remark(&format!("HEAD is now at {id} {title}"));
             }
         }
-        Arrival::Branch(name, manner) => context.remark(&match manner {
-            Manner::Already => format!("Already on '{name}'"),
-            Manner::Reset => format!("Reset branch '{name}'"),
-            Manner::Switched => format!("Switched to branch '{name}'"),
-            Manner::New => format!("Switched to a new branch '{name}'"),
-            Manner::ExistingReset => format!("Switched to and reset branch '{name}'"),
+        NewHead::Branch(name, manner) => context.remark(&match manner {
+            BranchChange::Already => format!("Already on '{name}'"),
+            BranchChange::Reset => format!("Reset branch '{name}'"),
+            BranchChange::Switched => format!("Switched to branch '{name}'"),
+            BranchChange::New => format!("Switched to a new branch '{name}'"),
+            BranchChange::ExistingReset => format!("Switched to and reset branch '{name}'"),
         }),
     }
     Ok(())

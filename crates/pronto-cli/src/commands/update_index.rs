@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::refresh::Options as Refresh;
-use pronto::update_index::{Action, Allowed, Mark, Options, Said, Version};
+use pronto::update_index::{Action, Allowed, Event, Mark, Options, Version};
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
@@ -461,18 +461,18 @@ fn octal(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(digits.to_str().ok()?, 8).ok()
 }
 
-fn tell(said: Vec<Said>, how: &How, context: &mut Context) -> Result<ExitCode, CliError> {
+fn tell(said: Vec<Event>, how: &How, context: &mut Context) -> Result<ExitCode, CliError> {
     let mut failed = false;
     for said in said {
         match said {
-            Said::Added(path) if how.verbose => name(context, "add", &path)?,
-            Said::Removed(path) if how.verbose => name(context, "remove", &path)?,
-            Said::Executable(path, on) if how.verbose => {
+            Event::Added(path) if how.verbose => name(context, "add", &path)?,
+            Event::Removed(path) if how.verbose => name(context, "remove", &path)?,
+            Event::Executable(path, on) if how.verbose => {
                 let verb = if on { "chmod +x" } else { "chmod -x" };
                 name(context, verb, &path)?;
             }
-            Said::Added(_) | Said::Removed(_) | Said::Executable(..) => {}
-            Said::Outdated(outdated) => {
+            Event::Added(_) | Event::Removed(_) | Event::Executable(..) => {}
+            Event::Outdated(outdated) => {
                 let is_unmerged = outdated.letter == b'U';
                 if (is_unmerged && how.allow_unmerged) || (!is_unmerged && how.quiet) {
                     continue;
@@ -482,8 +482,8 @@ fn tell(said: Vec<Said>, how: &How, context: &mut Context) -> Result<ExitCode, C
                 context.out.write_all(&sanitized_bytes(&outdated.path))?;
                 writeln!(context.out, ": needs {need}")?;
             }
-            Said::Line(line) => context.remark(&line),
-            Said::Fatal(message) => return Err(CliError::fatal(message)),
+            Event::Line(line) => context.remark(&line),
+            Event::Fatal(message) => return Err(CliError::fatal(message)),
         }
     }
     Ok(match failed {

@@ -8,7 +8,7 @@ use pronto_io::dir::{Directory, EntryKind};
 use pronto_worktree::ignore::Stack;
 use pronto_worktree::status::Outcome;
 
-use super::{Said, Selection, Step, Work};
+use super::{Event, Selection, Step, Work};
 use crate::status::read_ignore_file;
 use crate::{Result, path};
 
@@ -59,17 +59,17 @@ impl Work<'_> {
             }
             pathspec.mark(entry.path, &mut seen);
         }
-        let unknown: Vec<Said> = (0..seen.len())
+        let unknown: Vec<Event> = (0..seen.len())
             .filter(|at| !seen[*at])
             .map(|at| {
                 let spec = pathspec.original(at);
                 let reason = "did not match any file(s) known to git";
-                Said::Line(format!("error: pathspec '{spec}' {reason}"))
+                Event::Line(format!("error: pathspec '{spec}' {reason}"))
             })
             .collect();
         if !unknown.is_empty() {
             self.report.said.extend(unknown);
-            self.report.said.push(Said::Stopped);
+            self.report.said.push(Event::Stopped);
         }
     }
 
@@ -166,7 +166,7 @@ impl Work<'_> {
         }
         if !outside.is_empty() {
             self.report.failed = true;
-            self.report.said.push(Said::OutsideSparse(outside));
+            self.report.said.push(Event::OutsideSparse(outside));
         }
         Ok(None)
     }

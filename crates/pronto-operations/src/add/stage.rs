@@ -8,7 +8,7 @@ use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::{Protect, recorded};
 
 use super::hash::{Hashed, Outcome};
-use super::{Options, Report, Said, Selection};
+use super::{Event, Options, Report, Selection};
 use crate::errors::from_index;
 use crate::session::WorktreeSession;
 use crate::{Repository, Result};
@@ -64,7 +64,7 @@ impl<'a> Stage<'a> {
             self.remove_path(path);
         }
         if self.is_verbose() {
-            report.said.push(Said::Removed(path.to_owned()));
+            report.said.push(Event::Removed(path.to_owned()));
         }
     }
 
@@ -73,7 +73,9 @@ impl<'a> Stage<'a> {
         let Some(hashed) = hashed else {
             return false;
         };
-        report.said.extend(hashed.lines.into_iter().map(Said::Line));
+        report
+            .said
+            .extend(hashed.lines.into_iter().map(Event::Line));
         match hashed.outcome {
             Outcome::Object { id, metadata } => self.put(path, id, &metadata, report),
             Outcome::Failed => {
@@ -81,7 +83,7 @@ impl<'a> Stage<'a> {
                 false
             }
             Outcome::Fatal { message, hint } => {
-                report.said.extend(hint.map(Said::Hint));
+                report.said.extend(hint.map(Event::Hint));
                 report.fatal(message);
                 true
             }
@@ -100,7 +102,7 @@ impl<'a> Stage<'a> {
         let is_link = mode == mode::SYMLINK;
         if let Err(error) = self.protect.check_path(path, is_link) {
             let lines = [error.message().to_owned(), unaddable(path)];
-            let lines = lines.map(|line| Said::Line(format!("error: {line}")));
+            let lines = lines.map(|line| Event::Line(format!("error: {line}")));
             report.said.extend(lines);
             report.failed = true;
             return false;
@@ -135,7 +137,7 @@ impl<'a> Stage<'a> {
             self.edit.set(entry);
         }
         if self.is_verbose() && !was_same {
-            report.said.push(Said::Added(shown.to_owned()));
+            report.said.push(Event::Added(shown.to_owned()));
         }
         true
     }

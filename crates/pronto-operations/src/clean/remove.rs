@@ -12,7 +12,7 @@ pub(super) fn remove(
     found: &[BString],
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Vec<Said>> {
+) -> Result<Vec<Event>> {
     let here = repository.directory_to_keep();
     let mut remover = Remover {
         repository,
@@ -37,7 +37,7 @@ pub(super) fn remove(
         };
         if gone {
             let path = path.clone();
-            remover.said.push(Said::Removed(Place { path, root: 0 }));
+            remover.said.push(Event::Removed(Place { path, root: 0 }));
         }
     }
     Ok(remover.said)
@@ -51,7 +51,7 @@ struct Remover<'a> {
     here: Option<BString>,
     /// The length of the directory that goes as a whole.
     root: usize,
-    said: Vec<Said>,
+    said: Vec<Event>,
 }
 
 impl Remover<'_> {
@@ -70,7 +70,7 @@ impl Remover<'_> {
     fn fail(&mut self, path: &BStr, error: &io::Error) {
         let place = self.place(path.to_owned());
         self.said
-            .push(Said::Failed(place, pronto_io::error::reason(error)));
+            .push(Event::Failed(place, pronto_io::error::reason(error)));
     }
 
     /// Removes a file. Returns whether it was removed, or would be.
@@ -96,7 +96,7 @@ impl Remover<'_> {
     fn directory(&mut self, path: &BStr) -> bool {
         if !self.options.repositories && is_nested_repository(self.repository, path) {
             let place = self.place(path.to_owned());
-            self.said.push(Said::Repository(place));
+            self.said.push(Event::Repository(place));
             return false;
         }
         let listed = self
@@ -122,12 +122,12 @@ impl Remover<'_> {
                 false => self.file(below.as_bstr()),
             };
             match is_gone {
-                true => gone.push(Said::Removed(self.place(below))),
+                true => gone.push(Event::Removed(self.place(below))),
                 false => goes = false,
             }
         }
         if goes && self.here.as_ref().is_some_and(|here| here == path) {
-            self.said.push(Said::Here);
+            self.said.push(Event::Here);
             goes = false;
         }
         if goes && !self.options.dry_run {

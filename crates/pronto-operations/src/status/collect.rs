@@ -2,7 +2,7 @@
 
 use super::contents::Contents;
 use super::conversion::Converter;
-use super::monitor::{self, Told};
+use super::monitor::{self, MonitorAnswer};
 use super::settings::walk_options;
 use super::state::{Reader, sparse_checkout};
 use super::submodules::Inspector;
@@ -178,7 +178,7 @@ impl Parts<'_> {
     fn walk<'a>(
         &self,
         index: &'a Index,
-        told: Option<&Told>,
+        told: Option<&MonitorAnswer>,
         listed: Option<Listed<'a>>,
         watch: &Watch<'_>,
         tell: Option<&Tell<'_>>,
@@ -204,7 +204,7 @@ impl Parts<'_> {
             told.apply(remembered);
         }
         let is_short = remembered.is_some() || options.untracked == Untracked::No;
-        if is_short && told.is_some_and(Told::vouches) {
+        if is_short && told.is_some_and(MonitorAnswer::vouches) {
             // Little is left to look at.
             walk_options.threads = Some(1);
         }

@@ -46,7 +46,7 @@ pub(super) struct Asked {
 }
 
 /// The answer of a monitor.
-pub(super) struct Told {
+pub(super) struct MonitorAnswer {
     /// For the walk.
     pub(super) monitored: Monitored,
     answer: Answer,
@@ -126,7 +126,7 @@ impl Asked {
     }
 
     /// Finds the entries of `index` that it is about.
-    pub(super) fn locate(self, index: &Index) -> Told {
+    pub(super) fn locate(self, index: &Index) -> MonitorAnswer {
         // What was known is of other positions, once entries were put in place of directories.
         let before = self.before.filter(|_| !index.is_expanded());
         let dirty = match (&self.answer, &before) {
@@ -136,7 +136,7 @@ impl Asked {
             }
             _ => None,
         };
-        Told {
+        MonitorAnswer {
             monitored: Monitored { dirty },
             answer: self.answer,
             is_of_hook: self.is_of_hook,
@@ -227,7 +227,7 @@ fn run_hook(repository: &Repository, hook: &BStr, version: &str, token: &BStr) -
     output.status.success().then_some(output.stdout)
 }
 
-impl Told {
+impl MonitorAnswer {
     /// Takes what the monitor named out of what is `remembered`, and lets it vouch for the rest.
     pub(super) fn apply(&self, remembered: &mut Remembered<'_>) {
         if let (Answer::Paths { paths, .. }, false) = (&self.answer, self.is_first) {

@@ -1,6 +1,6 @@
 //! Writes refreshed data to the index, so that the next status is faster.
 
-use super::monitor::Told;
+use super::monitor::MonitorAnswer;
 use super::untracked_cache::Fate;
 use crate::durability::Component;
 use crate::{Repository, Result, index, shared, split_index};
@@ -23,7 +23,7 @@ pub(super) struct News<'a> {
     /// The untracked cache.
     pub(super) untracked: Fate<'a>,
     /// The monitor's data, and the entries that were examined and are unchanged.
-    pub(super) monitor: Option<(&'a Told, &'a [u32])>,
+    pub(super) monitor: Option<(&'a MonitorAnswer, &'a [u32])>,
 }
 
 /// Writes `index` with new data, if that helps, no other process is writing it, and it is still the

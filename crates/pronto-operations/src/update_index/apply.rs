@@ -13,7 +13,7 @@ use pronto_io::dir::{Metadata, is_missing};
 use pronto_io::watch::Watch;
 use pronto_worktree::{Protect, recorded};
 
-use super::{Action, Allowed, Said};
+use super::{Action, Allowed, Event};
 use crate::add::{self, Hashed, Hasher, Stage, Target};
 use crate::session::WorktreeSession;
 use crate::{Repository, Result, attributes, refresh};
@@ -32,7 +32,7 @@ pub(super) struct Apply<'a> {
     pub(super) stage: Stage<'a>,
     protect: Protect,
     watch: &'a Watch<'a>,
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<Event>,
     hashed: VecDeque<Hashed>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Apply<'a> {
         })
     }
 
-    pub(super) fn finish(self) -> Result<(Edit<'a>, Vec<Said>)> {
+    pub(super) fn finish(self) -> Result<(Edit<'a>, Vec<Event>)> {
         Ok((self.stage.into_edit()?, self.said))
     }
 
@@ -76,7 +76,7 @@ impl<'a> Apply<'a> {
         self.hash(actions, &looks)?;
         for (action, look) in actions.iter().zip(looks) {
             if let Some(reason) = self.act(action, look)? {
-                self.said.push(Said::Fatal(reason));
+                self.said.push(Event::Fatal(reason));
                 break;
             }
         }
@@ -184,7 +184,7 @@ impl<'a> Apply<'a> {
             Action::Remove(path) => {
                 if !self.is_bad(path.as_bstr(), 0) {
                     self.stage.remove_path(path.as_bstr());
-                    self.said.push(Said::Removed(path.clone()));
+                    self.said.push(Event::Removed(path.clone()));
                 }
                 Ok(None)
             }
@@ -201,7 +201,7 @@ impl<'a> Apply<'a> {
                 let edit = self.stage.edit_mut();
                 let outdated =
                     refresh::refresh(self.repository, self.prepared, edit, options, self.watch)?;
-                self.said.extend(outdated.into_iter().map(Said::Outdated));
+                self.said.extend(outdated.into_iter().map(Event::Outdated));
                 Ok(None)
             }
             Action::Again(how, pathspec) => {
@@ -235,12 +235,12 @@ impl<'a> Apply<'a> {
     ) -> Option<String> {
         match self.update(path, allowed, look, hashed) {
             Ok(()) => {
-                self.said.push(Said::Added(path.to_owned()));
+                self.said.push(Event::Added(path.to_owned()));
                 None
             }
             Err(Refusal::Fatal(message)) => Some(message),
             Err(Refusal::Lines(lines)) => {
-                self.said.extend(lines.into_iter().map(Said::Line));
+                self.said.extend(lines.into_iter().map(Event::Line));
                 Some(format!("Unable to process path {path}"))
             }
         }
@@ -251,7 +251,7 @@ impl<'a> Apply<'a> {
             .check_path(path, mode == mode::SYMLINK)
             .is_err();
         if is_bad {
-            self.said.push(Said::Line(format!("Ignoring path {path}")));
+            self.said.push(Event::Line(format!("Ignoring path {path}")));
         }
         is_bad
     }
@@ -289,7 +289,7 @@ impl<'a> Apply<'a> {
                     return Ok(());
                 };
                 let (lines, object) = hashed.into_parts();
-                self.said.extend(lines.iter().cloned().map(Said::Line));
+                self.said.extend(lines.iter().cloned().map(Event::Line));
                 match object {
                     Ok(id) => self.add(path, id, &metadata, allowed),
                     Err(Some(message)) => Err(Refusal::Fatal(message)),
@@ -411,7 +411,7 @@ impl<'a> Apply<'a> {
             .is_err()
         {
             let text = format!("error: Invalid path '{path}'");
-            self.said.push(Said::Line(text));
+            self.said.push(Event::Line(text));
             return Some(refusal.to_owned());
         }
         let entry = Entry {
@@ -423,12 +423,12 @@ impl<'a> Apply<'a> {
         };
         match self.insert(entry, *allowed) {
             Ok(()) => {
-                self.said.push(Said::Added(path.clone()));
+                self.said.push(Event::Added(path.clone()));
                 None
             }
             Err(Refusal::Fatal(message)) => Some(message),
             Err(Refusal::Lines(lines)) => {
-                self.said.extend(lines.into_iter().map(Said::Line));
+                self.said.extend(lines.into_iter().map(Event::Line));
                 Some(refusal.to_owned())
             }
         }

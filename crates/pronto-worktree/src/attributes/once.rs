@@ -8,8 +8,8 @@ use bstr::{BStr, BString, ByteSlice};
 use super::Source;
 use crate::Error;
 
-/// What another source says, remembered: for threads that share directories, where each look is a
-/// system call. Takes some hundred bytes for each directory, and what its file has.
+/// A source that caches another one, for threads that share directories, where each lookup is a
+/// system call. Takes some hundred bytes for each directory, and the content of its file.
 ///
 /// Of threads that ask for the same directory all but the first wait for the first.
 #[derive(Default)]

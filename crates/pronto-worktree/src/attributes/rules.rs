@@ -22,12 +22,12 @@ const LONGEST_LINE: usize = 2048;
 pub enum Flaw {
     /// Its pattern begins with an exclamation mark.
     Negative,
-    /// It is longer than lines may be.
+    /// The line is longer than lines may be.
     LongLine {
         /// Its number, from one.
         line: usize,
     },
-    /// It assigns what cannot be the name of an attribute, or is reserved.
+    /// The line assigns an invalid or reserved name of an attribute.
     InvalidName {
         /// The name.
         name: BString,
@@ -83,7 +83,7 @@ pub(super) fn parse(bytes: &[u8], macros: bool, flaws: &mut Vec<Flaw>) -> Vec<De
     definitions
 }
 
-/// What is wrong with the beginning of a line that has no pattern.
+/// Returns the defect at the start of a line that has no pattern.
 fn flaw_at_start(line: &[u8], number: usize) -> Option<Flaw> {
     let line = line.trim_start();
     let line = line.strip_prefix(b"\"").unwrap_or(line);
@@ -139,7 +139,7 @@ fn without_long_lines<'a>(bytes: &'a [u8], flaws: &mut Vec<Flaw>) -> Cow<'a, [u8
     Cow::Owned(kept)
 }
 
-/// What a line assigns; `None` where it assigns what no attribute can be.
+/// Reads the assignments of a line; `None` if it assigns an invalid name.
 fn read_assignments(assignments: gix_attributes::parse::Iter<'_>) -> Option<Vec<(BString, State)>> {
     assignments
         .map(|assignment| {
@@ -307,7 +307,7 @@ impl List {
     }
 }
 
-/// What is known of an attribute so far: `None` until a rule has spoken.
+/// The known state of an attribute: `None` until a rule sets it.
 pub(super) type Slot = Option<State>;
 
 fn assign(assignments: &Assignments, names: &Names, states: &mut [Slot]) {

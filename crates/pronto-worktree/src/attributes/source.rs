@@ -15,7 +15,7 @@ use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 use crate::objects::{self, Objects};
 use crate::{Error, ErrorKind};
 
-/// What the files are called.
+/// The name of the files.
 pub(super) const NAME: &[u8] = b".gitattributes";
 
 /// Reads the `.gitattributes` of directories.
@@ -67,7 +67,7 @@ impl<S: Source> Source for FromWorktree<S> {
 pub struct FromIndex<O> {
     /// The blob of each directory that has one.
     pub blobs: HashMap<BString, ObjectId>,
-    /// Where the blobs are.
+    /// The store of the blobs.
     pub objects: O,
     /// The worktree, unless it is known to be empty.
     pub worktree: Option<Growing>,

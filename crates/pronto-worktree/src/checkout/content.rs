@@ -12,7 +12,7 @@ use super::Item;
 use super::reflink::ReflinkSource;
 use crate::{Error, ErrorKind};
 
-/// How much of a large file is moved at once.
+/// The size of the pieces in which a large file is written.
 const PIECE_LEN: usize = 256 * 1024;
 
 /// The place of a new file: its directory, and its name there.
@@ -22,7 +22,7 @@ pub(super) struct Target<'a> {
     pub(super) name: &'a BStr,
 }
 
-/// What is put in a place.
+/// The content of a new file or link.
 pub(super) enum Content<'a> {
     File(&'a [u8]),
     /// A file whose content has not been read yet.

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::split;
 
-/// What all workers know about the directories of one checkout.
+/// The state of the directories of one checkout, shared by all workers.
 pub(super) struct Directories<'a> {
     top: &'a Directory,
     /// Directories that are known to be there, and whether this checkout made them.
@@ -19,7 +19,7 @@ pub(super) struct Directories<'a> {
     /// Whether the worktree was empty at the start: unknown paths do not exist then. Otherwise
     /// obstructions of a directory may be removed.
     fresh: bool,
-    /// How files get new content in place, if they may.
+    /// The writer that gives files new content in place, if it may.
     pub(super) in_place: Option<Overwriter>,
     /// Held by the worker that has a large content in memory.
     large: Mutex<()>,
@@ -66,7 +66,7 @@ impl<'a> Directories<'a> {
     }
 }
 
-/// How many directories a worker keeps open.
+/// The number of directories that a worker keeps open.
 const KEPT: usize = 12;
 
 /// The directories that one worker has open, the latest last.

@@ -15,7 +15,7 @@ pub(super) struct Emptied<'a> {
     /// This one stays, and so do those above it.
     keep: Option<&'a BString>,
     places: Vec<Place<'a>>,
-    /// Where groups of removals end, and the place of each.
+    /// The end of each group of removals.
     ends: &'a [usize],
     of_group: Vec<Option<u32>>,
 }
@@ -24,7 +24,7 @@ pub(super) struct Emptied<'a> {
 struct Place<'a> {
     path: &'a BStr,
     above: Option<u32>,
-    /// How many removals and directories in it have not been tried yet.
+    /// The number of removals and directories in it that are not done yet.
     left: AtomicUsize,
     /// Whether any of them went.
     is_lighter: AtomicBool,

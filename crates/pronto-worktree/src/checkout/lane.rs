@@ -30,7 +30,7 @@ pub(super) struct Beside<'scope, 'env> {
 
 type Running<'scope, 'env> = (Sender<u32>, ScopedJoinHandle<'scope, Done<'env>>);
 
-/// What the thread is to do.
+/// The work of the thread.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
     pub(super) plan: &'a Plan,

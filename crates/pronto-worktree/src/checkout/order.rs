@@ -58,7 +58,7 @@ pub(super) fn order(items: &[Item], objects: &dyn Objects) -> (Vec<Next>, Vec<us
     (order, ends)
 }
 
-/// Where the blobs of `items` are: looked up by all processors where there are many.
+/// Returns the positions of the blobs of `items`, looked up on all processors if there are many.
 fn positions(items: &[Item], objects: &dyn Objects) -> Vec<Option<Location>> {
     let mut positions = vec![None; items.len()];
     let part = items.len().div_ceil(pool::cores()).max(ITEMS_PER_THREAD);

@@ -68,7 +68,7 @@ pub(super) struct ReflinkSource<'a> {
     sources: &'a ReflinkSources,
     sibling: &'a Sibling,
     file: File,
-    /// What the file was before anything was taken from it.
+    /// The metadata of the file before anything was copied from it.
     metadata: Metadata,
 }
 

@@ -13,7 +13,7 @@ use super::emptied::Emptied;
 use super::{Context, Options, Outcome, Removal, Warning, split};
 use crate::{Error, ErrorKind};
 
-/// What one worker did.
+/// The result of one worker.
 #[derive(Default)]
 struct Done {
     directory: Option<(BString, Option<Directory>)>,
@@ -62,8 +62,8 @@ pub(super) fn remove(
     );
 }
 
-/// Where among `removals` those of each directory end: the kernel takes one file at a time out of
-/// a directory.
+/// Returns the end of the removals of each directory among `removals`: the kernel removes one file
+/// at a time from a directory.
 fn ends_of_directories(removals: &[Removal]) -> Vec<usize> {
     pool::ends_of_groups(removals, |one, other| {
         split(one.path.as_bstr()).0 == split(other.path.as_bstr()).0

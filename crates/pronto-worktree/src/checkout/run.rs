@@ -87,7 +87,7 @@ impl Gathered {
 /// For fewer files replacement in place is not tried.
 const FEWEST_OVERWRITTEN: usize = 16;
 
-/// How files that are replaced get new content in place, if they may.
+/// Returns the writer that gives replaced files new content in place, if it may.
 fn overwriter(plan: &Plan, context: &Context<'_>, options: &Options) -> Option<Overwriter> {
     let replaced = || plan.write.iter().filter(|item| item.replaces);
     let anywhere = match options.in_place {
@@ -170,7 +170,7 @@ fn write_all(
     found
 }
 
-/// What cannot be done by many at once: paths that collided.
+/// Does the part that several workers cannot do: paths that collided.
 fn finish(
     plan: &Plan,
     context: &Context<'_>,

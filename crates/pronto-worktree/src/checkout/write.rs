@@ -27,13 +27,13 @@ pub(super) const STREAMED_FROM_BYTES: u64 = 1 << 20;
 
 /// The result for an item.
 pub(super) enum Written {
-    /// It is there.
+    /// The file is written.
     Done(Stat),
     /// Something that the plan did not expect is in its place.
     Collided,
     /// A program that takes many files must make its content; it has not been touched.
     NeedsProgram,
-    /// It is not there.
+    /// The file is not written.
     Failed(Error),
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Writer<'a> {
     internal: Internal,
     /// Started when the first file needs one.
     programs: Option<Programs>,
-    /// What a program has made.
+    /// The output of a filter program.
     pub(super) filtered: Vec<u8>,
     /// The stat data, by item.
     pub(super) done: Vec<(u32, Stat)>,

@@ -28,7 +28,7 @@ impl Default for Renames {
     }
 }
 
-/// How many origins are kept in mind for each addition.
+/// The largest number of origins that are considered for each addition.
 const CANDIDATES: usize = 4;
 /// Of many files with the same content only this many are compared.
 const MOST_ALTERNATIVES: usize = 100;
@@ -37,7 +37,7 @@ const MOST_ALTERNATIVES: usize = 100;
 struct Source {
     path: BString,
     side: Side,
-    /// How often it was used; a file that stays counts as used once.
+    /// The number of uses; a file that stays counts as one use.
     used: u32,
     /// Its position among the differences, if it is a deletion.
     deletion: Option<usize>,

@@ -8,7 +8,7 @@ const LONGEST_CHUNK_BYTES: usize = 64;
 /// A file with a NUL this near to its start is binary.
 const BINARY_PROBE_BYTES: usize = 8000;
 
-/// What a file is made of: for each distinct line how many bytes it fills.
+/// The content of a file as a multiset of lines: the number of bytes of each distinct line.
 #[derive(Clone, Debug)]
 pub struct Chunks {
     size: u64,
@@ -55,7 +55,7 @@ impl Chunks {
         self.size
     }
 
-    /// How similar two files are, of [`MOST_SIMILAR`].
+    /// Returns the similarity of two files, out of [`MOST_SIMILAR`].
     pub fn score(&self, other: &Chunks) -> u32 {
         let larger = self.size.max(other.size);
         if larger == 0 || other.size == 0 {

@@ -17,17 +17,17 @@ fn is_submodule(side: &Side) -> bool {
     side.mode & mode::TYPE == mode::GITLINK
 }
 
-/// How an index differs from a tree.
+/// The comparison of an index with a tree.
 #[derive(Debug, Default)]
 pub struct Comparison {
-    /// What differs, in the order of paths.
+    /// The differences, in the order of paths.
     pub differences: Vec<Difference>,
     /// Whether directories match their tree although no cached tree says so:
     /// [`cached_trees`](super::cached_trees) would find more.
     pub is_cache_stale: bool,
 }
 
-/// What entries that are only announced (`add --intent-to-add`) count as.
+/// The treatment of intent-to-add entries (`add --intent-to-add`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announced {
     /// Absent.
@@ -36,9 +36,9 @@ pub enum Announced {
     Empty,
 }
 
-/// How `index` differs from the tree `root` (`None` for the empty one).
-/// `cached` are the cached trees of the index. Reads one tree object for each directory that
-/// differs or whose cached tree is not known.
+/// Compares `index` with the tree `root` (`None` for the empty one). `cached` are the cached trees
+/// of the index. Reads one tree object for each directory that differs or whose cached tree is not
+/// known.
 ///
 /// # Errors
 /// Those of `read`; [`ErrorKind::CorruptObject`](crate::ErrorKind::CorruptObject) for a tree that is invalid.
@@ -74,7 +74,8 @@ struct Walk<'a, 'r> {
     pathspec: &'a Pathspec,
     read: &'a mut ReadTree<'r>,
     found: Vec<Difference>,
-    /// What keeps a directory from making its tree without being a difference.
+    /// The number of entries that keep a directory from equalling its tree without being a
+    /// difference.
     impure: usize,
     is_cache_stale: bool,
 }

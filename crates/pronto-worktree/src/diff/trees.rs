@@ -11,7 +11,7 @@ use crate::pathspec::{Directory, Pathspec};
 use crate::tree_walk::{Go, Step, walk};
 use crate::{Error, Objects};
 
-/// How far a comparison of trees goes.
+/// The depth of a comparison of trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depth {
     /// Into directories that differ.

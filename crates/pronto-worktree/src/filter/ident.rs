@@ -5,7 +5,7 @@ use pronto_hash::ObjectId;
 
 /// An identifier found in a text.
 struct Found {
-    /// Where its `$` is.
+    /// The position of its `$`.
     start: usize,
     /// One past its closing `$`.
     end: usize,

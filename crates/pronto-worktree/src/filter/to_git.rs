@@ -39,7 +39,7 @@ impl ToGit {
         }
     }
 
-    /// What is to be done with `path`.
+    /// Returns the conversion of `path`.
     ///
     /// # Errors
     /// When an attributes file cannot be read.

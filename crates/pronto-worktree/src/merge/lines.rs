@@ -23,7 +23,7 @@ pub(super) fn lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-/// What has changed from `before` to `after`.
+/// Returns the changes from `before` to `after`.
 pub(super) fn changes(before: &[&[u8]], after: &[&[u8]]) -> Vec<Change> {
     let mut numbers = HashMap::with_capacity(before.len() + after.len());
     let mut number = |lines: &[&[u8]]| -> Vec<u32> {
@@ -45,7 +45,7 @@ pub(super) fn changes(before: &[&[u8]], after: &[&[u8]]) -> Vec<Change> {
 /// One of both texts: each line a number, the same for the same lines.
 struct Side {
     lines: Vec<u32>,
-    /// How often each number is there.
+    /// The number of occurrences of each number.
     counts: Vec<u32>,
     changed: Vec<bool>,
 }
@@ -87,14 +87,14 @@ fn mark(before: &mut Side, after: &mut Side) {
     divide::mark(&kept_before, before, &kept_after, after);
 }
 
-/// How often a line may be on the other side before it says little.
+/// The number of occurrences on the other side from which a line is insignificant.
 const MOST_COPIES: usize = 1024;
-/// How far around a frequent line one looks.
+/// The number of lines examined around a frequent line.
 const WINDOW: usize = 100;
 /// Frequent lines go where they are less than one of so many that go.
 const RUN: usize = 4;
 
-/// What is known of a line before all is compared.
+/// The significance of a line before the comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Worth {
     /// The other side does not have it: it is changed.

@@ -84,8 +84,8 @@ impl Output<'_> {
     }
 }
 
-/// What ends lines around the hunk: of both sides the line before it (or the first), and the first
-/// one of the common text, must say CRLF as far as they say anything.
+/// Returns the line ending around the hunk. It is CRLF if the line before (or the first line) on
+/// both sides, and the first line of the common text, have it as far as they have any.
 fn line_end(hunk: &Hunk, texts: &Texts<'_>) -> &'static [u8] {
     let says = [
         ends_in_crlf(&texts.ours, hunk.ours.start.saturating_sub(1)),

@@ -12,18 +12,19 @@ pub(super) struct Item {
     pub(super) original: BString,
     /// The path or pattern from the top, without a slash at its end.
     pub(super) text: BString,
-    /// It had a slash at its end: only a directory matches.
+    /// Whether it ends with a slash, and so matches only a directory.
     pub(super) is_directory: bool,
-    /// How much of `text` is the directory it was given in: case always matters there.
+    /// The length of the part of `text` that is the directory in which it was given. Case always
+    /// matters there.
     pub(super) prefix_len: usize,
-    /// How much of `text` has no wildcards.
+    /// The length of the part of `text` without wildcards.
     pub(super) literal_len: usize,
     pub(super) glob: bool,
     pub(super) icase: bool,
     pub(super) exclude: bool,
 }
 
-/// How a pathspec relates to a directory; what comes later counts for more.
+/// The relation of a pathspec to a directory. Later variants take precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Relation {
     Outside,
@@ -36,7 +37,7 @@ pub(super) enum Relation {
     Exact,
 }
 
-/// What a pathspec that is met by a directory matches of it.
+/// The extent to which a pathspec matches the content of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// The directory itself, or something below it.
@@ -132,7 +133,7 @@ impl Item {
             && self.wildmatch(path)
     }
 
-    /// How it relates to the directory `name`, which with a slash at its end is `path`.
+    /// Returns the relation to the directory `name`, which with a final slash is `path`.
     pub(super) fn relation(&self, name: &BStr, path: &BStr) -> Relation {
         let exact = name.len() == self.text.len() && self.same(name, &self.text);
         if exact && self.is_directory {
@@ -183,7 +184,8 @@ impl Item {
         one[..cut] == two[..cut] && one[cut..].eq_ignore_ascii_case(&two[cut..])
     }
 
-    /// How it is met by the directory at `path` (no slash at its end) in a comparison of trees.
+    /// Returns the extent to which the directory at `path` (without a final slash) is matched in a
+    /// comparison of trees.
     pub(super) fn reach(&self, path: &BStr, recursive: bool) -> Option<Reach> {
         let (above, name) = path.split_at(path.rfind_byte(b'/').map_or(0, |slash| slash + 1));
         let slash: &[u8] = if self.is_directory { b"/" } else { b"" };

@@ -7,12 +7,12 @@ use bstr::{BStr, BString, ByteSlice};
 use super::{Rules, Sparse, parent, trim_end};
 use crate::{Error, ErrorKind};
 
-/// What is to be in the worktree.
+/// The definition of a sparse checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Definition {
     /// These directories with all that is in them, and the files of those above them.
     Directories(BTreeSet<BString>),
-    /// What these patterns say.
+    /// The patterns.
     Patterns(Vec<BString>),
 }
 

@@ -11,7 +11,7 @@ pub struct Leftover {
     pub modified: Vec<BString>,
     /// Entries in conflict.
     pub unmerged: Vec<BString>,
-    /// What is where files would come, or where directories above them would.
+    /// Paths that obstruct new files, or directories above them.
     pub obstructed: Vec<BString>,
 }
 

@@ -10,8 +10,8 @@ pub trait Conversion: Sync {
     /// Whether the file at `path` is stored as it is.
     fn is_identity(&self, path: &BStr) -> bool;
 
-    /// What `content` of the file at `path` would be stored as, where `staged` is in the index
-    /// (null if nothing is).
+    /// Returns the id under which `content` of the file at `path` would be stored. `staged` is the
+    /// id in the index (null without an entry).
     ///
     /// # Errors
     /// What keeps it from being converted.

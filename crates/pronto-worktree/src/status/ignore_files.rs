@@ -7,7 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::ignore::Reader;
 
-/// What was read, by directory. Any thread may use it.
+/// Ignore files that were read, by directory. Any thread may use it.
 pub(super) struct IgnoreFiles<'a> {
     read: &'a Reader<'a>,
     known: RwLock<HashMap<BString, Option<Vec<u8>>>>,

@@ -1,4 +1,4 @@
-//! What a file system monitor vouches for: entries that are not examined, and parts of the
+//! The guarantees of a file system monitor: entries that are not examined, and parts of the
 //! untracked cache that are used unchanged.
 
 use super::Untracked;

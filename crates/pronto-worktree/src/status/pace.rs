@@ -33,7 +33,7 @@ impl<'a> Pace<'a> {
         self.is_wide.load(Relaxed)
     }
 
-    /// What was before does not count: the thread waited for a task.
+    /// Starts the clock. Earlier time does not count: the thread waited for a task.
     pub(super) fn start(&mut self) {
         match &mut self.clock {
             Some(clock) => clock.go_on(),

@@ -10,7 +10,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_io::dir::Directory;
 use std::io;
 
-/// What the directories below say now.
+/// The present state of the directories below.
 struct Below {
     /// Names of those with untracked files.
     untracked: Vec<BString>,
@@ -196,7 +196,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// What is in an untracked directory that is as it was.
+    /// Returns the state of an untracked directory that has not changed.
     pub(super) fn recall_state(
         &mut self,
         full: &BString,
@@ -285,7 +285,7 @@ impl Scanner<'_> {
         below
     }
 
-    /// What an untracked directory is that the cache knows.
+    /// Returns the state of an untracked directory that is in the cache.
     fn look_again(&mut self, full: &BString, place: Place, depth: usize) -> State {
         let bare = full.strip_suffix(b"/").unwrap_or(full).as_bstr();
         let Ok(seen) = self.see_untracked(place, full.as_bstr()) else {

@@ -113,8 +113,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// What stands for the ignore file of `directory`: as Git has it, either the blob of its entry
-    /// or the digest of its content with one more line feed. `known` if that is one of both.
+    /// Returns the id of the ignore file of `directory` in the cache: as in Git, either the blob of
+    /// its entry or the digest of its content with one more line feed. `known` is returned if it is
+    /// one of both.
     fn exclude_id(&self, directory: &BStr, known: Option<ObjectId>) -> ObjectId {
         let kind = self.job.index.kind();
         let Some(content) = self.job.ignore_files.and_then(|read| read(directory)) else {

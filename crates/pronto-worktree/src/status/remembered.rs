@@ -26,12 +26,12 @@ impl<'a> Remembered<'a> {
     }
 }
 
-/// What was found in a directory that the cache did not know, or no longer.
+/// The result for a directory that was not in the cache or has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct News {
     /// Its path; empty for the top.
     pub path: BString,
-    /// It is not there any more: nothing else counts.
+    /// Whether the directory does not exist any more; then nothing else counts.
     pub(super) is_gone: bool,
     /// Its stat data before it was read.
     pub(super) stat: Stat,
@@ -43,7 +43,7 @@ pub struct News {
     pub(super) exclude_id: ObjectId,
 }
 
-/// Where the walk is in the cache.
+/// The position of the walk in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// The position in the cache, if the directory is known there.
@@ -52,7 +52,7 @@ pub(super) struct Place {
     pub(super) is_trusted: bool,
 }
 
-/// How a directory compares with what the cache says.
+/// The comparison of a directory with its entry in the cache.
 pub(super) struct Seen {
     /// The position in the cache of what still holds.
     pub(super) valid: Option<usize>,
@@ -62,7 +62,7 @@ pub(super) struct Seen {
     pub(super) exclude_id: ObjectId,
 }
 
-/// How many directories of a cache up to each position are not to be taken as they are.
+/// The number of directories of a cache, up to each position, that must be examined.
 #[derive(Debug)]
 pub(super) struct Vouched {
     pub(super) invalid: Vec<u32>,

@@ -59,7 +59,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// What was before does not count: the thread waited for a task.
+    /// Starts the clock. Earlier time does not count: the thread waited for a task.
     pub(super) fn start_clock(&mut self) {
         self.pace.start();
     }

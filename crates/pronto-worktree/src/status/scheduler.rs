@@ -28,8 +28,8 @@ const ENTRIES_PER_THREAD: usize = 2000;
 /// Threads that wait for a slow file system, at most.
 const MOST_THREADS: usize = 64;
 
-/// How many threads pay for an index of `entries` entries, or for an unknown number of untracked
-/// files if it is small.
+/// Returns the number of threads that pay for an index of `entries` entries, or for an unknown
+/// number of untracked files if it is small.
 pub fn default_threads(entries: usize) -> usize {
     match entries / ENTRIES_PER_THREAD {
         0 => 1,
@@ -37,7 +37,7 @@ pub fn default_threads(entries: usize) -> usize {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Walk<'a> {
     job: &'a Job<'a>,
     tell: Option<&'a Tell<'a>>,
@@ -46,7 +46,7 @@ struct Walk<'a> {
     is_local: bool,
     ignore_files: Option<&'a Reader<'a>>,
     shared: Shared,
-    /// How many threads there are.
+    /// The number of running threads.
     alive: AtomicUsize,
     /// Only when their number follows how fast they get on.
     tuner: Option<Tuner>,

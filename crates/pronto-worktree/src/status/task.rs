@@ -13,11 +13,12 @@ pub(super) enum Task {
     Tracked {
         /// The entries below.
         entries: Range<usize>,
-        /// How much of their paths is the directory's.
+        /// The length of the directory's part of their paths.
         prefix_len: usize,
-        /// It is ignored, so nothing untracked in it counts unless ignored files do.
+        /// Whether the directory is ignored. Untracked files in it count only if ignored files are
+        /// listed.
         ignored: bool,
-        /// Where it is in the untracked cache, if there is one.
+        /// The position in the untracked cache, if there is one.
         place: Option<Place>,
     },
     /// More files of a directory, among them entries further below that do not count.
@@ -26,7 +27,7 @@ pub(super) enum Task {
         directory: Arc<Directory>,
         /// The entries.
         entries: Range<usize>,
-        /// How much of their paths is the directory's.
+        /// The length of the directory's part of their paths.
         prefix_len: usize,
     },
     /// One without tracked files, whose files are named one by one.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Directories nested deeper are taken to be untracked as a whole.
 const DEEPEST: usize = 1000;
 
-/// What a directory without tracked files turns out to be, the stronger last.
+/// The state of a directory without tracked files, the strongest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     /// Nothing to name: empty, or only what does not count.
@@ -24,7 +24,7 @@ pub(super) enum State {
     Untracked,
 }
 
-/// How an untracked directory is examined.
+/// Options for examining an untracked directory.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
     /// Only its state is wanted, none of the names in it.
@@ -32,7 +32,7 @@ pub(super) struct Look {
     /// Any file settles its state.
     pub(super) stop_at_first: bool,
     pub(super) depth: usize,
-    /// Where the directory is in the untracked cache, if there is one.
+    /// The position of the directory in the untracked cache, if there is one.
     pub(super) place: Option<Place>,
 }
 
@@ -233,7 +233,7 @@ impl Scanner<'_> {
         State::Nothing
     }
 
-    /// What is in the directory at `full`.
+    /// Returns the state of the directory at `full`.
     pub(super) fn state(&mut self, full: &BString, look: Look) -> State {
         if look.depth > DEEPEST {
             return State::Untracked;
@@ -250,8 +250,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// What is in the directory at `full`, of which the names are read up to the first untracked
-    /// file, if only its state is wanted.
+    /// Returns the state of the directory at `full`. Names are read up to the first untracked file
+    /// if only the state is needed.
     pub(super) fn read_state(&mut self, full: &BString, look: Look, seen: Option<&Seen>) -> State {
         let path = full.as_bstr();
         let listed = self.open_to_list(path).and_then(|directory| {

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// Where it is not tried any more.
+/// The level at which reading ahead is not tried any more.
 const LOST: i32 = -2;
-/// What one directory more cannot add to.
+/// The level that one more directory cannot raise.
 const MOST: i32 = 8;
 
 /// The results of the threads.

@@ -170,7 +170,7 @@ fn twice(name: &BStr, tree: TreeId, path: &BStr) -> Error {
     }
 }
 
-/// What the names of a tree are like.
+/// The names of a tree.
 #[derive(Debug, PartialEq, Eq)]
 enum Names<'a> {
     Ordered,

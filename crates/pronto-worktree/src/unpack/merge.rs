@@ -34,7 +34,7 @@ mod rules;
 pub use bind::bind;
 pub use rules::Rule;
 
-/// What is to be brought together, and how.
+/// The trees and the index to merge, and the rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The trees, as many as the rule takes.

@@ -62,7 +62,7 @@ impl Refusals {
         }
     }
 
-    /// What the plumbing of Git says: of the first path alone.
+    /// Returns the message of Git's plumbing, which names the first path alone.
     pub fn first(&self) -> Option<String> {
         type Say = fn(&BStr) -> String;
         let lists: [(&[BString], Say); 7] = [
@@ -95,9 +95,9 @@ impl Refusals {
         Some(say(path.as_bstr()))
     }
 
-    /// What Git prints, from `error:` to before `Aborting`. `operation` is Git's word for what
-    /// is being done ("checkout", "merge"), `advice` what to do instead ("switch branches",
-    /// "merge"; `None` if no advice is wanted).
+    /// Returns Git's message, from `error:` to before `Aborting`. `operation` is Git's word for the
+    /// operation ("checkout", "merge"), `advice` the advised action ("switch branches", "merge";
+    /// `None` for no advice).
     pub fn message(&self, operation: &str, advice: Option<&str>) -> String {
         let mut text = String::new();
         let mut say = |paths: &[BString], head: String, tail: Option<String>| {

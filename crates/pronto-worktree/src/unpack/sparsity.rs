@@ -48,9 +48,9 @@ pub(super) fn follow(unpacked: &mut Unpacked, view: &WorktreeView<'_>) -> Result
 /// Positions of entries that may change.
 #[derive(Default)]
 struct Moves {
-    /// They are to be there, and were not.
+    /// The files that have to appear.
     coming: Vec<usize>,
-    /// They are not to be there, and were.
+    /// The files that have to disappear.
     going: Vec<usize>,
     unmerged: Vec<BString>,
 }

@@ -18,7 +18,7 @@ use crate::Error;
 use crate::checkout::Removal;
 use crate::tree_walk::{Change, Go, Side, Step, walk};
 
-/// What happens to a path.
+/// The decision for a path.
 struct Verdict {
     path: BString,
     /// Its entry in the index.
@@ -27,7 +27,7 @@ struct Verdict {
     standing: Standing,
 }
 
-/// How a path stands to others.
+/// The relation of a path to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     /// On its own.

@@ -23,13 +23,13 @@ use crate::{Error, ErrorKind, Objects};
 pub struct WorktreeView<'a> {
     /// The index.
     pub index: &'a Index,
-    /// Where trees come from.
+    /// The source of trees.
     pub objects: &'a dyn Objects,
     /// The top of the worktree.
     pub top: &'a Directory,
     /// Names that must never be written.
     pub protect: Protect,
-    /// How stat data are compared.
+    /// The rules for comparing stat data.
     pub rules: Rules,
     /// Whether a file with other stat data counts as changed without comparing its content.
     pub stat_decides: bool,
@@ -41,7 +41,7 @@ pub struct WorktreeView<'a> {
     pub to_git: &'a (dyn Fn() -> ToGit + Sync),
     /// Which paths are to be in the worktree; `None`: all.
     pub sparse: Option<&'a Sparse>,
-    /// How many threads look at files.
+    /// The number of threads that examine files.
     pub workers: Workers,
     /// Paths, in order, of files that may be overwritten though they were changed.
     pub given_up: &'a [BString],
@@ -51,7 +51,7 @@ pub struct WorktreeView<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// How the file of an entry compares with it.
+/// The comparison of an entry with its file.
 pub(super) enum Comparison {
     /// There is no file.
     Missing,
@@ -59,7 +59,7 @@ pub(super) enum Comparison {
     Obstructed,
     /// The file matches the entry; these are its current stat data.
     Same(Stat),
-    /// It is something else.
+    /// The file is different.
     Modified,
 }
 
@@ -91,7 +91,7 @@ enum Opened {
     Obstructed,
 }
 
-/// What is at a path.
+/// The kind of thing at a path.
 pub(super) enum Look {
     Nothing,
     /// Something above it is no directory.
@@ -111,7 +111,7 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// What is at `path`.
+    /// Returns the kind of thing at `path`.
     pub(super) fn look(&mut self, path: &BStr) -> Result<Look, Error> {
         let (directory, name) = split(path);
         let directory = match self.directory(directory)? {

@@ -4,7 +4,7 @@ use bstr::{BString, ByteSlice};
 use pronto_index::Flags;
 
 use super::Apply;
-use crate::update_index::{Mark, Said};
+use crate::update_index::{Event, Mark};
 
 impl Apply<'_> {
     pub(super) fn mark(&mut self, path: &BString, mark: Mark, on: bool) -> Option<String> {
@@ -34,7 +34,7 @@ impl Apply<'_> {
             let sign = if on { '+' } else { '-' };
             return Some(format!("git update-index: cannot chmod {sign}x '{path}'"));
         }
-        self.said.push(Said::Executable(path.clone(), on));
+        self.said.push(Event::Executable(path.clone(), on));
         None
     }
 }

@@ -11,7 +11,7 @@ const SNAKE: isize = 20;
 const COST_OF_GUESSES: isize = 256;
 /// From this cost on, or more for long texts, it ends anyway.
 const LEAST_LIMIT: usize = 256;
-/// How far a way must have come, by its cost, to be a good sign.
+/// The progress, relative to its cost, from which a path is promising.
 const PROGRESS: isize = 4;
 
 /// Marks the lines of both sides that are not on a common way.
@@ -55,11 +55,11 @@ struct Split {
 struct Search<'a> {
     one: &'a [u32],
     other: &'a [u32],
-    /// How far the ways from the start have come, by diagonal (row less column).
+    /// The furthest row of the forward paths, by diagonal (row less column).
     forward: Vec<isize>,
     /// Likewise those from the end.
     backward: Vec<isize>,
-    /// Where in both the diagonal zero is.
+    /// The index of diagonal zero in both.
     zero: isize,
     limit: isize,
 }
@@ -128,7 +128,7 @@ impl Search<'_> {
         &mut self.backward[(self.zero + diagonal) as usize]
     }
 
-    /// Where to divide. When `thorough`, nothing is guessed.
+    /// Finds the point at which to divide. Uses no heuristics if `thorough`.
     fn split(&mut self, rows: &Range<usize>, columns: &Range<usize>, thorough: bool) -> Split {
         let split = |(row, column), start_is_short, rest_is_short| Split {
             row,

@@ -23,7 +23,7 @@ pub(super) fn take<'l>(
         .collect()
 }
 
-/// What each tree has at the name of a file.
+/// Returns the entries of each tree at the name of a file.
 pub(super) fn slots(
     lists: &[Vec<TreeEntry>],
     cursors: &[usize],

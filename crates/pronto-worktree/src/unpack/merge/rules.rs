@@ -4,7 +4,7 @@ use pronto_index::EntryRef;
 
 use super::super::{Side, is_entry};
 
-/// How trees and index are brought together.
+/// A rule for merging trees and the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// The index becomes the one tree.
@@ -21,7 +21,7 @@ pub enum Rule {
     },
 }
 
-/// What a tree has at a path.
+/// The entry of a tree at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     Nothing,
@@ -46,15 +46,15 @@ pub(super) enum Verdict {
     Nothing,
     /// The entry stays.
     Keep,
-    /// It becomes this, or stays if it is.
+    /// The path gets this entry, or keeps it.
     Become(Side),
     /// The entry goes.
     Go,
     /// There is no entry, and nothing may be in the worktree.
     Free,
-    /// It is in conflict: ancestor, ours, theirs.
+    /// The path is in conflict: ancestor, ours, theirs.
     Conflict([Option<Side>; 3]),
-    /// It may not be touched.
+    /// The path must not be touched.
     Refuse,
 }
 
