@@ -78,13 +78,17 @@ fn fsck(git: &mut Command) -> String {
     output(git.args(["--git-dir=.", "fsck", "--full", "--strict", "--no-dangling"]))
 }
 
-/// Returns the status of a worktree without warnings.
+/// Returns the status of a worktree. Warnings are left out, which may have several lines: how many
+/// there are depends on the entries that git has to read again, and so on the time.
 fn status(git: &mut Command) -> String {
     git.env("GIT_OPTIONAL_LOCKS", "0");
-    let text = output(git.args(["status", "--porcelain=v2", "--branch"]));
-    let is_warning = |line: &&str| line.starts_with("warning: ");
-    let lines = text.lines().filter(|line| !is_warning(line));
-    lines.collect::<Vec<_>>().join("\n")
+    git.args(["status", "--porcelain=v2", "--branch"]);
+    let output = git.output().expect("git starts");
+    let text = match output.status.success() {
+        true => output.stdout,
+        false => output.stderr,
+    };
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Lists `directory` recursively in the order of names, and finds the git directories in it.

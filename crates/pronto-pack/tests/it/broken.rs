@@ -71,7 +71,7 @@ fn each_kind_of_damage_has_its_message() {
                 maker.blob(b"a");
                 maker.finish()
             },
-            ErrorKind::Corrupt,
+            ErrorKind::Inflate,
             "",
         ),
         (

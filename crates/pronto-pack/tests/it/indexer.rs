@@ -255,7 +255,7 @@ fn a_limit_on_the_size_is_kept() {
         match outcome {
             Ok(_) => assert!(fits),
             Err(error) => {
-                assert!(!fits && *error.kind() == ErrorKind::Limit, "{error}");
+                assert!(!fits && *error.kind() == ErrorKind::PackTooLarge, "{error}");
                 assert!(paths(directory.path()).is_empty());
             }
         }

@@ -2,17 +2,17 @@
 //! configuration of packs.
 //!
 //! ```no_run
-//! # use pronto::{Environment, Repository};
-//! # use pronto::pack_objects::Select;
-//! # use pronto_io::interrupt::Interrupt;
-//! # fn send(repository: &Repository, out: &mut dyn std::io::Write) -> pronto::Result<()> {
-//! let interrupt = Interrupt::new();
+//! # use pronto_io::watch::Watch;
+//! # use pronto_repository::Repository;
+//! # use pronto_repository::pack_objects::Select;
+//! # fn send(repository: &Repository, out: &mut dyn std::io::Write) -> pronto_repository::Result<()> {
+//! let watch = Watch::none();
 //! let head = repository.resolve("HEAD")?;
 //! let parent = repository.resolve("HEAD~1")?;
 //! let select = Select { thin: true, ..Select::default() };
-//! let selection = repository.select_objects(&[head], &[parent], &select, (&(), &interrupt))?;
+//! let selection = repository.select_objects(&[head], &[parent], &select, &watch)?;
 //! let options = repository.packing_options()?;
-//! repository.send_pack(&selection, &options, out, (&(), &interrupt))?;
+//! repository.send_pack(&selection, &options, out, &watch)?;
 //! # Ok(())
 //! # }
 //! ```
