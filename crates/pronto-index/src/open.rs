@@ -21,7 +21,8 @@ impl Index {
     /// entries, which reads a few bytes of each; version 4 and split indexes are unpacked.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`], [`ErrorKind::Corrupt`], or [`ErrorKind::Unsupported`] for an unknown
+    /// [`Io`](crate::ErrorKind::Io), [`Corrupt`](crate::ErrorKind::Corrupt), or
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for an unknown
     /// version or an unknown required extension.
     pub fn open(path: &Path, kind: Kind) -> Result<Index, Error> {
         Self::open_with(path, kind, &OpenOptions::default())
