@@ -81,12 +81,15 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "pack-refs" -d 'store 
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "prune" -d 'delete unreachable loose objects'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "prune-packed" -d 'delete loose objects that are packed, too'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "pull" -d 'receive from a peer and merge'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "push" -d 'send refs and objects to other repositories'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "read-tree" -d 'read trees into the index'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "receive-pack" -d 'serve a push on the standard streams'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reflog" -d 'maintain reflogs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "repack" -d 'replace many packs and loose objects by few packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reset" -d 'set the branch, the index and files to another commit'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "restore" -d 'restore files from the index or a commit'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-parse" -d 'resolve names to ids, and show properties of the repository'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "send-pack" -d 'push to one repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "serve" -d 'serve repositories to clients of Git, or to peers'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-index" -d 'show the index of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-ref" -d 'list refs and their values'
@@ -506,6 +509,33 @@ complete -c pronto -n "__fish_pronto_using_subcommand pull" -l ff-only -d 'Fail 
 complete -c pronto -n "__fish_pronto_using_subcommand pull" -l allow-unrelated -d 'Accept histories that have nothing in common'
 complete -c pronto -n "__fish_pronto_using_subcommand pull" -l progress -d 'Show progress even if standard error is not a terminal'
 complete -c pronto -n "__fish_pronto_using_subcommand pull" -s q -l quiet -d 'Print only errors'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l repo -d 'The remote, if no other is named' -r
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l force-with-lease -d 'Allow such updates of refs that have the expected value' -r
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l recurse-submodules -d 'Whether to push in submodules, too' -r
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l receive-pack -d 'The program on the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l exec -d 'The program on the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l signed -d 'Sign the push' -r
+complete -c pronto -n "__fish_pronto_using_subcommand push" -s o -l push-option -d 'A value for the hooks of the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand push" -s v -l verbose -d 'Be more verbose'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -s q -l quiet -d 'Print only errors'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l all -d 'Push all branches'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l branches -d 'Push all branches'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l mirror -d 'Push all refs, and delete those that do not exist here'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -s d -l delete -d 'Delete the named refs'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l tags -d 'Push all tags, too'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -s n -l dry-run -d 'Show what would be done without doing it'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l porcelain -d 'Print the result in a form for scripts'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -s f -l force -d 'Allow updates that are not fast-forwards'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l force-if-includes -d 'Allow such updates only of refs whose value was integrated here'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l thin -d 'Send deltas against objects of the other side'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -s u -l set-upstream -d 'Let the pushed branches follow those on the other side'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l progress -d 'Show progress even if standard error is not a terminal'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l prune -d 'Delete refs of the other side that do not exist here'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l no-verify -d 'Do not run the hook pre-push'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l follow-tags -d 'Push annotated tags that lead into what is pushed'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -l atomic -d 'Update all refs or none'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -s 4 -l ipv4 -d 'Use only IPv4 addresses'
+complete -c pronto -n "__fish_pronto_using_subcommand push" -s 6 -l ipv6 -d 'Use only IPv6 addresses'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l index-output -d 'Write the index to this file' -r
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l prefix -d 'Read the tree into this directory of the index' -r
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l empty -d 'Only empty the index'
@@ -519,6 +549,11 @@ complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s i -d 'Ignore
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s n -l dry-run -d 'Show whether it would fail, without writing the index'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -l no-sparse-checkout -d 'Ignore the sparse checkout'
 complete -c pronto -n "__fish_pronto_using_subcommand read-tree" -s q -l quiet -d 'Do not print errors'
+complete -c pronto -n "__fish_pronto_using_subcommand receive-pack" -s q -l quiet -d 'Send no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand receive-pack" -l stateless-rpc -d 'Serve one request of a connection over HTTP'
+complete -c pronto -n "__fish_pronto_using_subcommand receive-pack" -l http-backend-info-refs -d 'Only advertise refs, for the first request over HTTP'
+complete -c pronto -n "__fish_pronto_using_subcommand receive-pack" -l skip-connectivity-check -d 'Trust that received objects are complete'
+complete -c pronto -n "__fish_pronto_using_subcommand receive-pack" -l reject-thin-pack-for-testing -d 'Refuse thin packs'
 complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l expire -d 'Remove entries older than this (expire)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l expire-unreachable -d 'Remove unreachable entries older than this (expire)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l rewrite -d 'Make the old value of each entry match the entry before it (expire, delete)'
@@ -579,6 +614,20 @@ complete -c pronto -n "__fish_pronto_using_subcommand restore" -s 3 -l theirs -d
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -s p -l patch -d 'Choose changes interactively (handed to git)'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -l ignore-skip-worktree-bits -d 'Include files outside of the sparse checkout'
 complete -c pronto -n "__fish_pronto_using_subcommand restore" -l pathspec-file-nul -d 'Paths in that file are separated by NUL'
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l receive-pack -d 'The program on the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l exec -d 'The program on the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l remote -d 'The remote whose remote-tracking branches are updated' -r
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l push-option -d 'A value for the hooks of the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -s v -l verbose -d 'Show refs that were up to date, too'
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -s q -l quiet -d 'Print only errors'
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l all -d 'Push all branches'
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -s n -l dry-run -d 'Show what would be done without doing it'
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l mirror -d 'Push all refs, and delete those that do not exist here'
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -s f -l force -d 'Allow updates that are not fast-forwards'
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l progress -d 'Show progress even if standard error is not a terminal'
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l thin -d 'Send deltas against objects of the other side'
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l atomic -d 'Update all refs or none'
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l stdin -d 'Read more refspecs from standard input, one a line'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l daemon -d 'Serve git://, for reading, at this address' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-cert -d 'Serve HTTPS with this certificate chain (PEM)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-key -d 'The private key of the certificate (PEM)' -r -F
@@ -673,6 +722,14 @@ complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -l pack_he
 complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -s n -d 'Write nothing'
 complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -s q -d 'Show no progress'
 complete -c pronto -n "__fish_pronto_using_subcommand unpack-objects" -s r -d 'Recover as much as possible from a damaged pack'
+complete -c pronto -n "__fish_pronto_using_subcommand upload-pack" -l timeout -d 'End after this number of seconds in which the client does nothing' -r
+complete -c pronto -n "__fish_pronto_using_subcommand upload-pack" -l stateless-rpc -d 'Quit after a single request and response'
+complete -c pronto -n "__fish_pronto_using_subcommand upload-pack" -l no-stateless-rpc
+complete -c pronto -n "__fish_pronto_using_subcommand upload-pack" -l advertise-refs -d 'Write the refs or capabilities only, for an HTTP server'
+complete -c pronto -n "__fish_pronto_using_subcommand upload-pack" -l no-advertise-refs
+complete -c pronto -n "__fish_pronto_using_subcommand upload-pack" -l http-backend-info-refs -d 'The same under the name by which git calls it'
+complete -c pronto -n "__fish_pronto_using_subcommand upload-pack" -l strict -d 'Do not look for a repository inside the directory'
+complete -c pronto -n "__fish_pronto_using_subcommand upload-pack" -l no-strict
 complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -l object-format -d 'The hash function: sha1 or sha256' -r
 complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -s v -l verbose -d 'List the objects of the packs'
 complete -c pronto -n "__fish_pronto_using_subcommand verify-pack" -s s -l stat-only -d 'Print only statistics of the packs'

@@ -36,13 +36,16 @@ mod peers;
 mod prune;
 mod prune_packed;
 mod pull;
+mod push;
 mod read_tree;
+mod receive_pack;
 mod reflog;
 mod repack;
 mod reset;
 mod restore;
 mod restoring;
 mod rev_parse;
+mod send_pack;
 mod serve;
 mod show_index;
 mod show_ref;
@@ -192,12 +195,15 @@ pub static COMMANDS: &[Command] = &[
     command!(prune, "prune", "delete unreachable loose objects", Plumbing, Options, signals: true),
     command!(prune_packed, "prune-packed", "delete loose objects that are packed, too", Plumbing, Options, signals: true),
     command!(pull, "pull", "receive from a peer and merge", Collaborate, Options, signals: true),
+    command!(push, "push", "send refs and objects to other repositories", Collaborate, Options, signals: true),
     command!(read_tree, "read-tree", "read trees into the index", Plumbing, Options, signals: true),
+    command!(receive_pack, "receive-pack", "serve a push on the standard streams", Plumbing, Options, signals: true),
     command!(reflog, "reflog", "maintain reflogs", Examine, Options, signals: true),
     command!(repack, "repack", "replace many packs and loose objects by few packs", Plumbing, Options, signals: true),
     command!(reset, "reset", "set the branch, the index and files to another commit", Change, Options, signals: true),
     command!(restore, "restore", "restore files from the index or a commit", Change, Options, signals: true),
     command!(rev_parse, "rev-parse", "resolve names to ids, and show properties of the repository", Plumbing, Raw, signals: false),
+    command!(send_pack, "send-pack", "push to one repository", Plumbing, Options, signals: true),
     command!(serve, "serve", "serve repositories to clients of Git, or to peers", Collaborate, Options, signals: true),
     command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
     command!(show_ref, "show-ref", "list refs and their values", Plumbing, Options, signals: false),

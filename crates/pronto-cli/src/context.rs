@@ -141,6 +141,9 @@ impl Context {
         if self.globals.bare {
             environment.treat_as_bare();
         }
+        if let Ok(program) = std::env::current_exe() {
+            environment.set_server(program);
+        }
         Ok(environment)
     }
 

@@ -26,12 +26,26 @@ pub(crate) fn maintain(
     quiet: bool,
     context: &mut Context,
 ) -> Result<(), CliError> {
+    let command = own_program(context)?;
     let decided = pronto::maintenance::automatic(repository);
-    start(repository, (decided, quiet), context)
+    start(repository, command, decided, quiet, context)
 }
 
-/// Does the same as [`maintain`] after a fetch of everything: what is there twice is to be packed
-/// again, so that maintenance starts whatever there is.
+/// Does the same as [`maintain`] for a repository that the current directory is not in, quietly.
+pub(crate) fn maintain_elsewhere(
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let mut command = own_program(context)?;
+    command
+        .env("GIT_DIR", repository.git_dir())
+        .current_dir(repository.git_dir());
+    let decided = pronto::maintenance::automatic(repository);
+    start(repository, command, decided, true, context)
+}
+
+/// Does the same as [`maintain`] after a fetch of everything: objects that are stored twice are
+/// packed again, so maintenance starts in any case.
 pub(crate) fn maintain_refetched(
     repository: &Repository,
     quiet: bool,
@@ -50,17 +64,20 @@ pub(crate) fn maintain_refetched(
     if let Some(parameters) = environment.get(PARAMETERS) {
         context.globals.set(PARAMETERS, parameters.to_owned());
     }
+    let command = own_program(context)?;
     let decided = pronto::maintenance::configured(repository);
-    start(repository, (decided, quiet), context)
+    start(repository, command, decided, quiet, context)
 }
 
 /// The variable with the options `-c` of this process.
 const PARAMETERS: &str = "GIT_CONFIG_PARAMETERS";
 
-/// Starts maintenance as was `decided`.
+/// Starts maintenance with `command`, if it was `decided`.
 fn start(
     repository: &Repository,
-    (decided, quiet): (pronto::Result<Option<Automatic>>, bool),
+    mut command: Command,
+    decided: pronto::Result<Option<Automatic>>,
+    quiet: bool,
     context: &mut Context,
 ) -> Result<(), CliError> {
     let start = match decided {
@@ -76,7 +93,6 @@ fn start(
     };
     context.out.flush()?;
     let quiet = if quiet { "--quiet" } else { "--no-quiet" };
-    let mut command = own_program(context)?;
     command.args(["maintenance", "run", "--auto"]);
     // If maintenance does not start, or fails, a later command tries again.
     if start.detach {

@@ -35,9 +35,16 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         (None, Ok(rest)) => begin(&rest, arguments, &mut context),
         (None, Err(error)) => Err(error),
     };
-    let given = arguments.get(1..).unwrap_or_default();
+    // A program under the name of a command, such as `git-receive-pack`, is given no command.
+    let command = name.strip_prefix(b"git-").map(OsStr::from_bytes);
+    let rest = arguments.get(1..).unwrap_or_default();
+    let given: Vec<OsString> = command
+        .map(OsStr::to_owned)
+        .into_iter()
+        .chain(rest.iter().cloned())
+        .collect();
     let result = match result {
-        Err(error) if hands_over(&error) => Err(hand_over(error, given, &mut context)),
+        Err(error) if hands_over(&error) => Err(hand_over(error, &given, &mut context)),
         other => other,
     };
     finish(result, &mut context)

@@ -117,6 +117,16 @@ impl Context {
         self.trace.as_ref()
     }
 
+    /// Returns the id of this session, which exists without a trace, too.
+    pub(crate) fn session_id(&self) -> String {
+        match &self.trace {
+            Some(trace) => trace.id().to_owned(),
+            None => {
+                pronto_trace::session_id(self.globals.variable("GIT_TRACE2_PARENT_SID").as_ref())
+            }
+        }
+    }
+
     pub(crate) fn trace_error(&self, error: &CliError) {
         if let Some(trace) = &self.trace {
             error

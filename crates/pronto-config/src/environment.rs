@@ -37,6 +37,7 @@ pub struct Environment {
     changes: BTreeMap<OsString, Option<OsString>>,
     current_dir: PathBuf,
     original_dir: Option<PathBuf>,
+    server: Option<PathBuf>,
     bare: bool,
 }
 
@@ -93,6 +94,17 @@ impl Environment {
     /// Records that the process was started in `path` and then changed its directory.
     pub fn set_original_dir(&mut self, path: impl Into<PathBuf>) {
         self.original_dir = Some(path.into());
+    }
+
+    /// Returns the program that serves repositories on this machine when it is called with
+    /// `upload-pack`, if one was chosen.
+    pub fn server(&self) -> Option<&Path> {
+        self.server.as_deref()
+    }
+
+    /// Chooses the program that serves repositories on this machine; git otherwise.
+    pub fn set_server(&mut self, program: impl Into<PathBuf>) {
+        self.server = Some(program.into());
     }
 
     /// Returns the value of a variable, if it is set; it may be empty.

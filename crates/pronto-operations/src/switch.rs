@@ -20,7 +20,7 @@ use crate::refs::{Expected, Head, RefName, bad_name};
 use crate::status::{self, Upstream};
 use crate::{Error, ErrorKind, Repository, Result, hooks};
 
-pub use branch::{NewBranch, Tracking};
+pub use branch::{NewBranch, Tracking, set_upstream};
 pub(crate) use branch::{check_tracking, create_branch_at};
 pub use left_behind::LeftBehind;
 pub(crate) use left_behind::{short_id, title};

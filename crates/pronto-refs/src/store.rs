@@ -32,7 +32,7 @@ pub use patience::patience;
 
 use crate::{BadName, RefName, RefNameRef, name};
 pub use transaction::bad_name;
-pub use transaction::{Change, Edit, Expected, Prepared, Transaction};
+pub use transaction::{Change, Edit, Expected, Prepared, Reason, Refusal, Transaction};
 
 /// The maximum length of a chain of symbolic refs.
 const MAX_SYMBOLIC_DEPTH: usize = 5;

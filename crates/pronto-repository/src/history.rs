@@ -21,7 +21,7 @@ use crate::objects::from_odb;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
-pub use paint::{Painting, Until};
+pub use paint::{Painting, Until, leads_beyond};
 
 impl Repository {
     /// The commit-graph, if there is one and it may be used. Opened once; what is wrong with it
@@ -82,14 +82,19 @@ impl Repository {
     /// # Errors
     /// The list of cuts cannot be read.
     pub fn has_plain_history(&self) -> Result<bool> {
-        let grafts = self.environment().path("GIT_GRAFT_FILE");
-        let grafts = grafts.map_or_else(
-            || self.git_path("info/grafts"),
-            |path| self.environment().absolute(path),
-        );
+        let grafts = std::fs::metadata(self.graft_path());
         Ok(!self.is_shallow()
             && self.shallow_commits()?.is_empty()
-            && !std::fs::metadata(grafts).is_ok_and(|file| file.len() > 0))
+            && !grafts.is_ok_and(|file| file.len() > 0))
+    }
+
+    /// Returns the path of the list of grafts.
+    pub(crate) fn graft_path(&self) -> std::path::PathBuf {
+        let grafts = self.environment().path("GIT_GRAFT_FILE");
+        grafts.map_or_else(
+            || self.git_path("info/grafts"),
+            |path| self.environment().absolute(path),
+        )
     }
 }
 

@@ -46,3 +46,8 @@ pub use session::Session;
 pub use settings::{Duplicate, Settings};
 pub use traces::Program;
 pub use warning::Warning;
+
+/// Makes an id for a session without traces. `parent` is the value of `GIT_TRACE2_PARENT_SID`.
+pub fn session_id(parent: Option<&std::ffi::OsString>) -> String {
+    sid::Sid::new(parent.filter(|parent| !parent.is_empty())).text
+}

@@ -45,6 +45,11 @@ impl Session {
         (Session(traces), warnings)
     }
 
+    /// Returns the id of the session, after those of its parents.
+    pub fn id(&self) -> &str {
+        &self.0.sid.text
+    }
+
     /// Returns the variables that the environment of child processes must contain.
     pub fn child_variables(&self, command: &str) -> [(&'static str, OsString); 2] {
         [

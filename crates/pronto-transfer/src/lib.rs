@@ -1,11 +1,16 @@
 //! Exchange with other Git repositories: remotes, fetch, and the serving side.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod enter;
 pub mod fetch;
+mod meters;
+pub mod push;
+pub mod receive_pack;
 pub mod remote;
 pub mod upload_pack;
 
 use pronto_repository::{
-    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, hooks, init,
-    linked, links, lock, objects, pack_objects, packs, path, quote, refs, revision,
+    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, history, hooks,
+    init, linked, links, lock, objects, pack_objects, packs, path, quote, refs, repack, revision,
+    shallow,
 };

@@ -22,8 +22,8 @@ pub use alternates::alternate_tips;
 pub use connectivity::{Links, from_store, is_connected};
 pub use lazy::Exact;
 pub use negotiate::History;
-pub use partial::filter_spec;
 pub(crate) use partial::register as register_promisor;
+pub use partial::{filter_spec, has_whole_history};
 pub use pronto_repository::shallow;
 pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};
 pub use pronto_wire::transport::Family;
@@ -64,6 +64,8 @@ pub struct Remote {
     pub urls: Vec<BString>,
     /// The refspecs to fetch.
     pub fetch: Vec<Refspec>,
+    /// The refspecs to push, as a file of the repository says.
+    pub push: Vec<BString>,
     /// Which tags to fetch.
     pub tags: Option<Tags>,
     /// Whether to remove refs that the remote no longer has.

@@ -1,66 +1,118 @@
 //! The server of a fetch: the other side of `gitprotocol-pack(5)` and `gitprotocol-v2(5)`.
 //!
-//! It handles common clones and fetches. For other requests (shallow history, filters, namespaces,
-//! hooks) [another server](relay) takes over within the conversation, from that request on.
+//! It takes bytes from any `Read` and gives bytes to any `Write`: [`answer`] serves a whole
+//! conversation on a pipe, or one request of a stateless transport, for which [`advertise`] makes
+//! the first response. No process is started, unless `uploadpack.packObjectsHook` names one.
 //!
 //! Costs of a full clone: refs are read once, commits and trees once (or bitmaps), and the content
 //! of a single pack is sent from its map without a copy: 16 packets with one system call.
 
+mod bands;
 mod common;
+mod cut;
 pub mod hidden;
-pub mod relay;
+mod hook;
+mod promisors;
 mod send;
+mod settings;
+mod shown;
+mod uris;
 mod v0;
 mod v2;
+mod wants;
+mod wish;
+mod writer;
 
 use std::io::{Read, Write};
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
 use pronto_io::watch::Watch;
 use pronto_wire::advertisement::Version;
-use pronto_wire::pktline::{self, Packet};
+use pronto_wire::capabilities::AGENT;
+use pronto_wire::pktline::Packet;
 use pronto_wire::reader::PacketReader;
 
 use crate::remote::connection::from_wire;
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 use pronto_config::safety;
 
-use hidden::Hidden;
-pub use send::CORRUPTION;
+use cut::Cut;
+use settings::Settings;
+use shown::View;
+use writer::Lines;
 
 /// The largest size of one request; a larger one is refused.
 const LARGEST_REQUEST_BYTES: usize = 256 << 20;
 
+/// More ids than these in one request are refused.
+const MOST_IDS: usize = 4 << 20;
+
+/// The form of a conversation.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The version of the protocol: see [`requested_version`].
+    pub version: Version,
+    /// Whether the transport is stateless (HTTP): [`answer`] reads one request, and nothing is
+    /// advertised before it.
+    pub is_stateless: bool,
+    /// Whether a client without side band gets no progress on the error output.
+    pub is_daemon: bool,
+    /// The name of this server (`agent=`).
+    pub agent: BString,
+    /// The id of this session, advertised with `transfer.advertiseSID`.
+    pub session_id: Option<BString>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            version: Version::V0,
+            is_stateless: false,
+            is_daemon: false,
+            agent: AGENT.into(),
+            session_id: None,
+        }
+    }
+}
+
+/// The bytes of both sides.
+pub struct Streams<'a> {
+    /// Is read in large pieces.
+    pub input: &'a mut dyn Read,
+    /// Need not be buffered.
+    pub output: &'a mut (dyn Write + Send),
+}
+
 /// The end of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The other side has all it asked for.
+    /// The client has all it asked for.
     Served,
-    /// The client sent a request that is not supported, with these bytes, which were read and not
-    /// answered.
-    Unanswered(Vec<u8>),
-}
-
-/// A reference as the other side sees it.
-#[derive(Clone, Debug)]
-struct Shown {
-    name: BString,
-    /// `None` for a `HEAD` whose branch is not born.
-    id: Option<ObjectId>,
-    symbolic: Option<BString>,
-    peeled: Option<ObjectId>,
+    /// The client wants something that it may not have, and was told so. The message is for the
+    /// log of the server.
+    Refused(BString),
+    /// The pack could not be made, and the client was told so. The text is what Git prints.
+    Aborted(BString),
 }
 
 /// One conversation.
 struct Session<'a> {
     repository: &'a Repository,
+    /// The same without grafts, which count in the negotiation only.
+    stored: &'a Repository,
+    options: &'a Options,
+    settings: Settings,
     packets: PacketReader<&'a mut (dyn Read + 'a)>,
+    /// The number of bytes of the current request that were read.
+    request_bytes: usize,
+    /// The names of the promisor remotes that the client can use.
+    promisors: Vec<BString>,
     out: &'a mut (dyn Write + Send + 'a),
-    watch: &'a Watch<'a>,
-    hidden: Hidden,
+    interrupt: &'a Interrupt,
 }
 
 /// Returns the version that `GIT_PROTOCOL` requests: the highest known one.
@@ -75,208 +127,231 @@ pub fn requested_version(variable: Option<&[u8]>) -> Version {
 }
 
 /// Finds the repository that `path` stands for, like `git upload-pack`: at the path, or with one of
-/// the usual suffixes; never one above it.
+/// the usual suffixes; never one above it. `~` and `~USER` stand for home directories.
 ///
 /// # Errors
 /// There is none, or it may not be used because it belongs to another user.
 pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
+    let given = path.as_os_str().as_encoded_bytes();
+    let expanded = match given.starts_with(b"~") {
+        true => crate::path::expand_user(given, environment.home()),
+        false => Some(path.to_owned()),
+    };
+    let suffixes = ["/.git", "", ".git/.git", ".git"];
+    let found = match expanded {
+        Some(expanded) => find_among(&expanded, &suffixes, environment)?,
+        None => None,
+    };
+    found.ok_or_else(|| nowhere(path))
+}
+
+/// Finds the repository at exactly `path` (`--strict`).
+///
+/// # Errors
+/// As [`find`].
+pub fn find_strict(path: &Path, environment: &Environment) -> Result<Repository> {
+    find_among(path, &[""], environment)?.ok_or_else(|| nowhere(path))
+}
+
+fn nowhere(path: &Path) -> Error {
+    let shown = crate::path::as_bytes(path);
+    let message = format!("'{shown}' does not appear to be a git repository");
+    Error::new(ErrorKind::NotARepository, message)
+}
+
+fn find_among(
+    path: &Path,
+    suffixes: &[&str],
+    environment: &Environment,
+) -> Result<Option<Repository>> {
     let mut environment = environment.clone();
     // What is stored is sent, and the path says which repository is meant.
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
         environment.remove(name);
     }
-    let given = environment.absolute(path);
-    let given = given.as_os_str().as_encoded_bytes();
-    let given = given.trim_end_with(|byte| byte == '/');
-    for ending in ["/.git", "", ".git/.git", ".git"] {
-        let candidate = [given, ending.as_bytes()].concat();
+    let path = path.as_os_str().as_encoded_bytes();
+    let given = path.trim_end_with(|byte| byte == '/');
+    for suffix in suffixes {
+        let mut candidate = [given, suffix.as_bytes()].concat();
+        if candidate.is_empty() {
+            // The root directory, not the current one.
+            candidate.extend(path.first());
+        }
         let Some(found) = Repository::resolve_git_dir(candidate.as_bstr(), &environment)? else {
             continue;
         };
-        let file = crate::path::borrow(&candidate);
+        let found = environment.absolute(&found);
+        let file = environment.absolute(crate::path::borrow(&candidate));
         let real = std::fs::canonicalize(&found);
         let git_dir = real.as_deref().unwrap_or(&found);
         let parts = safety::Found {
-            git_file: file.is_file().then_some(file),
+            git_file: file.is_file().then_some(&file),
             work_tree: None,
             git_dir,
         };
         safety::check_owner(&parts, &environment)?;
-        return Repository::open(git_dir, &environment);
+        return Repository::open(git_dir, &environment).map(Some);
     }
-    let shown = crate::path::as_bytes(path);
-    let message = format!("'{shown}' does not appear to be a git repository");
-    Err(Error::new(ErrorKind::NotARepository, message))
+    Ok(None)
 }
 
-/// Whether `repository` can be served natively: not if its history is shallow or changed by
-/// replacements or grafts, objects are omitted on purpose (partial clone), a namespace is set, or a
-/// setting requires git (`uploadpack.packObjectsHook`, `uploadpack.allowRefInWant`,
-/// `transfer.advertiseSID`).
+/// Writes what the server offers: the refs of versions 0 and 1, or the capabilities of version 2.
 ///
 /// # Errors
-/// The files that say so cannot be read.
-pub fn can_serve(repository: &Repository) -> Result<bool> {
-    let config = repository.config();
-    Ok(repository.has_plain_history()?
-        && !repository.objects()?.has_replacements()
-        && repository.environment().get("GIT_NAMESPACE").is_none()
-        && !config.contains("uploadpack.packobjectshook")
-        && !repository.has_promisor()?
-        && !config.bool_or("transfer.advertisesid", false)?
-        && !config.bool_or("uploadpack.allowrefinwant", false)?)
+/// References or the configuration cannot be read, or `output` fails.
+pub fn advertise(repository: &Repository, options: &Options, output: &mut dyn Write) -> Result<()> {
+    let settings = Settings::read(repository.config())?;
+    let bytes = advertisement(repository, options, &settings)?;
+    output
+        .write_all(&bytes)
+        .and_then(|()| output.flush())
+        .map_err(unwritable)
 }
 
-/// Serves the client until its request is complete. `input` is read in large pieces, `output` need
-/// not be buffered. Errors are sent to the client first.
-///
-/// # Errors
-/// The other side violates the protocol or requests a missing object, an object cannot be read, the
-/// connection breaks, or it was interrupted.
-pub fn serve(
+fn advertisement(
     repository: &Repository,
-    input: &mut dyn Read,
-    output: &mut (dyn Write + Send),
-    version: Version,
+    options: &Options,
+    settings: &Settings,
+) -> Result<Vec<u8>> {
+    match options.version {
+        Version::V2 => v2::advertisement(repository, options, settings),
+        Version::V0 | Version::V1 => v0::advertisement(repository, options, settings),
+    }
+}
+
+/// Serves the client: [`advertises`](advertise), unless the transport is stateless, and answers its
+/// requests. Errors are sent to the client first, where the protocol has a way.
+///
+/// # Errors
+/// The client violates the protocol, an object cannot be read, the connection breaks, or the
+/// operation was interrupted.
+pub fn answer(
+    repository: &Repository,
+    options: &Options,
+    streams: Streams<'_>,
     watch: &Watch<'_>,
 ) -> Result<Ended> {
-    let mut session = Session {
-        repository,
-        packets: PacketReader::new(input),
-        out: output,
-        watch,
-        hidden: Hidden::configured(repository.config()),
+    let grafted = match repository.has_plain_history()? {
+        true => None,
+        false => repository.with_grafts()?,
     };
-    match version {
-        Version::V2 => session.commands(),
-        Version::V0 | Version::V1 => session.advertise_and_serve(version == Version::V1),
+    let version = match options.version {
+        Version::V0 => "0",
+        Version::V1 => "1",
+        Version::V2 => "2",
+    };
+    pronto_io::data!("transfer", "negotiated-version", version);
+    let mut session = Session {
+        repository: grafted.as_ref().unwrap_or(repository),
+        stored: repository,
+        options,
+        settings: Settings::read(repository.config())?,
+        packets: PacketReader::new(streams.input),
+        request_bytes: 0,
+        promisors: Vec::new(),
+        out: streams.output,
+        interrupt: watch.interrupt(),
+    };
+    if !options.is_stateless {
+        let greeting = advertisement(repository, options, &session.settings)?;
+        session.write(&greeting)?;
     }
+    match options.version {
+        Version::V2 => session.commands(),
+        Version::V0 | Version::V1 => session.one_fetch(),
+    }
+}
+
+/// A packet from the client.
+enum Input {
+    Text(Vec<u8>),
+    Flush,
+    Delimiter,
+    ResponseEnd,
+    End,
 }
 
 impl Session<'_> {
+    fn view(&self) -> View<'_> {
+        View {
+            repository: self.repository,
+            hidden: &self.settings.hidden,
+        }
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let written = self.out.write_all(bytes).and_then(|()| self.out.flush());
         written.map_err(unwritable)
     }
 
-    /// Reports an error in its request to the other side.
-    fn refuse<T>(&mut self, message: String) -> Result<T> {
-        let mut out = Vec::new();
-        let line = format!("ERR upload-pack: {message}");
-        pktline::write(&mut out, line.as_bytes()).map_err(from_wire)?;
-        self.write(&out)?;
-        Err(Error::new(ErrorKind::Refused, message))
+    /// Sends the lines, and forgets them.
+    fn send_lines(&mut self, lines: &mut Lines) -> Result<()> {
+        let bytes = std::mem::take(&mut lines.bytes);
+        match bytes.is_empty() {
+            true => Ok(()),
+            false => self.write(&bytes),
+        }
     }
 
-    /// The next packet as a line, `None` for what is none; and its bytes go to `raw`.
-    fn line(&mut self, raw: &mut Vec<u8>) -> Result<Line> {
-        if raw.len() > LARGEST_REQUEST_BYTES {
-            let message = "the other side asks for too much at once";
-            return Err(Error::new(ErrorKind::Refused, message));
-        }
+    /// The next packet.
+    fn input(&mut self) -> Result<Input> {
         let Some(packet) = self.packets.next_or_end().map_err(from_wire)? else {
-            return Ok(Line::End);
+            return Ok(Input::End);
         };
-        Ok(match packet {
-            Packet::Data(payload) => {
-                pktline::write(raw, payload).map_err(from_wire)?;
-                Line::Text(packet.text().unwrap_or_default().to_vec())
-            }
-            Packet::Flush => {
-                pktline::write_flush(raw);
-                Line::Flush
-            }
-            Packet::Delimiter => {
-                pktline::write_delimiter(raw);
-                Line::Delimiter
-            }
-            Packet::ResponseEnd => {
-                let message = "protocol error: unexpected packet in a request";
-                return Err(Error::new(ErrorKind::Transport, message));
-            }
-        })
-    }
-
-    /// All bytes that were read and not answered.
-    fn unanswered(&mut self, mut raw: Vec<u8>) -> Result<Ended> {
-        if self.packets.has_buffered() {
-            let rest = self.packets.raw().map_err(from_wire)?;
-            raw.extend_from_slice(rest);
-        }
-        Ok(Ended::Unanswered(raw))
-    }
-
-    /// The references that are shown, `HEAD` first, those below one of `prefixes` if there are any.
-    fn shown(&self, prefixes: &[Vec<u8>], peel: bool) -> Result<Vec<Shown>> {
-        let mut found = Vec::new();
-        let is_wanted = |name: &[u8]| {
-            prefixes.is_empty() || prefixes.iter().any(|prefix| name.starts_with(prefix))
+        let input = match packet {
+            Packet::Data(_) => Input::Text(packet.text().unwrap_or_default().to_vec()),
+            Packet::Flush => Input::Flush,
+            Packet::Delimiter => Input::Delimiter,
+            Packet::ResponseEnd => Input::ResponseEnd,
         };
-        if is_wanted(b"HEAD") && !self.hidden.hides(b"HEAD".into()) {
-            found.extend(self.head()?);
+        if let Input::Text(text) = &input {
+            self.request_bytes += text.len() + 4;
         }
-        self.repository.refs().for_each("refs/", |reference| {
-            if is_wanted(reference.name) && !self.hidden.hides(reference.name) {
-                found.push(Shown {
-                    name: reference.name.to_owned(),
-                    id: Some(reference.id),
-                    symbolic: reference.symbolic.map(|name| name.clone().into_inner()),
-                    peeled: reference.peeled,
-                });
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        if peel {
-            for reference in &mut found {
-                if let (Some(id), None) = (reference.id, reference.peeled) {
-                    reference.peeled = self.repository.peel_tag(id)?;
-                }
-            }
+        match self.request_bytes > LARGEST_REQUEST_BYTES {
+            true => Err(too_much()),
+            false => Ok(input),
         }
-        Ok(found)
     }
 
-    fn head(&self) -> Result<Option<Shown>> {
-        let Some(head) = self.repository.refs().find("HEAD")? else {
+    /// The history that a client gets for which it is `cut`; `None` if that is the whole.
+    fn view_of(&self, cut: &Cut) -> Result<Option<Repository>> {
+        if cut.commits.is_empty() {
             return Ok(None);
-        };
-        let symbolic = match &head.target {
-            crate::refs::Target::Symbolic(name) => Some(name.clone().into_inner()),
-            _ => None,
-        };
-        Ok(Some(Shown {
-            name: "HEAD".into(),
-            id: self.repository.refs().id_of("HEAD")?,
-            symbolic,
-            peeled: None,
-        }))
+        }
+        let own = self.repository.shallow_commits()?.iter().copied();
+        let all = own.chain(cut.commits.iter().copied()).collect();
+        self.stored.with_history_cut_at(all).map(Some)
     }
 
     /// Whether an object is here.
-    fn present(&self, id: &ObjectId) -> Result<bool> {
+    fn is_present(&self, id: &ObjectId) -> Result<bool> {
         let store = self.repository.objects()?;
         store.contains(id).map_err(crate::objects::from_odb)
     }
+
+    /// Records the id that the client gave its session, if the server told its own.
+    fn record_client_session(&self, id: &[u8]) {
+        if self.settings.session_id {
+            let id = id.to_str_lossy();
+            pronto_io::data!("transfer", "client-sid", &*id);
+        }
+    }
 }
 
-enum Line {
-    Text(Vec<u8>),
-    Flush,
-    Delimiter,
-    End,
+#[cold]
+fn broken(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Transport, message.into())
 }
 
-/// The id in a line like `want ID`; what follows it is left out.
-fn id_in(rest: &[u8]) -> Result<ObjectId> {
-    let hex = rest.split(|byte| *byte == b' ').next().unwrap_or_default();
-    ObjectId::from_hex(hex).map_err(|_| {
-        let message = format!(
-            "git upload-pack: protocol error, expected an id, got '{}'",
-            rest.as_bstr()
-        );
-        Error::new(ErrorKind::Transport, message)
-    })
+#[cold]
+fn hung_up() -> Error {
+    broken("the remote end hung up unexpectedly")
+}
+
+#[cold]
+fn too_much() -> Error {
+    Error::new(ErrorKind::Refused, "the client asks for too much at once")
 }
 
 #[cold]

@@ -48,6 +48,8 @@ pub struct Greeting {
     pub refs: Vec<RemoteRef>,
     /// Commits whose parents it does not have (versions 0 and 1).
     pub shallow: Vec<ObjectId>,
+    /// Objects that it has without showing a ref that leads to them (`.have`).
+    pub haves: Vec<ObjectId>,
 }
 
 /// The maximum length of all capabilities together. Version 2 sends a few hundred bytes.
@@ -70,6 +72,7 @@ pub struct GreetingParser {
     object_format: Option<Kind>,
     refs: Vec<RemoteRef>,
     shallow: Vec<ObjectId>,
+    haves: Vec<ObjectId>,
 }
 
 impl Default for GreetingParser {
@@ -85,6 +88,7 @@ impl Default for GreetingParser {
             object_format: None,
             refs: Vec::new(),
             shallow: Vec::new(),
+            haves: Vec::new(),
         }
     }
 }
@@ -152,7 +156,11 @@ impl GreetingParser {
         }
         let (id, name) = line.split_once_str(" ").ok_or_else(|| unexpected(line))?;
         let id = parse_id(id, format)?;
-        if name == b"capabilities^{}" || name == b".have" {
+        if name == b".have" {
+            self.haves.push(id);
+            return Ok(());
+        }
+        if name == b"capabilities^{}" {
             return Ok(());
         }
         if let Some(name) = name.strip_suffix(b"^{}") {
@@ -186,6 +194,7 @@ impl GreetingParser {
             object_format,
             refs: std::mem::take(&mut self.refs),
             shallow: std::mem::take(&mut self.shallow),
+            haves: std::mem::take(&mut self.haves),
         })
     }
 }

@@ -57,20 +57,7 @@ impl Client {
     /// If what answers does not speak the protocol.
     pub fn over(connection: Box<dyn Connection>, interrupt: &Interrupt) -> Result<Self, Error> {
         let mut packets = PacketReader::new(connection);
-        let mut parser = GreetingParser::default();
-        let mut is_first = true;
-        let greeting = loop {
-            let Some(packet) = packets.next_or_end()? else {
-                // The messages of the server explain the failure better.
-                let _ = packets.source_mut().close();
-                return Err(no_greeting(is_first));
-            };
-            is_first = false;
-            if let Some(greeting) = parser.push(packet)? {
-                break greeting;
-            }
-            interrupted(interrupt)?;
-        };
+        let greeting = read_greeting(&mut packets, interrupt)?;
         Ok(Client {
             packets,
             greeting,
@@ -246,6 +233,30 @@ impl Client {
             let _ = self.packets.source_mut().send(&out);
         }
         self.packets.source_mut().close()
+    }
+}
+
+/// Reads the first message of the other side.
+///
+/// # Errors
+/// What answers does not speak the protocol, or the operation is interrupted.
+pub(crate) fn read_greeting(
+    packets: &mut PacketReader<Box<dyn Connection>>,
+    interrupt: &Interrupt,
+) -> Result<Greeting, Error> {
+    let mut parser = GreetingParser::default();
+    let mut is_first = true;
+    loop {
+        let Some(packet) = packets.next_or_end()? else {
+            // The messages of the server explain the failure better.
+            let _ = packets.source_mut().close();
+            return Err(no_greeting(is_first));
+        };
+        is_first = false;
+        if let Some(greeting) = parser.push(packet)? {
+            return Ok(greeting);
+        }
+        interrupted(interrupt)?;
     }
 }
 

@@ -3,6 +3,8 @@
 //! - [`pktline`], [`reader`], [`sideband`]: framing.
 //! - [`capabilities`], [`advertisement`]: the refs and features of the other side.
 //! - [`fetch`], [`negotiate`]: agreeing on a pack.
+//! - [`request`]: what a server reads.
+//! - [`push`], [`receive`]: the two sides of a push.
 //! - [`url`], [`address`], [`policy`], [`transport`]: reaching the other side.
 //! - [`client`]: the blocking client on top of all.
 //!
@@ -29,7 +31,10 @@ pub mod fetch;
 pub mod negotiate;
 pub mod pktline;
 pub mod policy;
+pub mod push;
 pub mod reader;
+pub mod receive;
+pub mod request;
 mod sanitize;
 pub mod sideband;
 pub mod transport;

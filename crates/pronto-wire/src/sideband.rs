@@ -101,6 +101,20 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
         self.left.start = (self.left.start + count).min(self.left.end);
     }
 
+    /// Reads to the end and drops the data on the way, so that late messages are shown.
+    ///
+    /// # Errors
+    /// Like [`data`](Self::data).
+    pub fn drain(&mut self) -> Result<(), Error> {
+        loop {
+            let count = self.data()?.len();
+            if count == 0 {
+                return Ok(());
+            }
+            self.advance(count);
+        }
+    }
+
     /// Reads to the end, so that late messages are shown.
     ///
     /// # Errors

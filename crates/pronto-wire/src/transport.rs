@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use pronto_io::descriptor;
 
 use crate::address::Address;
 use crate::advertisement::Version;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::policy::Policy;
 
 mod daemon;
@@ -34,6 +34,30 @@ pub trait Connection: Read + Send {
     /// # Errors
     /// If the connection breaks or the other side refuses.
     fn send(&mut self, request: &[u8]) -> Result<(), Error>;
+
+    /// Sends the whole content of `request`, however long it is, like [`send`](Self::send).
+    ///
+    /// # Errors
+    /// If `request` cannot be read, the connection breaks, or the other side refuses.
+    fn upload(&mut self, request: &mut dyn Read) -> Result<(), Error> {
+        let mut buffer = vec![0; UPLOADED_BYTES];
+        loop {
+            let count = request.read(&mut buffer).map_err(|error| {
+                Error::new(ErrorKind::Local, "unable to read what is to be sent").because(error)
+            })?;
+            match buffer.get(..count) {
+                Some(piece) if count > 0 => self.send(piece)?,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Takes the half of the connection that is written to, so that a thread can write while
+    /// another one reads. The other side sees its end when it is dropped. `None` if requests and
+    /// responses take turns.
+    fn take_writer(&mut self) -> Option<Box<dyn Write + Send>> {
+        None
+    }
 
     /// Whether each request meets a process that remembers nothing of the ones before.
     fn is_stateless(&self) -> bool {
@@ -69,7 +93,18 @@ fn watch(stream: impl AsFd) -> Option<Readiness> {
     Some(Box::new(move || descriptor::is_readable(&descriptor)))
 }
 
+/// The number of bytes of an upload that are read at once.
+const UPLOADED_BYTES: usize = 64 << 10;
+
 impl Connection for Box<dyn Connection> {
+    fn upload(&mut self, request: &mut dyn Read) -> Result<(), Error> {
+        (**self).upload(request)
+    }
+
+    fn take_writer(&mut self) -> Option<Box<dyn Write + Send>> {
+        (**self).take_writer()
+    }
+
     fn send(&mut self, request: &[u8]) -> Result<(), Error> {
         (**self).send(request)
     }
@@ -185,6 +220,10 @@ pub fn connect(
     settings: Box<dyn http::Settings>,
 ) -> Result<Box<dyn Connection>, Error> {
     options.policy.check(address.protocol())?;
+    let options = &Options {
+        version: version_for(service, options.version),
+        ..options.clone()
+    };
     Ok(match address {
         Address::File { path } => Box::new(process::local(path.as_ref(), service, options)?),
         Address::Ssh { host, port, path } => {
@@ -232,6 +271,14 @@ fn connect_first(
         }
     }
     Err(last)
+}
+
+/// The version to ask `service` for: there is no push in version 2.
+fn version_for(service: Service, version: Version) -> Version {
+    match (service, version) {
+        (Service::ReceivePack, Version::V2) => Version::V0,
+        (_, version) => version,
+    }
 }
 
 /// Returns the value of `GIT_PROTOCOL` that requests `version`; `None` for version 0.

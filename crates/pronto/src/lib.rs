@@ -116,7 +116,7 @@ pub use pronto_repository::{
     repository, revision, shallow,
 };
 use pronto_repository::{durability, expiry, local};
-pub use pronto_transfer::{fetch, remote, upload_pack};
+pub use pronto_transfer::{fetch, push, receive_pack, remote, upload_pack};
 
 pub use bstr;
 pub use gix_object::Kind as ObjectKind;

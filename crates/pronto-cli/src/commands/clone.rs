@@ -282,7 +282,6 @@ fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
             (_, true) => Family::V6,
             _ => Family::Any,
         },
-        server: std::env::current_exe().ok(),
         ..Settings::default()
     };
     options.server_options = args

@@ -13,7 +13,7 @@ use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
 use pronto::{Repository, Watch};
 
-use crate::{CliError, Context, ExitCode, bad_pack, fallback, maintenance};
+use crate::{CliError, Context, ExitCode, bad_pack, maintenance};
 
 /// Arguments of `fetch`.
 #[derive(clap::Args, Debug)]
@@ -369,11 +369,6 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
             (true, _) => Family::V4,
             (_, true) => Family::V6,
             _ => Family::Any,
-        },
-        // If git may not be called, this program serves.
-        server: match fallback::git(&context.globals) {
-            Ok(git) => Some(git.program),
-            Err(_) => std::env::current_exe().ok(),
         },
         ..Settings::default()
     };

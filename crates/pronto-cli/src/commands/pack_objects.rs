@@ -15,7 +15,7 @@ use pronto::Severity;
 use pronto::config::value::parse_u64;
 use pronto::pack_objects::{LeaveOut, Select, Selection};
 use pronto::packs;
-use pronto::upload_pack::can_serve;
+use pronto::remote::has_whole_history;
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 use pronto_io::progress::{Meter, Progress};
@@ -129,17 +129,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         (false, 1) if !args.thin => true,
         _ => return Err(CliError::unsupported("this call of 'pack-objects'")),
     };
-    let mut environment = context.environment()?;
-    environment.set("GIT_NO_REPLACE_OBJECTS", "1");
-    let elsewhere = |_| CliError::unsupported("a repository that 'pack-objects' cannot open");
-    let start = environment.current_dir().to_owned();
-    let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
-    context.check_config(repository.config())?;
-    // Only git splits packs by size.
-    let is_split = repository.config().u64("pack.packsizelimit")?.unwrap_or(0) > 0;
-    if is_split || !can_serve(&repository)? || args.compression.is_some_and(|level| level > 9) {
-        return Err(CliError::unsupported("'pack-objects' in this repository"));
-    }
+    let repository = repository_to_pack(args, context)?;
     let options = options(args, &repository)?;
     let mut input = Vec::new();
     io::stdin().lock().read_to_end(&mut input)?;
@@ -191,6 +181,25 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         tell(&counts, context);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the repository without replacements, or hands over if only git packs it.
+fn repository_to_pack(args: &Args, context: &mut Context) -> Result<Repository, CliError> {
+    let mut environment = context.environment()?;
+    environment.set("GIT_NO_REPLACE_OBJECTS", "1");
+    let elsewhere = |_| CliError::unsupported("a repository that 'pack-objects' cannot open");
+    let start = environment.current_dir().to_owned();
+    let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    context.check_config(repository.config())?;
+    // Only git splits packs by size.
+    let is_split = repository.config().u64("pack.packsizelimit")?.unwrap_or(0) > 0;
+    if is_split
+        || !has_whole_history(&repository)?
+        || args.compression.is_some_and(|level| level > 9)
+    {
+        return Err(CliError::unsupported("'pack-objects' in this repository"));
+    }
+    Ok(repository)
 }
 
 fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
@@ -250,6 +259,7 @@ fn select(
                 },
                 bitmaps: args.use_bitmap_index.unwrap_or(args.stdout) && !args.unpacked,
                 unpacked: args.unpacked,
+                ..Select::default()
             };
             let watch = Watch::from(&context.interrupt).with_progress(progress);
             let mut found = repository.select_objects(&wants, &haves, &select, &watch)?;

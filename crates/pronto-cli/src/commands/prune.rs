@@ -8,7 +8,7 @@ use std::path::Path;
 use bstr::ByteSlice;
 use pronto::Severity;
 use pronto::prune::{Options, Removed};
-use pronto::upload_pack::can_serve;
+use pronto::remote::has_whole_history;
 use pronto::worktrees::Expiry;
 use pronto::{Repository, Watch};
 
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let is_lacking = args.exclude_promisor_objects
         || config.contains("gc.recentobjectshook")
-        || !can_serve(&repository)?
+        || !has_whole_history(&repository)?
         || !repository.objects()?.promisor_packs()?.is_empty();
     if is_lacking {
         return Err(CliError::unsupported("this way to call 'prune'"));

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use bstr::{BStr, BString};
 use pronto::Severity;
 use pronto::config::value::parse_u64;
+use pronto::remote::has_whole_history;
 use pronto::repack::{Bitmaps, Cruft, Options, What};
-use pronto::upload_pack::can_serve;
 use pronto::worktrees::Expiry;
 use pronto::{Repository, Watch};
 
@@ -194,7 +194,7 @@ fn is_lacking(args: &Args, repository: &Repository) -> Result<bool, CliError> {
     let is_restricted = config.u64("pack.packsizelimit")?.unwrap_or(0) > 0
         || config.bool_or("repack.usedeltaislands", false)?
         || config.bool_or("extensions.preciousobjects", false)?
-        || !can_serve(repository)?
+        || !has_whole_history(repository)?
         || !repository.objects()?.promisor_packs()?.is_empty();
     let limit = number(&args.max_cruft_size)?.unwrap_or(0);
     // Git has separate settings for cruft packs.

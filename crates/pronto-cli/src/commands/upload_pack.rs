@@ -1,20 +1,45 @@
 //! `upload-pack`: serve a fetch on the standard streams.
 
+mod patience;
+
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use pronto::upload_pack::relay::{Server, go_on};
-use pronto::upload_pack::{CORRUPTION, Ended, can_serve, find, requested_version, serve};
-use pronto::{ErrorKind, Watch};
+use pronto::Watch;
+use pronto::upload_pack::{
+    Ended, Options, Streams, advertise, answer, find, find_strict, requested_version,
+};
 
-use crate::{CliError, Context, ExitCode, fallback};
+use crate::{CliError, Context, ExitCode};
+use patience::Watched;
 
 /// Arguments of `upload-pack`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
+    /// Quit after a single request and response
+    #[arg(long, overrides_with = "no_stateless_rpc")]
+    stateless_rpc: bool,
+    #[arg(long, hide = true, overrides_with = "stateless_rpc")]
+    no_stateless_rpc: bool,
+    /// Write the refs or capabilities only, for an HTTP server
+    #[arg(long, overrides_with = "no_advertise_refs")]
+    advertise_refs: bool,
+    #[arg(long, hide = true, overrides_with = "advertise_refs")]
+    no_advertise_refs: bool,
+    /// The same under the name by which git calls it
+    #[arg(long, hide = true)]
+    http_backend_info_refs: bool,
+    /// Do not look for a repository inside the directory
+    #[arg(long, overrides_with = "no_strict")]
+    strict: bool,
+    #[arg(long, hide = true, overrides_with = "strict")]
+    no_strict: bool,
+    /// End after this number of seconds in which the client does nothing
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<OsString>,
     /// The repository to serve
     #[arg(value_name = "DIRECTORY")]
     directory: Vec<OsString>,
@@ -24,52 +49,69 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let [directory] = &args.directory[..] else {
         return Err(CliError::unsupported("'upload-pack' without one directory"));
     };
-    if directory.as_encoded_bytes().starts_with(b"~") {
-        return Err(CliError::unsupported("'upload-pack' of a home directory"));
-    }
-    let environment = context.environment()?;
-    // Git words the error of opening it.
-    let elsewhere = |_| CliError::unsupported("a repository that 'upload-pack' cannot open");
-    let repository = find(Path::new(directory), &environment).map_err(elsewhere)?;
-    context.check_config(repository.config())?;
-    if !can_serve(&repository)? {
-        return Err(CliError::unsupported("'upload-pack' in this repository"));
-    }
-    let version = requested_version(environment.bytes("GIT_PROTOCOL"));
-    let mut input = stream(&io::stdin())?;
-    let mut output = stream(&io::stdout())?;
-    let ended = serve(
-        &repository,
-        &mut input,
-        &mut output,
-        version,
-        &Watch::from(&context.interrupt),
-    );
-    let ended = ended.map_err(|error| match error.kind() {
-        ErrorKind::Object => {
-            context.remark(&format!("fatal: {error}"));
-            context.report_error("git upload-pack: git-pack-objects died with error.");
-            CliError::fatal(format!("git upload-pack: {CORRUPTION}"))
+    let seconds = match &args.timeout {
+        None => 0,
+        Some(text) => {
+            let number = text.to_str().and_then(|text| text.parse::<u32>().ok());
+            number.ok_or_else(|| CliError::unsupported("such a '--timeout'"))?
         }
-        _ => error.into(),
-    });
+    };
+    let environment = context.environment()?;
+    let path = Path::new(directory);
+    let repository = match args.strict {
+        true => find_strict(path, &environment)?,
+        false => find(path, &environment)?,
+    };
+    context.check_config(repository.config())?;
+    let mut options = Options::default();
+    options.version = requested_version(environment.bytes("GIT_PROTOCOL"));
+    let only_advertises = args.advertise_refs || args.http_backend_info_refs;
+    options.is_stateless = args.stateless_rpc || only_advertises;
+    options.is_daemon = seconds > 0;
+    if let Some(agent) = environment.bytes("GIT_USER_AGENT") {
+        options.agent = printable(agent).into();
+    }
+    options.session_id = Some(context.session_id().into());
+    let mut output = stream(&io::stdout())?;
+    if only_advertises {
+        advertise(&repository, &options, &mut output)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut input = stream(&io::stdin())?;
+    let watch = Watch::from(&context.interrupt);
+    let ended = match seconds {
+        0 => {
+            let streams = Streams {
+                input: &mut input,
+                output: &mut output,
+            };
+            answer(&repository, &options, streams, &watch)
+        }
+        _ => {
+            let patience = patience::watch(seconds);
+            let streams = Streams {
+                input: &mut Watched::new(input, &patience),
+                output: &mut Watched::new(output, &patience),
+            };
+            answer(&repository, &options, streams, &watch)
+        }
+    };
     match ended? {
         Ended::Served => Ok(ExitCode::SUCCESS),
-        Ended::Unanswered(request) => {
-            let git = fallback::git(&context.globals)?;
-            let server = Server {
-                program: git.program.into(),
-                arguments: vec!["upload-pack".into(), directory.clone()],
-                variables: git.variables,
-            };
-            let status = go_on(&server, &request, input, &mut output)?;
-            match status.success() {
-                true => Ok(ExitCode::SUCCESS),
-                // The error has been printed.
-                false => Err(CliError::silent(ExitCode::FATAL)),
-            }
+        Ended::Refused(message) => {
+            Err(CliError::error(message.to_string()).with_code(ExitCode::FATAL))
+        }
+        Ended::Aborted(text) => {
+            io::stderr().write_all(&text)?;
+            Err(CliError::silent(ExitCode::FATAL))
         }
     }
+}
+
+/// The name of a program as others may print it.
+fn printable(agent: &[u8]) -> Vec<u8> {
+    let safe = |byte: &u8| if byte.is_ascii_graphic() { *byte } else { b'.' };
+    agent.trim_ascii().iter().map(safe).collect()
 }
 
 /// Returns a standard stream without the shared buffer.

@@ -15,9 +15,16 @@ pub static EVENTS: &[(&str, &[&str])] = &[
     ),
     ("post-commit", &["commit"]),
     ("post-index-change", INDEX_WRITERS),
+    ("post-receive", &["receive-pack"]),
+    ("post-update", &["receive-pack"]),
     ("pre-commit", &["commit"]),
+    ("pre-push", &["push"]),
+    ("pre-receive", &["receive-pack"]),
     ("prepare-commit-msg", &["commit"]),
+    ("proc-receive", &["receive-pack"]),
+    ("push-to-checkout", &["receive-pack"]),
     ("reference-transaction", REFERENCE_WRITERS),
+    ("update", &["receive-pack"]),
 ];
 
 /// Returns whether `key` of section `hook` concerns a hook of an event that `command` causes.

@@ -3,8 +3,15 @@
 use super::{Guarded, Lacking, Place, When};
 
 const ALL: &[&str] = &[];
-const CLIENTS: &[&str] = &["clone", "fetch"];
-const PROTOCOL: &[&str] = &["clone", "fetch", "upload-pack"];
+const CLIENTS: &[&str] = &["clone", "fetch", "push", "send-pack"];
+const PROTOCOL: &[&str] = &[
+    "clone",
+    "fetch",
+    "push",
+    "receive-pack",
+    "send-pack",
+    "upload-pack",
+];
 const LITERAL: &[&str] = &["check-ignore", "ls-tree"];
 const SYMBOLIC: &[&str] = &[
     "checkout",
@@ -21,8 +28,11 @@ pub(super) const REFERENCE_WRITERS: &[&str] = &[
     "commit",
     "fetch",
     "pack-refs",
+    "push",
+    "receive-pack",
     "reflog",
     "reset",
+    "send-pack",
     "serve",
     "switch",
     "symbolic-ref",
@@ -79,10 +89,13 @@ const SHARED_FILE_WRITERS: &[&str] = &[
     "commit",
     "fetch",
     "pack-refs",
+    "push",
     "read-tree",
+    "receive-pack",
     "reflog",
     "reset",
     "restore",
+    "send-pack",
     "sparse-checkout",
     "switch",
     "symbolic-ref",
@@ -220,12 +233,6 @@ pub static KEYS: &[Lacking] = &[
         When::Not(&["none"]),
     ),
     row(
-        "promisor.advertise",
-        Place::Section,
-        &["upload-pack"],
-        When::True,
-    ),
-    row(
         "receive.maxinputsize",
         Place::Section,
         &["serve"],
@@ -271,60 +278,13 @@ pub static KEYS: &[Lacking] = &[
     row("trace2.eventtarget", Place::Section, ALL, When::Not(OFF)),
     row("trace2.normaltarget", Place::Section, ALL, When::Not(OFF)),
     row("trace2.perftarget", Place::Section, ALL, When::Not(OFF)),
-    row(
-        "transfer.advertiseobjectinfo",
-        Place::Section,
-        &["upload-pack"],
-        When::True,
-    ),
-    row(
-        "transfer.advertisesid",
-        Place::Section,
-        PROTOCOL,
-        When::True,
-    ),
+    row("transfer.advertisesid", Place::Section, CLIENTS, When::True),
     row("transfer.bundleuri", Place::Section, &["clone"], When::True),
     row(
         "transfer.credentialsinurl",
         Place::Section,
         CLIENTS,
         When::Not(&["allow"]),
-    ),
-    row(
-        "uploadpack.advertisebundleuris",
-        Place::Section,
-        &["upload-pack"],
-        When::True,
-    ),
-    row(
-        "uploadpack.allowsidebandall",
-        Place::Section,
-        &["upload-pack"],
-        When::True,
-    ),
-    row(
-        "uploadpack.blobpackfileuri",
-        Place::Section,
-        &["upload-pack"],
-        When::Set,
-    ),
-    row(
-        "uploadpack.keepalive",
-        Place::Section,
-        &["upload-pack"],
-        When::Set,
-    ),
-    row(
-        "uploadpackfilter.allow",
-        Place::Either,
-        &["upload-pack"],
-        When::False,
-    ),
-    row(
-        "uploadpackfilter.maxdepth",
-        Place::Subsection,
-        &["upload-pack"],
-        When::Set,
     ),
     row(
         "worktree.userelativepaths",
@@ -344,7 +304,7 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_GLOB_PATHSPECS", LITERAL, When::True),
     variable("GIT_ICASE_PATHSPECS", LITERAL, When::True),
     variable("GIT_LITERAL_PATHSPECS", LITERAL, When::True),
-    variable("GIT_NAMESPACE", CLIENTS, When::NotEmpty),
+    variable("GIT_NAMESPACE", &["clone", "fetch"], When::NotEmpty),
     variable("GIT_NOGLOB_PATHSPECS", LITERAL, When::True),
     variable("GIT_NO_LAZY_FETCH", CLIENTS, When::True),
     variable("GIT_PAGER_IN_USE", &["status"], When::True),
@@ -363,7 +323,15 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_REFERENCE_BACKEND", ALL, When::NotEmpty),
     variable(
         "GIT_REF_PARANOIA",
-        &["clone", "fetch", "pack-objects", "repack", "upload-pack"],
+        &[
+            "clone",
+            "fetch",
+            "pack-objects",
+            "push",
+            "receive-pack",
+            "repack",
+            "upload-pack",
+        ],
         When::False,
     ),
     variable(

@@ -1,6 +1,7 @@
 //! The table of attacks.
 
 mod bounds;
+mod clients;
 mod credentials;
 mod files;
 mod local;
@@ -8,6 +9,7 @@ mod modules;
 mod origins;
 mod packs;
 mod peers;
+mod pushes;
 mod redirects;
 mod refs;
 mod settings;
@@ -70,6 +72,7 @@ impl Table {
 pub(crate) fn all() -> Vec<Row> {
     let tables = [
         bounds::table(),
+        clients::table(),
         credentials::table(),
         files::table(),
         local::table(),
@@ -77,6 +80,7 @@ pub(crate) fn all() -> Vec<Row> {
         origins::table(),
         packs::table(),
         peers::table(),
+        pushes::table(),
         redirects::table(),
         refs::table(),
         settings::table(),

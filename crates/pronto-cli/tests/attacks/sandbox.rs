@@ -156,6 +156,11 @@ impl Sandbox {
         git(&self.path(at), arguments, input)
     }
 
+    /// Like [`Self::git_reading`]: the bytes that it prints.
+    pub(crate) fn git_bytes(&self, at: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+        git_bytes(&self.path(at), arguments, input)
+    }
+
     /// Creates the canary of a credential that the helper returns only for `host`.
     pub(crate) fn credential(&self, protocol: &str, host: &str, secret: &str) {
         self.append(

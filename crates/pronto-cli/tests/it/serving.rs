@@ -121,7 +121,7 @@ fn loose_packed_and_mixed_objects_are_served() {
 }
 
 #[test]
-fn unsupported_requests_continue_in_git() {
+fn shallow_and_partial_clones_are_served() {
     let scene = Scene::new();
     compare(&scene, &["--depth=3"], &["--depth=4"]);
     scene.git(&["-C", "origin", "config", "uploadpack.allowFilter", "true"]);
@@ -241,8 +241,8 @@ fn a_client_can_ask_only_for_shared_commits() {
         let what = ["fetch", "--negotiate-only", "--negotiation-tip=HEAD"];
         scene.git(&[&ask[..], &what, &["origin"]].concat())
     });
-    assert!(!ours.is_empty());
-    assert_eq!(ours, theirs);
+    // Before 2.55, git also names the ancestors of the newest common commit.
+    assert!(theirs.lines().any(|line| line == ours.trim_end()), "{ours}");
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn an_unborn_branch_is_not_named_if_that_is_disabled() {
 }
 
 #[test]
-fn unsupported_requests_reach_git_completely() {
+fn requests_without_wants_are_answered() {
     let scene = Scene::new();
     let id = scene.git(&["-C", "origin", "rev-parse", "HEAD~2"]);
     let have = format!("0032have {}\n", id.trim());

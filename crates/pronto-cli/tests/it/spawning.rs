@@ -104,7 +104,7 @@ fn submodules_of_a_clone_use_the_chosen_git() {
 }
 
 #[test]
-fn the_server_of_a_path_is_the_chosen_git_or_this_program() {
+fn the_server_of_a_path_is_this_program() {
     let scratch = Scratch::new();
     git(scratch.path(), &["init", "-q", "-b", "main", "origin"]);
     let origin = scratch.path().join("origin");
@@ -120,13 +120,9 @@ fn the_server_of_a_path_is_the_chosen_git_or_this_program() {
         command.arg("fetch").env("PATH", &path).env(variable, value);
         output(&mut command)
     };
-    // It does not serve.
-    let failed = fetch("PRONTO_GIT", &chosen);
-    assert!(!failed.status.success(), "{failed:?}");
-    assert!(called.exists() && !ran.exists());
-    let done = fetch("PRONTO_NO_FALLBACK", Path::new("1"));
+    let done = fetch("PRONTO_GIT", &chosen);
     assert!(done.status.success(), "{done:?}");
-    assert!(!ran.exists());
+    assert!(!called.exists() && !ran.exists());
     let told = stderr(&done);
     assert!(told.contains("main       -> origin/main"), "{told}");
 }

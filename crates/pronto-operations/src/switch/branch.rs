@@ -232,6 +232,23 @@ fn followed(
     }
 }
 
+/// Lets the branch `name` follow `branch` (a full name) of `remote`. Returns what to tell the user.
+///
+/// # Errors
+/// The configuration cannot be written.
+pub fn set_upstream(
+    repository: &Repository,
+    name: &BStr,
+    remote: &BStr,
+    branch: &BStr,
+) -> Result<Vec<String>> {
+    let followed = Followed {
+        remote: remote.to_owned(),
+        branch: branch.to_owned(),
+    };
+    set_up_following(repository, name, &followed)
+}
+
 fn set_up_following(
     repository: &Repository,
     name: &BStr,

@@ -71,6 +71,45 @@ pub struct Transaction<'r> {
     edits: Vec<Edit>,
 }
 
+/// A change of a transaction that could not be made, while others were.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The full name of the reference.
+    pub name: BString,
+    /// Why.
+    pub reason: Reason,
+    /// The same in more words.
+    pub error: Error,
+}
+
+/// Why one change of several could not be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Another reference has a name that cannot exist beside this one.
+    NameConflict,
+    /// The reference exists already.
+    Exists,
+    /// The reference does not exist.
+    Missing,
+    /// The reference has another value than expected.
+    Moved,
+    /// The new value does not exist, or no branch can have it.
+    InvalidValue,
+}
+
+impl Reason {
+    /// The reason in Git's words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Reason::NameConflict => "refname conflict",
+            Reason::Exists => "reference already exists",
+            Reason::Missing => "reference does not exist",
+            Reason::Moved => "incorrect old value provided",
+            Reason::InvalidValue => "invalid new value provided",
+        }
+    }
+}
+
 /// Changes that are sure to succeed as far as one can tell: every lock is held, every new value
 /// written. Dropping it gives all up.
 #[derive(Debug)]
@@ -206,14 +245,25 @@ impl<'r> Transaction<'r> {
             // From now on no present object is pruned.
             repository.begin_writing()?;
         }
+        Self::announce(repository, &self.edits)?;
+        let prepared = prepare::prepare(repository, self.edits, None)?;
+        Self::ask(prepared)
+    }
+
+    /// Asks the hook before anything is locked (`preparing`).
+    fn announce(repository: &dyn Host, edits: &[Edit]) -> Result<()> {
         if repository.has_hook() {
-            prepare::check_names(&self.edits)?;
-            if !self.edits.is_empty() && refuses(repository, "preparing", &self.edits)? {
-                refuses(repository, "aborted", &self.edits)?;
+            prepare::check_names(edits)?;
+            if !edits.is_empty() && refuses(repository, "preparing", edits)? {
+                refuses(repository, "aborted", edits)?;
                 return Err(hook::refused("preparing"));
             }
         }
-        let mut prepared = prepare::prepare(repository, self.edits)?;
+        Ok(())
+    }
+
+    /// Asks the hook about `prepared`.
+    fn ask(mut prepared: Prepared<'r>) -> Result<Prepared<'r>> {
         if let Some(code) = prepared.run_hook("prepared")?
             && code != 0
         {
@@ -233,6 +283,25 @@ impl<'r> Transaction<'r> {
             return Ok(());
         }
         self.prepare()?.commit()
+    }
+
+    /// Prepares and commits those of the changes that can be made, and returns the others: those
+    /// whose references do not hold what is expected, or whose names conflict.
+    ///
+    /// # Errors
+    /// As for [`prepare`](Self::prepare) and [`Prepared::commit`], for other reasons than these.
+    pub fn commit_each(self) -> Result<Vec<Refusal>> {
+        let mut refusals = Vec::new();
+        if self.edits.is_empty() {
+            return Ok(refusals);
+        }
+        self.repository.begin_writing()?;
+        Self::announce(self.repository, &self.edits)?;
+        let prepared = prepare::prepare(self.repository, self.edits, Some(&mut refusals))?;
+        if !prepared.edits.is_empty() {
+            Self::ask(prepared)?.commit()?;
+        }
+        Ok(refusals)
     }
 
     /// Commits into a repository without refs that no other process uses: the refs are written to

@@ -261,6 +261,25 @@ impl<'a> Painting<'a> {
     }
 }
 
+/// Returns whether a commit is reachable from `left` and not from `right`. Both must be commits.
+///
+/// Costs reading the history between the two; with a commit-graph no object is read.
+///
+/// # Errors
+/// A commit is missing or malformed, or the walk was interrupted.
+pub fn leads_beyond(
+    repository: &Repository,
+    left: &[ObjectId],
+    right: &[ObjectId],
+    watch: &Watch<'_>,
+) -> Result<bool> {
+    let mut painting = Painting::new(repository, Until::LeftKnown)?;
+    left.iter().try_for_each(|id| painting.left(id))?;
+    right.iter().try_for_each(|id| painting.right(id))?;
+    painting.run(watch)?;
+    Ok(painting.numbers(LEFT).next().is_some())
+}
+
 impl Repository {
     /// Whether `ancestor` can be reached from `descendant` if history ends at `cut`. What is not
     /// there has no parents.

@@ -20,6 +20,8 @@ pub struct Call<'a> {
     /// The directory in which the hook runs and discovers the repository by itself; by default the
     /// top of the worktree.
     pub elsewhere: Option<&'a Path>,
+    /// Whether its standard output is that of this process, instead of its standard error.
+    pub keeps_output: bool,
 }
 
 /// Returns the program of hook `name`, if it exists and is executable. One that is not executable
@@ -70,7 +72,10 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
         } else {
             Stdio::piped()
         })
-        .stdout(rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from));
+        .stdout(match call.keeps_output {
+            true => Stdio::inherit(),
+            false => rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from),
+        });
     tie_to(repository, &mut command);
     if call.elsewhere.is_some() {
         command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");

@@ -74,6 +74,11 @@ pub enum Notice {
 }
 
 impl Notice {
+    /// Returns advice for the user.
+    pub fn hint(text: impl Into<String>) -> Self {
+        Self::message(Severity::Hint, text.into())
+    }
+
     /// Returns a notice of an error that did not stop the operation.
     pub fn error(text: impl Into<String>) -> Self {
         Self::message(Severity::Error, text.into())

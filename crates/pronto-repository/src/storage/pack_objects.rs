@@ -17,8 +17,11 @@
 //! # }
 //! ```
 
+mod filter;
+mod filtered;
 mod leave_out;
 mod linked;
+mod promised;
 mod tips;
 mod trees;
 mod whole;
@@ -42,9 +45,12 @@ use crate::objects::from_odb;
 use crate::packs::compression;
 use crate::{Error, ErrorKind, Repository, Result};
 
+pub use filter::Filter;
+pub use filtered::{Tips, select_filtered};
 pub use leave_out::LeaveOut;
 pub use leave_out::loose_objects;
 pub(crate) use leave_out::{Known, mark, names};
+pub use promised::Missing;
 pub use whole::KeptWhole;
 
 /// The largest number of the receiver's tips that are tried as bases. Git's `window` limits them,
@@ -62,6 +68,8 @@ pub struct Selection {
     /// Those of the members that are not to become deltas, nor bases of new ones: see
     /// [`KeptWhole`].
     pub whole: HashSet<ObjectId>,
+    /// Objects that were left out because they are missing: see [`Missing::LeaveOut`].
+    pub missing: Vec<ObjectId>,
 }
 
 /// Options for selecting objects.
@@ -77,6 +85,11 @@ pub struct Select {
     /// Whether only commits count that are in no pack yet, with all that they lead to
     /// (`--unpacked`).
     pub unpacked: bool,
+    /// Whether all objects in the trees of the receiver's tips count as known. Needed where history
+    /// is cut off (`--shallow`), so that these tips need not be parents of what is sent.
+    pub all_edges: bool,
+    /// The treatment of missing objects of a partial clone.
+    pub missing: Missing,
 }
 
 impl Default for Select {
@@ -86,6 +99,8 @@ impl Default for Select {
             sparse: true,
             bitmaps: true,
             unpacked: false,
+            all_edges: false,
+            missing: Missing::Fail,
         }
     }
 }
@@ -157,6 +172,7 @@ impl Repository {
         let store = self.objects()?.without_replacements();
         let meter = watch.progress().begin("Enumerating objects", None);
         if select.bitmaps
+            && select.missing == Missing::Fail
             && let Some(bitmaps) = self.usable_bitmaps(&store)?
         {
             let selection = self.select_by_bitmaps(wants, haves, &bitmaps, watch)?;
@@ -164,27 +180,9 @@ impl Repository {
             meter.finish();
             return Ok(selection);
         }
-        let mut walk = Walk {
-            repository: self,
-            store,
-            select: *select,
-            watch,
-            meter,
-            seen: HashSet::new(),
-            hidden: HashSet::new(),
-            selection: Selection::default(),
-            kept_whole: self.kept_whole()?,
-            buffer: Vec::new(),
-        };
-        let mut trees = Vec::new();
-        let wanted = walk.tips(wants, &mut trees, false)?;
-        let mut known_trees = Vec::new();
-        let known = walk.tips(haves, &mut known_trees, true)?;
-        for tree in known_trees {
-            walk.hide_tree(tree)?;
-        }
-        let commits = walk.commits(&wanted, &known)?;
-        let is_all = haves.is_empty() && !select.unpacked;
+        let mut walk = Walk::new(self, select, watch, meter)?;
+        let (commits, trees) = walk.begin(Tips { wants, haves })?;
+        let is_all = haves.is_empty() && !select.unpacked && select.missing == Missing::Fail;
         let links = match is_all {
             true => walk.store.tree_links(commits.len(), watch.interrupt()),
             false => Ok(None),
@@ -193,8 +191,7 @@ impl Repository {
             Some(pack) => walk.linked_trees(&pack, &commits, trees)?,
             None => walk.trees(&commits, trees)?,
         }
-        walk.meter.finish();
-        Ok(walk.selection)
+        walk.end()
     }
 
     /// Sends a pack of `selection` down `out`: see [`Store::pack_to`].
@@ -273,6 +270,10 @@ struct Walk<'a> {
     select: Select,
     watch: &'a Watch<'a>,
     meter: Meter,
+    /// The objects that a filter must not leave out.
+    named: HashSet<ObjectId>,
+    /// Whether commits are selected that were not named.
+    takes_commits: bool,
     /// The selected objects.
     seen: HashSet<ObjectId>,
     /// The receiver's objects that were visited.
@@ -289,7 +290,55 @@ struct Commit {
     known: Vec<ObjectId>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(
+        repository: &'a Repository,
+        select: &Select,
+        watch: &'a Watch<'a>,
+        meter: Meter,
+    ) -> Result<Walk<'a>> {
+        Ok(Walk {
+            repository,
+            store: repository.objects()?.without_replacements(),
+            select: *select,
+            watch,
+            meter,
+            named: HashSet::new(),
+            takes_commits: true,
+            seen: HashSet::new(),
+            hidden: HashSet::new(),
+            selection: Selection::default(),
+            kept_whole: repository.kept_whole()?,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Selects the commits, and returns them with the other objects at the tips.
+    fn begin(&mut self, tips: Tips<'_>) -> Result<(Vec<Commit>, Vec<ObjectId>)> {
+        let mut trees = Vec::new();
+        let wanted = self.tips(tips.wants, &mut trees, false)?;
+        let mut known_trees = Vec::new();
+        let known = self.tips(tips.haves, &mut known_trees, true)?;
+        for tree in known_trees {
+            self.hide_tree(tree)?;
+        }
+        if self.select.all_edges {
+            for commit in &known {
+                if let Some(tree) = self.known_tree(commit)? {
+                    self.hide_tree(tree)?;
+                }
+            }
+        }
+        Ok((self.commits(&wanted, &known)?, trees))
+    }
+
+    /// Sets missing objects aside, and returns what was selected.
+    fn end(mut self) -> Result<Selection> {
+        self.leave_out_missing()?;
+        self.meter.finish();
+        Ok(self.selection)
+    }
+
     fn check(&self) -> Result<()> {
         let interrupted = |reason: pronto_io::interrupt::Interrupted| {
             Error::new(ErrorKind::Interrupted, reason.to_string())
@@ -371,7 +420,10 @@ impl Walk<'_> {
             ids.retain(|_| !packed.next().unwrap_or(false));
         }
         for id in &ids {
-            self.add(id, 0);
+            match self.takes_commits || self.named.contains(id) {
+                true => _ = self.add(id, 0),
+                false => _ = self.seen.insert(*id),
+            }
         }
         let mut commits = Vec::with_capacity(ids.len());
         for id in &ids {

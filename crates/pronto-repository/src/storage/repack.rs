@@ -10,6 +10,8 @@ mod loosen;
 mod removal;
 mod server_info;
 
+pub use server_info::update_server_info;
+
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -195,7 +197,7 @@ impl Work<'_> {
             self.remove(&redundant, marks)?;
         }
         if options.server_info {
-            self.update_server_info()?;
+            update_server_info(self.repository)?;
         }
         Ok(made.map(|(_, counts)| counts))
     }
@@ -241,6 +243,7 @@ impl Work<'_> {
             sparse: repository.config().bool_or("pack.usesparse", true)?,
             bitmaps: false,
             unpacked: !is_all,
+            ..Select::default()
         };
         let mut selection = repository.select_objects(&wants, &[], &select, self.watch)?;
         repository.include_indexed(&mut selection, self.watch)?;

@@ -31,18 +31,6 @@ impl Git {
         run(command, request, streams)
     }
 
-    /// Answers one request without an advertisement.
-    pub(super) fn answer(
-        &self,
-        request: &Request<'_>,
-        service: &str,
-        streams: Streams<'_>,
-    ) -> Result<()> {
-        let mut command = command(request);
-        command.args([service, "--stateless-rpc"]);
-        run(command, request, streams)
-    }
-
     /// Answers a push.
     pub(super) fn receive(
         &self,
@@ -55,13 +43,6 @@ impl Git {
             command.args(["-c", "receive.denyNonFastForwards=true"]);
         }
         command.args(["receive-pack", "--stateless-rpc"]);
-        run(command, request, streams)
-    }
-
-    /// Serves a fetch on a connection of its own.
-    pub(super) fn serve(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
-        let mut command = command(request);
-        command.arg("upload-pack");
         run(command, request, streams)
     }
 }

@@ -12,14 +12,15 @@ use pronto_wire::address::Address;
 use pronto_wire::advertisement::Version;
 use pronto_wire::client::Client;
 use pronto_wire::policy::{Allow, Policy};
+use pronto_wire::push::Pusher;
 use pronto_wire::transport::http::{self, Unset};
-use pronto_wire::transport::{Family, Options, Ssh};
+use pronto_wire::transport::{Family, LOCAL_VARIABLES, Options, Ssh};
 
 use super::Remote;
 use super::web::{self, WebSettings, Wrap};
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Repository, Result};
 
 /// Settings of a connection for one operation.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +33,8 @@ pub struct Settings {
     pub proxy_auth_method: Option<bstr::BString>,
     /// Which kind of internet address to use.
     pub family: Family,
-    /// The program that serves local repositories when called with `upload-pack`; `git` if that is
-    /// not said.
+    /// The program that serves local repositories when called with `upload-pack`; the one of the
+    /// environment, or git, if that is not said.
     pub server: Option<PathBuf>,
 }
 
@@ -129,6 +130,32 @@ pub fn connect_with(
     Client::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
 }
 
+/// Connects to the repository at `url` to push to it; the program of `settings` is the one that
+/// receives.
+///
+/// # Errors
+/// As for [`connect`].
+pub(crate) fn connect_to_push(
+    url: &BStr,
+    settings: &Settings,
+    repository: &Repository,
+    watch: &Watch<'_>,
+) -> Result<Pusher> {
+    let (config, environment) = (repository.config(), repository.environment());
+    let address = Address::parse(url).map_err(from_wire)?;
+    let options = options(&address, settings, config, environment)?;
+    let web: Box<dyn http::Settings> = match &address {
+        Address::Http { .. } => Box::new(WebSettings {
+            config: config.clone(),
+            environment: environment.clone(),
+            settings: settings.clone(),
+            wrap: Box::new(|helpers| helpers),
+        }),
+        _ => Box::new(Unset),
+    };
+    Pusher::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
+}
+
 /// The error of the crate below as one of this crate.
 pub fn from_wire(error: pronto_wire::Error) -> Error {
     use pronto_wire::ErrorKind as Wire;
@@ -146,7 +173,10 @@ fn options(
     config: &Config,
     environment: &Environment,
 ) -> Result<Options> {
-    let changes = environment.changes();
+    // What ties this process to its repository, options before the command included, does not
+    // concern the other side.
+    let is_own = |name: &std::ffi::OsStr| LOCAL_VARIABLES.iter().any(|own| name == *own);
+    let changes = environment.changes().filter(|(name, _)| !is_own(*name));
     let changes =
         changes.map(|(name, value)| (name.to_owned(), value.map(|value| value.to_owned())));
     let mut options = Options {
@@ -157,8 +187,8 @@ fn options(
         policy: policy(config, environment)?,
         ..Options::default()
     };
-    if let Some(server) = &settings.server {
-        options.git.clone_from(server);
+    if let Some(server) = settings.server.as_deref().or(environment.server()) {
+        server.clone_into(&mut options.git);
         // What the other side leaves to git is not for this side to say.
         options
             .environment

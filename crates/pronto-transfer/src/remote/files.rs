@@ -70,6 +70,8 @@ fn read_remotes(repository: &Repository, text: &[u8], remote: &mut Remote) -> Re
             remote.urls.push(rewritten(repository.config(), url));
         } else if let Some(spec) = value(b"Pull:") {
             remote.fetch.push(Refspec::parse(spec)?);
+        } else if let Some(spec) = value(b"Push:") {
+            remote.push.push(spec.to_owned());
         }
     }
     Ok(())
@@ -91,6 +93,7 @@ fn read_branches(repository: &Repository, text: &[u8], remote: &mut Remote) -> R
     remote.urls.push(rewritten(config, url.as_bstr()));
     let spec = format!("refs/heads/{branch}:refs/heads/{}", remote.name);
     remote.fetch.push(Refspec::parse(spec.as_str().into())?);
+    remote.push.push(format!("HEAD:refs/heads/{branch}").into());
     Ok(())
 }
 

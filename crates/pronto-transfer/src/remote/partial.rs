@@ -3,10 +3,10 @@
 use bstr::{BStr, BString};
 
 use super::Remote;
-use pronto_repository::Notice;
-
-use crate::config::{edit, value::parse_u64};
+use crate::config::edit;
+use crate::pack_objects::Filter;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_repository::Notice;
 
 /// The filter that a person wrote as `spec`, as it is sent and remembered: a limit is a number of
 /// bytes without unit.
@@ -14,34 +14,21 @@ use crate::{Error, ErrorKind, Repository, Result};
 /// # Errors
 /// It is none that Git knows.
 pub fn filter_spec(spec: &BStr) -> Result<BString> {
-    let fail = |message: String| Err(Error::new(ErrorKind::InvalidInput, message));
-    let unknown = || fail(format!("invalid filter-spec '{spec}'"));
-    let after = |prefix: &str| spec.strip_prefix(prefix.as_bytes()).map(BStr::new);
-    if let Some(limit) = after("blob:limit=") {
-        return match parse_u64(limit) {
-            Ok(bytes) => Ok(format!("blob:limit={bytes}").into()),
-            Err(_) => unknown(),
-        };
+    match Filter::parse(spec)? {
+        filter @ Filter::BlobLimit(_) => Ok(filter.to_spec()),
+        _ => Ok(spec.to_owned()),
     }
-    if let Some(depth) = after("tree:") {
-        if parse_u64(depth).is_err() {
-            return fail("expected 'tree:<depth>'".into());
-        }
-    } else if after("sparse:path=").is_some() {
-        return fail("sparse:path filters support has been dropped".into());
-    } else if let Some(kind) = after("object:type=") {
-        if gix_object::Kind::from_bytes(kind).is_err() {
-            let message = format!("'{kind}' for 'object:type=<type>' is not a valid object type");
-            return fail(message);
-        }
-    } else if let Some(parts) = after("combine:") {
-        if parts.is_empty() {
-            return fail("expected something after combine:".into());
-        }
-    } else if spec != "blob:none" && after("sparse:oid=").is_none() {
-        return unknown();
-    }
-    Ok(spec.to_owned())
+}
+
+/// Returns whether all of history is here and as it is stored: it is not shallow, no commit is
+/// grafted, no object replaced, and the repository is no partial clone.
+///
+/// # Errors
+/// The files that say so cannot be read.
+pub fn has_whole_history(repository: &Repository) -> Result<bool> {
+    Ok(repository.has_plain_history()?
+        && !repository.objects()?.has_replacements()
+        && !repository.has_promisor()?)
 }
 
 /// Checks that no extension would come into force with the newer format that nobody knows.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_wire::pktline::MAX_LINE;
 use pronto_wire::transport::LowSpeed;
 use pronto_wire::transport::http::{
     Credentials, ExtraHeader, Options, Redirects, Settings as Web, UrlSettings,
@@ -36,7 +37,8 @@ impl Web for WebSettings {
             url,
         };
         let found = lookup.options(&self.settings).and_then(|options| {
-            let git = self.settings.server.as_deref();
+            let own = self.environment.server();
+            let git = self.settings.server.as_deref().or(own);
             let helpers = Helpers::new(url, git, &self.config, &self.environment)?;
             Ok((options, helpers))
         });
@@ -143,6 +145,7 @@ impl<'a> Lookup<'a> {
             follow_redirects: self.redirects()?,
             accept_language: None,
             low_speed: self.low_speed()?,
+            post_buffer_bytes: self.post_buffer_bytes()?,
         };
         foreign::check(self, &options, settings)?;
         Ok(options)
@@ -159,6 +162,17 @@ impl<'a> Lookup<'a> {
             true => Redirects::Always,
             false => Redirects::Never,
         })
+    }
+
+    /// `http.postBuffer`, but never less than one packet.
+    fn post_buffer_bytes(&self) -> Result<usize> {
+        let set = self
+            .entry("postbuffer")
+            .map(|entry| entry.u64())
+            .transpose()?;
+        let set = set.and_then(|set| usize::try_from(set).ok());
+        let usual = Options::default().post_buffer_bytes;
+        Ok(set.unwrap_or(usual).max(MAX_LINE))
     }
 
     /// As Git, only if both are set.

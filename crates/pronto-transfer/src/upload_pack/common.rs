@@ -8,12 +8,12 @@ use pronto_hash::ObjectId;
 use crate::objects::from_odb;
 use crate::{Repository, Result};
 
-/// The objects that the other side says it has and that are here.
+/// The objects that the client says it has and that are here.
 #[derive(Debug, Default)]
 pub(super) struct Common {
-    /// In the order in which they were named.
+    /// In the order in which they were named, without those that others imply.
     pub(super) ids: Vec<ObjectId>,
-    /// The haves, and the parents of the commits among them.
+    /// Those objects, and the parents of the commits among them.
     known: HashSet<ObjectId>,
     /// The time of the oldest commit among them.
     oldest: Option<i64>,
@@ -27,17 +27,20 @@ impl Common {
     /// # Errors
     /// It cannot be read.
     pub(super) fn add(&mut self, repository: &Repository, id: ObjectId) -> Result<()> {
-        if !self.ids.contains(&id) || self.ids.len() > 64 {
-            self.ids.push(id);
-        }
-        self.known.insert(id);
         self.settled.retain(|_, leads| *leads);
         let header = repository.objects()?.header(&id).map_err(from_odb)?;
-        if header.is_some_and(|header| header.kind == ObjectKind::Commit) {
-            let links = repository.commit_links(&id, &mut Vec::new())?;
-            self.known.extend(links.parents);
-            let oldest = self.oldest.unwrap_or(i64::MAX).min(links.time);
-            self.oldest = Some(oldest);
+        let is_commit = header.is_some_and(|header| header.kind == ObjectKind::Commit);
+        let is_new = self.known.insert(id);
+        if !is_commit {
+            self.ids.extend(is_new.then_some(id));
+            return Ok(());
+        }
+        let links = repository.commit_links(&id, &mut Vec::new())?;
+        self.known.extend(links.parents);
+        let oldest = self.oldest.unwrap_or(i64::MAX).min(links.time);
+        self.oldest = Some(oldest);
+        if is_new {
+            self.ids.push(id);
         }
         Ok(())
     }

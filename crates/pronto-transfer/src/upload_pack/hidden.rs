@@ -9,12 +9,12 @@ use crate::config::Config;
 pub struct Hidden(Vec<BString>);
 
 impl Hidden {
-    /// Those that are hidden from who fetches.
+    /// Those that are hidden from fetches.
     pub fn configured(config: &Config) -> Hidden {
         Hidden::of(config, &[b"transfer.hiderefs", b"uploadpack.hiderefs"])
     }
 
-    /// Those that are hidden from who fetches or pushes.
+    /// Those that are hidden from fetches or pushes.
     pub fn from_peers(config: &Config) -> Hidden {
         let keys: [&[u8]; 3] = [
             b"transfer.hiderefs",
@@ -22,6 +22,11 @@ impl Hidden {
             b"receive.hiderefs",
         ];
         Hidden::of(config, &keys)
+    }
+
+    /// Those that are hidden from who pushes.
+    pub fn from_pushers(config: &Config) -> Hidden {
+        Hidden::of(config, &[b"transfer.hiderefs", b"receive.hiderefs"])
     }
 
     fn of(config: &Config, keys: &[&[u8]]) -> Hidden {
@@ -38,14 +43,22 @@ impl Hidden {
 
     /// Whether the reference `name` is hidden.
     pub fn hides(&self, name: &BStr) -> bool {
+        self.hides_in(Some(name), name)
+    }
+
+    /// Whether a reference is hidden that has this full name, and this name in its namespace; `None`
+    /// if it is outside of the namespace. Patterns with `^` are compared with the full name.
+    pub fn hides_in(&self, name: Option<&BStr>, full: &BStr) -> bool {
         for pattern in self.0.iter().rev() {
             let (pattern, hides) = match pattern.strip_prefix(b"!") {
                 Some(pattern) => (pattern, false),
                 None => (&pattern[..], true),
             };
-            // Without namespaces the full name is the name.
-            let pattern = pattern.strip_prefix(b"^").unwrap_or(pattern);
-            let rest = name.strip_prefix(pattern);
+            let (pattern, subject) = match pattern.strip_prefix(b"^") {
+                Some(pattern) => (pattern, Some(full)),
+                None => (pattern, name),
+            };
+            let rest = subject.and_then(|subject| subject.strip_prefix(pattern));
             if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/")) {
                 return hides;
             }
@@ -65,5 +78,15 @@ mod tests {
         let hides = |name: &str| hidden.hides(name.into());
         assert!(hides("refs/a") && hides("refs/a/x") && hides("refs/a/b/c/d"));
         assert!(!hides("refs/a/b") && !hides("refs/ab") && !hides("refs/a/b/d") && !hides("HEAD"));
+    }
+
+    #[test]
+    fn a_caret_is_for_the_full_name() {
+        let patterns = ["refs/a", "^refs/namespaces/n/refs/b"];
+        let hidden = Hidden(patterns.map(BString::from).to_vec());
+        let hides = |name: &str, full: &str| hidden.hides_in(Some(name.into()), full.into());
+        assert!(hides("refs/a/x", "refs/namespaces/n/refs/a/x"));
+        assert!(hides("refs/b", "refs/namespaces/n/refs/b"));
+        assert!(!hides("refs/b", "refs/namespaces/m/refs/b"));
     }
 }

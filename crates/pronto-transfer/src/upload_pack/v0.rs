@@ -1,16 +1,28 @@
 //! Versions 0 and 1: the advertisement, then one negotiation.
 
-use std::collections::HashSet;
-
+use bstr::ByteSlice;
 use pronto_hash::ObjectId;
-use pronto_wire::capabilities::AGENT;
+use pronto_wire::advertisement::Version;
 use pronto_wire::pktline;
+use pronto_wire::request::Line;
 
+use super::bands::Band;
 use super::common::Common;
-use super::send::{Band, Wish};
-use super::{Ended, Line, Session, Shown, id_in};
+use super::cut::{Cut, Deepening};
+use super::send::record;
+use super::settings::Settings;
+use super::shown::{Shown, View};
+use super::wants::Tips;
+use super::wish::Wish;
+use super::writer::Lines;
+use super::{Ended, Input, MOST_IDS, Options, Session, broken, hung_up, too_much};
+use crate::pack_objects::Filter;
 use crate::remote::connection::from_wire;
-use crate::{Error, ErrorKind, Result};
+use crate::{Repository, Result};
+
+/// The capabilities that every repository has.
+const ABILITIES: &str = "multi_ack thin-pack side-band side-band-64k ofs-delta shallow deepen-since \
+                         deepen-not deepen-relative no-progress include-tag multi_ack_detailed";
 
 /// The form of acknowledgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,219 +34,383 @@ enum Acknowledge {
     Detailed,
 }
 
-/// The request of the client.
+/// The request of a client.
 #[derive(Default)]
 struct Request {
     wish: Wish,
     acknowledge: Acknowledge,
+    /// Whether the client does without a final `done`.
+    no_done: bool,
+    may_filter: bool,
+    deepening: Deepening,
+}
+
+/// The end of a negotiation.
+enum Agreed {
+    /// With these common objects, and a pack follows.
+    Pack(Common),
+    /// The client sends the rest in another request.
+    Later,
+}
+
+/// The refs with the capabilities.
+pub(super) fn advertisement(
+    repository: &Repository,
+    options: &Options,
+    settings: &Settings,
+) -> Result<Vec<u8>> {
+    let view = View {
+        repository,
+        hidden: &settings.hidden,
+    };
+    let mut out = Vec::new();
+    if options.version == Version::V1 {
+        pktline::write(&mut out, b"version 1\n").map_err(from_wire)?;
+    }
+    let mut abilities = Some(abilities(&view, options, settings)?);
+    for reference in view.shown(&[], true)? {
+        write_ref(&mut out, &reference, abilities.as_deref())?;
+        if reference.id.is_some() {
+            abilities = None;
+        }
+    }
+    if let Some(abilities) = abilities {
+        let none = Shown {
+            name: "capabilities^{}".into(),
+            id: Some(ObjectId::null(repository.object_hash())),
+            symbolic: None,
+            peeled: None,
+        };
+        write_ref(&mut out, &none, Some(&abilities))?;
+    }
+    for id in repository.shallow_commits()? {
+        pktline::write(&mut out, format!("shallow {id}\n").as_bytes()).map_err(from_wire)?;
+    }
+    pktline::write_flush(&mut out);
+    Ok(out)
+}
+
+fn abilities(view: &View<'_>, options: &Options, settings: &Settings) -> Result<Vec<u8>> {
+    let mut abilities = ABILITIES.as_bytes().to_vec();
+    let mut add = |is_there: bool, word: &str| {
+        if is_there {
+            abilities.extend_from_slice(word.as_bytes());
+        }
+    };
+    add(settings.allowed.tips, " allow-tip-sha1-in-want");
+    add(settings.allowed.reachable, " allow-reachable-sha1-in-want");
+    add(options.is_stateless, " no-done");
+    if let Some(head) = view.head()?.filter(|head| head.id.is_some())
+        && let Some(target) = head.symbolic
+    {
+        abilities.extend_from_slice(b" symref=HEAD:");
+        abilities.extend_from_slice(&target);
+    }
+    if settings.filter {
+        abilities.extend_from_slice(b" filter");
+    }
+    if let Some(id) = options.session_id.as_ref().filter(|_| settings.session_id) {
+        abilities.extend_from_slice(b" session-id=");
+        abilities.extend_from_slice(id);
+    }
+    let format = view.repository.object_hash();
+    abilities.extend_from_slice(format!(" object-format={format} agent=").as_bytes());
+    abilities.extend_from_slice(&options.agent);
+    Ok(abilities)
+}
+
+fn write_ref(out: &mut Vec<u8>, reference: &Shown, abilities: Option<&[u8]>) -> Result<()> {
+    let Some(id) = reference.id else {
+        return Ok(());
+    };
+    let hex = id.to_string();
+    let mut parts: Vec<&[u8]> = vec![hex.as_bytes(), b" ", &reference.name];
+    if let Some(abilities) = abilities {
+        parts.extend([b"\0".as_slice(), abilities]);
+    }
+    parts.push(b"\n");
+    pktline::write_parts(out, &parts).map_err(from_wire)?;
+    if let Some(peeled) = reference.peeled {
+        let hex = peeled.to_string();
+        let parts: [&[u8]; 4] = [hex.as_bytes(), b" ", &reference.name, b"^{}\n"];
+        pktline::write_parts(out, &parts).map_err(from_wire)?;
+    }
+    Ok(())
 }
 
 impl Session<'_> {
-    /// Shows the references, agrees on what both have, and sends.
-    pub(super) fn advertise_and_serve(&mut self, is_v1: bool) -> Result<Ended> {
-        let shown = self.shown(&[], true)?;
-        self.advertise(&shown, is_v1)?;
-        let mut raw = Vec::new();
-        let request = match self.request(&shown, &mut raw)? {
-            Some(request) => request,
-            None if raw.len() <= 4 => return Ok(Ended::Served),
-            None => return self.unanswered(raw),
-        };
-        let Request {
-            mut wish,
-            acknowledge,
-        } = request;
-        match self.agree(&wish.wants, acknowledge)? {
-            Some(common) => wish.haves = common.ids,
-            // The other side went without having what it wanted.
-            None => return Ok(Ended::Served),
-        }
-        self.send(&wish)?;
-        Ok(Ended::Served)
-    }
-
-    fn advertise(&mut self, shown: &[Shown], is_v1: bool) -> Result<()> {
-        let config = self.repository.config();
-        let mut abilities = String::from(
-            "multi_ack thin-pack side-band side-band-64k ofs-delta shallow deepen-since deepen-not \
-             deepen-relative no-progress include-tag multi_ack_detailed",
-        );
-        let any = config.bool_or("uploadpack.allowanysha1inwant", false)?;
-        if any || config.bool_or("uploadpack.allowtipsha1inwant", false)? {
-            abilities.push_str(" allow-tip-sha1-in-want");
-        }
-        if any || config.bool_or("uploadpack.allowreachablesha1inwant", false)? {
-            abilities.push_str(" allow-reachable-sha1-in-want");
-        }
-        let head = shown
-            .iter()
-            .find(|reference| reference.name == "HEAD" && reference.id.is_some());
-        if let Some(target) = head.and_then(|head| head.symbolic.as_ref()) {
-            abilities.push_str(&format!(" symref=HEAD:{target}"));
-        }
-        if config.bool_or("uploadpack.allowfilter", false)? {
-            abilities.push_str(" filter");
-        }
-        let format = self.repository.object_hash();
-        abilities.push_str(&format!(" object-format={format} agent={AGENT}"));
-        let mut out = Vec::new();
-        if is_v1 {
-            pktline::write(&mut out, b"version 1\n").map_err(from_wire)?;
-        }
-        let mut abilities = Some(abilities);
-        for reference in shown {
-            let Some(id) = reference.id else { continue };
-            let hex = id.to_string();
-            let mut parts: Vec<&[u8]> = vec![hex.as_bytes(), b" ", &reference.name];
-            let first = abilities.take();
-            if let Some(abilities) = &first {
-                parts.extend([b"\0".as_slice(), abilities.as_bytes()]);
-            }
-            parts.push(b"\n");
-            pktline::write_parts(&mut out, &parts).map_err(from_wire)?;
-            if let Some(peeled) = reference.peeled {
-                let hex = peeled.to_string();
-                let parts: [&[u8]; 4] = [hex.as_bytes(), b" ", &reference.name, b"^{}\n"];
-                pktline::write_parts(&mut out, &parts).map_err(from_wire)?;
-            }
-        }
-        if let Some(abilities) = abilities {
-            let line = format!(
-                "{} capabilities^{{}}\0{abilities}\n",
-                ObjectId::null(format)
-            );
-            pktline::write(&mut out, line.as_bytes()).map_err(from_wire)?;
-        }
-        pktline::write_flush(&mut out);
-        self.write(&out)
-    }
-
-    /// Reads the wants of the other side. `None` if there are none, or if another server must
-    /// answer the request, which `raw` then holds.
-    fn request(&mut self, shown: &[Shown], raw: &mut Vec<u8>) -> Result<Option<Request>> {
-        let tips: HashSet<ObjectId> = shown.iter().filter_map(|reference| reference.id).collect();
+    /// Reads what the client wants, agrees on what both have, and sends.
+    pub(super) fn one_fetch(&mut self) -> Result<Ended> {
         let mut request = Request::default();
         loop {
-            let line = match self.line(raw)? {
-                Line::End | Line::Flush if request.wish.wants.is_empty() => {
-                    raw.clear();
-                    return Ok(None);
-                }
-                Line::Flush => return Ok(Some(request)),
-                Line::End | Line::Delimiter => {
-                    let message = "the remote end hung up unexpectedly";
-                    return Err(Error::new(ErrorKind::Transport, message));
-                }
-                Line::Text(line) => line,
+            let line = match self.input()? {
+                Input::Text(line) => line,
+                Input::End => return Err(hung_up()),
+                _ => break,
             };
-            let Some(rest) = line.strip_prefix(b"want ") else {
-                // A cut of history, or a filter.
-                return Ok(None);
+            self.take(&line, &mut request)?;
+        }
+        let tips = Tips::read(&self.view(), self.settings.allowed)?;
+        let is_stateless = self.options.is_stateless;
+        let refused = tips.refused(&request.wish.wants, is_stateless, self.interrupt)?;
+        if let Some(id) = refused {
+            self.deny_want(id)?;
+            return Ok(Ended::Refused(
+                format!("git upload-pack: not our ref {id}").into(),
+            ));
+        }
+        let cut = self.cut(&request)?;
+        if request.wish.wants.is_empty() {
+            return Ok(Ended::Served);
+        }
+        let shallow = self.view_of(&cut)?;
+        let view = shallow.as_ref();
+        request.wish.wants.extend(&cut.wants);
+        let agreed = self.agree(view.unwrap_or(self.repository), &request)?;
+        let Agreed::Pack(common) = agreed else {
+            return Ok(Ended::Served);
+        };
+        request.wish.haves = common.ids;
+        record(&request.wish, 0, &request.deepening);
+        request.wish.haves.extend(&cut.haves);
+        request.wish.is_cut = shallow.is_some();
+        self.send(view.unwrap_or(self.stored), &request.wish)
+    }
+
+    /// Says where the client's history ends.
+    fn cut(&mut self, request: &Request) -> Result<Cut> {
+        if !request.deepening.is_requested() {
+            return Ok(Cut::default());
+        }
+        let wants = &request.wish.wants;
+        let cut = (request.deepening).cut(self.repository, wants, false, self.interrupt)?;
+        if let Some(lines) = &cut.lines {
+            let mut out = Lines::default();
+            lines.iter().try_for_each(|line| out.text(line))?;
+            out.flush();
+            self.send_lines(&mut out)?;
+        }
+        Ok(cut)
+    }
+
+    fn deny_want(&mut self, id: ObjectId) -> Result<()> {
+        let mut out = Lines::default();
+        out.error(format!("upload-pack: not our ref {id}"))?;
+        self.send_lines(&mut out)
+    }
+
+    /// Takes one line of the first part of the request.
+    fn take(&mut self, line: &[u8], request: &mut Request) -> Result<()> {
+        let format = self.repository.object_hash();
+        let parsed = Line::of_needs(line, format).map_err(from_wire)?;
+        if request.deepening.take(self.repository, &parsed)? {
+            return Ok(());
+        }
+        let (id, features) = match parsed {
+            Line::Filter(spec) => {
+                if !request.may_filter {
+                    let message = "git upload-pack: filtering capability not negotiated";
+                    return Err(broken(message));
+                }
+                return self.filter(spec, &mut request.wish);
+            }
+            Line::Want { id, rest } => (id, rest),
+            _ => {
+                let line = line.as_bstr();
+                let message = format!(
+                    "git upload-pack: protocol error, expected to get object ID, not '{line}'"
+                );
+                return Err(broken(message));
+            }
+        };
+        for ability in features.fields() {
+            match ability.strip_prefix(b"session-id=") {
+                Some(id) => self.record_client_session(id),
+                None => request.take_ability(ability, self.settings.filter),
+            }
+        }
+        if !self.is_present(&id)? {
+            self.deny_want(id)?;
+            return Err(broken(format!("git upload-pack: not our ref {id}")));
+        }
+        request.wish.want(id)
+    }
+
+    /// Takes a filter, or refuses it.
+    pub(super) fn filter(&mut self, spec: &bstr::BStr, wish: &mut Wish) -> Result<()> {
+        if wish.filter.is_some() {
+            return Err(broken("multiple filter-specs cannot be combined"));
+        }
+        let filter = Filter::parse(spec)?;
+        if let Err(error) = self.settings.check_filter(&filter) {
+            let mut out = Lines {
+                sideband: wish.sideband_all,
+                ..Lines::default()
             };
-            let id = id_in(rest)?;
-            if request.wish.wants.is_empty() {
-                request.take_abilities(rest);
+            out.error(error.message())?;
+            self.send_lines(&mut out)?;
+            return Err(error);
+        }
+        wish.filter = Some(filter);
+        Ok(())
+    }
+
+    /// Hears what the client has until that is enough.
+    fn agree(&mut self, view: &Repository, request: &Request) -> Result<Agreed> {
+        let mut talk = Talk {
+            view,
+            request,
+            common: Common::default(),
+            last: None,
+            got_common: false,
+            got_other: false,
+            is_ready: false,
+        };
+        let mut is_first = true;
+        loop {
+            let line = match self.input()? {
+                Input::Text(line) => Some(line),
+                // A stateless client may only have wanted to know where history ends.
+                Input::End if is_first && self.options.is_stateless => return Ok(Agreed::Later),
+                Input::End => return Err(hung_up()),
+                Input::Flush | Input::Delimiter | Input::ResponseEnd => None,
+            };
+            is_first = false;
+            let mut out = Lines::default();
+            let Some(line) = line else {
+                let is_over = talk.pause(&mut out)?;
+                self.send_lines(&mut out)?;
+                match (is_over, self.options.is_stateless) {
+                    (true, _) => return Ok(Agreed::Pack(talk.common)),
+                    (false, true) => return Ok(Agreed::Later),
+                    (false, false) => continue,
+                }
+            };
+            match self.negotiation_line(&line)? {
+                Line::Have(id) => {
+                    talk.have(id, self.is_present(&id)?, &mut out)?;
+                    self.send_lines(&mut out)?;
+                }
+                _ => {
+                    talk.end(&mut out)?;
+                    self.send_lines(&mut out)?;
+                    return Ok(Agreed::Pack(talk.common));
+                }
             }
-            if !tips.contains(&id) || !self.present(&id)? {
-                // Git decides whether that is allowed.
-                return Ok(None);
-            }
-            request.wish.wants.push(id);
         }
     }
 
-    /// Hears what the other side has until that is enough; `None` if it goes.
-    fn agree(&mut self, wants: &[ObjectId], how: Acknowledge) -> Result<Option<Common>> {
-        let mut common = Common::default();
-        let (mut got_common, mut got_other) = (false, false);
-        let mut last = None;
-        loop {
-            let line = match self.line(&mut Vec::new())? {
-                Line::Flush => {
-                    let mut out = Vec::new();
-                    if let Some(last) = last
-                        && how == Acknowledge::Detailed
-                        && got_common
-                        && !got_other
-                        && common.is_enough(self.repository, wants)?
-                    {
-                        tell(&mut out, &format!("ACK {last} ready\n"))?;
-                    }
-                    if common.ids.is_empty() || how != Acknowledge::Once {
-                        tell(&mut out, "NAK\n")?;
-                    }
-                    self.write(&out)?;
-                    (got_common, got_other) = (false, false);
-                    continue;
-                }
-                Line::End | Line::Delimiter => return Ok(None),
-                Line::Text(line) => line,
-            };
-            let mut out = Vec::new();
-            if line == b"done" {
-                match last {
-                    Some(last) if how != Acknowledge::Once => {
-                        tell(&mut out, &format!("ACK {last}\n"))?;
-                    }
-                    Some(_) => {}
-                    None => tell(&mut out, "NAK\n")?,
-                }
-                self.write(&out)?;
-                return Ok(Some(common));
+    /// Parses a line that names an object, or says that no more follow.
+    fn negotiation_line(&self, line: &[u8]) -> Result<Line<'static>> {
+        match Line::of_negotiation(line, self.repository.object_hash()).map_err(from_wire)? {
+            Line::Have(id) => Ok(Line::Have(id)),
+            Line::Done => Ok(Line::Done),
+            _ => {
+                let line = line.as_bstr();
+                let message = format!("git upload-pack: expected SHA1 list, got '{line}'");
+                Err(broken(message))
             }
-            let Some(rest) = line.strip_prefix(b"have ") else {
-                let message = "git upload-pack: expected SHA1 list";
-                return Err(Error::new(ErrorKind::Transport, message));
-            };
-            let id = id_in(rest)?;
-            if self.present(&id)? {
-                common.add(self.repository, id)?;
-                (got_common, last) = (true, Some(id));
-                match how {
-                    Acknowledge::Detailed => tell(&mut out, &format!("ACK {id} common\n"))?,
-                    Acknowledge::Each => tell(&mut out, &format!("ACK {id} continue\n"))?,
-                    Acknowledge::Once if common.ids.len() == 1 => {
-                        tell(&mut out, &format!("ACK {id}\n"))?;
-                    }
-                    Acknowledge::Once => {}
-                }
-            } else {
-                got_other = true;
-                if how != Acknowledge::Once && common.is_enough(self.repository, wants)? {
-                    let word = match how {
-                        Acknowledge::Detailed => "ready",
-                        _ => "continue",
-                    };
-                    tell(&mut out, &format!("ACK {id} {word}\n"))?;
-                }
+        }
+    }
+}
+
+/// A negotiation.
+struct Talk<'a> {
+    view: &'a Repository,
+    request: &'a Request,
+    common: Common,
+    /// The last common object.
+    last: Option<ObjectId>,
+    /// Whether the client named common objects, and others, since the last pause.
+    got_common: bool,
+    got_other: bool,
+    /// Whether the client was told that it has named enough.
+    is_ready: bool,
+}
+
+impl Talk<'_> {
+    /// Takes an object that the client has.
+    fn have(&mut self, id: ObjectId, is_present: bool, out: &mut Lines) -> Result<()> {
+        let how = self.request.acknowledge;
+        if !is_present {
+            self.got_other = true;
+            if how != Acknowledge::Once && self.is_enough()? {
+                let word = match how {
+                    Acknowledge::Detailed => "ready",
+                    _ => "continue",
+                };
+                self.is_ready |= how == Acknowledge::Detailed;
+                out.text(format!("ACK {id} {word}\n"))?;
             }
-            if !out.is_empty() {
-                self.write(&out)?;
+            return Ok(());
+        }
+        if self.common.ids.len() >= MOST_IDS {
+            return Err(too_much());
+        }
+        self.common.add(self.view, id)?;
+        (self.got_common, self.last) = (true, Some(id));
+        match how {
+            Acknowledge::Detailed => out.text(format!("ACK {id} common\n")),
+            Acknowledge::Each => out.text(format!("ACK {id} continue\n")),
+            Acknowledge::Once if self.common.ids.len() == 1 => out.text(format!("ACK {id}\n")),
+            Acknowledge::Once => Ok(()),
+        }
+    }
+
+    fn is_enough(&mut self) -> Result<bool> {
+        self.common.is_enough(self.view, &self.request.wish.wants)
+    }
+
+    /// Answers a flush; whether a pack follows without `done`.
+    fn pause(&mut self, out: &mut Lines) -> Result<bool> {
+        let how = self.request.acknowledge;
+        let last = self.last.filter(|_| how == Acknowledge::Detailed);
+        let is_all_common = self.got_common && !self.got_other;
+        if let Some(last) = last.filter(|_| is_all_common)
+            && self.is_enough()?
+        {
+            self.is_ready = true;
+            out.text(format!("ACK {last} ready\n"))?;
+        }
+        if self.common.ids.is_empty() || how != Acknowledge::Once {
+            out.text("NAK\n")?;
+        }
+        (self.got_common, self.got_other) = (false, false);
+        match last.filter(|_| self.request.no_done && self.is_ready) {
+            Some(last) => out.text(format!("ACK {last}\n")).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Answers `done`.
+    fn end(&self, out: &mut Lines) -> Result<()> {
+        match self.last {
+            Some(last) if self.request.acknowledge != Acknowledge::Once => {
+                out.text(format!("ACK {last}\n"))
             }
+            Some(_) => Ok(()),
+            None => out.text("NAK\n"),
         }
     }
 }
 
 impl Request {
-    fn take_abilities(&mut self, line: &[u8]) {
-        for ability in line.split(|byte| *byte == b' ').skip(1) {
-            match ability {
-                b"multi_ack_detailed" => self.acknowledge = Acknowledge::Detailed,
-                b"multi_ack" if self.acknowledge == Acknowledge::Once => {
-                    self.acknowledge = Acknowledge::Each;
-                }
-                b"thin-pack" => self.wish.thin = true,
-                b"ofs-delta" => self.wish.offset_deltas = true,
-                b"include-tag" => self.wish.include_tags = true,
-                b"no-progress" => self.wish.no_progress = true,
-                b"side-band-64k" => self.wish.band = Band::Large,
-                b"side-band" if self.wish.band == Band::None => self.wish.band = Band::Small,
-                _ => {}
+    fn take_ability(&mut self, ability: &[u8], may_filter: bool) {
+        match ability {
+            b"multi_ack_detailed" => self.acknowledge = Acknowledge::Detailed,
+            b"multi_ack" if self.acknowledge == Acknowledge::Once => {
+                self.acknowledge = Acknowledge::Each;
             }
+            b"deepen-relative" => self.deepening.is_relative = true,
+            b"no-done" => self.no_done = true,
+            b"thin-pack" => self.wish.thin = true,
+            b"ofs-delta" => self.wish.offset_deltas = true,
+            b"include-tag" => self.wish.include_tags = true,
+            b"no-progress" => self.wish.no_progress = true,
+            b"side-band-64k" => self.wish.band = Band::Large,
+            b"side-band" if self.wish.band == Band::None => self.wish.band = Band::Small,
+            b"filter" => self.may_filter |= may_filter,
+            _ => {}
         }
     }
-}
-
-fn tell(out: &mut Vec<u8>, line: &str) -> Result<()> {
-    pktline::write(out, line.as_bytes()).map_err(from_wire)
 }

@@ -118,6 +118,26 @@ fn dial(host: &str, port: u16, options: &Options) -> Result<TcpStream, Error> {
     })
 }
 
+/// The half that is written to. The other side sees the end of the stream when it is dropped.
+struct WriteHalf(TcpStream);
+
+impl Write for WriteHalf {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Drop for WriteHalf {
+    fn drop(&mut self) {
+        // The other side may be gone.
+        let _ = self.0.shutdown(Shutdown::Write);
+    }
+}
+
 impl Read for Daemon {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.pace.read(&self.stream, buffer, None)
@@ -129,6 +149,11 @@ impl Connection for Daemon {
         self.stream.write_all(request).map_err(|error| {
             Error::new(ErrorKind::Connection, "unable to write to remote").because(error)
         })
+    }
+
+    fn take_writer(&mut self) -> Option<Box<dyn Write + Send>> {
+        let stream = self.stream.try_clone().ok()?;
+        Some(Box::new(WriteHalf(stream)))
     }
 
     fn readiness(&self) -> Option<Readiness> {

@@ -263,13 +263,16 @@ impl Read for Http {
     }
 }
 
-impl Connection for Http {
-    fn send(&mut self, request: &[u8]) -> Result<(), Error> {
+impl Http {
+    /// Reads away what is left of the current answer, so that its connection can be used again.
+    fn finish_answer(&mut self) {
         if let Some(answer) = self.answer.take() {
             // A rest that cannot be read costs a new connection, no more.
             let _ = io::copy(&mut answer.take(LARGEST_REST as u64), &mut io::sink());
         }
-        let response = self.post(request)?;
+    }
+
+    fn take_answer(&mut self, response: Response<Body>) -> Result<(), Error> {
         let expected = format!("application/x-{}-result", self.plan.service.program());
         if content_type(response.headers()) != Some(expected.as_str()) {
             let message = format!(
@@ -280,6 +283,42 @@ impl Connection for Http {
         }
         self.answer = Some(reader(response));
         Ok(())
+    }
+
+    /// Sends `request` in chunks, after a request without content that settles the credentials.
+    fn post_chunks(&mut self, request: &mut dyn Read) -> Result<(), Error> {
+        self.post(b"0000").map(drop)?;
+        let service = self.plan.service;
+        let url = self
+            .site
+            .base()
+            .append(&format!("/{}", service.program()))?;
+        let response = self.site.run_upload(&url, service, request).map_err(late)?;
+        self.current = self.site.current.clone();
+        let response = self.site.checked(response)?;
+        self.take_answer(response)
+    }
+}
+
+impl Connection for Http {
+    fn send(&mut self, request: &[u8]) -> Result<(), Error> {
+        self.finish_answer();
+        let response = self.post(request)?;
+        self.take_answer(response)
+    }
+
+    fn upload(&mut self, request: &mut dyn Read) -> Result<(), Error> {
+        self.finish_answer();
+        let most = self.site.post_buffer_bytes;
+        let mut start = Vec::new();
+        let read = (&mut *request).take(most as u64).read_to_end(&mut start);
+        read.map_err(|error| {
+            Error::new(ErrorKind::Local, "unable to read what is to be sent").because(error)
+        })?;
+        if start.len() < most {
+            return self.send(&start);
+        }
+        self.post_chunks(&mut io::Cursor::new(start).chain(request))
     }
 
     fn is_stateless(&self) -> bool {

@@ -68,6 +68,11 @@ impl Connection for Process {
         })
     }
 
+    fn take_writer(&mut self) -> Option<Box<dyn Write + Send>> {
+        let input = self.input.take()?;
+        Some(Box::new(input))
+    }
+
     fn readiness(&self) -> Option<Readiness> {
         watch(&self.output)
     }

@@ -9,7 +9,7 @@ use bstr::{BStr, ByteSlice};
 use pronto_io::child;
 
 use super::process::{Process, needs_shell, quoted_call};
-use super::{Family, Options, Service, version_parameter};
+use super::{Family, LOCAL_VARIABLES, Options, Service, version_parameter};
 use crate::error::{Error, ErrorKind};
 
 /// Whom to reach, and what there.
@@ -48,6 +48,10 @@ pub(super) fn connect(
     };
     let call = quoted_call(server, target.path);
     command.arg(OsStr::from_bytes(&call));
+    // A program in place of ssh may serve on this machine.
+    for name in LOCAL_VARIABLES {
+        command.env_remove(name);
+    }
     Process::start(command)
 }
 

@@ -11,7 +11,7 @@ use super::super::loose::{self, Contents};
 use super::super::patience::patience;
 use super::super::{BadName, RefName, RefNameRef, Target};
 use super::tables::Stacks;
-use super::{Change, Edit, Expected, Prepared, Step, bad_name, packed};
+use super::{Change, Edit, Expected, Prepared, Reason, Refusal, Step, bad_name, packed};
 use pronto_config::durability::Component;
 use pronto_config::lock::{Lock, Marking};
 use pronto_config::{Error, ErrorKind, Result};
@@ -21,7 +21,12 @@ const MOST_MARKED: usize = 64;
 /// The largest number of symbolic references that an edit follows.
 const MAX_SYMBOLIC_DEPTH: usize = 5;
 
-pub(super) fn prepare(repository: &dyn Host, edits: Vec<Edit>) -> Result<Prepared<'_>> {
+/// Prepares all of `edits`. With `refusals`, those that cannot be made are left out and put there.
+pub(super) fn prepare<'r>(
+    repository: &'r dyn Host,
+    mut edits: Vec<Edit>,
+    refusals: Option<&mut Vec<Refusal>>,
+) -> Result<Prepared<'r>> {
     let names = check_names(&edits)?;
     let head = match repository.refs().find("HEAD") {
         Ok(Some(found)) => match found.target {
@@ -47,8 +52,22 @@ pub(super) fn prepare(repository: &dyn Host, edits: Vec<Edit>) -> Result<Prepare
         free_directories: HashSet::new(),
         steps: Vec::with_capacity(edits.len()),
     };
-    for edit in &edits {
-        preparation.add(edit)?;
+    match refusals {
+        None => {
+            for edit in &edits {
+                preparation.add(edit)?;
+            }
+        }
+        Some(refusals) => {
+            let mut kept = Vec::with_capacity(edits.len());
+            for edit in edits {
+                match preparation.add_or_refuse(&edit)? {
+                    None => kept.push(edit),
+                    Some(refusal) => refusals.push(refusal),
+                }
+            }
+            edits = kept;
+        }
     }
     let Preparation { steps, stacks, .. } = preparation;
     let gone: BTreeSet<&BStr> = steps
@@ -109,6 +128,41 @@ struct Current {
 }
 
 impl Preparation<'_> {
+    /// Adds `edit`, or returns why this one alone cannot be made.
+    fn add_or_refuse(&mut self, edit: &Edit) -> Result<Option<Refusal>> {
+        let before = self.steps.len();
+        let Err(error) = self.add(edit) else {
+            return Ok(None);
+        };
+        let reason = match (error.kind(), &edit.expected) {
+            (ErrorKind::NameConflict, _) => Reason::NameConflict,
+            (ErrorKind::Moved, Expected::Missing) => Reason::Exists,
+            (ErrorKind::Moved, _) => match self.repository.refs().find(&edit.name)? {
+                Some(_) => Reason::Moved,
+                None => Reason::Missing,
+            },
+            _ => match &edit.change {
+                Change::Set(Target::Object(id))
+                    if self
+                        .repository
+                        .check_storable(edit.name.as_bstr(), id)
+                        .is_err() =>
+                {
+                    Reason::InvalidValue
+                }
+                _ => return Err(error),
+            },
+        };
+        // Their locks go with them.
+        self.steps.truncate(before);
+        self.names.remove(&edit.name);
+        Ok(Some(Refusal {
+            name: edit.name.clone(),
+            reason,
+            error,
+        }))
+    }
+
     fn add(&mut self, edit: &Edit) -> Result<()> {
         let mut name = checked_name(edit).map_err(bad_name)?.to_owned();
         let mut through_head = edit.name == "HEAD";

@@ -16,6 +16,8 @@ impl Repository {
         let cut = self.shallow_commits()?;
         if !cut.is_empty() && cut.binary_search(&id.to_owned()).is_ok() {
             links.parents.clear();
+        } else if let Some(parents) = self.grafts.get(id) {
+            links.parents.clone_from(parents);
         }
         Ok(links)
     }
@@ -26,7 +28,7 @@ impl Repository {
     }
 
     /// The commits at which history was cut off, sorted.
-    pub(crate) fn shallow_commits(&self) -> Result<&[ObjectId]> {
+    pub fn shallow_commits(&self) -> Result<&[ObjectId]> {
         if let Some(known) = self.shallow.get() {
             return Ok(known);
         }

@@ -276,7 +276,11 @@ impl Repository {
         })
     }
 
-    pub(crate) fn kind_of(&self, id: ObjectId) -> Result<Option<ObjectKind>> {
+    /// Returns the kind of an object; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// The object cannot be read.
+    pub fn kind_of(&self, id: ObjectId) -> Result<Option<ObjectKind>> {
         let header = self.objects()?.header(&id).map_err(from_odb)?;
         Ok(header.map(|header| header.kind))
     }

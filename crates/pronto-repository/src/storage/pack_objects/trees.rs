@@ -105,7 +105,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn read_tree(&mut self, id: &oid) -> Result<Vec<u8>> {
+    pub(super) fn read_tree(&mut self, id: &oid) -> Result<Vec<u8>> {
         let mut content = std::mem::take(&mut self.buffer);
         match self.store.find(id, &mut content).map_err(from_odb)? {
             Some(ObjectKind::Tree) => Ok(content),
@@ -127,7 +127,9 @@ impl Walk<'_> {
         }
         let is_whole = self.is_kept_whole(&place.tree, place.full.as_bstr())?;
         let known = self.known_entries(&place.known)?;
-        let content = self.read_tree(&place.tree)?;
+        let Some(content) = self.promised_tree(&place.tree)? else {
+            return Ok(());
+        };
         let first = stack.len();
         let mut full = place.full.clone();
         if !full.is_empty() {
@@ -176,7 +178,7 @@ impl Walk<'_> {
     }
 
     /// Whether an object that was selected stays whole, as it is at this path.
-    fn is_kept_whole(&mut self, id: &oid, path: &BStr) -> Result<bool> {
+    pub(super) fn is_kept_whole(&mut self, id: &oid, path: &BStr) -> Result<bool> {
         let is_whole = self.kept_whole.has(path)?;
         if is_whole {
             self.selection.whole.insert(id.to_owned());
@@ -251,7 +253,7 @@ impl Walk<'_> {
 
     /// Records what the receiver has in the trees at which its history meets the commits
     /// that are sent: all of it, or only along paths on which both have something else.
-    fn hide_edges(&mut self, commits: &[Commit]) -> Result<()> {
+    pub(super) fn hide_edges(&mut self, commits: &[Commit]) -> Result<()> {
         let known: HashSet<ObjectId> = commits
             .iter()
             .flat_map(|commit| commit.known.iter().copied())

@@ -42,7 +42,12 @@ pub struct Options {
     pub accept_language: Option<String>,
     /// The limit below which a transfer is aborted as too slow.
     pub low_speed: Option<LowSpeed>,
+    /// A longer upload is sent in chunks (`http.postBuffer`).
+    pub post_buffer_bytes: usize,
 }
+
+/// A longer upload is sent in chunks, if nothing is set.
+pub(super) const POST_BUFFER_BYTES: usize = 1 << 20;
 
 /// One header for all requests.
 #[derive(Clone, Debug)]
@@ -88,6 +93,7 @@ impl Default for Options {
             follow_redirects: Redirects::default(),
             accept_language: None,
             low_speed: None,
+            post_buffer_bytes: POST_BUFFER_BYTES,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A server with everything that belongs to its origin: connections, headers and credentials.
 
-use std::io;
+use std::io::{self, Read};
 
 use bstr::{BStr, ByteSlice};
 use ureq::http::{HeaderMap, Response, Uri};
@@ -56,6 +56,7 @@ pub(super) struct Site {
     base: Url,
     pub(super) current: Current,
     pub(super) follow: Redirects,
+    pub(super) post_buffer_bytes: usize,
     agent: Agent,
     headers: Vec<(String, String)>,
     authorization: Option<String>,
@@ -82,6 +83,7 @@ impl Site {
             base: url.base()?.with_user(url.user())?,
             current,
             follow: set.options.follow_redirects,
+            post_buffer_bytes: set.options.post_buffer_bytes,
             agent,
             headers,
             authorization,
@@ -146,6 +148,27 @@ impl Site {
             }
             self.authenticate(response.headers())?;
         }
+    }
+
+    /// Sends one request with a body of unknown length, in chunks. It cannot be repeated, so a
+    /// request without content has to have settled the credentials.
+    pub(super) fn run_upload(
+        &mut self,
+        url: &Url,
+        service: Service,
+        body: &mut dyn Read,
+    ) -> Result<Response<Body>, Error> {
+        let program = service.program();
+        let request = self.agent.post(&self.request_uri(url)?);
+        let mut request = request
+            .header("Content-Type", format!("application/x-{program}-request"))
+            .header("Accept", format!("application/x-{program}-result"));
+        for (name, value) in self.all_headers() {
+            request = request.header(name, value);
+        }
+        let mut body = body;
+        let response = request.send(ureq::SendBody::from_reader(&mut body));
+        response.map_err(|error| self.broken(error))
     }
 
     /// `url` as the client reads it, which must be as it is read here: the headers of one origin
@@ -228,7 +251,12 @@ impl Site {
                 for (name, value) in self.all_headers() {
                     request = request.header(name, value);
                 }
-                match compressed(body) {
+                let compressed = match service {
+                    Service::UploadPack => compressed(body),
+                    // Packs are compressed already.
+                    Service::ReceivePack => None,
+                };
+                match compressed {
                     Some(body) => request.header("Content-Encoding", "gzip").send(&body[..]),
                     None => request.send(body),
                 }

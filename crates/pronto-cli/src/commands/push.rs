@@ -1,0 +1,423 @@
+//! `push`: send refs, with the objects they lead to, to another repository.
+
+mod advice;
+pub(super) mod table;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::Watch;
+use pronto::push::{
+    self, Destination, Leases, Options, Outcome, PushSpec, Upstream, default_specs, expand_spec,
+};
+use pronto::remote::Family;
+use pronto::remote::connection::{self, Settings};
+use pronto::{Repository, switch};
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `push`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The remote, or the address of a repository
+    repository: Option<OsString>,
+    /// The refs to push, and their names on the other side
+    refspecs: Vec<OsString>,
+    /// Be more verbose
+    #[arg(long, short, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Print only errors
+    #[arg(long, short)]
+    quiet: bool,
+    /// The remote, if no other is named
+    #[arg(long, value_name = "REPOSITORY")]
+    repo: Option<OsString>,
+    /// Push all branches
+    #[arg(long)]
+    all: bool,
+    /// Push all branches
+    #[arg(long)]
+    branches: bool,
+    /// Push all refs, and delete those that do not exist here
+    #[arg(long)]
+    mirror: bool,
+    /// Delete the named refs
+    #[arg(long, short)]
+    delete: bool,
+    /// Push all tags, too
+    #[arg(long)]
+    tags: bool,
+    /// Show what would be done without doing it
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    /// Print the result in a form for scripts
+    #[arg(long)]
+    porcelain: bool,
+    /// Allow updates that are not fast-forwards
+    #[arg(long, short)]
+    force: bool,
+    /// Allow such updates of refs that have the expected value
+    #[arg(
+        long,
+        value_name = "REF:EXPECTED",
+        num_args = 0..=1,
+        default_missing_value = "",
+        action = clap::ArgAction::Append
+    )]
+    force_with_lease: Vec<OsString>,
+    /// Allow such updates only of refs whose value was integrated here
+    #[arg(long)]
+    force_if_includes: Option<bool>,
+    /// Whether to push in submodules, too
+    #[arg(long, value_name = "WHEN")]
+    recurse_submodules: Option<String>,
+    /// Send deltas against objects of the other side
+    #[arg(long)]
+    thin: Option<bool>,
+    /// The program on the other side
+    #[arg(long, value_name = "PATH")]
+    receive_pack: Option<OsString>,
+    /// The program on the other side
+    #[arg(long, value_name = "PATH", hide = true)]
+    exec: Option<OsString>,
+    /// Let the pushed branches follow those on the other side
+    #[arg(long, short = 'u')]
+    set_upstream: bool,
+    /// Show progress even if standard error is not a terminal
+    #[arg(long)]
+    progress: Option<bool>,
+    /// Delete refs of the other side that do not exist here
+    #[arg(long)]
+    prune: bool,
+    /// Do not run the hook pre-push
+    #[arg(long)]
+    no_verify: bool,
+    /// Push annotated tags that lead into what is pushed
+    #[arg(long)]
+    follow_tags: Option<bool>,
+    /// Sign the push
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    signed: Option<String>,
+    /// Update all refs or none
+    #[arg(long)]
+    atomic: bool,
+    /// A value for the hooks of the other side
+    #[arg(long, short = 'o', value_name = "VALUE")]
+    push_option: Vec<OsString>,
+    /// Use only IPv4 addresses
+    #[arg(long, short = '4', overrides_with = "ipv6")]
+    ipv4: bool,
+    /// Use only IPv6 addresses
+    #[arg(long, short = '6', overrides_with = "ipv4")]
+    ipv6: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    refuse_what_is_for_git(args, &repository)?;
+    check_combinations(args)?;
+    let named = args.repository.as_ref().or(args.repo.as_ref());
+    if named.is_some_and(|name| name.is_empty()) {
+        return Err(CliError::fatal("bad repository ''"));
+    }
+    let destination = match named {
+        Some(name) => Destination::find(&repository, name.as_bytes().into()),
+        None => Destination::default_of(&repository),
+    };
+    let destination = destination.map_err(CliError::of)?;
+    if destination.urls.is_empty() {
+        return Err(CliError::unsupported("a push without a destination"));
+    }
+    let mut options = options(args, context, &repository)?;
+    options.specs = specs(args, &repository, &destination)?;
+    options.mirror |= destination.is_mirror;
+    options.force |= options.mirror;
+    if options.mirror && !args.refspecs.is_empty() {
+        return Err(CliError::fatal("--mirror can't be combined with refspecs"));
+    }
+    let needs_defaults = !options.mirror || !destination.push.is_empty();
+    if options.specs.is_empty() && !options.all && needs_defaults {
+        let defaults = default_specs(&repository, &destination, options.set_upstream)?;
+        options.specs = defaults.specs;
+        options.set_upstream = defaults.set_upstream;
+    }
+    let settings = &options.connection;
+    for url in &destination.urls {
+        // Calls for git are handed over before anything is done.
+        let (config, environment) = (repository.config(), repository.environment());
+        connection::check(url.as_bstr(), settings, config, environment).map_err(CliError::of)?;
+    }
+    let mut code = ExitCode::SUCCESS;
+    for url in &destination.urls {
+        if !push_to(args, &destination, url.as_bstr(), &options, context)? {
+            code = ExitCode::FAILURE;
+        }
+    }
+    Ok(code)
+}
+
+/// Pushes to one address. Returns whether all went well.
+fn push_to(
+    args: &Args,
+    destination: &Destination,
+    url: &BStr,
+    options: &Options,
+    context: &mut Context,
+) -> Result<bool, CliError> {
+    let repository = context.repository()?;
+    let shown = connection::shown(url);
+    if args.verbose > 0 {
+        context.remark(&format!("Pushing to {shown}"));
+    }
+    let progress = context.progress(args.progress, args.quiet);
+    let watch = Watch::from(&context.interrupt).with_progress(&*progress);
+    let outcome = push::push(&repository, destination, url, options, &watch)?;
+    context.report();
+    let mut rejections = advice::Rejections::default();
+    if outcome.decided {
+        show(args, destination, &outcome, &shown, context)?;
+        rejections = advice::Rejections::of(&repository, &outcome)?;
+    }
+    if outcome.has_errors() {
+        context.out.flush()?;
+        context.report_error(&format!("failed to push some refs to '{shown}'"));
+        rejections.advise(repository.config(), context)?;
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Prints what happened to the refs.
+fn show(
+    args: &Args,
+    destination: &Destination,
+    outcome: &Outcome,
+    url: &BString,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let repository = context.repository()?;
+    let is_failed = outcome.has_errors();
+    if !args.quiet || is_failed {
+        let mode = table::Mode {
+            verbose: args.verbose > 0 || args.porcelain,
+            porcelain: args.porcelain,
+        };
+        let text = table::render(&repository, outcome, url.as_bstr(), mode)?;
+        match args.porcelain {
+            true => context.out.write_all(text.as_bytes())?,
+            false if text.is_empty() => {}
+            false => context.remark(text.trim_end_matches('\n')),
+        }
+    }
+    for upstream in &outcome.upstreams {
+        for notice in follow(args, &repository, destination, upstream)? {
+            if !args.quiet {
+                writeln!(context.out, "{notice}")?;
+            }
+        }
+    }
+    if args.verbose > 0 {
+        for name in &outcome.tracked {
+            context.remark(&format!("updating local tracking ref '{name}'"));
+        }
+    }
+    if args.porcelain && !outcome.failed {
+        writeln!(context.out, "Done")?;
+    } else if !args.porcelain && !args.quiet && !is_failed && !outcome.has_changes() {
+        context.remark("Everything up-to-date");
+    }
+    Ok(())
+}
+
+/// Lets a branch follow the one that it was sent to. Returns what to tell the user.
+fn follow(
+    args: &Args,
+    repository: &Repository,
+    destination: &Destination,
+    upstream: &Upstream,
+) -> Result<Vec<String>, CliError> {
+    let (branch, followed) = (upstream.branch.as_bstr(), upstream.followed.as_bstr());
+    let remote = destination.name.as_bstr();
+    if args.dry_run {
+        let short = followed.strip_prefix(b"refs/heads/").unwrap_or(followed);
+        let short = short.as_bstr();
+        return Ok(vec![format!(
+            "Would set upstream of '{branch}' to '{short}' of '{remote}'"
+        )]);
+    }
+    Ok(switch::set_upstream(repository, branch, remote, followed)?)
+}
+
+/// Leaves calls to git that need what pronto lacks: signatures, submodules, negotiation.
+fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), CliError> {
+    let config = repository.config();
+    let signed = match &args.signed {
+        Some(when) => Some(when.clone()),
+        None => config.string("push.gpgsign")?.map(ToString::to_string),
+    };
+    let is_off = |value: &str| {
+        matches!(
+            value.to_ascii_lowercase().as_str(),
+            "no" | "false" | "off" | "0"
+        )
+    };
+    if signed.is_some_and(|signed| !is_off(&signed)) {
+        return Err(CliError::unsupported("signed pushes"));
+    }
+    if config.bool_or("push.negotiate", false)? {
+        return Err(CliError::unsupported("setting 'push.negotiate'"));
+    }
+    if config.bool_or("transfer.advertisesid", false)? {
+        return Err(CliError::unsupported("setting 'transfer.advertiseSID'"));
+    }
+    let is_odd = |entry: &pronto::config::EntryRef<'_>| {
+        let key = entry.key.as_bytes();
+        key.starts_with(b"branch..") || key == b"push.pushoption" && entry.value.is_none()
+    };
+    if config.iter().any(|entry| is_odd(&entry)) {
+        return Err(CliError::unsupported("a malformed setting of a push"));
+    }
+    for key in ["color.push", "color.remote", "color.transport", "color.ui"] {
+        let value = config.raw(key).unwrap_or_default();
+        if value.eq_ignore_ascii_case(b"always") {
+            return Err(CliError::unsupported("coloured messages of a push"));
+        }
+    }
+    let recurse = match &args.recurse_submodules {
+        Some(when) => Some(when.clone()),
+        None => match config.string("push.recursesubmodules")? {
+            Some(when) => Some(when.to_string()),
+            None => config.bool("submodule.recurse")?.map(|set| set.to_string()),
+        },
+    };
+    if recurse.is_some_and(|recurse| !is_off(&recurse)) {
+        return Err(CliError::unsupported("a push of submodules"));
+    }
+    if repository.has_promisor().map_err(CliError::of)? {
+        return Err(CliError::unsupported("a push from a partial clone"));
+    }
+    let name = args.repository.as_ref();
+    let group = name.map(|name| [b"remotes.", name.as_bytes()].concat());
+    if group.is_some_and(|group| config.strings(group).next().is_some()) {
+        return Err(CliError::unsupported("a push to a group of remotes"));
+    }
+    Ok(())
+}
+
+fn check_combinations(args: &Args) -> Result<(), CliError> {
+    let given = [
+        (args.delete, "--delete"),
+        (args.tags, "--tags"),
+        (args.all || args.branches, "--all"),
+        (args.mirror, "--mirror"),
+    ];
+    if given.iter().filter(|(is_given, _)| *is_given).count() > 1 {
+        // Git words these, by how many there are.
+        return Err(CliError::unsupported("options that exclude each other"));
+    }
+    if args.delete && args.refspecs.is_empty() {
+        let message = "--delete doesn't make sense without any refs";
+        return Err(CliError::fatal(message));
+    }
+    if (args.all || args.branches) && !args.refspecs.is_empty() {
+        return Err(CliError::fatal("--all can't be combined with refspecs"));
+    }
+    Ok(())
+}
+
+fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Options, CliError> {
+    let config = repository.config();
+    let mut leases = Leases::default();
+    for lease in &args.force_with_lease {
+        match lease.is_empty() {
+            true => leases.others = true,
+            false => leases
+                .add(repository, lease.as_bytes().into())
+                .map_err(|error| CliError::usage(error.message()))?,
+        }
+    }
+    leases.includes = match args.force_if_includes {
+        Some(includes) => includes,
+        None => config.bool_or("push.useforceifincludes", false)?,
+    };
+    let mut push_options: Vec<BString> = args
+        .push_option
+        .iter()
+        .map(|option| option.as_bytes().into())
+        .collect();
+    if push_options.is_empty() {
+        let configured = config.list("push.pushoption");
+        push_options = configured.iter().map(|it| (*it).to_owned()).collect();
+    }
+    if push_options.iter().any(|option| option.contains(&b'\n')) {
+        let message = "push options must not have new line characters";
+        return Err(CliError::fatal(message));
+    }
+    let family = match (args.ipv4, args.ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
+    };
+    let program = args.receive_pack.as_ref().or(args.exec.as_ref());
+    let follow_tags = match args.follow_tags {
+        Some(follow) => follow,
+        None => config.bool_or("push.followtags", false)?,
+    };
+    Ok(Options {
+        specs: Vec::new(),
+        all: args.all || args.branches,
+        mirror: args.mirror,
+        prune: args.prune,
+        follow_tags,
+        force: args.force,
+        dry_run: args.dry_run,
+        atomic: args.atomic,
+        thin: args.thin.unwrap_or(true),
+        verify: !args.no_verify,
+        set_upstream: args.set_upstream,
+        push_options,
+        leases,
+        quiet: args.quiet || !context.shows_progress(args.progress, args.quiet),
+        receive_pack: program.map(|program| program.as_bytes().into()),
+        connection: Settings {
+            family,
+            server: std::env::current_exe().ok(),
+            ..Settings::default()
+        },
+    })
+}
+
+/// The refspecs of the command line.
+fn specs(
+    args: &Args,
+    repository: &Repository,
+    destination: &Destination,
+) -> Result<Vec<PushSpec>, CliError> {
+    let mut specs = Vec::new();
+    if args.tags {
+        specs.push(PushSpec::parse("refs/tags/*".into())?);
+    }
+    let mut given = args.refspecs.iter();
+    while let Some(text) = given.next() {
+        let text = text.as_bytes();
+        let deletes = if args.delete { &b":"[..] } else { b"" };
+        if text == b"tag" {
+            let Some(name) = given.next() else {
+                return Err(CliError::fatal("tag shorthand without <tag>"));
+            };
+            let text = [deletes, b"refs/tags/", name.as_bytes()].concat();
+            specs.push(PushSpec::parse(text.as_bstr())?);
+        } else if args.delete {
+            if text.is_empty() || text.contains(&b':') {
+                let message = "--delete only accepts plain target ref names";
+                return Err(CliError::fatal(message));
+            }
+            specs.push(PushSpec::parse([deletes, text].concat().as_bstr())?);
+        } else {
+            specs.push(expand_spec(repository, destination, text.as_bstr())?);
+        }
+    }
+    Ok(specs)
+}

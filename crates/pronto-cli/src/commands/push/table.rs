@@ -1,0 +1,219 @@
+//! The result of a push as a table.
+
+use std::fmt::Write;
+
+use bstr::{BStr, ByteSlice};
+use pronto::Repository;
+use pronto::fetch::pretty;
+use pronto::push::{Outcome, PushedRef, Rewritten, Status};
+use pronto_hash::ObjectId;
+
+use crate::CliError;
+
+/// The form of the table.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Mode {
+    /// Also show refs that were up to date.
+    pub(in super::super) verbose: bool,
+    /// For scripts.
+    pub(in super::super) porcelain: bool,
+}
+
+/// Formats the lines of the table, the URL first.
+pub(in super::super) fn render(
+    repository: &Repository,
+    outcome: &Outcome,
+    url: &BStr,
+    mode: Mode,
+) -> Result<String, CliError> {
+    let mut table = Table {
+        repository,
+        porcelain: mode.porcelain,
+        width: width(repository, &outcome.refs)?,
+        text: String::new(),
+    };
+    let is_change = |it: &&PushedRef| it.status == Status::Ok;
+    let is_current = |it: &&PushedRef| it.status == Status::UpToDate && mode.verbose;
+    let is_failure =
+        |it: &&PushedRef| !matches!(it.status, Status::None | Status::Ok | Status::UpToDate);
+    let refs = &outcome.refs;
+    for pushed in refs.iter().filter(is_current) {
+        table.add(pushed)?;
+    }
+    for pushed in refs.iter().filter(is_change) {
+        table.add(pushed)?;
+    }
+    for pushed in refs.iter().filter(is_failure) {
+        table.add(pushed)?;
+    }
+    if table.text.is_empty() {
+        return Ok(table.text);
+    }
+    Ok(format!("To {url}\n{}", table.text))
+}
+
+struct Table<'a> {
+    repository: &'a Repository,
+    porcelain: bool,
+    width: usize,
+    text: String,
+}
+
+/// One line.
+struct Line<'a> {
+    flag: char,
+    summary: String,
+    from: Option<&'a BStr>,
+    to: &'a BStr,
+    remark: Option<&'a str>,
+}
+
+impl Table<'_> {
+    fn add(&mut self, pushed: &PushedRef) -> Result<(), CliError> {
+        if pushed.rewrites.is_empty() {
+            let line = self.line(pushed, None)?;
+            self.write(&line);
+        }
+        for rewrite in &pushed.rewrites {
+            let line = self.line(pushed, Some(rewrite))?;
+            self.write(&line);
+        }
+        Ok(())
+    }
+
+    fn line<'a>(
+        &self,
+        pushed: &'a PushedRef,
+        rewrite: Option<&'a Rewritten>,
+    ) -> Result<Line<'a>, CliError> {
+        let from = pushed.peer.as_ref().map(|peer| peer.name.as_bstr());
+        let to = rewrite.and_then(|rewrite| rewrite.name.as_ref());
+        let mut line = Line {
+            flag: '!',
+            summary: "[rejected]".to_owned(),
+            from,
+            to: to.unwrap_or(&pushed.name).as_bstr(),
+            remark: None,
+        };
+        let unless_deleted = from.filter(|_| !pushed.deletes);
+        match pushed.status {
+            Status::None => {
+                line.flag = 'X';
+                line.summary = "[no match]".to_owned();
+                line.from = None;
+            }
+            Status::Ok => self.succeed(pushed, rewrite, &mut line)?,
+            Status::UpToDate => {
+                line.flag = '=';
+                line.summary = "[up to date]".to_owned();
+            }
+            Status::RejectNoDelete => {
+                line.from = None;
+                line.remark = Some("remote does not support deleting refs");
+            }
+            Status::RemoteReject => {
+                line.summary = "[remote rejected]".to_owned();
+                line.from = unless_deleted;
+                line.remark = pushed.remark.as_deref();
+            }
+            Status::ExpectingReport => {
+                line.summary = "[remote failure]".to_owned();
+                line.from = unless_deleted;
+                line.remark = Some("remote failed to report status");
+            }
+            status => line.remark = reason(status),
+        }
+        Ok(line)
+    }
+
+    fn succeed(
+        &self,
+        pushed: &PushedRef,
+        rewrite: Option<&Rewritten>,
+        line: &mut Line<'_>,
+    ) -> Result<(), CliError> {
+        let old = rewrite.and_then(|it| it.old).unwrap_or(pushed.old);
+        let new = rewrite.and_then(|it| it.new).unwrap_or(pushed.new);
+        let forced = rewrite.map_or(pushed.forced_update, |it| it.forced);
+        if pushed.deletes {
+            line.flag = '-';
+            line.summary = "[deleted]".to_owned();
+            line.from = None;
+            return Ok(());
+        }
+        if old.is_null() {
+            line.flag = '*';
+            line.summary = match line.to {
+                name if name.starts_with(b"refs/tags/") => "[new tag]",
+                name if name.starts_with(b"refs/heads/") => "[new branch]",
+                _ => "[new reference]",
+            }
+            .to_owned();
+            return Ok(());
+        }
+        let (old, new) = (self.short(&old)?, self.short(&new)?);
+        if forced {
+            line.flag = '+';
+            line.summary = format!("{old}...{new}");
+            line.remark = Some("forced update");
+        } else {
+            line.flag = ' ';
+            line.summary = format!("{old}..{new}");
+        }
+        Ok(())
+    }
+
+    fn short(&self, id: &ObjectId) -> Result<String, CliError> {
+        Ok(self.repository.abbreviate(id)?)
+    }
+
+    fn write(&mut self, line: &Line<'_>) {
+        let Line {
+            flag,
+            summary,
+            from,
+            to,
+            remark,
+        } = line;
+        let text = &mut self.text;
+        if self.porcelain {
+            let from = from.unwrap_or_default();
+            let _ = write!(text, "{flag}\t{from}:{to}\t{summary}");
+        } else {
+            let width = self.width;
+            let _ = write!(text, " {flag} {summary:width$} ");
+            if let Some(from) = from {
+                let _ = write!(text, "{} -> ", pretty(from));
+            }
+            let _ = write!(text, "{}", pretty(to));
+        }
+        if let Some(remark) = remark {
+            let _ = write!(text, " ({remark})");
+        }
+        text.push('\n');
+    }
+}
+
+fn reason(status: Status) -> Option<&'static str> {
+    Some(match status {
+        Status::RejectNonFastForward => "non-fast-forward",
+        Status::RejectAlreadyExists => "already exists",
+        Status::RejectFetchFirst => "fetch first",
+        Status::RejectNeedsForce => "needs force",
+        Status::RejectStale => "stale info",
+        Status::RejectRemoteUpdated => "remote ref updated since checkout",
+        Status::AtomicPushFailed => "atomic push failed",
+        _ => return None,
+    })
+}
+
+/// The width of the column of summaries: room for two abbreviated ids.
+fn width(repository: &Repository, refs: &[PushedRef]) -> Result<usize, CliError> {
+    let mut longest = 0;
+    for pushed in refs {
+        for id in [&pushed.old, &pushed.new] {
+            longest = longest.max(repository.abbreviate(id)?.len());
+        }
+    }
+    Ok(2 * longest.max(7) + 3)
+}

@@ -1,0 +1,87 @@
+//! `receive-pack`: serve a push on the standard streams.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use pronto::receive_pack::{Options, Streams, can_serve, find, serve};
+use pronto::upload_pack::requested_version;
+
+use crate::maintenance::maintain_elsewhere;
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `receive-pack`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Send no progress
+    #[arg(short, long)]
+    quiet: bool,
+    /// Serve one request of a connection over HTTP
+    #[arg(long)]
+    stateless_rpc: bool,
+    /// Only advertise refs, for the first request over HTTP
+    #[arg(long, alias = "advertise-refs")]
+    http_backend_info_refs: bool,
+    /// Trust that received objects are complete
+    #[arg(long)]
+    skip_connectivity_check: bool,
+    /// Refuse thin packs
+    #[arg(long, hide = true)]
+    reject_thin_pack_for_testing: bool,
+    /// The repository to push to
+    #[arg(value_name = "DIRECTORY")]
+    directory: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let [directory] = &args.directory[..] else {
+        return Err(CliError::unsupported(
+            "'receive-pack' without one directory",
+        ));
+    };
+    if directory.as_encoded_bytes().starts_with(b"~") {
+        return Err(CliError::unsupported("'receive-pack' of a home directory"));
+    }
+    let environment = context.environment()?;
+    // Git words the error of opening it.
+    let elsewhere = |_| CliError::unsupported("a repository that 'receive-pack' cannot open");
+    let repository = find(Path::new(directory), &environment).map_err(elsewhere)?;
+    context.check_config(repository.config())?;
+    if !can_serve(&repository)? {
+        return Err(CliError::unsupported("'receive-pack' in this repository"));
+    }
+    let program = std::env::current_exe()
+        .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
+    let options = Options {
+        version: requested_version(environment.bytes("GIT_PROTOCOL")),
+        advertises: args.http_backend_info_refs || !args.stateless_rpc,
+        receives: !args.http_backend_info_refs,
+        quiet: args.quiet,
+        trusts_links: args.skip_connectivity_check,
+        refuses_thin: args.reject_thin_pack_for_testing,
+        program,
+    };
+    // Paths in settings are relative to the repository.
+    std::env::set_current_dir(repository.git_dir())
+        .map_err(|error| CliError::fatal(format!("cannot enter the repository: {error}")))?;
+    let mut input = stream(&io::stdin())?;
+    let mut output = stream(&io::stdout())?;
+    let streams = Streams {
+        input: &mut input,
+        output: &mut output,
+    };
+    let repository = context.take(repository);
+    let served = serve(&repository, &options, streams, &context.interrupt)?;
+    if served.maintains {
+        context.report();
+        maintain_elsewhere(&repository, context)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a standard stream without the shared buffer.
+fn stream(stream: &impl AsFd) -> Result<File, CliError> {
+    Ok(stream.as_fd().try_clone_to_owned()?.into())
+}

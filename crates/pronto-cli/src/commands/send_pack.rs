@@ -1,0 +1,167 @@
+//! `send-pack`: push to one repository, without the settings of a remote.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::Watch;
+use pronto::push::{self, Destination, Leases, Options, Outcome, PushSpec};
+use pronto::remote::connection::Settings;
+
+use super::push::table;
+use crate::{CliError, Context, ExitCode};
+
+/// The exit code of Git's `send-pack` if a ref could not be changed.
+const REFUSED: ExitCode = ExitCode::new(255);
+
+/// The longest list of refs on standard input.
+const LARGEST_LIST_BYTES: u64 = 64 << 20;
+
+/// Arguments of `send-pack`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Show refs that were up to date, too
+    #[arg(long, short)]
+    verbose: bool,
+    /// Print only errors
+    #[arg(long, short)]
+    quiet: bool,
+    /// The program on the other side
+    #[arg(long, value_name = "PATH")]
+    receive_pack: Option<OsString>,
+    /// The program on the other side
+    #[arg(long, value_name = "PATH", hide = true)]
+    exec: Option<OsString>,
+    /// The remote whose remote-tracking branches are updated
+    #[arg(long, value_name = "REMOTE")]
+    remote: Option<OsString>,
+    /// Push all branches
+    #[arg(long)]
+    all: bool,
+    /// Show what would be done without doing it
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    /// Push all refs, and delete those that do not exist here
+    #[arg(long)]
+    mirror: bool,
+    /// Allow updates that are not fast-forwards
+    #[arg(long, short)]
+    force: bool,
+    /// A value for the hooks of the other side
+    #[arg(long, value_name = "VALUE")]
+    push_option: Vec<OsString>,
+    /// Show progress even if standard error is not a terminal
+    #[arg(long)]
+    progress: Option<bool>,
+    /// Send deltas against objects of the other side
+    #[arg(long)]
+    thin: bool,
+    /// Update all refs or none
+    #[arg(long)]
+    atomic: bool,
+    /// Read more refspecs from standard input, one a line
+    #[arg(long)]
+    stdin: bool,
+    /// The repository to push to, and the refs to push
+    #[arg(value_name = "REPOSITORY")]
+    arguments: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let [place, refspecs @ ..] = &args.arguments[..] else {
+        return Err(CliError::misuse("'send-pack' without a repository"));
+    };
+    let repository = context.repository()?;
+    let config = repository.config();
+    let is_for_git = config.bool_or("push.negotiate", false)?
+        || config.bool_or("transfer.advertisesid", false)?
+        || config.contains("push.gpgsign")
+        || repository.has_promisor().map_err(CliError::of)?;
+    if is_for_git {
+        return Err(CliError::unsupported("'send-pack' with these settings"));
+    }
+    let url = BStr::new(place.as_bytes());
+    let mut destination = Destination {
+        name: url.to_owned(),
+        urls: vec![url.to_owned()],
+        ..Destination::default()
+    };
+    if let Some(remote) = &args.remote {
+        destination.fetch = Destination::find(&repository, remote.as_bytes().into())?.fetch;
+    }
+    let specs = specs(args, refspecs)?;
+    if (args.all || args.mirror) && !specs.is_empty() || args.all && args.mirror {
+        return Err(CliError::misuse("'send-pack' of all refs and of some"));
+    }
+    let options = options(args, specs, context);
+    let progress = context.progress(args.progress, args.quiet);
+    let watch = Watch::from(&context.interrupt).with_progress(&*progress);
+    let outcome = push::push(&repository, &destination, url, &options, &watch)?;
+    context.report();
+    show(args, &outcome, url, context)
+}
+
+/// Prints what happened to the refs.
+fn show(
+    args: &Args,
+    outcome: &Outcome,
+    url: &BStr,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let repository = context.repository()?;
+    let mode = table::Mode {
+        verbose: args.verbose,
+        porcelain: false,
+    };
+    if outcome.decided {
+        let text = table::render(&repository, outcome, url, mode)?;
+        if !text.is_empty() {
+            context.remark(text.trim_end_matches('\n'));
+        }
+    }
+    if outcome.has_errors() {
+        return Ok(REFUSED);
+    }
+    if !outcome.has_changes() {
+        context.remark("Everything up-to-date");
+    }
+    context.out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(args: &Args, specs: Vec<PushSpec>, context: &Context) -> Options {
+    let program = args.receive_pack.as_ref().or(args.exec.as_ref());
+    let push_options = args.push_option.iter();
+    Options {
+        specs,
+        all: args.all,
+        mirror: args.mirror,
+        force: args.force,
+        dry_run: args.dry_run,
+        atomic: args.atomic,
+        thin: args.thin,
+        push_options: push_options.map(|it| it.as_bytes().into()).collect(),
+        leases: Leases::default(),
+        quiet: args.quiet || !context.shows_progress(args.progress, args.quiet),
+        receive_pack: program.map(|program| program.as_bytes().into()),
+        connection: Settings {
+            server: std::env::current_exe().ok(),
+            ..Settings::default()
+        },
+        ..Options::default()
+    }
+}
+
+fn specs(args: &Args, given: &[OsString]) -> Result<Vec<PushSpec>, CliError> {
+    let mut texts: Vec<BString> = given.iter().map(|text| text.as_bytes().into()).collect();
+    if args.stdin {
+        let mut list = Vec::new();
+        let input = std::io::stdin().lock();
+        let read = input.take(LARGEST_LIST_BYTES).read_to_end(&mut list);
+        read.map_err(|error| CliError::fatal(format!("cannot read the refs: {error}")))?;
+        texts.extend(list.lines().map(BString::from));
+    }
+    let specs = texts.iter().map(|text| PushSpec::parse(text.as_bstr()));
+    Ok(specs.collect::<Result<_, _>>()?)
+}

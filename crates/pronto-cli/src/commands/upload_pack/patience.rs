@@ -1,0 +1,78 @@
+//! `--timeout`: a client that does nothing for too long ends the process.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, getpid, kill_process};
+
+/// The interval at which the process is examined.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Since when the process waits for the client; `None` while it works.
+type Waiting = Arc<Mutex<Option<Instant>>>;
+
+/// Starts to watch the streams of [`Watched`]. As with Git, the process dies of SIGALRM.
+pub(super) fn watch(seconds: u32) -> Waiting {
+    let waiting = Waiting::default();
+    let watched = Arc::clone(&waiting);
+    let limit = Duration::from_secs(u64::from(seconds));
+    let watch = move || {
+        loop {
+            std::thread::sleep(TICK.min(limit));
+            let since = *watched.lock().unwrap_or_else(PoisonError::into_inner);
+            if since.is_some_and(|since| since.elapsed() >= limit) {
+                // If it fails, there is nobody to tell.
+                let _ = kill_process(getpid(), Signal::ALARM);
+            }
+        }
+    };
+    // Without a thread the client has all time.
+    let _ = std::thread::Builder::new().spawn(watch);
+    waiting
+}
+
+/// A stream of the client. While it is read from or written to, the process waits.
+pub(super) struct Watched<S> {
+    stream: S,
+    waiting: Waiting,
+}
+
+impl<S> Watched<S> {
+    pub(super) fn new(stream: S, waiting: &Waiting) -> Self {
+        Watched {
+            stream,
+            waiting: Arc::clone(waiting),
+        }
+    }
+
+    fn wait<T>(&mut self, wait: impl FnOnce(&mut S) -> T) -> T {
+        let set = |waiting: &Waiting, since| {
+            *waiting.lock().unwrap_or_else(PoisonError::into_inner) = since;
+        };
+        set(&self.waiting, Some(Instant::now()));
+        let result = wait(&mut self.stream);
+        set(&self.waiting, None);
+        result
+    }
+}
+
+impl<S: Read> Read for Watched<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.wait(|stream| stream.read(buffer))
+    }
+}
+
+impl<S: Write> Write for Watched<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.wait(|stream| stream.write(bytes))
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.wait(|stream| stream.write_vectored(slices))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.wait(|stream| stream.flush())
+    }
+}

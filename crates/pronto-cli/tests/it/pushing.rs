@@ -1,0 +1,183 @@
+//! Pushes between stock git and pronto in both roles, and pushes that are killed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use test_support::Random;
+
+use crate::support::{pronto_path, stderr};
+
+/// A folder with a bare repository, and one that pushes to it.
+struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let scene = Scene { folder };
+        scene.git(".", &["init", "-q", "--bare", "-b", "main", "target.git"]);
+        scene.git(".", &["init", "-q", "-b", "main", "source"]);
+        scene.commit("first");
+        scene.git("source", &["remote", "add", "origin", "../target.git"]);
+        scene
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn command(&self, program: impl AsRef<Path>, directory: &str) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command
+            .current_dir(self.path().join(directory))
+            .env("HOME", self.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("PRONTO_NO_FALLBACK", "1")
+            .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
+            .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")]);
+        command
+    }
+
+    fn run(&self, program: impl AsRef<Path>, directory: &str, arguments: &[&str]) -> Output {
+        let mut command = self.command(program, directory);
+        command.args(arguments).output().expect("it starts")
+    }
+
+    fn git(&self, directory: &str, arguments: &[&str]) -> String {
+        let output = self.run("git", directory, arguments);
+        let said = stderr(&output);
+        assert!(output.status.success(), "git {arguments:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn commit(&self, name: &str) {
+        let file: PathBuf = self.path().join("source").join(name);
+        let lines = (0..400).map(|line| format!("{name} {line}\n"));
+        std::fs::write(file, lines.collect::<String>()).expect("a file");
+        self.git("source", &["add", "."]);
+        self.git("source", &["commit", "-q", "-m", name]);
+    }
+
+    /// All refs lead to what is there, and nothing is broken.
+    fn check(&self) -> String {
+        let fsck = ["fsck", "--full", "--strict", "--no-dangling"];
+        assert_eq!(self.git("target.git", &fsck), "");
+        self.git("target.git", &["rev-list", "--objects", "--all", "--quiet"]);
+        self.git("target.git", &["for-each-ref"])
+    }
+}
+
+/// The programs of both sides.
+const PAIRS: [(&str, &str); 3] = [("git", "pronto"), ("pronto", "git"), ("pronto", "pronto")];
+
+fn program(name: &str) -> PathBuf {
+    match name {
+        "git" => "git".into(),
+        _ => pronto_path().to_owned(),
+    }
+}
+
+fn server(name: &str) -> String {
+    format!("'{}' receive-pack", program(name).display())
+}
+
+#[test]
+fn both_sides_can_be_either_program() {
+    for (client, there) in PAIRS {
+        let scene = Scene::new();
+        let push = |arguments: &[&str]| {
+            let receive = format!("--receive-pack={}", server(there));
+            let all = [&["push", "-q", &receive, "origin"], arguments].concat();
+            let output = scene.run(program(client), "source", &all);
+            let said = stderr(&output);
+            assert!(
+                output.status.success(),
+                "{client} {there} {arguments:?}: {said}"
+            );
+        };
+        push(&["main"]);
+        for number in 0..3 {
+            scene.commit(&format!("small{number}"));
+            push(&["main", "main:side"]);
+        }
+        // So many objects stay a pack.
+        for number in 0..40 {
+            scene.commit(&format!("many{number}"));
+        }
+        scene.git("source", &["tag", "-m", "v1", "v1"]);
+        push(&["--atomic", "main", "v1"]);
+        push(&[":side"]);
+        scene.git("source", &["commit", "-q", "--amend", "-m", "other"]);
+        push(&["+main"]);
+        let there = scene.check();
+        let here = scene.git("source", &["for-each-ref", "refs/heads", "refs/tags"]);
+        assert_eq!(there, here, "{client}");
+        let keeps = std::fs::read_dir(scene.path().join("target.git/objects/pack"));
+        for file in keeps.expect("a directory").flatten() {
+            assert!(file.path().extension().is_none_or(|end| end != "keep"));
+        }
+    }
+}
+
+#[test]
+fn a_killed_push_leaves_a_whole_repository() {
+    let kills = std::env::var("PRONTO_TEST_KILLS").ok();
+    let kills: u64 = kills.map_or(20, |kills| kills.parse().expect("a number"));
+    let mut random = Random::new(kills.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let scene = Scene::new();
+    for number in 0..30 {
+        scene.commit(&format!("many{number}"));
+    }
+    let receive = format!("--receive-pack={}", server("pronto"));
+    for number in 0..kills {
+        scene.commit(&format!("next{number}"));
+        let name = format!("main:branch{}", number % 5);
+        let mut push = scene.command(pronto_path(), "source");
+        push.args(["push", "-q", "--force", &receive, "origin", "main", &name]);
+        let mut push = push
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        std::thread::sleep(Duration::from_millis(random.number() % 60));
+        // Both sides, in either order.
+        let children = children_of(push.id());
+        if random.number() % 2 == 0 {
+            children.iter().for_each(|child| kill(*child));
+        }
+        let _ = push.kill();
+        let _ = push.wait();
+        children.iter().for_each(|child| kill(*child));
+        scene.check();
+    }
+    let output = scene.run(
+        pronto_path(),
+        "source",
+        &["push", "-q", "--force", &receive, "origin", "main"],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let head = scene.git("source", &["rev-parse", "main"]);
+    assert_eq!(scene.git("target.git", &["rev-parse", "main"]), head);
+    scene.check();
+}
+
+/// The processes that `parent` has started.
+fn children_of(parent: u32) -> Vec<u32> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace()
+        .filter_map(|id| id.parse().ok())
+        .collect()
+}
+
+fn kill(process: u32) {
+    let process = i32::try_from(process)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    if let Some(process) = process {
+        // It may have ended.
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+    }
+}

@@ -1,0 +1,42 @@
+//! The repository that a server is asked for by its path.
+
+use std::path::Path;
+
+use bstr::ByteSlice;
+use pronto_config::safety;
+
+use crate::{Environment, Error, ErrorKind, Repository, Result};
+
+/// Finds the repository that `path` stands for, like Git's servers: at the path, or with one of the
+/// usual suffixes; never one above it. The variables that name another repository are removed.
+///
+/// # Errors
+/// There is none, or it may not be used because it belongs to another user.
+pub(crate) fn enter(path: &Path, environment: &Environment) -> Result<Repository> {
+    let mut environment = environment.clone();
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
+        environment.remove(name);
+    }
+    let given = environment.absolute(path);
+    let given = given.as_os_str().as_encoded_bytes();
+    let given = given.trim_end_with(|byte| byte == '/');
+    for ending in ["/.git", "", ".git/.git", ".git"] {
+        let candidate = [given, ending.as_bytes()].concat();
+        let Some(found) = Repository::resolve_git_dir(candidate.as_bstr(), &environment)? else {
+            continue;
+        };
+        let file = crate::path::borrow(&candidate);
+        let real = std::fs::canonicalize(&found);
+        let git_dir = real.as_deref().unwrap_or(&found);
+        let parts = safety::Found {
+            git_file: file.is_file().then_some(file),
+            work_tree: None,
+            git_dir,
+        };
+        safety::check_owner(&parts, &environment)?;
+        return Repository::open(git_dir, &environment);
+    }
+    let shown = crate::path::as_bytes(path);
+    let message = format!("'{shown}' does not appear to be a git repository");
+    Err(Error::new(ErrorKind::NotARepository, message))
+}

@@ -1,0 +1,76 @@
+//! Decides about each ref whether it may be changed.
+
+use std::collections::BTreeSet;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+
+use super::{Options, PushedRef, Status};
+use crate::objects::from_odb;
+use crate::{Repository, Result};
+
+/// Sets the new value of each ref that something is sent to, and why it may not have it.
+pub(super) fn decide(
+    repository: &Repository,
+    options: &Options,
+    refs: &mut [PushedRef],
+) -> Result<()> {
+    for pushed in refs {
+        match &pushed.peer {
+            Some(peer) => pushed.new = peer.id,
+            None if !options.mirror => continue,
+            None => {}
+        }
+        pushed.deletes = pushed.new.is_null();
+        if !pushed.deletes && pushed.old == pushed.new {
+            pushed.status = Status::UpToDate;
+            continue;
+        }
+        let mut is_forced = pushed.force || options.force;
+        let mut rejection = None;
+        if let Some(lease) = &pushed.lease {
+            match lease.expected == pushed.old {
+                false => rejection = Some(Status::RejectStale),
+                true if lease.is_unseen => rejection = Some(Status::RejectRemoteUpdated),
+                true => is_forced = true,
+            }
+        }
+        if rejection.is_none() && !pushed.deletes && !pushed.old.is_null() {
+            rejection = rejection_of(repository, pushed)?;
+        }
+        match rejection {
+            Some(_) if is_forced => pushed.forced_update = true,
+            Some(status) => pushed.status = status,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Why a ref may not move from its old value to the new one without force.
+fn rejection_of(repository: &Repository, pushed: &PushedRef) -> Result<Option<Status>> {
+    if pushed.name.starts_with(b"refs/tags/") {
+        return Ok(Some(Status::RejectAlreadyExists));
+    }
+    let store = repository.objects()?;
+    if !store.contains(&pushed.old).map_err(from_odb)? {
+        return Ok(Some(Status::RejectFetchFirst));
+    }
+    let old = commit_of(repository, pushed.old)?;
+    let (Some(old), Some(new)) = (old, commit_of(repository, pushed.new)?) else {
+        return Ok(Some(Status::RejectNeedsForce));
+    };
+    let cuts: BTreeSet<ObjectId> = repository.shallow_commits()?.iter().copied().collect();
+    match repository.is_ancestor(&old, &new, &cuts)? {
+        true => Ok(None),
+        false => Ok(Some(Status::RejectNonFastForward)),
+    }
+}
+
+/// The commit that `id` is, or leads to through tags.
+fn commit_of(repository: &Repository, id: ObjectId) -> Result<Option<ObjectId>> {
+    let id = repository.peel_tag(id)?.unwrap_or(id);
+    let header = repository.objects()?.header(&id).map_err(from_odb)?;
+    let is_commit = header.is_some_and(|header| header.kind == ObjectKind::Commit);
+    Ok(is_commit.then_some(id))
+}

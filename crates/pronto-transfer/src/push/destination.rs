@@ -1,0 +1,155 @@
+//! The destination of a push: a remote as its settings for pushing describe it.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::PushSpec;
+use crate::config::Config;
+use crate::remote::{Refspec, Remote, is_valid_name, rewritten};
+use crate::{Repository, Result};
+
+/// Another repository to push to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Destination {
+    /// Its name, or its address if it has none.
+    pub name: BString,
+    /// Its addresses. Each is pushed to.
+    pub urls: Vec<BString>,
+    /// The refspecs of a push that names none (`remote.<name>.push`).
+    pub push: Vec<PushSpec>,
+    /// Which refs here follow which refs there.
+    pub fetch: Vec<Refspec>,
+    /// Whether the other side is a copy of this one (`remote.<name>.mirror`).
+    pub is_mirror: bool,
+    /// The program on the other side (`remote.<name>.receivepack`).
+    pub receive_pack: Option<BString>,
+    /// The HTTP proxy.
+    pub proxy: Option<BString>,
+    /// The method of logging in to the proxy.
+    pub proxy_auth_method: Option<BString>,
+}
+
+impl Destination {
+    /// The destination called `name`, or at that address.
+    ///
+    /// # Errors
+    /// A configured value is malformed.
+    pub fn find(repository: &Repository, name: &BStr) -> Result<Self> {
+        let remote = Remote::find(repository, name)?;
+        Self::of(repository, remote)
+    }
+
+    /// The destination of a push that names none: that of the current branch, `remote.pushDefault`,
+    /// or the one that is fetched from. It may have no address.
+    ///
+    /// # Errors
+    /// A configured value is malformed, or `HEAD` cannot be read.
+    pub fn default_of(repository: &Repository) -> Result<Self> {
+        let config = repository.config();
+        let head = repository.refs().head()?;
+        let own = match head.branch() {
+            Some(branch) => {
+                let key = [b"branch.", branch.as_bytes(), b".pushremote"].concat();
+                config.string(key)?
+            }
+            None => None,
+        };
+        let name = match own {
+            Some(name) => Some(name),
+            None => config.string("remote.pushdefault")?,
+        };
+        match name {
+            Some(name) => Self::find(repository, name),
+            None => Self::of(repository, Remote::default_of(repository)?),
+        }
+    }
+
+    fn of(repository: &Repository, remote: Remote) -> Result<Self> {
+        let config = repository.config();
+        let name = remote.name.clone();
+        let key =
+            |variable: &str| [b"remote.", name.as_bytes(), b".", variable.as_bytes()].concat();
+        let mut destination = Destination {
+            urls: push_urls(config, name.as_bstr(), &remote.urls),
+            fetch: remote.fetch,
+            is_mirror: remote.is_mirror,
+            proxy: remote.proxy,
+            name: name.clone(),
+            ..Destination::default()
+        };
+        if name.is_empty() {
+            return Ok(destination);
+        }
+        for spec in &remote.push {
+            destination.push.push(PushSpec::parse(spec.as_bstr())?);
+        }
+        for spec in config.strings(key("push")) {
+            destination.push.push(PushSpec::parse(spec)?);
+        }
+        let program = config.strings(key("receivepack")).next();
+        destination.receive_pack = program.map(BStr::to_owned);
+        let method = config.string(key("proxyauthmethod"))?;
+        destination.proxy_auth_method = method.map(BStr::to_owned);
+        Ok(destination)
+    }
+
+    /// Whether its name can be that of a remote, rather than an address.
+    pub fn is_named(&self) -> bool {
+        is_valid_name(self.name.as_bstr()) && self.urls.first() != Some(&self.name)
+    }
+
+    /// The ref here that follows `name` of the other side.
+    pub(super) fn tracking(&self, name: &BStr) -> Option<BString> {
+        if self.fetch.iter().any(|spec| spec.excludes(name)) {
+            return None;
+        }
+        self.fetch
+            .iter()
+            .filter(|spec| !spec.negative)
+            .find_map(|spec| {
+                let mapped = match spec.is_pattern() {
+                    true => spec.expand(name).flatten(),
+                    false if spec.source == name => spec.destination.clone(),
+                    false => None,
+                };
+                mapped.filter(|mapped| !mapped.is_empty())
+            })
+    }
+}
+
+/// The addresses to push to: those that are configured for it, or those that are fetched from, with
+/// `url.BASE.pushInsteadOf`.
+fn push_urls(config: &Config, name: &BStr, fetched: &[BString]) -> Vec<BString> {
+    let key = |variable: &str| [b"remote.", name.as_bytes(), b".", variable.as_bytes()].concat();
+    let own = config.list(key("pushurl"));
+    if !own.is_empty() {
+        return own.iter().map(|url| rewritten(config, url)).collect();
+    }
+    let mut raw = config.list(key("url"));
+    if raw.is_empty() && fetched.len() == 1 {
+        raw = vec![name];
+    }
+    let pushed: Vec<BString> = raw
+        .iter()
+        .filter_map(|url| rewritten_to_push(config, url))
+        .collect();
+    match pushed.is_empty() {
+        true => fetched.to_vec(),
+        false => pushed,
+    }
+}
+
+/// `url` with the longest `url.BASE.pushInsteadOf` that it starts with replaced by its base.
+fn rewritten_to_push(config: &Config, url: &BStr) -> Option<BString> {
+    let mut best: Option<(usize, &BStr)> = None;
+    for base in config.subsections("url") {
+        let key = [b"url.", base.as_bytes(), b".pushinsteadof"].concat();
+        for prefix in config.strings(key) {
+            let longer = best.is_none_or(|(length, _)| prefix.len() > length);
+            if url.starts_with(prefix) && longer {
+                best = Some((prefix.len(), base));
+            }
+        }
+    }
+    let (length, base) = best?;
+    Some([base.as_bytes(), url.get(length..)?].concat().into())
+}

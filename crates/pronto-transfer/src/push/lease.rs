@@ -1,0 +1,154 @@
+//! Leases: values that refs of the other side must have (`--force-with-lease`).
+
+use std::collections::BTreeSet;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::matching::may_mean;
+use super::{Destination, PushedRef};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The value that one ref must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The name of the ref, perhaps a short one.
+    pub name: BString,
+    /// Its value: null if it must not exist. `None` for what the ref here says that follows it.
+    pub expected: Option<ObjectId>,
+}
+
+/// The values that refs must have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leases {
+    /// Those of single refs.
+    pub single: Vec<Lease>,
+    /// Whether all others must have what the refs here say that follow them.
+    pub others: bool,
+    /// Whether these must also have been looked at here (`--force-if-includes`).
+    pub includes: bool,
+}
+
+/// A lease of one ref of the other side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) expected: ObjectId,
+    /// Whether its value was never looked at here.
+    pub(super) is_unseen: bool,
+}
+
+impl Leases {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.single.is_empty() && !self.others
+    }
+
+    /// Adds `NAME` or `NAME:EXPECTED`.
+    ///
+    /// # Errors
+    /// `EXPECTED` names no object.
+    pub fn add(&mut self, repository: &Repository, text: &BStr) -> Result<()> {
+        let (name, expected) = match text.split_once_str(":") {
+            None => (text.as_bytes(), None),
+            Some((name, b"")) => (name, Some(repository.object_hash().null())),
+            Some((name, expected)) => {
+                let found = repository.try_resolve(expected, Default::default());
+                let found = found.ok().flatten().ok_or_else(|| {
+                    let expected = expected.as_bstr();
+                    let message = format!("cannot parse expected object name '{expected}'");
+                    Error::new(ErrorKind::UnknownRevision, message)
+                })?;
+                (name, Some(found))
+            }
+        };
+        self.single.push(Lease {
+            name: name.into(),
+            expected,
+        });
+        Ok(())
+    }
+}
+
+/// Gives each ref its lease.
+pub(super) fn apply(
+    repository: &Repository,
+    destination: &Destination,
+    leases: &Leases,
+    refs: &mut [PushedRef],
+) -> Result<()> {
+    if leases.is_empty() {
+        return Ok(());
+    }
+    for pushed in refs {
+        let name = pushed.name.as_bstr();
+        let mut single = leases.single.iter();
+        let single = single.find(|lease| may_mean(lease.name.as_bstr(), name));
+        let expected = match single {
+            Some(lease) => lease.expected,
+            None if leases.others => None,
+            None => continue,
+        };
+        pushed.lease = Some(match expected {
+            Some(expected) => Held {
+                expected,
+                is_unseen: false,
+            },
+            None => tracked(repository, destination, leases.includes, pushed)?,
+        });
+    }
+    Ok(())
+}
+
+/// The lease by the ref here that follows the other one.
+fn tracked(
+    repository: &Repository,
+    destination: &Destination,
+    includes: bool,
+    pushed: &PushedRef,
+) -> Result<Held> {
+    let tracking = destination.tracking(pushed.name.as_bstr());
+    let found = match &tracking {
+        Some(tracking) => repository.refs().id_of(tracking)?,
+        None => None,
+    };
+    let (Some(expected), Some(tracking)) = (found, tracking) else {
+        return Ok(Held {
+            expected: repository.object_hash().null(),
+            is_unseen: false,
+        });
+    };
+    Ok(Held {
+        expected,
+        is_unseen: includes && !is_included(repository, pushed, tracking.as_bstr())?,
+    })
+}
+
+/// Whether the reflog of the branch here shows that it once contained the value of the other ref.
+fn is_included(repository: &Repository, pushed: &PushedRef, tracking: &BStr) -> Result<bool> {
+    let refs = repository.refs();
+    if refs.find(&pushed.name)?.is_none() {
+        return Ok(true);
+    }
+    let followed = refs.log(tracking)?;
+    let last = followed.as_ref().and_then(|log| log.newest_first().next());
+    let last = last.map(|line| line.seconds);
+    let mut commits = Vec::new();
+    let log = refs.log(&pushed.name)?;
+    let lines = log.iter().flat_map(|log| log.newest_first());
+    for line in lines {
+        if line.old == pushed.old || line.new == pushed.old {
+            return Ok(true);
+        }
+        if last.is_some_and(|last| line.seconds < last) {
+            break;
+        }
+        commits.push(line.new);
+    }
+    let cuts: BTreeSet<ObjectId> = repository.shallow_commits()?.iter().copied().collect();
+    for commit in commits {
+        if !commit.is_null() && repository.is_ancestor(&pushed.old, &commit, &cuts)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,433 @@
+//! Decides which refs are pushed: the refs of both sides, matched by refspecs.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+
+use super::refspec::PushSpec;
+use super::{Peer, PushedRef};
+use crate::refs::name;
+use crate::{Error, ErrorKind, Repository, Result};
+use pronto_repository::Notice;
+
+/// The rules of matching beyond the refspecs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mode {
+    /// All branches (`--all`).
+    pub(super) all: bool,
+    /// All refs, and no others (`--mirror`).
+    pub(super) mirror: bool,
+    /// Refs of the other side go that match and do not exist here (`--prune`).
+    pub(super) prune: bool,
+    /// Annotated tags go along (`--follow-tags`).
+    pub(super) follow_tags: bool,
+}
+
+/// The refs of this side.
+pub(super) fn local_refs(repository: &Repository) -> Result<Vec<Peer>> {
+    let mut found = Vec::new();
+    repository.refs().for_each("refs/", |reference| {
+        found.push(Peer {
+            name: reference.name.into(),
+            id: reference.id,
+        });
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(found)
+}
+
+/// Whether `short` may stand for `full`.
+pub(super) fn may_mean(short: &BStr, full: &BStr) -> bool {
+    name::RULES.iter().any(|(before, after)| {
+        let rest = full.strip_prefix(before.as_bytes());
+        rest.and_then(|rest| rest.strip_suffix(after.as_bytes())) == Some(short.as_bytes())
+    })
+}
+
+/// The meaning of a name among several refs.
+pub(super) enum Meant {
+    Nothing,
+    One(usize),
+    Many,
+}
+
+/// Which of `names` is meant by `short`. Refs that are no branches and no tags count only if no
+/// other ref is meant, unless the name is nearly full.
+pub(super) fn meant<'a>(short: &BStr, names: impl Iterator<Item = &'a BStr>) -> Meant {
+    let (mut strong, mut weak) = (Vec::new(), Vec::new());
+    for (at, name) in names.enumerate() {
+        if !may_mean(short, name) {
+            continue;
+        }
+        let is_weak = name.len() != short.len()
+            && name.len() != short.len() + 5
+            && !name.starts_with(b"refs/heads/")
+            && !name.starts_with(b"refs/tags/");
+        match is_weak {
+            true => weak.push(at),
+            false => strong.push(at),
+        }
+    }
+    let found = if strong.is_empty() { weak } else { strong };
+    match found[..] {
+        [] => Meant::Nothing,
+        [at] => Meant::One(at),
+        _ => Meant::Many,
+    }
+}
+
+/// The matching of the refs of both sides.
+pub(super) struct Matching<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) local: &'a [Peer],
+    pub(super) remote: Vec<PushedRef>,
+    pub(super) by_name: HashMap<BString, usize>,
+}
+
+impl<'a> Matching<'a> {
+    pub(super) fn new(
+        repository: &'a Repository,
+        local: &'a [Peer],
+        remote: Vec<PushedRef>,
+    ) -> Self {
+        let names = remote.iter().enumerate();
+        let by_name = names.map(|(at, it)| (it.name.clone(), at)).collect();
+        Matching {
+            repository,
+            local,
+            remote,
+            by_name,
+        }
+    }
+
+    /// Fails if a refspec names nothing here. The errors are reported.
+    pub(super) fn check_sources(&self, specs: &[PushSpec]) -> Result<bool> {
+        let mut is_fine = true;
+        for spec in specs.iter().filter(|spec| spec.is_explicit()) {
+            is_fine &= self.source(spec)?.is_some();
+        }
+        Ok(is_fine)
+    }
+
+    /// Matches all refs. Returns false if there were errors, which are reported.
+    pub(super) fn run(&mut self, specs: &[PushSpec], mode: Mode) -> Result<bool> {
+        let mut is_fine = true;
+        for spec in specs.iter().filter(|spec| spec.is_explicit()) {
+            is_fine &= self.match_explicit(spec)?;
+        }
+        let local = self.local;
+        for peer in local {
+            let Some(found) = chosen(specs, peer.name.as_bstr(), mode.mirror, Side::Here) else {
+                continue;
+            };
+            match self.by_name.get(&found.name) {
+                Some(at) => {
+                    let at = *at;
+                    let Some(remote) = self.remote.get_mut(at) else {
+                        continue;
+                    };
+                    if remote.peer.is_some() {
+                        continue;
+                    }
+                    remote.peer = Some(peer.clone());
+                    remote.force = found.spec.force;
+                }
+                None if found.spec.matching && !mode.all && !mode.mirror => {}
+                None => {
+                    let at = self.create(found.name.clone());
+                    self.link(at, peer.clone(), found.spec.force);
+                }
+            }
+        }
+        if mode.follow_tags {
+            self.add_tags()?;
+        }
+        if mode.prune {
+            self.prune(specs, mode.mirror)?;
+        }
+        let is_excluded = |name: &BString| specs.iter().any(|it| it.excludes(name.as_bstr()));
+        self.remote.retain(|remote| !is_excluded(&remote.name));
+        Ok(is_fine)
+    }
+
+    fn create(&mut self, name: BString) -> usize {
+        let at = self.remote.len();
+        let null = self.repository.object_hash().null();
+        self.by_name.insert(name.clone(), at);
+        self.remote.push(PushedRef::new(name, null));
+        at
+    }
+
+    fn link(&mut self, at: usize, peer: Peer, force: bool) {
+        if let Some(remote) = self.remote.get_mut(at) {
+            remote.peer = Some(peer);
+            remote.force = force;
+        }
+    }
+
+    /// The ref or object that an explicit refspec sends; `None` if there is none, which is reported.
+    fn source(&self, spec: &PushSpec) -> Result<Option<Peer>> {
+        let name = spec.source.as_bstr();
+        let names = self.local.iter().map(|peer| peer.name.as_bstr());
+        let fail = |message: String| {
+            self.repository.notify(Notice::error(message));
+            Ok(None)
+        };
+        match meant(name, names) {
+            Meant::One(at) => Ok(self.local.get(at).cloned()),
+            Meant::Many => fail(format!("src refspec {name} matches more than one")),
+            Meant::Nothing if name.is_empty() => Ok(Some(Peer {
+                name: "(delete)".into(),
+                id: self.repository.object_hash().null(),
+            })),
+            Meant::Nothing => {
+                let found = self.repository.try_resolve(name, Default::default());
+                match found.ok().flatten() {
+                    Some(id) => Ok(Some(Peer {
+                        name: name.to_owned(),
+                        id,
+                    })),
+                    None => fail(format!("src refspec {name} does not match any")),
+                }
+            }
+        }
+    }
+
+    fn match_explicit(&mut self, spec: &PushSpec) -> Result<bool> {
+        let Some(source) = self.source(spec)? else {
+            return Ok(false);
+        };
+        let wanted = match &spec.destination {
+            Some(destination) => destination.clone(),
+            None => self.own_destination(&source)?,
+        };
+        let names = self.remote.iter().map(|remote| remote.name.as_bstr());
+        let at = match meant(wanted.as_bstr(), names) {
+            Meant::One(at) => at,
+            Meant::Many => {
+                let message = format!("dst refspec {wanted} matches more than one");
+                self.repository.notify(Notice::error(message));
+                return Ok(false);
+            }
+            Meant::Nothing => match self.new_destination(&wanted, &source)? {
+                Some(name) => self.create(name),
+                None => return Ok(false),
+            },
+        };
+        if let Some(remote) = self.remote.get(at).filter(|remote| remote.peer.is_some()) {
+            let name = &remote.name;
+            let message = format!("dst ref {name} receives from more than one src");
+            self.repository.notify(Notice::error(message));
+            return Ok(false);
+        }
+        self.link(at, source, spec.force);
+        Ok(true)
+    }
+
+    /// The destination of a refspec that has none: the ref itself.
+    fn own_destination(&self, source: &Peer) -> Result<BString> {
+        let resolved = self.repository.refs().resolve(&source.name);
+        let resolved = resolved.ok().flatten().filter(|found| found.id.is_some());
+        let fits =
+            resolved.filter(|found| !found.is_symbolic || found.name.starts_with(b"refs/heads/"));
+        fits.map(|found| found.name).ok_or_else(|| {
+            let message = format!("{} cannot be resolved to branch", source.name);
+            Error::new(ErrorKind::InvalidInput, message)
+        })
+    }
+
+    /// The full name of a ref to be created; `None` if it cannot be guessed, which is reported.
+    fn new_destination(&self, wanted: &BString, source: &Peer) -> Result<Option<BString>> {
+        if wanted.starts_with(b"refs/") {
+            return Ok(Some(wanted.clone()));
+        }
+        if source.id.is_null() {
+            let message = format!("unable to delete '{wanted}': remote ref does not exist");
+            self.repository.notify(Notice::error(message));
+            return Ok(None);
+        }
+        let resolved = self.repository.refs().resolve(&source.name);
+        let resolved = resolved.ok().flatten().filter(|found| found.id.is_some());
+        let resolved = resolved.map(|found| found.name).unwrap_or_default();
+        for place in [&b"refs/heads/"[..], b"refs/tags/"] {
+            if resolved.starts_with(place) {
+                return Ok(Some([place, wanted].concat().into()));
+            }
+        }
+        self.complain_of_unqualified(wanted.as_bstr(), source)?;
+        Ok(None)
+    }
+
+    fn complain_of_unqualified(&self, wanted: &BStr, source: &Peer) -> Result<()> {
+        let name = &source.name;
+        self.repository.notify(Notice::error(format!(
+            "The destination you provided is not a full refname (i.e.,\n\
+             starting with \"refs/\"). We tried to guess what you meant by:\n\
+             \n\
+             - Looking for a ref that matches '{wanted}' on the remote side.\n\
+             - Checking if the <src> being pushed ('{name}')\n  \
+             is a ref in \"refs/{{heads,tags}}/\". If so we add a corresponding\n  \
+             refs/{{heads,tags}}/ prefix on the remote side.\n\
+             \n\
+             Neither worked, so we gave up. You must fully qualify the ref."
+        )));
+        let config = self.repository.config();
+        if config.bool("advice.pushunqualifiedrefname")? == Some(false) {
+            return Ok(());
+        }
+        let (kind, action, place) = match self.repository.kind_of(source.id)? {
+            Some(ObjectKind::Commit) => ("commit", "create a new branch", "heads"),
+            Some(ObjectKind::Tag) => ("tag", "create a new tag", "tags"),
+            Some(ObjectKind::Tree) => ("tree", "tag a new tree", "tags"),
+            Some(ObjectKind::Blob) => ("blob", "tag a new blob", "tags"),
+            None => return Ok(()),
+        };
+        self.repository.notify(Notice::hint(format!(
+            "The <src> part of the refspec is a {kind} object.\n\
+             Did you mean to {action} by pushing to\n\
+             '{name}:refs/{place}/{wanted}'?"
+        )));
+        Ok(())
+    }
+
+    /// Adds the annotated tags that lead into the history that is pushed, or is there.
+    fn add_tags(&mut self) -> Result<()> {
+        let sent = |remote: &PushedRef| match &remote.peer {
+            Some(peer) => Some(peer.id),
+            None => Some(remote.old),
+        };
+        let mut tips: HashSet<ObjectId> = self.remote.iter().filter_map(sent).collect();
+        tips.retain(|id| !id.is_null());
+        let mut wanted = Vec::new();
+        for peer in self.local {
+            let is_tag = peer.name.starts_with(b"refs/tags/");
+            if !is_tag || self.by_name.contains_key(&peer.name) {
+                continue;
+            }
+            if self.repository.kind_of(peer.id)? != Some(ObjectKind::Tag) {
+                continue;
+            }
+            let target = self.repository.peel_tag(peer.id)?;
+            if let Some(target) = target
+                && self.repository.kind_of(target)? == Some(ObjectKind::Commit)
+            {
+                wanted.push((peer.clone(), target));
+            }
+        }
+        for (peer, target) in wanted {
+            if self.is_reachable(&target, &tips)? {
+                let at = self.create(peer.name.clone());
+                self.link(at, peer, false);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_reachable(&self, target: &ObjectId, tips: &HashSet<ObjectId>) -> Result<bool> {
+        let cuts = self.repository.shallow_commits()?.iter().copied().collect();
+        for tip in tips {
+            let commit = match self.repository.kind_of(*tip)? {
+                Some(ObjectKind::Commit) => *tip,
+                Some(ObjectKind::Tag) => match self.repository.peel_tag(*tip)? {
+                    Some(id) => id,
+                    None => continue,
+                },
+                _ => continue,
+            };
+            if self.repository.is_ancestor(target, &commit, &cuts)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Deletes the refs of the other side that match and do not exist here.
+    fn prune(&mut self, specs: &[PushSpec], mirror: bool) -> Result<()> {
+        let here: HashSet<&BStr> = self.local.iter().map(|peer| peer.name.as_bstr()).collect();
+        let null = self.repository.object_hash().null();
+        for remote in self.remote.iter_mut().filter(|it| it.peer.is_none()) {
+            let found = chosen(specs, remote.name.as_bstr(), mirror, Side::There);
+            if found.is_some_and(|found| !here.contains(found.name.as_bstr())) {
+                remote.peer = Some(Peer {
+                    name: "(delete)".into(),
+                    id: null,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The side that a name comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Here,
+    There,
+}
+
+/// The refspec that decides about a ref, and what the ref is called on the other side.
+struct Chosen<'a> {
+    name: BString,
+    spec: &'a PushSpec,
+}
+
+fn chosen<'a>(specs: &'a [PushSpec], name: &BStr, mirror: bool, side: Side) -> Option<Chosen<'a>> {
+    let mut matching: Option<&PushSpec> = None;
+    if specs
+        .iter()
+        .any(|spec| side == Side::Here && spec.excludes(name))
+    {
+        return None;
+    }
+    for spec in specs.iter().filter(|spec| !spec.negative) {
+        if spec.matching {
+            if matching.is_none() || spec.force {
+                matching = Some(spec);
+            }
+            continue;
+        }
+        if !spec.is_pattern() {
+            continue;
+        }
+        let expanded = match side {
+            Side::Here => spec.expand(name),
+            Side::There => spec.expand_back(name),
+        };
+        if let Some(name) = expanded {
+            return Some(Chosen { name, spec });
+        }
+    }
+    let spec = matching?;
+    let fits = mirror || name.starts_with(b"refs/heads/");
+    fits.then(|| Chosen {
+        name: name.to_owned(),
+        spec,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_mean_branches_and_tags_first() {
+        let names = [
+            "refs/heads/a",
+            "refs/remotes/o/a",
+            "refs/tags/b",
+            "refs/x/a",
+        ];
+        let at = |short: &str| match meant(short.into(), names.iter().map(|it| BStr::new(*it))) {
+            Meant::One(at) => Some(at),
+            _ => None,
+        };
+        assert_eq!(at("a"), Some(0));
+        assert_eq!(at("o/a"), Some(1));
+        assert_eq!(at("tags/b"), Some(2));
+        assert_eq!(at("refs/x/a"), Some(3));
+        assert_eq!(at("c"), None);
+    }
+}

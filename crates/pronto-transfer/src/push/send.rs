@@ -1,0 +1,284 @@
+//! The conversation: commands, the pack, and the report.
+
+use std::io::{self, Write};
+
+use bstr::ByteSlice;
+use pronto_hash::ObjectId;
+use pronto_io::watch::Watch;
+use pronto_wire::advertisement::Greeting;
+use pronto_wire::capabilities::AGENT;
+use pronto_wire::push::{Answer, Command, Produce, Pusher, Report, Request};
+
+use super::{Options, PushedRef, Status};
+use crate::objects::from_odb;
+use crate::pack_objects::Select;
+use crate::remote::connection::from_wire;
+use crate::{Error, ErrorKind, Repository, Result};
+use pronto_repository::Notice;
+
+/// The abilities of the other side.
+struct Abilities {
+    reports: bool,
+    deletes: bool,
+    atomic: bool,
+    features: String,
+}
+
+/// Sends what may be sent, and notes what the other side says about it. Returns false if something
+/// failed apart from single refs, which is reported.
+pub(super) fn send(
+    repository: &Repository,
+    pusher: &mut Pusher,
+    options: &Options,
+    refs: &mut [PushedRef],
+    watch: &Watch<'_>,
+) -> Result<bool> {
+    if refs.is_empty() {
+        watch.progress().message(
+            "No refs in common and none specified; doing nothing.\n\
+             Perhaps you should specify a branch.",
+        );
+        return Ok(true);
+    }
+    let greeting = pusher.greeting();
+    let abilities = abilities(repository, greeting, options)?;
+    if !abilities.deletes {
+        for pushed in refs.iter_mut().filter(|pushed| pushed.deletes) {
+            pushed.status = Status::RejectNoDelete;
+        }
+    }
+    if let Some(rejected) = choose(refs, options, &abilities) {
+        repository.notify(Notice::error(rejected));
+        return Ok(false);
+    }
+    let is_sent = |it: &&PushedRef| is_to_be_sent(it, options);
+    let commands = refs.iter().filter(is_sent).map(|pushed| Command {
+        old: pushed.old,
+        new: pushed.new,
+        name: pushed.name.clone(),
+    });
+    let commands: Vec<Command> = commands.collect();
+    if commands.is_empty() || options.dry_run {
+        return Ok(true);
+    }
+    let haves = haves(repository, greeting)?;
+    let wants: Vec<ObjectId> = commands.iter().map(|command| command.new).collect();
+    let wants: Vec<ObjectId> = wants.into_iter().filter(|id| !id.is_null()).collect();
+    let has_offsets = greeting.capabilities.has("ofs-delta");
+    let thin = options.thin && !greeting.capabilities.has("no-thin");
+    let request = Request {
+        commands,
+        features: abilities.features,
+        shallow: repository.shallow_commits()?.to_vec(),
+        options: (!options.push_options.is_empty()).then(|| options.push_options.clone()),
+        certificate: None,
+    };
+    let needs_pack = !wants.is_empty();
+    let produce = move |out: &mut dyn Write| -> io::Result<()> {
+        let pack = Pack {
+            wants,
+            haves,
+            thin,
+            has_offsets,
+        };
+        write_pack(repository, &pack, out, watch)
+            .map_err(|error| io::Error::other(error.to_string()))
+    };
+    let produce = needs_pack.then(|| Box::new(produce) as Produce<'_>);
+    let pushed = pusher.push(&request, produce, watch.progress());
+    take_answer(repository, pushed.map_err(from_wire)?, refs)
+}
+
+/// Chooses the features of the conversation.
+fn abilities(repository: &Repository, greeting: &Greeting, options: &Options) -> Result<Abilities> {
+    let there = &greeting.capabilities;
+    let fail = |message: &str| Err(Error::new(ErrorKind::Transport, message));
+    let hash = repository.object_hash();
+    if greeting.object_format != hash {
+        return fail("the receiving end does not support this repository's hash algorithm");
+    }
+    if options.atomic && !there.has("atomic") {
+        return fail("the receiving end does not support --atomic push");
+    }
+    let has_options = !options.push_options.is_empty();
+    if has_options && !there.has("push-options") {
+        return fail("the receiving end does not support push options");
+    }
+    let mut features = String::new();
+    let mut add = |word: &str| {
+        features.push(' ');
+        features.push_str(word);
+    };
+    let reports = match (there.has("report-status-v2"), there.has("report-status")) {
+        (true, _) => Some("report-status-v2"),
+        (_, true) => Some("report-status"),
+        _ => None,
+    };
+    reports.into_iter().for_each(&mut add);
+    if there.has("side-band-64k") {
+        add("side-band-64k");
+    }
+    if options.quiet && there.has("quiet") {
+        add("quiet");
+    }
+    if options.atomic {
+        add("atomic");
+    }
+    if has_options {
+        add("push-options");
+    }
+    if there.has("object-format") {
+        add(&format!("object-format={hash}"));
+    }
+    if there.has("agent") {
+        add(&format!("agent={AGENT}"));
+    }
+    Ok(Abilities {
+        reports: reports.is_some(),
+        deletes: there.has("delete-refs"),
+        atomic: options.atomic,
+        features,
+    })
+}
+
+fn has_change(pushed: &PushedRef, options: &Options) -> bool {
+    pushed.peer.is_some() || options.mirror
+}
+
+fn is_to_be_sent(pushed: &PushedRef, options: &Options) -> bool {
+    has_change(pushed, options)
+        && !pushed.status.is_rejection()
+        && pushed.status != Status::UpToDate
+}
+
+/// Marks the refs that are sent. Returns what to report if an atomic push cannot succeed.
+fn choose(refs: &mut [PushedRef], options: &Options, abilities: &Abilities) -> Option<String> {
+    let rejected = refs
+        .iter()
+        .find(|it| has_change(it, options) && it.status.is_rejection());
+    if let Some(rejected) = rejected.filter(|_| abilities.atomic) {
+        let number = rejected.status.number();
+        let message = format!(
+            "atomic push failed for ref {}. status: {number}",
+            rejected.name
+        );
+        for pushed in refs.iter_mut().filter(|it| has_change(it, options)) {
+            if matches!(
+                pushed.status,
+                Status::None | Status::Ok | Status::ExpectingReport
+            ) {
+                pushed.status = Status::AtomicPushFailed;
+            }
+        }
+        return Some(message);
+    }
+    for pushed in refs.iter_mut().filter(|it| is_to_be_sent(it, options)) {
+        pushed.status = match options.dry_run || !abilities.reports {
+            true => Status::Ok,
+            false => Status::ExpectingReport,
+        };
+    }
+    None
+}
+
+/// The objects here that the other side has, too.
+fn haves(repository: &Repository, greeting: &Greeting) -> Result<Vec<ObjectId>> {
+    let shown = greeting.refs.iter().filter_map(|remote| remote.id);
+    let mut ids: Vec<ObjectId> = shown.chain(greeting.haves.iter().copied()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let store = repository.objects()?;
+    let present = store.contains_batch(&ids).map_err(from_odb)?;
+    let both = ids.into_iter().zip(present);
+    Ok(both.filter(|(_, here)| *here).map(|(id, _)| id).collect())
+}
+
+/// The content of a pack.
+struct Pack {
+    wants: Vec<ObjectId>,
+    haves: Vec<ObjectId>,
+    thin: bool,
+    has_offsets: bool,
+}
+
+fn write_pack(
+    repository: &Repository,
+    pack: &Pack,
+    out: &mut dyn Write,
+    watch: &Watch<'_>,
+) -> Result<()> {
+    let config = repository.config();
+    let select = Select {
+        thin: pack.thin && !pack.haves.is_empty(),
+        sparse: config.bool_or("pack.usesparse", true)?,
+        bitmaps: config.bool_or("push.usebitmaps", true)?,
+        ..Select::default()
+    };
+    let selection = repository.select_objects(&pack.wants, &pack.haves, &select, watch)?;
+    let mut options = repository.packing_options()?;
+    options.offset_deltas = pack.has_offsets;
+    repository
+        .send_pack(&selection, &options, out, watch)
+        .map(|_| ())
+}
+
+/// Notes what the other side says. Returns false if something failed apart from single refs.
+fn take_answer(repository: &Repository, answer: Answer, refs: &mut [PushedRef]) -> Result<bool> {
+    let mut is_fine = true;
+    if let Some(report) = answer.report {
+        is_fine &= report.errors.is_empty();
+        for error in &report.errors {
+            repository.notify(Notice::error(error));
+        }
+        take_report(repository, report, refs);
+    }
+    if let Some(error) = answer.unsent
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        repository.notify(Notice::error(error.to_string()));
+        is_fine = false;
+    } else if let Some(error) = answer.unread {
+        return match from_wire(error) {
+            error if *error.kind() == ErrorKind::Interrupted => Err(error),
+            error => {
+                repository.notify(Notice::error(error.to_string()));
+                Ok(false)
+            }
+        };
+    }
+    Ok(is_fine)
+}
+
+fn take_report(repository: &Repository, report: Report, refs: &mut [PushedRef]) {
+    let names = refs.iter().enumerate();
+    let by_name: std::collections::HashMap<_, _> =
+        names.map(|(at, it)| (it.name.clone(), at)).collect();
+    for reply in report.replies {
+        let found = by_name.get(&reply.name).and_then(|at| refs.get_mut(*at));
+        let Some(pushed) = found else {
+            let name = reply.name.as_bstr();
+            repository.notify(Notice::warning(format!(
+                "remote reported status on unknown ref: {name}"
+            )));
+            continue;
+        };
+        if pushed.status != Status::ExpectingReport {
+            let name = reply.name.as_bstr();
+            repository.notify(Notice::warning(format!(
+                "remote reported status on unexpected ref: {name}"
+            )));
+            continue;
+        }
+        match reply.failure {
+            Some(reason) => {
+                pushed.status = Status::RemoteReject;
+                pushed.remark = Some(reason);
+            }
+            None => {
+                pushed.status = Status::Ok;
+                pushed.remark = reply.remark;
+                pushed.rewrites = reply.rewrites;
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Changes on this side: the refs that follow those of the other side, and upstreams.
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::{Destination, PushedRef, Status, Upstream};
+use crate::refs::Expected;
+use crate::{Repository, Result};
+use pronto_repository::Notice;
+
+/// Lets the refs here that follow changed ones have their values. Returns their names.
+pub(super) fn update(
+    repository: &Repository,
+    destination: &Destination,
+    refs: &[PushedRef],
+) -> Result<Vec<BString>> {
+    let mut tracked = Vec::new();
+    for pushed in refs {
+        if !matches!(pushed.status, Status::Ok | Status::UpToDate) {
+            continue;
+        }
+        if pushed.rewrites.is_empty() {
+            let name = pushed.name.as_bstr();
+            let new = (!pushed.deletes).then_some(pushed.new);
+            tracked.extend(update_one(repository, destination, name, new)?);
+        }
+        for rewrite in &pushed.rewrites {
+            let name = rewrite.name.as_ref().unwrap_or(&pushed.name);
+            let new = rewrite.new.unwrap_or(pushed.new);
+            let new = (!new.is_null()).then_some(new);
+            tracked.extend(update_one(repository, destination, name.as_bstr(), new)?);
+        }
+    }
+    Ok(tracked)
+}
+
+/// Changes the ref that follows `name`, if there is one. Returns its name.
+fn update_one(
+    repository: &Repository,
+    destination: &Destination,
+    name: &BStr,
+    new: Option<ObjectId>,
+) -> Result<Option<BString>> {
+    let Some(tracking) = destination.tracking(name) else {
+        return Ok(None);
+    };
+    let current = repository.refs().id_of(&tracking).ok().flatten();
+    if current == new {
+        return Ok(Some(tracking));
+    }
+    let mut transaction = repository.transaction();
+    match new {
+        Some(new) => {
+            transaction.update(&tracking, new, Expected::Anything, "update by push");
+        }
+        None => {
+            transaction.delete(&tracking, Expected::Anything);
+        }
+    }
+    if let Err(error) = transaction.commit() {
+        // The push itself is done.
+        repository.notify(Notice::error(error.to_string()));
+    }
+    Ok(Some(tracking))
+}
+
+/// The branches that shall follow those that they were sent to.
+pub(super) fn upstreams(repository: &Repository, refs: &[PushedRef]) -> Vec<Upstream> {
+    let mut found = Vec::new();
+    for pushed in refs {
+        let Some(peer) = &pushed.peer else { continue };
+        let is_set = matches!(pushed.status, Status::Ok | Status::UpToDate);
+        if !is_set || pushed.new.is_null() || !pushed.name.starts_with(b"refs/heads/") {
+            continue;
+        }
+        let resolved = repository.refs().resolve(&peer.name).ok().flatten();
+        let local = match resolved {
+            Some(found) if found.is_symbolic && found.id.is_some() => found.name,
+            _ => peer.name.clone(),
+        };
+        let Some(short) = local.strip_prefix(b"refs/heads/") else {
+            continue;
+        };
+        found.push(Upstream {
+            branch: short.into(),
+            followed: pushed.name.clone(),
+        });
+    }
+    found
+}

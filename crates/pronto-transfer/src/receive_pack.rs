@@ -1,0 +1,326 @@
+//! The server of a push: the other side of `gitprotocol-pack(5)`, "Pushing Data To a Server".
+//!
+//! Received objects stay in a quarantine until they are complete, the hook `pre-receive` has
+//! accepted them, and everything they link to is known to be there. Refs change last, in one
+//! transaction.
+//!
+//! Costs of a push of one commit: one listing of refs for the advertisement, one pack or a few
+//! loose objects, and as many commits read as the pack has. The number of packs and, after the
+//! advertisement, the number of refs do not matter.
+
+mod advertise;
+mod bands;
+mod checks;
+mod connected;
+mod deploy;
+mod execute;
+mod hook;
+mod messages;
+mod proc_receive;
+mod report;
+mod settings;
+mod shallow;
+mod unpack;
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::interrupt::Interrupt;
+use pronto_odb::Quarantine;
+use pronto_wire::advertisement::Version;
+use pronto_wire::reader::PacketReader;
+use pronto_wire::receive::{Features, OptionsParser, Request, RequestParser, left_early};
+
+use super::enter::enter;
+use crate::remote::connection::from_wire;
+use crate::{Environment, Error, ErrorKind, Repository, Result};
+
+use bands::{Bands, Mode};
+use settings::Settings;
+
+/// The options of serving one connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The version that the client asked for; version 2 has no push, and counts as 0.
+    pub version: Version,
+    /// Whether to send the advertisement: not for the second request over HTTP.
+    pub advertises: bool,
+    /// Whether to take a request: not for the first one over HTTP.
+    pub receives: bool,
+    /// Whether no progress is sent, whatever the client wants.
+    pub quiet: bool,
+    /// Whether links of received objects are trusted (`--skip-connectivity-check`).
+    pub trusts_links: bool,
+    /// Whether thin packs are refused (`--reject-thin-pack-for-testing`).
+    pub refuses_thin: bool,
+    /// The program that updates worktrees when called with the name of a command: pronto or git.
+    pub program: PathBuf,
+}
+
+/// The streams of one connection.
+pub struct Streams<'a> {
+    /// The bytes of the client; they are read in large pieces.
+    pub input: &'a mut dyn Read,
+    /// The bytes for the client; the stream need not be buffered.
+    pub output: &'a mut (dyn Write + Send),
+}
+
+/// The result of serving one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Whether a request was answered, and automatic maintenance is wanted (`receive.autogc`).
+    pub maintains: bool,
+}
+
+/// Finds the repository that `path` stands for, like `git receive-pack`: at the path, or with one
+/// of the usual suffixes; never one above it.
+///
+/// # Errors
+/// There is none, or it may not be used because it belongs to another user.
+pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
+    enter(path, environment)
+}
+
+/// Returns whether `repository` can be pushed to natively: not if its history is grafted, it is a
+/// partial clone, or a setting requires git (`receive.certNonceSeed`, `transfer.advertiseSID`).
+///
+/// # Errors
+/// A value is not of its type, or a file cannot be read.
+pub fn can_serve(repository: &Repository) -> Result<bool> {
+    let config = repository.config();
+    let grafts = std::fs::metadata(repository.git_path("info/grafts"));
+    Ok(!grafts.is_ok_and(|file| file.len() > 0)
+        && repository.environment().get("GIT_GRAFT_FILE").is_none()
+        && !repository.has_promisor()?
+        && !config.contains("receive.certnonceseed")
+        && !config.bool_or("transfer.advertisesid", false)?)
+}
+
+/// Serves one connection: advertises refs, receives commands and a pack, and changes refs.
+///
+/// # Errors
+/// The client violates the protocol, the connection breaks, or it was interrupted. Refused commands
+/// are reported to the client and are no error.
+pub fn serve(
+    repository: &Repository,
+    options: &Options,
+    streams: Streams<'_>,
+    interrupt: &Interrupt,
+) -> Result<Served> {
+    let settings = Settings::of(repository.config())?;
+    let Streams { input, output } = streams;
+    if options.advertises {
+        advertise::advertise(repository, options, &settings, output)?;
+    }
+    if !options.receives {
+        return Ok(Served::default());
+    }
+    let mut packets = PacketReader::new(input);
+    let request = read_request(repository, &settings, &mut packets)?;
+    if request.commands.is_empty() {
+        return Ok(Served::default());
+    }
+    let push_options = match request.features.push_options {
+        true => read_options(&mut packets)?,
+        false => Vec::new(),
+    };
+    let mode = Mode {
+        is_banded: request.features.sideband,
+        is_quiet: options.quiet || request.features.quiet,
+        keep_alive: settings.keep_alive,
+    };
+    let bands = Bands::new(repository, output, &mode);
+    let mut push = Push {
+        repository,
+        options,
+        settings: &settings,
+        bands: &bands,
+        interrupt,
+        features: request.features,
+        has_pack: request.has_pack(),
+        commands: request.commands.into_iter().map(Command::of).collect(),
+        shallow: request.shallow,
+        push_options,
+        quarantine: None,
+        keep: None,
+        head: None,
+    };
+    push.run(&mut packets)?;
+    Ok(Served {
+        maintains: settings.auto_gc,
+    })
+}
+
+fn read_request(
+    repository: &Repository,
+    settings: &Settings,
+    packets: &mut PacketReader<&mut dyn Read>,
+) -> Result<Request> {
+    let mut parser = RequestParser::new(advertise::offer(repository, settings));
+    loop {
+        let Some(packet) = packets.next_or_end().map_err(from_wire)? else {
+            return Err(from_wire(left_early()));
+        };
+        if let Some(request) = parser.push(packet).map_err(from_wire)? {
+            return Ok(request);
+        }
+    }
+}
+
+fn read_options(packets: &mut PacketReader<&mut dyn Read>) -> Result<Vec<BString>> {
+    let mut parser = OptionsParser::default();
+    loop {
+        let packet = packets.next_packet().map_err(from_wire)?;
+        if let Some(options) = parser.push(packet).map_err(from_wire)? {
+            return Ok(options);
+        }
+    }
+}
+
+/// One requested change of a ref, and its fate.
+#[derive(Clone, Debug)]
+struct Command {
+    old: ObjectId,
+    new: ObjectId,
+    name: BString,
+    /// Why it failed.
+    error: Option<BString>,
+    /// Another command makes the change.
+    is_skipped: bool,
+    /// The ref to be deleted did not exist.
+    did_not_exist: bool,
+    proc_receive: ProcReceive,
+    /// The changes that the hook `proc-receive` reported.
+    rewrites: Vec<Rewritten>,
+    /// The commits at which the history that it brings is cut off.
+    cuts: Vec<ObjectId>,
+}
+
+/// Whether the hook `proc-receive` makes a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ProcReceive {
+    No,
+    Scheduled,
+    Reported,
+}
+
+/// A change that the hook `proc-receive` made in place of the requested one.
+#[derive(Clone, Debug, Default)]
+struct Rewritten {
+    name: Option<BString>,
+    old: Option<ObjectId>,
+    new: Option<ObjectId>,
+    forced: bool,
+}
+
+impl Command {
+    fn of(command: pronto_wire::receive::Command) -> Self {
+        Command {
+            old: command.old,
+            new: command.new,
+            name: command.name,
+            error: None,
+            is_skipped: false,
+            did_not_exist: false,
+            proc_receive: ProcReceive::No,
+            rewrites: Vec::new(),
+            cuts: Vec::new(),
+        }
+    }
+
+    fn deletes(&self) -> bool {
+        self.new.is_null()
+    }
+
+    fn creates(&self) -> bool {
+        self.old.is_null()
+    }
+
+    /// Whether it is still to be executed.
+    fn is_open(&self) -> bool {
+        self.error.is_none() && !self.is_skipped
+    }
+
+    fn fail(&mut self, reason: impl AsRef<[u8]>) {
+        if self.error.is_none() {
+            self.error = Some(reason.as_ref().into());
+        }
+    }
+}
+
+/// One push after its commands have arrived.
+struct Push<'a> {
+    repository: &'a Repository,
+    options: &'a Options,
+    settings: &'a Settings,
+    bands: &'a Bands<'a>,
+    interrupt: &'a Interrupt,
+    features: Features,
+    has_pack: bool,
+    commands: Vec<Command>,
+    /// The commits at which the client's history is cut off.
+    shallow: Vec<ObjectId>,
+    push_options: Vec<BString>,
+    quarantine: Option<Quarantine>,
+    /// The file that keeps the received pack from being repacked before refs lead to it.
+    keep: Option<pronto_io::cleanup::Guard>,
+    /// The ref that `HEAD` leads to, once objects are published.
+    head: Option<BString>,
+}
+
+impl Push<'_> {
+    fn run(&mut self, packets: &mut PacketReader<&mut dyn Read>) -> Result<()> {
+        let (stop, stopped) = channel::<()>();
+        let bands = self.bands;
+        std::thread::scope(|scope| {
+            // Without the thread there are no progress and no signs of life, which is no failure.
+            let ticking = bands.is_banded().then(|| {
+                std::thread::Builder::new().spawn_scoped(scope, move || bands.tick_until(&stopped))
+            });
+            let done = self.receive_and_execute(packets);
+            drop(stop);
+            drop(ticking);
+            done
+        })
+    }
+
+    fn receive_and_execute(&mut self, packets: &mut PacketReader<&mut dyn Read>) -> Result<()> {
+        let unpack_error = match self.has_pack {
+            true => self.unpack(packets)?,
+            false => None,
+        };
+        self.bands.begin_waiting();
+        match &unpack_error {
+            Some(_) => {
+                for command in &mut self.commands {
+                    command.fail("unpacker error");
+                }
+            }
+            None => self.execute()?,
+        }
+        // Objects that were not published are removed before the client is notified of the end.
+        self.quarantine = None;
+        self.keep = None;
+        self.report(unpack_error.as_deref())?;
+        self.run_receive_hook("post-receive")?;
+        self.run_post_update_hook()?;
+        if self.settings.update_server_info {
+            crate::repack::update_server_info(self.repository)?;
+        }
+        self.bands.end()
+    }
+
+    /// The full name of a ref of the namespace.
+    fn full_name(&self, name: &BStr) -> BString {
+        [self.repository.refs().namespace().as_bytes(), name]
+            .concat()
+            .into()
+    }
+}
+
+fn interrupted(_: pronto_io::interrupt::Interrupted) -> Error {
+    Error::new(ErrorKind::Interrupted, "interrupted")
+}

@@ -1,0 +1,239 @@
+//! The output of the server: messages and progress beside the report.
+
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pronto_io::progress::{Meter, Progress};
+use pronto_wire::pktline::{self, MAX_LINE};
+
+use crate::meters::Meters;
+use crate::remote::connection::from_wire;
+use crate::{Error, ErrorKind, Repository, Result};
+use pronto_repository::Notice;
+
+/// The interval of progress messages, and the precision of signs of life.
+const TICK: Duration = Duration::from_millis(500);
+
+/// The number of bytes of a hook's output that are forwarded at once.
+const PIECE_BYTES: usize = 16 << 10;
+
+/// The bands of one connection.
+pub(super) struct Bands<'a> {
+    repository: &'a Repository,
+    out: Mutex<Output<'a>>,
+    is_banded: bool,
+    is_quiet: bool,
+    keep_alive: Option<Duration>,
+    /// Whether the client waits for the server, so that it needs signs of life.
+    is_awaited: AtomicBool,
+    meters: Meters,
+}
+
+struct Output<'a> {
+    out: &'a mut (dyn Write + Send),
+    /// The time of the last data to the client.
+    last: Instant,
+}
+
+/// The use of the bands of a connection.
+pub(super) struct Mode {
+    /// Whether the client has chosen `side-band-64k`.
+    pub(super) is_banded: bool,
+    /// Whether the client wants no progress.
+    pub(super) is_quiet: bool,
+    /// The longest silence while the client waits.
+    pub(super) keep_alive: Option<Duration>,
+}
+
+impl<'a> Bands<'a> {
+    pub(super) fn new(
+        repository: &'a Repository,
+        out: &'a mut (dyn Write + Send),
+        mode: &Mode,
+    ) -> Self {
+        Bands {
+            repository,
+            out: Mutex::new(Output {
+                out,
+                last: Instant::now(),
+            }),
+            is_banded: mode.is_banded,
+            is_quiet: mode.is_quiet || !mode.is_banded,
+            keep_alive: mode.keep_alive.filter(|_| mode.is_banded),
+            is_awaited: AtomicBool::new(false),
+            meters: Meters::default(),
+        }
+    }
+
+    /// Whether messages reach the client.
+    pub(super) fn is_banded(&self) -> bool {
+        self.is_banded
+    }
+
+    /// From now on the client has sent everything and waits.
+    pub(super) fn begin_waiting(&self) {
+        self.is_awaited.store(true, Relaxed);
+    }
+
+    /// Sends `error: TEXT` to the client, or stores it as an error of the repository.
+    pub(super) fn error(&self, text: &str) {
+        match self.is_banded {
+            true => self.message(format!("error: {text}\n").as_bytes()),
+            false => self.repository.notify(Notice::error(text)),
+        }
+    }
+
+    /// Sends `warning: TEXT` to the client, or stores it as a warning of the repository.
+    pub(super) fn warning(&self, text: &str) {
+        match self.is_banded {
+            true => self.message(format!("warning: {text}\n").as_bytes()),
+            false => self.repository.notify(Notice::warning(text)),
+        }
+    }
+
+    /// Sends lines of a program, or stores them as remarks of the repository.
+    pub(super) fn program_line(&self, kind: ProgramLine, text: &str) {
+        match (self.is_banded, kind) {
+            (true, ProgramLine::Fatal) => self.message(format!("fatal: {text}\n").as_bytes()),
+            (_, ProgramLine::Warning) => self.warning(text),
+            _ => self.error(text),
+        }
+    }
+
+    /// Sends text as it is. Without bands, it is lost: callers let programs write to standard error
+    /// then.
+    pub(super) fn message(&self, text: &[u8]) {
+        if self.is_banded {
+            // A broken connection shows when the report is sent.
+            let _ = self.put(2, text);
+        }
+    }
+
+    /// Forwards the output of a program until its end.
+    pub(super) fn forward(&self, pipe: &mut dyn Read) -> io::Result<()> {
+        let mut buffer = vec![0; PIECE_BYTES];
+        loop {
+            match pipe.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(count) => self.message(buffer.get(..count).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Sends the report.
+    pub(super) fn report(&self, bytes: &[u8]) -> Result<()> {
+        let sent = match self.is_banded {
+            true => self.put(1, bytes),
+            false => {
+                let mut output = self.locked();
+                output
+                    .out
+                    .write_all(bytes)
+                    .and_then(|()| output.out.flush())
+            }
+        };
+        sent.map_err(unwritable)
+    }
+
+    /// Ends the bands.
+    pub(super) fn end(&self) -> Result<()> {
+        self.is_awaited.store(false, Relaxed);
+        if !self.is_banded {
+            return Ok(());
+        }
+        let mut output = self.locked();
+        let sent = output.out.write_all(b"0000");
+        sent.and_then(|()| output.out.flush()).map_err(unwritable)
+    }
+
+    /// Sends progress and signs of life until `stopped` closes.
+    pub(super) fn tick_until(&self, stopped: &Receiver<()>) {
+        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
+            self.show_progress(false);
+            let Some(keep_alive) = self.keep_alive else {
+                continue;
+            };
+            let mut output = self.locked();
+            if self.is_awaited.load(Relaxed) && output.last.elapsed() >= keep_alive {
+                output.last = Instant::now();
+                // A broken connection shows when the report is sent.
+                let _ = output.out.write_all(b"0005\x01");
+                let _ = output.out.flush();
+            }
+        }
+    }
+
+    /// Sends what is new of the progress; `is_end` ends all meters.
+    pub(super) fn show_progress(&self, is_end: bool) {
+        if !self.is_quiet {
+            let text = self.meters.news(is_end);
+            if !text.is_empty() {
+                self.message(text.as_bytes());
+            }
+        }
+    }
+
+    fn put(&self, band: u8, bytes: &[u8]) -> io::Result<()> {
+        let mut packets = Vec::with_capacity(bytes.len() + 16);
+        for piece in bytes.chunks(MAX_LINE - 5) {
+            pktline::write_parts(&mut packets, &[&[band], piece])
+                .map_err(|error| io::Error::other(error.to_string()))?;
+        }
+        let mut output = self.locked();
+        output.last = Instant::now();
+        output.out.write_all(&packets)?;
+        output.out.flush()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Output<'a>> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The severity of a line of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProgramLine {
+    /// `fatal: …`.
+    Fatal,
+    /// `error: …`.
+    Error,
+    /// `warning: …`.
+    Warning,
+}
+
+impl Progress for Bands<'_> {
+    fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
+        let meter = Meter::new(title, total);
+        // The client counts what it sends itself.
+        if title != pronto_pack::indexer::RECEIVING {
+            self.meters.add(&meter);
+        }
+        meter
+    }
+
+    fn message(&self, text: &str) {
+        Bands::message(self, format!("{text}\n").as_bytes());
+    }
+}
+
+/// Writes to the client before the bands begin.
+pub(super) fn send(out: &mut (dyn Write + Send), bytes: &[u8]) -> Result<()> {
+    out.write_all(bytes)
+        .and_then(|()| out.flush())
+        .map_err(unwritable)
+}
+
+/// Appends one packet.
+pub(super) fn packet(out: &mut Vec<u8>, payload: &[u8]) -> Result<()> {
+    pktline::write(out, payload).map_err(from_wire)
+}
+
+#[cold]
+fn unwritable(error: io::Error) -> Error {
+    Error::new(ErrorKind::Transport, "unable to write to the client").because(error)
+}

@@ -1,0 +1,179 @@
+//! Whether everything that the new values of refs lead to is there.
+//!
+//! An object that is present is no proof that what it links to is present, too: it may be left over
+//! from an interrupted push. Only what a ref leads to is known to be complete. Most pushes extend
+//! the history of the ref that they change, so this is tried first, with the commands' own refs.
+//! All refs are read only if that fails.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::ControlFlow;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+use pronto_odb::Store;
+
+use super::advertise::for_each_alternate_tip;
+use super::{Push, interrupted};
+use crate::Result;
+use crate::links::{parse_commit, tag_target};
+use crate::remote::{from_store, is_connected};
+
+/// After as many commits without an end, all refs are considered.
+const MOST_COMMITS: usize = 20_000;
+
+/// The objects that are known to be complete.
+pub(super) struct Known {
+    /// The objects that the refs of the commands lead to.
+    few: HashSet<ObjectId>,
+    /// The objects that all refs lead to, once they were read.
+    all: Option<HashSet<ObjectId>>,
+}
+
+impl Push<'_> {
+    /// Fails the commands whose new values lead to objects that are missing.
+    pub(super) fn check_connected(&mut self) -> Result<()> {
+        if self.options.trusts_links {
+            return Ok(());
+        }
+        let mut known = self.known()?;
+        let cuts: BTreeSet<ObjectId> = self.own_cuts()?;
+        let open = |push: &Self| {
+            let open = push.commands.iter().enumerate();
+            let open = open.filter(|(_, command)| !command.deletes() && command.is_open());
+            open.map(|(at, _)| at).collect::<Vec<usize>>()
+        };
+        let open = open(self);
+        let tips: Vec<ObjectId> = open
+            .iter()
+            .filter_map(|at| self.commands.get(*at).map(|command| command.new))
+            .collect();
+        if tips.is_empty() || self.is_complete(&tips, &mut known, &cuts)? {
+            return Ok(());
+        }
+        // One of them is not: find out which.
+        for at in open {
+            let Some(new) = self.commands.get(at).map(|command| command.new) else {
+                continue;
+            };
+            if self.is_complete(&[new], &mut known, &cuts)? {
+                continue;
+            }
+            if self.is_complete_to_cuts(at, &mut known, &cuts)? {
+                continue;
+            }
+            if let Some(command) = self.commands.get_mut(at) {
+                command.fail("missing necessary objects");
+            }
+        }
+        Ok(())
+    }
+
+    /// The objects that the refs of the commands lead to at the moment, and `HEAD`.
+    fn known(&self) -> Result<Known> {
+        let mut few = HashSet::new();
+        let refs = self.repository.refs();
+        // A broken `HEAD` leads nowhere.
+        few.extend(refs.id_of("HEAD").ok().flatten());
+        for command in &self.commands {
+            if !command.creates() {
+                let name = self.full_name(command.name.as_ref());
+                few.extend(refs.id_of(&name).ok().flatten());
+            }
+        }
+        Ok(Known { few, all: None })
+    }
+
+    /// Whether everything is there that `tips` lead to.
+    pub(super) fn is_complete(
+        &self,
+        tips: &[ObjectId],
+        known: &mut Known,
+        cuts: &BTreeSet<ObjectId>,
+    ) -> Result<bool> {
+        let Some(quarantine) = &self.quarantine else {
+            let store = self.repository.objects()?.without_replacements();
+            return self.is_complete_in(&store, tips, known, cuts);
+        };
+        let store = quarantine.store().without_replacements();
+        self.is_complete_in(&store, tips, known, cuts)
+    }
+
+    fn is_complete_in(
+        &self,
+        store: &Store,
+        tips: &[ObjectId],
+        known: &mut Known,
+        cuts: &BTreeSet<ObjectId>,
+    ) -> Result<bool> {
+        if let Some(edge) = self.edge(store, tips, &known.few, cuts)? {
+            return is_connected(store, tips, &edge, cuts);
+        }
+        if known.all.is_none() {
+            known.all = Some(self.all_tips(&known.few)?);
+        }
+        let all = known.all.as_ref().unwrap_or(&known.few);
+        if let Some(edge) = self.edge(store, tips, all, cuts)? {
+            return is_connected(store, tips, &edge, cuts);
+        }
+        let all: Vec<ObjectId> = all.iter().copied().collect();
+        is_connected(store, tips, &all, cuts)
+    }
+
+    /// The members of `complete` at which the history of `tips` meets what is known. `None` if some
+    /// path does not lead there, or only after many commits.
+    fn edge(
+        &self,
+        store: &Store,
+        tips: &[ObjectId],
+        complete: &HashSet<ObjectId>,
+        cuts: &BTreeSet<ObjectId>,
+    ) -> Result<Option<Vec<ObjectId>>> {
+        let (mut edge, mut seen) = (Vec::new(), HashSet::new());
+        let mut waiting: Vec<ObjectId> = tips.to_vec();
+        let mut buffer = Vec::new();
+        let mut left = MOST_COMMITS;
+        while let Some(id) = waiting.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            if complete.contains(&id) {
+                edge.push(id);
+                continue;
+            }
+            self.interrupt.check().map_err(interrupted)?;
+            if left == 0 {
+                return Ok(None);
+            }
+            left -= 1;
+            match store.find(&id, &mut buffer).map_err(from_store)? {
+                Some(ObjectKind::Commit) => match parse_commit(&buffer) {
+                    Some(_) if cuts.contains(&id) => {}
+                    Some(links) => waiting.extend(links.parents),
+                    None => return Ok(None),
+                },
+                Some(ObjectKind::Tag) => match tag_target(&buffer) {
+                    Some(target) => waiting.push(target),
+                    None => return Ok(None),
+                },
+                // Trees and blobs are checked with all that they lead to.
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(edge))
+    }
+
+    /// The objects that all refs lead to, those of other repositories included whose objects are borrowed.
+    fn all_tips(&self, few: &HashSet<ObjectId>) -> Result<HashSet<ObjectId>> {
+        let mut all = few.clone();
+        self.repository.refs().for_each("refs/", |reference| {
+            all.insert(reference.id);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for_each_alternate_tip(self.repository, &mut |id| {
+            all.insert(id);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}

@@ -1,0 +1,286 @@
+//! Executes the commands: from the quarantine to changed refs.
+
+use std::collections::HashMap;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::checks::Judgement;
+use super::{Command, ProcReceive, Push};
+use crate::objects::from_odb;
+use crate::refs::{Change, Edit, Expected, Refusal, Resolved, Target, Transaction};
+use crate::{ErrorKind, Result};
+use pronto_repository::Notice;
+
+impl Push<'_> {
+    /// Checks what was received, asks the hooks, and changes refs.
+    pub(super) fn execute(&mut self) -> Result<()> {
+        let store = self.repository.objects()?;
+        // Objects that are relied on may not be pruned until refs lead to them.
+        store.begin_writing().map_err(from_odb)?;
+        self.check_connected()?;
+        self.refuse_hidden();
+        self.schedule_proc_receive();
+        if !self.run_receive_hook("pre-receive")? {
+            self.fail_all("pre-receive hook declined");
+            return Ok(());
+        }
+        if self.commands.iter().all(|command| command.error.is_some()) {
+            return Ok(());
+        }
+        if let Some(quarantine) = self.quarantine.take()
+            && let Err(error) = quarantine.publish()
+        {
+            self.repository.notify(Notice::error(error.to_string()));
+            self.fail_all("unable to migrate objects to permanent storage");
+            return Ok(());
+        }
+        self.refuse_inconsistent_aliases()?;
+        let head = self.repository.refs().resolve("HEAD");
+        // A broken `HEAD` protects no branch.
+        self.head = head.ok().flatten().map(|resolved| resolved.name);
+        self.run_proc_receive()?;
+        self.record_cuts()?;
+        match self.features.atomic {
+            true => self.change_together()?,
+            false => self.change_each()?,
+        }
+        // Hooks that follow may prune.
+        self.repository.objects()?.finish_writing();
+        Ok(())
+    }
+
+    fn fail_all(&mut self, reason: &str) {
+        for command in &mut self.commands {
+            command.fail(reason);
+        }
+    }
+
+    fn refuse_hidden(&mut self) {
+        let namespace = self.repository.refs().namespace().to_owned();
+        let hidden = &self.settings.hidden;
+        for command in &mut self.commands {
+            let full: BString = [namespace.as_bytes(), command.name.as_bytes()]
+                .concat()
+                .into();
+            if hidden.hides_in(Some(command.name.as_bstr()), full.as_bstr()) {
+                command.fail(match command.deletes() {
+                    true => "deny deleting a hidden ref",
+                    false => "deny updating a hidden ref",
+                });
+            }
+        }
+    }
+
+    fn schedule_proc_receive(&mut self) {
+        let rules = &self.settings.proc_receive;
+        for command in self.commands.iter_mut().filter(|command| command.is_open()) {
+            let (creates, deletes) = (command.creates(), command.deletes());
+            let name = command.name.as_bstr();
+            if rules.iter().any(|rule| rule.takes(name, creates, deletes)) {
+                command.proc_receive = ProcReceive::Scheduled;
+            }
+        }
+    }
+
+    /// Skips commands on symbolic refs whose targets are changed, too, and fails both if they
+    /// disagree.
+    fn refuse_inconsistent_aliases(&mut self) -> Result<()> {
+        let names = self.commands.iter().enumerate();
+        let by_name: HashMap<BString, usize> = names
+            .map(|(at, command)| (command.name.clone(), at))
+            .collect();
+        for at in 0..self.commands.len() {
+            let Some(command) = self.commands.get(at).filter(|it| it.error.is_none()) else {
+                continue;
+            };
+            let full = self.full_name(command.name.as_bstr());
+            let found = self.repository.refs().resolve(&full);
+            let target = match found {
+                Ok(Some(Resolved {
+                    name,
+                    is_symbolic: true,
+                    ..
+                })) => name,
+                Ok(_) => continue,
+                Err(_) => {
+                    let text = format!("refusing update to broken symref '{}'", command.name);
+                    self.bands.error(&text);
+                    if let Some(command) = self.commands.get_mut(at) {
+                        command.is_skipped = true;
+                        command.fail("broken symref");
+                    }
+                    continue;
+                }
+            };
+            let namespace = self.repository.refs().namespace();
+            let Some(name) = target.strip_prefix(namespace.as_bytes()) else {
+                continue;
+            };
+            if let Some(other) = by_name.get(name.as_bstr()) {
+                self.settle_alias(at, *other)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn settle_alias(&mut self, alias: usize, target: usize) -> Result<()> {
+        let (Some(one), Some(other)) = (self.commands.get(alias), self.commands.get(target)) else {
+            return Ok(());
+        };
+        let is_same = one.old == other.old && one.new == other.new;
+        let text = match is_same {
+            true => None,
+            false => Some(self.disagreement(one, other)?),
+        };
+        if let Some(command) = self.commands.get_mut(alias) {
+            command.is_skipped = true;
+        }
+        let Some(text) = text else {
+            return Ok(());
+        };
+        self.bands.error(&text);
+        for at in [alias, target] {
+            if let Some(command) = self.commands.get_mut(at) {
+                command.is_skipped = true;
+                command.fail("inconsistent aliased update");
+            }
+        }
+        Ok(())
+    }
+
+    fn disagreement(&self, one: &Command, other: &Command) -> Result<String> {
+        let range = |command: &Command| -> Result<String> {
+            let old = self.short(&command.old)?;
+            let new = self.short(&command.new)?;
+            Ok(format!("{old}..{new}"))
+        };
+        Ok(format!(
+            "refusing inconsistent update between symref '{}' ({}) and its target '{}' ({})",
+            one.name,
+            range(one)?,
+            other.name,
+            range(other)?
+        ))
+    }
+
+    fn short(&self, id: &ObjectId) -> Result<String> {
+        self.repository.abbreviate(id)
+    }
+
+    /// Makes all changes in one transaction, which fails as a whole.
+    fn change_together(&mut self) -> Result<()> {
+        let repository = self.repository;
+        let mut transaction = repository.transaction();
+        for at in 0..self.commands.len() {
+            if !self.is_for_transaction(at) {
+                continue;
+            }
+            self.add(at, &mut transaction)?;
+            if self.commands.get(at).is_some_and(|it| it.error.is_some()) {
+                self.fail_all("atomic push failure");
+                return Ok(());
+            }
+        }
+        if let Err(error) = transaction.commit() {
+            self.fail_transaction(error, "atomic transaction failed")?;
+        }
+        Ok(())
+    }
+
+    /// Makes each change that can be made: first deletions, then the others.
+    fn change_each(&mut self) -> Result<()> {
+        let repository = self.repository;
+        for deletes in [true, false] {
+            let mut transaction = repository.transaction();
+            for at in 0..self.commands.len() {
+                let is_due = self
+                    .commands
+                    .get(at)
+                    .is_some_and(|it| it.deletes() == deletes);
+                if is_due && self.is_for_transaction(at) {
+                    self.add(at, &mut transaction)?;
+                }
+            }
+            match transaction.commit_each() {
+                Ok(refusals) => self.note_refusals(&refusals),
+                Err(error) => self.fail_transaction(error, "failed to update ref")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn is_for_transaction(&self, at: usize) -> bool {
+        let command = self.commands.get(at);
+        command.is_some_and(|it| it.is_open() && it.proc_receive == ProcReceive::No)
+    }
+
+    fn fail_transaction(&mut self, error: crate::Error, reason: &str) -> Result<()> {
+        if *error.kind() == ErrorKind::Interrupted {
+            return Err(error);
+        }
+        self.bands.error(&error.to_string());
+        self.fail_all(reason);
+        Ok(())
+    }
+
+    fn note_refusals(&mut self, refusals: &[Refusal]) {
+        let namespace = self.repository.refs().namespace().to_owned();
+        for refusal in refusals {
+            self.bands.error(&refusal.error.to_string());
+            let name = refusal.name.strip_prefix(namespace.as_bytes());
+            let name = name.unwrap_or_default().as_bstr();
+            for command in self.commands.iter_mut().filter(|it| it.name == name) {
+                command.fail(refusal.reason.text());
+            }
+        }
+    }
+
+    /// Judges the command at `at` and adds its change to `transaction`.
+    fn add(&mut self, at: usize, transaction: &mut Transaction<'_>) -> Result<()> {
+        let Some(command) = self.commands.get(at) else {
+            return Ok(());
+        };
+        if let Judgement::Refused(reason) = self.judge(command)? {
+            if let Some(command) = self.commands.get_mut(at) {
+                command.fail(reason);
+            }
+            return Ok(());
+        }
+        let full = self.full_name(command.name.as_bstr());
+        let (mut expected, mut did_not_exist) = (expected(command), false);
+        if command.deletes() && !self.has_object(&command.old)? {
+            expected = Expected::Anything;
+            did_not_exist = self.repository.refs().find(&full)?.is_none();
+            self.bands.warning(match did_not_exist {
+                true => "deleting a non-existent ref",
+                false => "allowing deletion of corrupt ref",
+            });
+        }
+        if !did_not_exist {
+            transaction.push(Edit {
+                name: full,
+                change: match command.deletes() {
+                    true => Change::Delete,
+                    false => Change::Set(Target::Object(command.new)),
+                },
+                expected,
+                message: Some(BStr::new("push").to_owned()),
+                follow: true,
+                create_log: false,
+                peeled: None,
+            });
+        }
+        if let Some(command) = self.commands.get_mut(at) {
+            command.did_not_exist = did_not_exist;
+        }
+        Ok(())
+    }
+}
+
+fn expected(command: &Command) -> Expected {
+    match command.creates() {
+        true => Expected::Missing,
+        false => Expected::Object(command.old),
+    }
+}

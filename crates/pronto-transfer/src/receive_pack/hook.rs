@@ -1,0 +1,263 @@
+//! The hooks of a push.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{PipeReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command as Process, ExitStatus, Stdio};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+
+use super::{Command, Push};
+use crate::{Error, ErrorKind, Result, hooks, path, quote};
+
+/// A call of a hook.
+#[derive(Default)]
+struct Call {
+    arguments: Vec<OsString>,
+    input: Vec<u8>,
+    variables: Vec<Variable>,
+}
+
+/// A variable that a program sees set, or removed.
+pub(super) struct Variable {
+    pub(super) name: OsString,
+    pub(super) value: Option<OsString>,
+}
+
+impl Variable {
+    pub(super) fn set(name: impl Into<OsString>, value: impl AsRef<OsStr>) -> Self {
+        Variable {
+            name: name.into(),
+            value: Some(value.as_ref().to_owned()),
+        }
+    }
+}
+
+impl Push<'_> {
+    /// Runs `pre-receive` or `post-receive`. Returns whether it accepted; a hook that does not
+    /// exist accepts everything.
+    pub(super) fn run_receive_hook(&self, name: &str) -> Result<bool> {
+        let is_after = name == "post-receive";
+        let takes =
+            |command: &&Command| !is_after || command.error.is_none() && !command.did_not_exist;
+        let mut input = Vec::new();
+        for command in self.commands.iter().filter(takes) {
+            write_lines(command, &mut input);
+        }
+        if input.is_empty() {
+            return Ok(true);
+        }
+        let mut call = Call {
+            input,
+            variables: self.option_variables(),
+            ..Call::default()
+        };
+        call.variables.extend(self.quarantine_variables());
+        Ok(self.run_hook(name, &call)?.is_none_or(|code| code == 0))
+    }
+
+    /// Runs `update` for one command. Returns whether it accepted.
+    pub(super) fn run_update_hook(&self, command: &Command) -> Result<bool> {
+        let hex = |id: &ObjectId| OsString::from(id.to_string());
+        let call = Call {
+            arguments: vec![
+                path::from_bytes(&command.name).into(),
+                hex(&command.old),
+                hex(&command.new),
+            ],
+            ..Call::default()
+        };
+        Ok(self.run_hook("update", &call)?.is_none_or(|code| code == 0))
+    }
+
+    /// Runs `post-update` with the names of the changed refs.
+    pub(super) fn run_post_update_hook(&self) -> Result<()> {
+        let changed = self.commands.iter();
+        let changed = changed.filter(|command| command.error.is_none() && !command.did_not_exist);
+        let arguments: Vec<OsString> = changed
+            .map(|command| path::from_bytes(&command.name).into())
+            .collect();
+        if arguments.is_empty() {
+            return Ok(());
+        }
+        let call = Call {
+            arguments,
+            ..Call::default()
+        };
+        self.run_hook("post-update", &call).map(|_| ())
+    }
+
+    /// Runs `push-to-checkout` for the worktree at `top`; `None` if there is no such hook.
+    pub(super) fn run_push_to_checkout(
+        &self,
+        new: &ObjectId,
+        git_dir: &Path,
+        top: &Path,
+    ) -> Result<Option<bool>> {
+        let call = Call {
+            arguments: vec![new.to_string().into()],
+            variables: vec![
+                Variable::set("GIT_DIR", git_dir),
+                Variable::set("GIT_WORK_TREE", top),
+            ],
+            ..Call::default()
+        };
+        let code = self.run_hook("push-to-checkout", &call)?;
+        Ok(code.map(|code| code == 0))
+    }
+
+    /// The variables that tell a hook of push options.
+    fn option_variables(&self) -> Vec<Variable> {
+        let numbered = self.push_options.iter().enumerate();
+        let mut variables: Vec<Variable> = numbered
+            .map(|(number, option)| {
+                let name = format!("GIT_PUSH_OPTION_{number}");
+                Variable::set(name, path::borrow(option.as_bstr()))
+            })
+            .collect();
+        let count = self.push_options.len().to_string();
+        variables.push(Variable::set("GIT_PUSH_OPTION_COUNT", count));
+        variables
+    }
+
+    /// The variables with which a program sees the objects in the quarantine, and may not change
+    /// refs.
+    pub(super) fn quarantine_variables(&self) -> Vec<Variable> {
+        let Some(quarantine) = &self.quarantine else {
+            return Vec::new();
+        };
+        let inherited = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
+        let mut alternates = match self.repository.environment().bytes(inherited) {
+            Some(list) if !list.is_empty() => [list, b":"].concat(),
+            _ => Vec::new(),
+        };
+        let objects = self.repository.objects_dir();
+        let objects = path::as_bytes(&objects);
+        match objects.starts_with(b"\"") || objects.contains(&b':') {
+            true => alternates.extend_from_slice(&quote::c_quote(objects, false)),
+            false => alternates.extend_from_slice(objects),
+        }
+        vec![
+            Variable::set(inherited, path::from_bytes(&alternates)),
+            Variable::set("GIT_OBJECT_DIRECTORY", quarantine.path()),
+            Variable::set("GIT_QUARANTINE_PATH", quarantine.path()),
+        ]
+    }
+
+    /// Runs hook `name`, with its output on the band of messages. Returns its exit code; `None` if
+    /// there is no such hook.
+    fn run_hook(&self, name: &str, call: &Call) -> Result<Option<i32>> {
+        let Some(program) = hooks::find(self.repository, name) else {
+            return Ok(None);
+        };
+        let mut process = pronto_io::child::command(&program);
+        process.args(&call.arguments);
+        self.prepare(&mut process);
+        apply(&mut process, &call.variables);
+        let status = self.run_program("hook", process, &call.input)?;
+        Ok(Some(code_of(status)))
+    }
+
+    /// Ties a program to the repository, in whose directory it runs.
+    pub(super) fn prepare(&self, process: &mut Process) {
+        for (name, value) in self.repository.environment().changes() {
+            match value {
+                Some(value) => process.env(name, value),
+                None => process.env_remove(name),
+            };
+        }
+        process
+            .current_dir(self.repository.git_dir())
+            .env("GIT_DIR", ".");
+    }
+
+    /// Runs a program to its end and sends the client what it prints.
+    pub(super) fn run_program(
+        &self,
+        class: &str,
+        mut process: Process,
+        input: &[u8],
+    ) -> Result<ExitStatus> {
+        process.stdin(match input.is_empty() {
+            true => Stdio::null(),
+            false => Stdio::piped(),
+        });
+        let output = self.attach_output(&mut process)?;
+        let name = process.get_program().to_string_lossy().into_owned();
+        let failed = |error: std::io::Error| {
+            Error::new(ErrorKind::Hook, format!("cannot run {name}")).because(error)
+        };
+        let traced = pronto_io::child::started(class, &process);
+        let mut child = process.spawn().map_err(failed)?;
+        // It holds the other ends of the pipes.
+        drop(process);
+        let stdin = child.stdin.take();
+        std::thread::scope(|scope| {
+            if let Some(mut stdin) = stdin {
+                // A program need not read its input.
+                scope.spawn(move || _ = stdin.write_all(input));
+            }
+            match output {
+                Some(mut output) => self.bands.forward(&mut output),
+                None => Ok(()),
+            }
+        })
+        .map_err(failed)?;
+        let status = child.wait().map_err(failed)?;
+        traced.ended(child.id(), status);
+        Ok(status)
+    }
+
+    /// Connects the output of a program with the band of messages, or with standard error. Returns
+    /// the pipe to read from.
+    pub(super) fn attach_output(&self, process: &mut Process) -> Result<Option<PipeReader>> {
+        let failed = |error: std::io::Error| {
+            Error::new(ErrorKind::Io, "unable to create pipe").because(error)
+        };
+        if self.bands.is_banded() {
+            let (reader, writer) = std::io::pipe().map_err(failed)?;
+            let copy = writer.try_clone().map_err(failed)?;
+            process.stdout(writer).stderr(copy);
+            return Ok(Some(reader));
+        }
+        let stderr = std::io::stderr();
+        process.stdout(rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from));
+        Ok(None)
+    }
+}
+
+/// Appends what the hook reads about a command: the change, or each of those made in its place.
+fn write_lines(command: &Command, input: &mut Vec<u8>) {
+    let mut line = |old: ObjectId, new: ObjectId, name: &BStr| {
+        input.extend_from_slice(format!("{old} {new} ").as_bytes());
+        input.extend_from_slice(name);
+        input.push(b'\n');
+    };
+    if command.rewrites.is_empty() {
+        line(command.old, command.new, command.name.as_bstr());
+    }
+    for rewritten in &command.rewrites {
+        let name: &BString = rewritten.name.as_ref().unwrap_or(&command.name);
+        line(
+            rewritten.old.unwrap_or(command.old),
+            rewritten.new.unwrap_or(command.new),
+            name.as_bstr(),
+        );
+    }
+}
+
+pub(super) fn apply(process: &mut Process, variables: &[Variable]) {
+    for variable in variables {
+        match &variable.value {
+            Some(value) => process.env(&variable.name, value),
+            None => process.env_remove(&variable.name),
+        };
+    }
+}
+
+pub(super) fn code_of(status: ExitStatus) -> i32 {
+    let signal = || status.signal().map(|signal| 128 + signal);
+    status.code().or_else(signal).unwrap_or(1)
+}

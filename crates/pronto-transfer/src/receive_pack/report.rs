@@ -1,0 +1,36 @@
+//! The report to the client.
+
+use bstr::ByteSlice;
+use pronto_wire::receive::{Reply, Rewrite, write_report};
+
+use super::{Command, Push};
+use crate::Result;
+use crate::remote::connection::from_wire;
+
+impl Push<'_> {
+    /// Says how each command ended, if the client wants to know.
+    pub(super) fn report(&self, unpack_error: Option<&str>) -> Result<()> {
+        if !self.features.report && !self.features.report_v2 {
+            return Ok(());
+        }
+        let replies: Vec<Reply<'_>> = self.commands.iter().map(reply).collect();
+        let mut out = Vec::new();
+        let is_v2 = self.features.report_v2;
+        write_report(&mut out, unpack_error, &replies, is_v2).map_err(from_wire)?;
+        self.bands.report(&out)
+    }
+}
+
+fn reply(command: &Command) -> Reply<'_> {
+    let rewrites = command.rewrites.iter().map(|rewritten| Rewrite {
+        name: rewritten.name.as_ref().map(|name| name.as_bstr()),
+        old: rewritten.old,
+        new: rewritten.new,
+        forced: rewritten.forced,
+    });
+    Reply {
+        name: command.name.as_bstr(),
+        error: command.error.as_ref().map(|error| error.as_bstr()),
+        rewrites: rewrites.collect(),
+    }
+}

@@ -1,0 +1,251 @@
+//! Receives the pack into a quarantine.
+
+use std::io::Read;
+
+use pronto_io::cleanup::Guard;
+use pronto_odb::Quarantine;
+use pronto_pack::indexer::{self, Context, Existing, Inspect, index_stream};
+use pronto_wire::reader::PacketReader;
+
+use super::Push;
+use super::bands::ProgramLine;
+use crate::fsck::{Inspector, Levels, Scope};
+use crate::objects::from_odb;
+use crate::packs;
+use crate::{Error, ErrorKind, Result};
+use pronto_repository::Notice;
+
+/// The header of a pack: signature, version, and how many objects there are.
+const HEADER_LEN: usize = 12;
+
+/// The bytes after the commands, as they come.
+struct Raw<'a, 'r>(&'a mut PacketReader<&'r mut dyn Read>);
+
+impl Read for Raw<'_, '_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.0.raw().map_err(|error| {
+            let kind = std::io::ErrorKind::UnexpectedEof;
+            std::io::Error::new(kind, error.to_string())
+        })?;
+        let count = bytes.len().min(buffer.len());
+        let (Some(to), Some(from)) = (buffer.get_mut(..count), bytes.get(..count)) else {
+            return Ok(0);
+        };
+        to.copy_from_slice(from);
+        self.0.consume_raw(count);
+        Ok(count)
+    }
+}
+
+/// Why a pack was not taken: what the program of Git would print, and its name.
+struct Refusal {
+    error: Error,
+    program: &'static str,
+}
+
+impl Refusal {
+    fn text(&self) -> &str {
+        match self.error.message() {
+            // Git finds this while it reads, if trees precede their contents.
+            "fsck error in packed blob" => "fsck error in packed object",
+            text => text,
+        }
+    }
+}
+
+impl Push<'_> {
+    /// Receives the pack. Returns what the report says if it could not be taken.
+    pub(super) fn unpack(
+        &mut self,
+        packets: &mut PacketReader<&mut dyn Read>,
+    ) -> Result<Option<String>> {
+        let mut raw = Raw(packets);
+        let mut header = Vec::with_capacity(HEADER_LEN);
+        let read = (&mut raw).take(HEADER_LEN as u64).read_to_end(&mut header);
+        let count = match (read, parse_header(&header)) {
+            (Ok(_), Ok(count)) => count,
+            (_, Err(reason)) => return Ok(Some(reason.to_owned())),
+            (Err(_), _) => return Ok(Some(EARLY_END.to_owned())),
+        };
+        let store = self.repository.objects()?;
+        let quarantine = match Quarantine::begin(store) {
+            Ok(quarantine) => quarantine,
+            Err(error) => {
+                self.bands.error(&error.to_string());
+                let reason = "unable to create temporary object directory";
+                return Ok(Some(reason.to_owned()));
+            }
+        };
+        let mut input = header.chain(raw);
+        let taken = self.take(&mut input, count, &quarantine);
+        self.bands.show_progress(false);
+        self.quarantine = Some(quarantine);
+        match taken? {
+            None => Ok(None),
+            Some(refusal) => {
+                self.bands.program_line(ProgramLine::Fatal, refusal.text());
+                Ok(Some(format!("{} abnormal exit", refusal.program)))
+            }
+        }
+    }
+
+    /// Indexes or unpacks the pack, and checks its objects if the settings ask for it.
+    fn take(
+        &mut self,
+        input: &mut dyn Read,
+        count: u32,
+        quarantine: &Quarantine,
+    ) -> Result<Option<Refusal>> {
+        let unpacks = count < self.settings.unpack_limit;
+        let program = match unpacks {
+            true => "unpack-objects",
+            false => "index-pack",
+        };
+        let levels = match self.levels() {
+            Ok(levels) => levels,
+            Err(error) => return Ok(Some(Refusal { error, program })),
+        };
+        let shallow = self.all_cuts()?;
+        let inspector = levels.as_ref().map(|levels| {
+            let scope = Scope {
+                objects: true,
+                links: true,
+                shallow: Some(&shallow),
+                store: Some(quarantine.store()),
+                ..Scope::default()
+            };
+            Inspector::new(self.repository.object_hash(), levels, scope)
+        });
+        let inspect = inspector
+            .as_ref()
+            .map(|inspector| inspector as &dyn Inspect);
+        let arrived = || self.bands.begin_waiting();
+        let context = Context {
+            inspect,
+            progress: self.bands,
+            interrupt: Some(self.interrupt),
+            arrived: Some(&arrived),
+            ..Context::default()
+        };
+        let taken = match unpacks {
+            true => self.unpack_loose(input, quarantine, &context),
+            false => self.index(input, quarantine, &context),
+        };
+        for report in inspector.iter().flat_map(Inspector::take_reports) {
+            let kind = match report.is_error {
+                true => ProgramLine::Error,
+                false => ProgramLine::Warning,
+            };
+            self.bands.program_line(kind, &report.text);
+        }
+        match taken {
+            Ok(keep) => {
+                self.keep = keep;
+                Ok(None)
+            }
+            Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
+            Err(error) => Ok(Some(Refusal { error, program })),
+        }
+    }
+
+    fn unpack_loose(
+        &self,
+        input: &mut dyn Read,
+        quarantine: &Quarantine,
+        context: &Context<'_>,
+    ) -> Result<Option<Guard>> {
+        let options = self.pack_options()?;
+        let unpacked = quarantine.store().unpack(input, &options, context);
+        unpacked.map(|_| None).map_err(packs::from_pack)
+    }
+
+    /// Indexes the pack. Returns the file that keeps it once it is published.
+    fn index(
+        &self,
+        input: &mut dyn Read,
+        quarantine: &Quarantine,
+        context: &Context<'_>,
+    ) -> Result<Option<Guard>> {
+        let mut options = self.pack_options()?;
+        options.fix_thin = !self.options.refuses_thin;
+        options.forbid_duplicates = self.settings.checks_objects;
+        options.keep = Some(self.keep_text());
+        let inventory = self.repository.objects()?.inventory().map_err(from_odb)?;
+        let context = Context {
+            existing: Some(&inventory as &dyn Existing),
+            ..*context
+        };
+        let directory = quarantine.pack_directory();
+        let outcome = index_stream(input, &directory, &options, &context);
+        let outcome = outcome.map_err(packs::from_pack)?;
+        let name = outcome.keep.as_deref().and_then(std::path::Path::file_name);
+        let published = name.map(|name| self.repository.objects_dir().join("pack").join(name));
+        // One that is there already is the user's.
+        let own = published.filter(|file| file.symlink_metadata().is_err());
+        Ok(own.map(Guard::new))
+    }
+
+    fn pack_options(&self) -> Result<indexer::Options> {
+        let config = self.repository.config();
+        let mut options = packs::indexer_options(config, self.repository.object_hash())?;
+        options.max_input_size_bytes = self.settings.max_input_bytes;
+        options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
+        Ok(options)
+    }
+
+    /// The severities of findings, if objects are checked.
+    fn levels(&self) -> Result<Option<Levels>> {
+        if !self.settings.checks_objects {
+            return Ok(None);
+        }
+        let mut levels = Levels::strict();
+        let home = self.repository.environment().home();
+        // Only the server's own errors show what is wrong with its configuration.
+        let warn = &mut |warning: String| {
+            let rest = warning.strip_prefix('S').map(|rest| format!("s{rest}"));
+            self.repository
+                .notify(Notice::warning(rest.unwrap_or(warning)));
+        };
+        levels.configure(self.repository.config(), "receive.fsck.", home, warn)?;
+        Ok(Some(levels))
+    }
+
+    /// The content of the file that keeps the pack until refs lead to it.
+    fn keep_text(&self) -> Vec<u8> {
+        let host = rustix::system::uname();
+        let host = host.nodename().to_string_lossy();
+        format!("receive-pack {} on {host}\n", std::process::id()).into_bytes()
+    }
+}
+
+const EARLY_END: &str = "eof before pack header was fully read";
+
+/// The number of objects of the pack with this header.
+fn parse_header(header: &[u8]) -> Result<u32, &'static str> {
+    let (Some(signature), Some(version), Some(count)) =
+        (header.get(..4), header.get(4..8), header.get(8..12))
+    else {
+        return Err(EARLY_END);
+    };
+    if signature != b"PACK" {
+        return Err("protocol error (pack signature mismatch detected)");
+    }
+    if version != [0, 0, 0, 2] && version != [0, 0, 0, 3] {
+        return Err("protocol error (pack version unsupported)");
+    }
+    let count = count.try_into().map(u32::from_be_bytes);
+    count.map_err(|_| EARLY_END)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_judged() {
+        assert_eq!(parse_header(b"PACK\0\0\0\x02\0\0\x01\0"), Ok(256));
+        assert_eq!(parse_header(b"PACK\0\0\0\x02"), Err(EARLY_END));
+        parse_header(b"JUNK\0\0\0\x02\0\0\0\0").expect_err("not a pack");
+        parse_header(b"PACK\0\0\0\x04\0\0\0\0").expect_err("a future version");
+    }
+}

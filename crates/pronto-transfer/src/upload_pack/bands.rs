@@ -1,0 +1,285 @@
+//! The three bands of a connection: data, messages and errors.
+
+use std::io::{self, IoSlice, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bstr::{BString, ByteVec};
+use pronto_io::progress::{Meter, Progress};
+use pronto_odb::packing::Counts;
+
+use crate::{Error, ErrorKind};
+
+/// The message to a client that gets no pack.
+const ABORTED: &str = "aborting due to possible repository corruption on the remote side.";
+
+/// The number of packets that are sent with one system call.
+const PACKETS: usize = 16;
+
+/// Whether data and messages are multiplexed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Band {
+    /// There are no messages.
+    #[default]
+    None,
+    /// In packets of 1,000 bytes.
+    Small,
+    /// In packets of 65,520 bytes.
+    Large,
+}
+
+impl Band {
+    /// Returns the capacity of one packet, besides its length and its band.
+    fn payload_bytes(self) -> usize {
+        match self {
+            Band::Small => 1000 - 5,
+            _ => pronto_wire::pktline::MAX_LINE - 5,
+        }
+    }
+}
+
+/// The connection.
+struct Output<'a> {
+    out: &'a mut (dyn Write + Send),
+    /// The time of the last data to the client.
+    last: Instant,
+    /// Whether it could not be written to.
+    is_broken: bool,
+}
+
+/// The three bands of one connection.
+pub(super) struct Bands<'a> {
+    out: Mutex<Output<'a>>,
+    band: Band,
+    meters: Mutex<Vec<Shown>>,
+    is_quiet: bool,
+    keep_alive: Option<Duration>,
+}
+
+struct Shown {
+    meter: Meter,
+    is_told: bool,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Bands<'a> {
+    /// The bands of a connection that nothing was sent to yet.
+    pub(super) fn new(
+        out: &'a mut (dyn Write + Send),
+        band: Band,
+        is_quiet: bool,
+        keep_alive: Option<Duration>,
+    ) -> Bands<'a> {
+        Bands {
+            out: Mutex::new(Output {
+                out,
+                last: Instant::now(),
+                is_broken: false,
+            }),
+            band,
+            meters: Mutex::default(),
+            is_quiet: is_quiet || band == Band::None,
+            keep_alive,
+        }
+    }
+
+    /// Whether the client is gone.
+    pub(super) fn is_broken(&self) -> bool {
+        locked(&self.out).is_broken
+    }
+}
+
+impl Bands<'_> {
+    /// Sends `bytes` on `band`, several packets at a time, without copying them. Without side band
+    /// only data go to the client.
+    pub(super) fn put(&self, band: u8, bytes: &[u8]) -> io::Result<()> {
+        let mut output = locked(&self.out);
+        output.last = Instant::now();
+        let written = match (self.band, band) {
+            (Band::None, 1) => output.out.write_all(bytes),
+            (Band::None, _) => Ok(()),
+            _ => self.put_packets(&mut *output.out, band, bytes),
+        };
+        output.is_broken |= written.is_err();
+        written
+    }
+
+    fn put_packets(&self, out: &mut dyn Write, band: u8, bytes: &[u8]) -> io::Result<()> {
+        let size = self.band.payload_bytes();
+        for piece in bytes.chunks(size * PACKETS) {
+            let payloads = piece.chunks(size);
+            let heads: Vec<[u8; 5]> = payloads
+                .clone()
+                .map(|payload| head(band, payload))
+                .collect();
+            let mut slices = Vec::with_capacity(2 * PACKETS);
+            for (head, payload) in heads.iter().zip(payloads) {
+                slices.push(IoSlice::new(head));
+                slices.push(IoSlice::new(payload));
+            }
+            write_all(out, &mut slices)?;
+        }
+        Ok(())
+    }
+
+    /// Sends the addresses of packs that the client fetches elsewhere, and the line before the pack.
+    pub(super) fn uris(&self, uris: &[BString]) -> io::Result<()> {
+        if !uris.is_empty() {
+            self.put(1, b"packfile-uris\n")?;
+            for uri in uris {
+                self.put(1, &[uri.as_slice(), b"\n"].concat())?;
+            }
+            locked(&self.out).out.write_all(b"0001")?;
+        }
+        self.put(1, b"packfile\n")
+    }
+
+    /// Sends progress, or a sign of life.
+    pub(super) fn tick(&self) -> io::Result<()> {
+        let text = self.news(false);
+        if !text.is_empty() {
+            return self.put(2, text.as_bytes());
+        }
+        let Some(keep_alive) = self.keep_alive else {
+            return Ok(());
+        };
+        let mut output = locked(&self.out);
+        if output.last.elapsed() >= keep_alive {
+            output.last = Instant::now();
+            output.out.write_all(b"0005\x01")?;
+            output.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Returns the progress since the last call.
+    fn news(&self, is_end: bool) -> String {
+        let mut text = String::new();
+        if self.is_quiet {
+            return text;
+        }
+        let mut meters = locked(&self.meters);
+        let count = meters.len();
+        for (number, shown) in meters.iter_mut().enumerate() {
+            let meter = &shown.meter;
+            let is_over = meter.is_finished() || is_end;
+            if shown.is_told || !is_over && number + 1 < count {
+                continue;
+            }
+            let done = meter.done();
+            let (title, end) = (meter.title(), if is_over { ", done.\n" } else { "\r" });
+            match meter.total() {
+                Some(total) => {
+                    let done = if is_over { total } else { done };
+                    let percent = (done * 100).checked_div(total).unwrap_or(100);
+                    text.push_str(&format!("{title}: {percent:3}% ({done}/{total}){end}"));
+                }
+                None => text.push_str(&format!("{title}: {done}{end}")),
+            }
+            shown.is_told = is_over;
+        }
+        text
+    }
+
+    pub(super) fn end(&self, counts: Option<&Counts>) -> io::Result<()> {
+        if let Some(counts) = counts.filter(|_| !self.is_quiet) {
+            let Counts {
+                objects,
+                deltas,
+                reused,
+                reused_deltas,
+                whole_pack,
+                ..
+            } = counts;
+            let mut text = self.news(true);
+            text.push_str(&format!(
+                "Total {objects} (delta {deltas}), reused {reused} (delta {reused_deltas}), \
+                 pack-reused {whole_pack}\n"
+            ));
+            self.put(2, text.as_bytes())?;
+        }
+        let mut output = locked(&self.out);
+        if self.band != Band::None {
+            output.out.write_all(b"0000")?;
+        }
+        output.out.flush()
+    }
+
+    /// Tells the client that there is no pack. Returns what Git prints here.
+    pub(super) fn abort(&self, error: &Error) -> io::Result<BString> {
+        let mut here = BString::default();
+        // What a hook says went through the band already.
+        let reason = match error.kind() {
+            ErrorKind::Hook => String::new(),
+            _ => format!("fatal: {}\n", error.message()),
+        };
+        if self.band == Band::None {
+            here.push_str(&reason);
+        } else {
+            self.put(2, reason.as_bytes())?;
+        }
+        here.push_str("error: git upload-pack: git-pack-objects died with error.\n");
+        if self.band == Band::None {
+            here.push_str(ABORTED);
+        } else {
+            self.put(3, ABORTED.as_bytes())?;
+        }
+        locked(&self.out).out.flush()?;
+        here.push_str(&format!("fatal: git upload-pack: {ABORTED}\n"));
+        Ok(here)
+    }
+}
+
+impl Progress for Bands<'_> {
+    fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
+        let meter = Meter::new(title, total);
+        // The client counts the objects that it receives.
+        if title != "Writing objects" {
+            locked(&self.meters).push(Shown {
+                meter: meter.clone(),
+                is_told: false,
+            });
+        }
+        meter
+    }
+
+    fn message(&self, text: &str) {
+        let _ = self.put(2, format!("{text}\n").as_bytes());
+    }
+}
+
+/// The band of the pack.
+pub(super) struct Data<'a, 'b>(pub(super) &'a Bands<'b>);
+
+impl Write for Data<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.put(1, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        locked(&self.0.out).out.flush()
+    }
+}
+
+fn head(band: u8, payload: &[u8]) -> [u8; 5] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let length = payload.len() + 5;
+    let digit = |shift: usize| DIGITS[length >> shift & 15];
+    [digit(12), digit(8), digit(4), digit(0), band]
+}
+
+fn write_all(out: &mut dyn Write, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+    while !slices.is_empty() {
+        match out.write_vectored(slices) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut slices, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! `uploadpack.packObjectsHook`: a program that runs in place of `git pack-objects`.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::bands::Bands;
+use super::unwritable;
+use super::wish::Wish;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The number of bytes that are read at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// The longest line before a pack. A longer one is data.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// A call of the program.
+pub(super) struct Hook<'a> {
+    pub(super) hook: &'a BString,
+    pub(super) view: &'a Repository,
+    pub(super) wish: &'a Wish,
+}
+
+/// Runs the program with the arguments and the input that `git pack-objects` would get, and sends
+/// what it prints. Returns no counts: the program reports them itself.
+///
+/// # Errors
+/// It cannot be started or fails ([`ErrorKind::Hook`]), or the client is gone.
+pub(super) fn run<T>(hook: &Hook<'_>, bands: &Bands<'_>) -> Result<Option<T>> {
+    let input = hook.input()?;
+    let mut command = hook.command();
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let traced = pronto_io::child::started("upload-pack", &command);
+    let failed = |error: io::Error| {
+        let message = "git upload-pack: unable to fork git-pack-objects";
+        Error::new(ErrorKind::Hook, message).because(error)
+    };
+    let mut child = Ending(command.spawn().map_err(failed)?);
+    let streams = (
+        child.0.stdin.take(),
+        child.0.stdout.take(),
+        child.0.stderr.take(),
+    );
+    let (Some(mut stdin), Some(stdout), Some(stderr)) = streams else {
+        return Err(Error::new(ErrorKind::Hook, "unable to create pipe"));
+    };
+    let has_uris = !hook.wish.uri_protocols.is_empty();
+    std::thread::scope(|scope| {
+        // A program that does not read has its own way to say so.
+        scope.spawn(move || _ = stdin.write_all(&input));
+        scope.spawn(|| relay_messages(stderr, bands));
+        relay_pack(stdout, has_uris, bands)
+    })
+    .map_err(unwritable)?;
+    let status = child.0.wait().map_err(failed)?;
+    traced.ended(child.0.id(), status);
+    match status.success() {
+        true => Ok(None),
+        false => Err(Error::new(ErrorKind::Hook, "git-pack-objects died")),
+    }
+}
+
+impl Hook<'_> {
+    fn command(&self) -> Command {
+        let mut line = self.hook.to_vec();
+        line.extend_from_slice(b" \"$@\"");
+        let name = OsStr::from_bytes(self.hook);
+        let mut command = pronto_io::child::shell(OsStr::from_bytes(&line), name);
+        command.arg("git");
+        let wish = self.wish;
+        if wish.is_cut {
+            command.args(["--shallow-file", ""]);
+        }
+        command.args(["pack-objects", "--revs"]);
+        let flags = [
+            (wish.thin, "--thin"),
+            (true, "--stdout"),
+            (wish.is_cut, "--shallow"),
+            (!wish.no_progress, "--progress"),
+            (wish.offset_deltas, "--delta-base-offset"),
+            (wish.include_tags, "--include-tag"),
+            (!wish.promisors.is_empty(), "--missing=allow-promisor"),
+        ];
+        for (is_given, flag) in flags {
+            if is_given {
+                command.arg(flag);
+            }
+        }
+        let mut value = |option: &str, value: &BStr| {
+            let argument = [option.as_bytes(), value.as_bytes()].concat();
+            command.arg(OsStr::from_bytes(&argument));
+        };
+        if let Some(filter) = &wish.filter {
+            value("--filter=", filter.to_spec().as_bstr());
+        }
+        for protocol in &wish.uri_protocols {
+            value("--uri-protocol=", protocol.as_bstr());
+        }
+        // As after the change of directory in Git's server.
+        command.current_dir(self.view.git_dir()).env("GIT_DIR", ".");
+        command
+    }
+
+    fn input(&self) -> Result<Vec<u8>> {
+        let mut lines = String::new();
+        let mut line = |start: &str, id: &dyn std::fmt::Display| {
+            lines.push_str(&format!("{start}{id}\n"));
+        };
+        if self.wish.is_cut {
+            for id in self.view.shallow_commits()? {
+                line("--shallow ", id);
+            }
+        }
+        for id in &self.wish.wants {
+            line("", id);
+        }
+        line("--not", &"");
+        for id in &self.wish.haves {
+            line("", id);
+        }
+        line("", &"");
+        Ok(lines.into_bytes())
+    }
+}
+
+fn relay_messages(mut from: ChildStderr, bands: &Bands<'_>) {
+    let mut piece = vec![0; PIECE_BYTES];
+    while let Ok(count @ 1..) = from.read(&mut piece) {
+        // The band of the pack says whether the client is still there.
+        let _ = bands.put(2, piece.get(..count).unwrap_or_default());
+    }
+}
+
+/// Sends the pack. With addresses of packs the program prints them before it, one a line.
+fn relay_pack(mut from: ChildStdout, has_uris: bool, bands: &Bands<'_>) -> io::Result<()> {
+    let mut waiting = Vec::new();
+    let mut uris: Vec<BString> = Vec::new();
+    let mut has_begun = !has_uris;
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let count = from.read(&mut piece)?;
+        if count == 0 {
+            break;
+        }
+        waiting.extend_from_slice(piece.get(..count).unwrap_or_default());
+        while !has_begun {
+            if waiting.starts_with(b"PACK") || waiting.len() > LONGEST_LINE {
+                bands.uris(&std::mem::take(&mut uris))?;
+                has_begun = true;
+            } else if let Some(end) = waiting.find_byte(b'\n') {
+                let rest = waiting.split_off(end + 1);
+                waiting.pop();
+                uris.push(std::mem::replace(&mut waiting, rest).into());
+            } else {
+                break;
+            }
+        }
+        if has_begun {
+            bands.put(1, &waiting)?;
+            waiting.clear();
+        }
+    }
+    Ok(())
+}
+
+/// A child that is not left behind.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if !matches!(self.0.try_wait(), Ok(Some(_))) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+}

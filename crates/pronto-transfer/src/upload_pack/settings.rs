@@ -1,0 +1,170 @@
+//! The configuration of upload-pack.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::hidden::Hidden;
+use crate::config::{Config, Scope};
+use crate::pack_objects::Filter;
+use crate::{Error, ErrorKind, Result};
+
+/// After this time without data the client might assume that the connection is dead
+/// (`uploadpack.keepAlive`).
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// Which objects a client of version 0 or 1 may want that are not advertised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct AllowedWants {
+    /// Those of hidden refs (`uploadpack.allowTipSHA1InWant`).
+    pub(super) tips: bool,
+    /// Those reachable from refs (`uploadpack.allowReachableSHA1InWant`).
+    pub(super) reachable: bool,
+    /// All (`uploadpack.allowAnySHA1InWant`).
+    pub(super) any: bool,
+}
+
+impl AllowedWants {
+    /// Whether hidden refs count as refs.
+    pub(super) fn hidden_refs(self) -> bool {
+        self.tips || self.reachable
+    }
+
+    /// Whether no object is refused.
+    pub(super) fn everything(self) -> bool {
+        self.tips && self.reachable && self.any
+    }
+}
+
+/// The settings of one conversation.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) allowed: AllowedWants,
+    /// `None` if the client gets no signs of life.
+    pub(super) keep_alive: Option<Duration>,
+    pub(super) filter: bool,
+    pub(super) ref_in_want: bool,
+    pub(super) sideband_all: bool,
+    pub(super) packfile_uris: bool,
+    pub(super) session_id: bool,
+    pub(super) object_info: bool,
+    pub(super) bundle_uris: bool,
+    pub(super) hidden: Hidden,
+    /// The program that runs in place of `pack-objects`, from protected configuration.
+    pub(super) hook: Option<BString>,
+    filters: Filters,
+}
+
+/// Which filters are allowed (`uploadpackfilter.*`).
+#[derive(Debug)]
+struct Filters {
+    default: bool,
+    by_name: BTreeMap<BString, bool>,
+    deepest_tree: u64,
+}
+
+impl Settings {
+    /// # Errors
+    /// A value is not of its type.
+    pub(super) fn read(config: &Config) -> Result<Settings> {
+        let flag = |key: &str| config.bool_or(key, false);
+        let keep_alive = match config.i32("uploadpack.keepalive")? {
+            None => Some(KEEP_ALIVE),
+            Some(seconds) => u64::try_from(seconds)
+                .ok()
+                .filter(|seconds| *seconds > 0)
+                .map(Duration::from_secs),
+        };
+        Ok(Settings {
+            allowed: allowed(config)?,
+            keep_alive,
+            filter: flag("uploadpack.allowfilter")?,
+            ref_in_want: flag("uploadpack.allowrefinwant")?,
+            sideband_all: flag("uploadpack.allowsidebandall")?,
+            packfile_uris: config.raw("uploadpack.blobpackfileuri").is_some(),
+            session_id: flag("transfer.advertisesid")?,
+            object_info: flag("transfer.advertiseobjectinfo")?,
+            bundle_uris: flag("uploadpack.advertisebundleuris")?,
+            hidden: Hidden::configured(config),
+            hook: hook(config),
+            filters: Filters::read(config)?,
+        })
+    }
+
+    /// Fails if `filter` is not allowed, in Git's words.
+    ///
+    /// # Errors
+    /// As said.
+    pub(super) fn check_filter(&self, filter: &Filter) -> Result<()> {
+        let name = filter.config_name();
+        let by_name = self.filters.by_name.get(name.as_bytes().as_bstr());
+        if !by_name.copied().unwrap_or(self.filters.default) {
+            let message = format!("filter '{name}' not supported");
+            return Err(Error::new(ErrorKind::Refused, message));
+        }
+        match filter {
+            Filter::TreeDepth(depth) if *depth > self.filters.deepest_tree => {
+                let deepest = self.filters.deepest_tree;
+                let message = format!("tree filter allows max depth {deepest}, but got {depth}");
+                Err(Error::new(ErrorKind::Refused, message))
+            }
+            Filter::Combine(parts) => parts.iter().try_for_each(|part| self.check_filter(part)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Later values switch single permissions on and off.
+fn allowed(config: &Config) -> Result<AllowedWants> {
+    let mut allowed = AllowedWants::default();
+    for entry in config.iter() {
+        match entry.key.as_bytes() {
+            b"uploadpack.allowtipsha1inwant" => allowed.tips = entry.bool()?,
+            b"uploadpack.allowreachablesha1inwant" => allowed.reachable = entry.bool()?,
+            b"uploadpack.allowanysha1inwant" => {
+                let is_allowed = entry.bool()?;
+                allowed = AllowedWants {
+                    tips: is_allowed,
+                    reachable: is_allowed,
+                    any: is_allowed,
+                };
+            }
+            _ => {}
+        }
+    }
+    Ok(allowed)
+}
+
+/// A repository must not choose the program that serves it.
+fn hook(config: &Config) -> Option<BString> {
+    let entries = config.entries("uploadpack.packobjectshook");
+    let mut protected = entries.filter(|entry| {
+        let scope = entry.origin.scope;
+        matches!(scope, Scope::System | Scope::Global | Scope::Command)
+    });
+    let last = protected.next_back()?;
+    last.value.map(|value| value.to_owned())
+}
+
+impl Filters {
+    fn read(config: &Config) -> Result<Filters> {
+        let mut filters = Filters {
+            default: config.bool_or("uploadpackfilter.allow", true)?,
+            by_name: BTreeMap::new(),
+            deepest_tree: u64::MAX,
+        };
+        for entry in config.iter() {
+            let Some(rest) = entry.key.strip_prefix(b"uploadpackfilter.") else {
+                continue;
+            };
+            if let Some(name) = rest.strip_suffix(b".allow") {
+                filters.by_name.insert(name.into(), entry.bool()?);
+            } else if rest == b"tree.maxdepth" {
+                filters.deepest_tree = entry.u64()?;
+                filters.by_name.insert("tree".into(), true);
+            }
+        }
+        Ok(filters)
+    }
+}

@@ -1,0 +1,219 @@
+//! The refs that a client sees.
+
+use std::ops::ControlFlow;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+
+use super::hidden::Hidden;
+use crate::objects::from_odb;
+use crate::refs::name::{Form, is_valid};
+use crate::{Repository, Result};
+
+/// A reference as the client sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    /// Its name in the namespace.
+    pub(super) name: BString,
+    /// `None` for a `HEAD` whose branch is not born.
+    pub(super) id: Option<ObjectId>,
+    pub(super) symbolic: Option<BString>,
+    pub(super) peeled: Option<ObjectId>,
+}
+
+/// The refs of a repository as a client of a namespace sees them.
+pub(super) struct View<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) hidden: &'a Hidden,
+}
+
+impl View<'_> {
+    /// The references that are shown, `HEAD` first, those below one of `prefixes` if there are any.
+    /// Costs reading the refs below the prefixes, and with `peel` the kinds of their objects.
+    ///
+    /// # Errors
+    /// References or objects cannot be read.
+    pub(super) fn shown(&self, prefixes: &[Vec<u8>], peel: bool) -> Result<Vec<Shown>> {
+        let is_wanted = |name: &[u8]| {
+            prefixes.is_empty() || prefixes.iter().any(|prefix| name.starts_with(prefix))
+        };
+        let mut found = Vec::new();
+        if is_wanted(b"HEAD")
+            && let Some(head) = self.head()?
+            && !self.hides(head.name.as_bstr())
+        {
+            found.push(head);
+        }
+        for prefix in outermost(prefixes) {
+            self.for_each(&prefix, &mut |shown, is_hidden| {
+                if !is_hidden && is_wanted(&shown.name) {
+                    found.push(shown);
+                }
+            })?;
+        }
+        if peel {
+            self.peel(&mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Calls `visit` for each ref of the namespace that starts with `prefix`, and whether it is
+    /// hidden.
+    ///
+    /// # Errors
+    /// References cannot be read.
+    pub(super) fn for_each(&self, prefix: &[u8], visit: &mut dyn FnMut(Shown, bool)) -> Result<()> {
+        let refs = self.repository.refs();
+        let full = [refs.namespace().as_bytes(), prefix].concat();
+        refs.for_each(full, |reference| {
+            let Some(name) = self.without_namespace(reference.name) else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            let is_hidden = self.hidden.hides_in(Some(name), reference.name);
+            let symbolic = match reference.symbolic {
+                Some(_) => self.target_of(reference.name)?,
+                None => None,
+            };
+            let shown = Shown {
+                name: name.to_owned(),
+                id: Some(reference.id),
+                symbolic,
+                peeled: reference.peeled,
+            };
+            visit(shown, is_hidden);
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// `HEAD` of the namespace, hidden or not.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn head(&self) -> Result<Option<Shown>> {
+        let refs = self.repository.refs();
+        let full = [refs.namespace().as_bytes(), b"HEAD"].concat();
+        let Some(head) = refs.find(&full)? else {
+            return Ok(None);
+        };
+        let symbolic = match &head.target {
+            crate::refs::Target::Symbolic(_) => self.target_of(full.as_bstr())?,
+            _ => None,
+        };
+        Ok(Some(Shown {
+            name: "HEAD".into(),
+            id: refs.id_of(&full)?,
+            symbolic,
+            peeled: None,
+        }))
+    }
+
+    /// The object of the ref `name` of the namespace; `None` if it is hidden or does not exist.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn id_of(&self, name: &BStr) -> Result<Option<ObjectId>> {
+        if !is_valid(name, Form::OneLevel) || self.hides(name) {
+            return Ok(None);
+        }
+        let refs = self.repository.refs();
+        let full = [refs.namespace().as_bytes(), name.as_bytes()].concat();
+        refs.id_of(full)
+    }
+
+    fn hides(&self, name: &BStr) -> bool {
+        let full = [self.repository.refs().namespace().as_bytes(), name].concat();
+        self.hidden.hides_in(Some(name), full.as_bstr())
+    }
+
+    fn without_namespace<'n>(&self, full: &'n BStr) -> Option<&'n BStr> {
+        let namespace = self.repository.refs().namespace();
+        full.strip_prefix(namespace.as_bytes()).map(BStr::new)
+    }
+
+    /// The name at the end of a symbolic ref.
+    fn target_of(&self, full: &BStr) -> Result<Option<BString>> {
+        let resolved = self.repository.refs().resolve(full)?;
+        let name = resolved.map(|resolved| resolved.name);
+        Ok(
+            name.map(|name| match self.without_namespace(name.as_bstr()) {
+                Some(name) => name.to_owned(),
+                None => name,
+            }),
+        )
+    }
+
+    /// Peels tags, and drops refs to objects that are not there.
+    fn peel(&self, found: &mut Vec<Shown>) -> Result<()> {
+        let store = self.repository.objects()?;
+        let mut kept = Vec::with_capacity(found.len());
+        for mut reference in found.drain(..) {
+            if let (Some(id), None) = (reference.id, reference.peeled) {
+                let header = store.header(&id).map_err(from_odb)?;
+                match header.map(|header| header.kind) {
+                    None => continue,
+                    Some(ObjectKind::Tag) => reference.peeled = self.repository.peel_tag(id)?,
+                    Some(_) => {}
+                }
+            }
+            kept.push(reference);
+        }
+        *found = kept;
+        Ok(())
+    }
+}
+
+/// The prefixes below `refs/` that no other one covers, in order.
+fn outermost(prefixes: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    const ALL: &[u8] = b"refs/";
+    if prefixes.is_empty() {
+        return vec![ALL.to_vec()];
+    }
+    let below = prefixes.iter().filter_map(|prefix| {
+        if ALL.starts_with(prefix) {
+            return Some(ALL.to_vec());
+        }
+        prefix.starts_with(ALL).then(|| prefix.clone())
+    });
+    let mut below: Vec<Vec<u8>> = below.collect();
+    below.sort_unstable();
+    let mut last: Option<Vec<u8>> = None;
+    below.retain(|prefix| {
+        let is_covered = last.as_ref().is_some_and(|last| prefix.starts_with(last));
+        if !is_covered {
+            last = Some(prefix.clone());
+        }
+        !is_covered
+    });
+    below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_are_visited_once_and_in_order() {
+        let outermost = |prefixes: &[&str]| -> Vec<String> {
+            let prefixes: Vec<Vec<u8>> = prefixes
+                .iter()
+                .map(|text| text.as_bytes().to_vec())
+                .collect();
+            let found = outermost(&prefixes).into_iter();
+            found
+                .map(|prefix| String::from_utf8_lossy(&prefix).into_owned())
+                .collect()
+        };
+        let given = [
+            "refs/tags/",
+            "HEAD",
+            "refs/heads/main",
+            "refs/heads/",
+            "refs/tags/",
+        ];
+        assert_eq!(outermost(&given), ["refs/heads/", "refs/tags/"]);
+        assert_eq!(outermost(&["refs/tags/", "ref"]), ["refs/"]);
+        assert_eq!(outermost(&[]), ["refs/"]);
+        assert!(outermost(&["HEAD"]).is_empty());
+    }
+}

@@ -1,0 +1,230 @@
+//! The command `fetch`.
+
+use std::collections::BTreeSet;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_wire::request::Line;
+
+use super::super::bands::Band;
+use super::super::common::Common;
+use super::super::cut::{Cut, Deepening};
+use super::super::send::record;
+use super::super::wish::Wish;
+use super::super::writer::Lines;
+use super::super::{Ended, MOST_IDS, Session, broken, too_much};
+use super::Request;
+use crate::Result;
+use crate::remote::connection::from_wire;
+
+/// The arguments of the command.
+#[derive(Default)]
+struct Arguments {
+    wish: Wish,
+    /// The refs that were wanted by name.
+    refs: Vec<WantedRef>,
+    names: BTreeSet<BString>,
+    common: Common,
+    /// Whether the client named something, here or not.
+    named_haves: bool,
+    done: bool,
+    wait_for_done: bool,
+    deepening: Deepening,
+    has_uris: bool,
+}
+
+struct WantedRef {
+    name: BString,
+    id: ObjectId,
+}
+
+impl Session<'_> {
+    /// Serves a request for objects.
+    pub(super) fn fetch(&mut self, request: &Request) -> Result<Ended> {
+        let mut arguments = Arguments::default();
+        arguments.wish.band = Band::Large;
+        let what = "expected flush after fetch arguments";
+        while let Some(line) = self.argument(request, what)? {
+            let parsed = Line::of_fetch(&line, self.repository.object_hash()).map_err(from_wire)?;
+            self.take_argument(&line, &parsed, &mut arguments)?;
+        }
+        let mut wish = std::mem::take(&mut arguments.wish);
+        if !wish.sideband_all {
+            wish.uri_protocols.clear();
+        }
+        wish.promisors.clone_from(&self.promisors);
+        // Without wants the client may still want to know what both have.
+        if wish.wants.is_empty() && !arguments.wait_for_done {
+            return Ok(Ended::Served);
+        }
+        let mut out = Lines {
+            sideband: wish.sideband_all,
+            ..Lines::default()
+        };
+        if arguments.named_haves && !arguments.done {
+            let is_ready = self.acknowledge(&mut arguments, &wish.wants, &mut out)?;
+            if !is_ready {
+                self.send_lines(&mut out)?;
+                return Ok(Ended::Served);
+            }
+        }
+        self.send_refs(&arguments.refs, &mut out)?;
+        let cut = self.tell_cut(&arguments.deepening, &wish.wants, &mut out)?;
+        let shallow = self.view_of(&cut)?;
+        wish.haves = arguments.common.ids;
+        record(&wish, arguments.refs.len(), &arguments.deepening);
+        wish.wants.extend(&cut.wants);
+        wish.haves.extend(&cut.haves);
+        wish.is_cut = shallow.is_some();
+        if wish.uri_protocols.is_empty() {
+            out.text("packfile\n")?;
+        }
+        self.send_lines(&mut out)?;
+        self.send(shallow.as_ref().unwrap_or(self.stored), &wish)
+    }
+
+    fn take_argument(
+        &mut self,
+        line: &[u8],
+        parsed: &Line<'_>,
+        arguments: &mut Arguments,
+    ) -> Result<()> {
+        let settings = &self.settings;
+        let wish = &mut arguments.wish;
+        match *parsed {
+            Line::Want { id, .. } => {
+                if !self.is_present(&id)? {
+                    let message = format!("git upload-pack: not our ref {id}");
+                    return self.deny(wish, format!("upload-pack: not our ref {id}"), message);
+                }
+                wish.want(id)?;
+            }
+            Line::WantRef(name) if settings.ref_in_want => self.want_ref(name, arguments)?,
+            Line::Have(id) => {
+                arguments.named_haves = true;
+                if self.is_present(&id)? {
+                    if arguments.common.ids.len() >= MOST_IDS {
+                        return Err(too_much());
+                    }
+                    arguments.common.add(self.repository, id)?;
+                }
+            }
+            Line::ThinPack => wish.thin = true,
+            Line::OffsetDeltas => wish.offset_deltas = true,
+            Line::NoProgress => wish.no_progress = true,
+            Line::IncludeTag => wish.include_tags = true,
+            Line::Done => arguments.done = true,
+            Line::WaitForDone => arguments.wait_for_done = true,
+            Line::DeepenRelative => arguments.deepening.is_relative = true,
+            Line::Filter(spec) if settings.filter => self.filter(spec, wish)?,
+            Line::SidebandAll if settings.sideband_all => wish.sideband_all = true,
+            Line::PackfileUris(protocols) if settings.packfile_uris => {
+                if arguments.has_uris {
+                    let message = "multiple packfile-uris lines forbidden";
+                    return self.deny(wish, message.into(), message.into());
+                }
+                arguments.has_uris = true;
+                let protocols = protocols.split_str(",").map(BString::from);
+                wish.uri_protocols = protocols.collect();
+            }
+            _ => {
+                if !arguments.deepening.take(self.repository, parsed)? {
+                    return Err(broken(format!("unexpected line: '{}'", line.as_bstr())));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn want_ref(&mut self, name: &BStr, arguments: &mut Arguments) -> Result<()> {
+        let wish = &mut arguments.wish;
+        let Some(id) = self.view().id_of(name)? else {
+            let message = format!("unknown ref {name}");
+            return self.deny(wish, message.clone(), message);
+        };
+        if !arguments.names.insert(name.to_owned()) {
+            let message = format!("duplicate want-ref {name}");
+            return self.deny(wish, message.clone(), message);
+        }
+        if !self.is_present(&id)? {
+            return Err(broken(format!("unable to parse object: {name}")));
+        }
+        arguments.refs.push(WantedRef {
+            name: name.to_owned(),
+            id,
+        });
+        wish.want(id)
+    }
+
+    /// Reports an error to the client, and another one here.
+    fn deny(&mut self, wish: &Wish, to_client: String, here: String) -> Result<()> {
+        let mut out = Lines {
+            sideband: wish.sideband_all,
+            ..Lines::default()
+        };
+        out.error(to_client)?;
+        self.send_lines(&mut out)?;
+        Err(broken(here))
+    }
+
+    /// Says what both have; whether a pack follows.
+    fn acknowledge(
+        &mut self,
+        arguments: &mut Arguments,
+        wants: &[ObjectId],
+        out: &mut Lines,
+    ) -> Result<bool> {
+        let common = &mut arguments.common;
+        out.text("acknowledgments\n")?;
+        if common.ids.is_empty() {
+            out.text("NAK\n")?;
+        }
+        for id in &common.ids {
+            out.text(format!("ACK {id}\n"))?;
+        }
+        let is_ready = !arguments.wait_for_done && common.is_enough(self.repository, wants)?;
+        if is_ready {
+            out.text("ready\n")?;
+            out.delimiter();
+        } else {
+            out.flush();
+        }
+        Ok(is_ready)
+    }
+
+    fn send_refs(&mut self, refs: &[WantedRef], out: &mut Lines) -> Result<()> {
+        if refs.is_empty() {
+            return Ok(());
+        }
+        out.text("wanted-refs\n")?;
+        for WantedRef { name, id } in refs {
+            out.text(format!("{id} {name}\n"))?;
+        }
+        out.delimiter();
+        Ok(())
+    }
+
+    /// Says where the client's history ends.
+    fn tell_cut(
+        &mut self,
+        deepening: &Deepening,
+        wants: &[ObjectId],
+        out: &mut Lines,
+    ) -> Result<Cut> {
+        let is_shallow = !self.repository.shallow_commits()?.is_empty();
+        if !deepening.is_requested() && !is_shallow {
+            return Ok(Cut::default());
+        }
+        out.text("shallow-info\n")?;
+        let cut = deepening.cut(self.repository, wants, true, self.interrupt);
+        if cut.is_err() {
+            self.send_lines(out)?;
+        }
+        let cut = cut?;
+        for line in cut.lines.iter().flatten() {
+            out.text(line)?;
+        }
+        out.delimiter();
+        Ok(cut)
+    }
+}

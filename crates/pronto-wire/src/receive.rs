@@ -1,0 +1,395 @@
+//! The receiving side of a push (`gitprotocol-pack(5)`, "Pushing Data To a Server"): the
+//! advertisement, the request and the report, over bytes.
+
+mod report;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::{Kind, ObjectId};
+
+use crate::bounds::Room;
+use crate::error::{Error, hung_up, malformed};
+use crate::pktline::{self, Packet};
+
+pub use report::{Reply, Rewrite, write_report};
+
+/// The memory that the commands, shallow lines and the certificate of one push may take: enough for
+/// a million commands.
+const MOST_REQUEST_BYTES: usize = 256 << 20;
+
+/// The memory that the push options of one push may take.
+const MOST_OPTION_BYTES: usize = 4 << 20;
+
+/// One requested change of a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The value that the client saw; null for a ref to be created.
+    pub old: ObjectId,
+    /// The value that the ref is to have; null for a ref to be deleted.
+    pub new: ObjectId,
+    /// The name of the ref, not checked yet.
+    pub name: BString,
+}
+
+/// The features that the client chose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// A report is wanted.
+    pub report: bool,
+    /// A report is wanted that can name other refs than those of the commands.
+    pub report_v2: bool,
+    /// Messages, progress and the report are multiplexed.
+    pub sideband: bool,
+    /// No progress is wanted.
+    pub quiet: bool,
+    /// All commands succeed, or none.
+    pub atomic: bool,
+    /// Push options follow the commands.
+    pub push_options: bool,
+}
+
+/// The request of a client, which precedes its pack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The requested changes, in their order.
+    pub commands: Vec<Command>,
+    /// The commits at which the history of the client is cut off.
+    pub shallow: Vec<ObjectId>,
+    /// The chosen features.
+    pub features: Features,
+    /// The push certificate, with its signature.
+    pub certificate: Option<BString>,
+}
+
+impl Request {
+    /// Returns whether a pack follows: not if refs are only deleted.
+    pub fn has_pack(&self) -> bool {
+        self.commands.iter().any(|command| !command.new.is_null())
+    }
+}
+
+/// The features of the server that depend on its settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer {
+    /// The hash function of the repository.
+    pub hash: Kind,
+    /// `receive.advertiseAtomic`.
+    pub atomic: bool,
+    /// `receive.advertisePushOptions`.
+    pub push_options: bool,
+}
+
+/// Takes a request packet by packet.
+#[derive(Debug)]
+pub struct RequestParser {
+    offer: Offer,
+    room: Room,
+    request: Request,
+    certificate: Option<BString>,
+}
+
+impl RequestParser {
+    /// A parser for the server that made `offer`.
+    pub fn new(offer: Offer) -> Self {
+        RequestParser {
+            offer,
+            room: Room::new(MOST_REQUEST_BYTES, "commands"),
+            request: Request::default(),
+            certificate: None,
+        }
+    }
+
+    /// Takes one packet; returns the whole request once the packet is the last one.
+    ///
+    /// # Errors
+    /// The packet is malformed, or the request is too large.
+    pub fn push(&mut self, packet: Packet<'_>) -> Result<Option<Request>, Error> {
+        let payload = match packet {
+            Packet::Data(payload) => payload,
+            // Other special packets end the request, too.
+            _ => return self.complete().map(Some),
+        };
+        self.room.take(payload.len() + size_of::<Command>())?;
+        if let Some(certificate) = &mut self.certificate {
+            if payload == b"push-cert-end\n" {
+                self.request.certificate = self.certificate.take();
+            } else {
+                certificate.extend_from_slice(payload);
+            }
+            return Ok(None);
+        }
+        let line = packet.text().unwrap_or_default();
+        if let Some(id) = line.strip_prefix(b"shallow ") {
+            let id = self.id(id).ok_or_else(|| {
+                let id = shown(id);
+                malformed(format!("protocol error: expected shallow sha, got '{id}'"))
+            })?;
+            self.request.shallow.push(id);
+            return Ok(None);
+        }
+        let line = match line.find_byte(0) {
+            Some(end) => {
+                self.choose(&line[end + 1..])?;
+                &line[..end]
+            }
+            None => line,
+        };
+        if line == b"push-cert" {
+            self.certificate = Some(BString::default());
+            return Ok(None);
+        }
+        let command = self.command(line)?;
+        self.request.commands.push(command);
+        Ok(None)
+    }
+
+    fn complete(&mut self) -> Result<Request, Error> {
+        if let Some(certificate) = self.certificate.take() {
+            self.request.certificate = Some(certificate);
+        }
+        let mut request = std::mem::take(&mut self.request);
+        if let Some(certificate) = &request.certificate {
+            for line in certified_commands(certificate.as_bstr())? {
+                self.room.take(line.len() + size_of::<Command>())?;
+                request.commands.push(self.command(line)?);
+            }
+        }
+        Ok(request)
+    }
+
+    fn choose(&mut self, words: &[u8]) -> Result<(), Error> {
+        let features = &mut self.request.features;
+        let mut hash = Kind::Sha1;
+        for word in words.fields() {
+            match word {
+                b"report-status" => features.report = true,
+                b"report-status-v2" => features.report_v2 = true,
+                b"side-band-64k" => features.sideband = true,
+                b"quiet" => features.quiet = true,
+                b"atomic" => features.atomic = self.offer.atomic,
+                b"push-options" => features.push_options = self.offer.push_options,
+                b"object-format=sha1" => hash = Kind::Sha1,
+                b"object-format=sha256" => hash = Kind::Sha256,
+                word => {
+                    if let Some(name) = word.strip_prefix(b"object-format=") {
+                        return Err(bad_format(&shown(name)));
+                    }
+                }
+            }
+        }
+        match hash == self.offer.hash {
+            true => Ok(()),
+            false => Err(bad_format(&hash.to_string())),
+        }
+    }
+
+    /// Parses `OLD NEW NAME`.
+    fn command(&self, line: &[u8]) -> Result<Command, Error> {
+        let mut parts = line.splitn_str(3, " ");
+        let mut next = || parts.next().unwrap_or_default();
+        let (old, new, name) = (self.id(next()), self.id(next()), next());
+        match (old, new) {
+            (Some(old), Some(new)) if line.find_iter(" ").nth(1).is_some() => Ok(Command {
+                old,
+                new,
+                name: name.into(),
+            }),
+            _ => {
+                let line = shown(line);
+                let message = format!("protocol error: expected old/new/ref, got '{line}'");
+                Err(malformed(message))
+            }
+        }
+    }
+
+    fn id(&self, hex: &[u8]) -> Option<ObjectId> {
+        let id = ObjectId::from_hex(hex).ok()?;
+        (id.kind() == self.offer.hash).then_some(id)
+    }
+}
+
+fn bad_format(name: &str) -> Error {
+    malformed(format!("error: unsupported object format '{name}'"))
+}
+
+/// `text` in a message, cut where it is long.
+fn shown(text: &[u8]) -> String {
+    text[..text.len().min(200)].escape_ascii().to_string()
+}
+
+/// The command lines of a push certificate: what follows its header, up to the signature.
+fn certified_commands(certificate: &BStr) -> Result<Vec<&[u8]>, Error> {
+    let start = certificate
+        .find("\n\n")
+        .ok_or_else(|| malformed("malformed push certificate"))?;
+    let body = &certificate[start + 2..];
+    let lines = body.lines();
+    Ok(lines
+        .take_while(|line| !is_signature(line))
+        .filter(|line| !line.is_empty())
+        .collect())
+}
+
+/// Whether a line begins a signature.
+fn is_signature(line: &[u8]) -> bool {
+    const STARTS: [&[u8]; 4] = [
+        b"-----BEGIN PGP SIGNATURE-----",
+        b"-----BEGIN PGP MESSAGE-----",
+        b"-----BEGIN SIGNED MESSAGE-----",
+        b"-----BEGIN SSH SIGNATURE-----",
+    ];
+    STARTS.iter().any(|start| line.starts_with(start))
+}
+
+/// Takes push options packet by packet.
+#[derive(Debug)]
+pub struct OptionsParser {
+    room: Room,
+    options: Vec<BString>,
+}
+
+impl Default for OptionsParser {
+    fn default() -> Self {
+        OptionsParser {
+            room: Room::new(MOST_OPTION_BYTES, "push options"),
+            options: Vec::new(),
+        }
+    }
+}
+
+impl OptionsParser {
+    /// Takes one packet; returns the options once the packet is the last one.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn push(&mut self, packet: Packet<'_>) -> Result<Option<Vec<BString>>, Error> {
+        let Some(option) = packet.text() else {
+            return Ok(Some(std::mem::take(&mut self.options)));
+        };
+        self.room.take(option.len() + size_of::<BString>())?;
+        self.options.push(option.into());
+        Ok(None)
+    }
+}
+
+/// Writes the first message of the server: refs, features, and where its history is cut off.
+#[derive(Debug)]
+pub struct Advertisement {
+    features: Option<String>,
+    hash: Kind,
+    out: Vec<u8>,
+}
+
+impl Advertisement {
+    /// Begins the message; `features` are the words after the first ref.
+    pub fn new(hash: Kind, features: String) -> Self {
+        Advertisement {
+            features: Some(features),
+            hash,
+            out: Vec::new(),
+        }
+    }
+
+    /// Adds a ref; `.have` as its name stands for an object that is only present.
+    ///
+    /// # Errors
+    /// The name is longer than a packet.
+    pub fn add(&mut self, id: &ObjectId, name: &BStr) -> Result<(), Error> {
+        let hex = id.to_hex();
+        let hex = hex.to_string();
+        match self.features.take() {
+            Some(features) => {
+                let parts: [&[u8]; 6] = [
+                    hex.as_bytes(),
+                    b" ",
+                    name,
+                    b"\0",
+                    features.as_bytes(),
+                    b"\n",
+                ];
+                pktline::write_parts(&mut self.out, &parts)
+            }
+            None => pktline::write_parts(&mut self.out, &[hex.as_bytes(), b" ", name, b"\n"]),
+        }
+    }
+
+    /// Ends the message with the commits at which history is cut off.
+    ///
+    /// # Errors
+    /// The features are longer than a packet.
+    pub fn finish(mut self, shallow: &[ObjectId]) -> Result<Vec<u8>, Error> {
+        if self.features.is_some() {
+            self.add(&self.hash.null(), "capabilities^{}".into())?;
+        }
+        for id in shallow {
+            let line = format!("shallow {id}");
+            pktline::write(&mut self.out, line.as_bytes())?;
+        }
+        pktline::write_flush(&mut self.out);
+        Ok(self.out)
+    }
+}
+
+/// The error of a client that leaves in the middle of its request.
+pub fn left_early() -> Error {
+    hung_up()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OFFER: Offer = Offer {
+        hash: Kind::Sha1,
+        atomic: true,
+        push_options: false,
+    };
+    const ONE: &str = "1111111111111111111111111111111111111111";
+    const NULL: &str = "0000000000000000000000000000000000000000";
+
+    fn parse(lines: &[&str]) -> Result<Request, Error> {
+        let mut parser = RequestParser::new(OFFER);
+        for line in lines {
+            assert!(parser.push(Packet::Data(line.as_bytes()))?.is_none());
+        }
+        Ok(parser.push(Packet::Flush)?.expect("a flush ends a request"))
+    }
+
+    #[test]
+    fn commands_and_features_are_taken() {
+        let first = format!("{NULL} {ONE} refs/heads/a b\0 report-status atomic push-options\n");
+        let shallow = format!("shallow {ONE}");
+        let request = parse(&[&shallow, &first, &format!("{ONE} {NULL} refs/heads/c")]);
+        let request = request.expect("well formed");
+        assert_eq!(request.commands[0].name, "refs/heads/a b");
+        assert_eq!(request.commands[1].name, "refs/heads/c");
+        assert_eq!(request.shallow.len(), 1);
+        let features = request.features;
+        assert!(features.report && features.atomic && !features.push_options);
+        assert!(request.has_pack());
+    }
+
+    #[test]
+    fn broken_lines_are_refused() {
+        for line in ["", "x", NULL, "0 0 refs/heads/a", &format!("{NULL} {ONE}")] {
+            parse(&[line]).expect_err(line);
+        }
+        let other = format!("{NULL} {ONE} refs/heads/a\0object-format=sha256");
+        parse(&[&other]).expect_err("another hash function");
+    }
+
+    #[test]
+    fn a_certificate_holds_the_commands() {
+        let line = format!("{NULL} {ONE} refs/heads/a\n");
+        let lines = [
+            "push-cert\0report-status\n",
+            "certificate version 0.1\n",
+            "\n",
+            &line,
+            "-----BEGIN PGP SIGNATURE-----\n",
+            "push-cert-end\n",
+        ];
+        let request = parse(&lines).expect("well formed");
+        assert_eq!(request.commands.len(), 1);
+        assert!(request.certificate.is_some());
+    }
+}

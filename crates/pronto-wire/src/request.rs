@@ -1,0 +1,293 @@
+//! The lines of a request for objects, as a server reads them (`gitprotocol-pack(5)`,
+//! `gitprotocol-v2(5)`).
+//!
+//! Each line is parsed on its own, so that the server can answer a wrong one at once, as Git does.
+
+use bstr::{BStr, ByteSlice};
+use pronto_hash::{Kind, ObjectId};
+
+use crate::error::{Error, malformed};
+
+/// The depth that stands for all of history.
+pub const INFINITE_DEPTH: u32 = 0x7fff_ffff;
+
+/// One line of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// An object that is to be sent.
+    Want {
+        /// Its id.
+        id: ObjectId,
+        /// The rest of the line: in versions 0 and 1 the capabilities of the client.
+        rest: &'a BStr,
+    },
+    /// A ref whose object is to be sent (`want-ref`).
+    WantRef(&'a BStr),
+    /// An object that the client has.
+    Have(ObjectId),
+    /// A commit of the client without its parents.
+    Shallow(ObjectId),
+    /// The number of commits to send of each line of history.
+    Deepen(u32),
+    /// The time of the oldest commit to send.
+    DeepenSince(u64),
+    /// A ref whose history is not to be sent.
+    DeepenNot(&'a BStr),
+    /// [`Deepen`](Line::Deepen) counts from where the client's history ends.
+    DeepenRelative,
+    /// The objects to leave out.
+    Filter(&'a BStr),
+    /// Deltas may have bases that only the client has.
+    ThinPack,
+    /// Deltas may name their bases by offset.
+    OffsetDeltas,
+    /// No progress is to be shown.
+    NoProgress,
+    /// Tags of sent objects are to be sent, too.
+    IncludeTag,
+    /// All responses are to be multiplexed.
+    SidebandAll,
+    /// Protocols from which the client can fetch packs.
+    PackfileUris(&'a BStr),
+    /// The client has named all that it has.
+    Done,
+    /// The server is to send nothing before [`Done`](Line::Done).
+    WaitForDone,
+    /// Something else.
+    Unknown,
+}
+
+impl<'a> Line<'a> {
+    /// Parses a line of the first part of a request of versions 0 and 1.
+    ///
+    /// # Errors
+    /// A known line is malformed; the message is Git's.
+    pub fn of_needs(line: &'a [u8], kind: Kind) -> Result<Line<'a>, Error> {
+        if let Some(rest) = line.strip_prefix(b"want ") {
+            let (id, rest) = leading_id(rest, kind).ok_or_else(|| {
+                let line = line.as_bstr();
+                let message = format!(
+                    "git upload-pack: protocol error, expected to get object ID, not '{line}'"
+                );
+                malformed(message)
+            })?;
+            return Ok(Line::Want { id, rest });
+        }
+        Ok(Self::limit(line, kind)?.unwrap_or(Line::Unknown))
+    }
+
+    /// Parses a line of the negotiation of versions 0 and 1.
+    ///
+    /// # Errors
+    /// As [`of_needs`](Self::of_needs).
+    pub fn of_negotiation(line: &'a [u8], kind: Kind) -> Result<Line<'a>, Error> {
+        match line {
+            b"done" => Ok(Line::Done),
+            _ => Ok(Self::have(line, kind)?.unwrap_or(Line::Unknown)),
+        }
+    }
+
+    /// Parses an argument of the command `fetch` of version 2.
+    ///
+    /// # Errors
+    /// As [`of_needs`](Self::of_needs).
+    pub fn of_fetch(line: &'a [u8], kind: Kind) -> Result<Line<'a>, Error> {
+        if let Some(rest) = line.strip_prefix(b"want ") {
+            let (id, rest) = leading_id(rest, kind).ok_or_else(|| {
+                let line = line.as_bstr();
+                let message =
+                    format!("git upload-pack: protocol error, expected to get oid, not '{line}'");
+                malformed(message)
+            })?;
+            return Ok(Line::Want { id, rest });
+        }
+        let after = |prefix: &str| line.strip_prefix(prefix.as_bytes()).map(BStr::new);
+        if let Some(name) = after("want-ref ") {
+            return Ok(Line::WantRef(name));
+        }
+        if let Some(protocols) = after("packfile-uris ") {
+            return Ok(Line::PackfileUris(protocols));
+        }
+        Ok(match line {
+            b"thin-pack" => Line::ThinPack,
+            b"ofs-delta" => Line::OffsetDeltas,
+            b"no-progress" => Line::NoProgress,
+            b"include-tag" => Line::IncludeTag,
+            b"sideband-all" => Line::SidebandAll,
+            b"done" => Line::Done,
+            b"wait-for-done" => Line::WaitForDone,
+            b"deepen-relative" => Line::DeepenRelative,
+            _ => match Self::have(line, kind)? {
+                Some(have) => have,
+                None => Self::limit(line, kind)?.unwrap_or(Line::Unknown),
+            },
+        })
+    }
+
+    fn have(line: &'a [u8], kind: Kind) -> Result<Option<Line<'a>>, Error> {
+        let Some(hex) = line.strip_prefix(b"have ") else {
+            return Ok(None);
+        };
+        match leading_id(hex, kind) {
+            Some((id, _)) => Ok(Some(Line::Have(id))),
+            None => {
+                let hex = hex.as_bstr();
+                let message = format!("git upload-pack: expected SHA1 object, got '{hex}'");
+                Err(malformed(message))
+            }
+        }
+    }
+
+    /// A line that says what is not to be sent.
+    fn limit(line: &'a [u8], kind: Kind) -> Result<Option<Line<'a>>, Error> {
+        let after = |prefix: &str| line.strip_prefix(prefix.as_bytes()).map(BStr::new);
+        let shown = line.as_bstr();
+        if let Some(hex) = after("shallow ") {
+            let found = leading_id(hex, kind);
+            let (id, _) =
+                found.ok_or_else(|| malformed(format!("invalid shallow line: {shown}")))?;
+            return Ok(Some(Line::Shallow(id)));
+        }
+        if let Some(text) = after("deepen ") {
+            let depth = number(text).map(Number::as_int).filter(|depth| *depth > 0);
+            let depth = depth.and_then(|depth| u32::try_from(depth).ok());
+            let depth = depth.ok_or_else(|| malformed(format!("Invalid deepen: {shown}")))?;
+            return Ok(Some(Line::Deepen(depth)));
+        }
+        if let Some(text) = after("deepen-since ") {
+            let time = number(text).map(Number::as_time);
+            let time = time.filter(|time| !matches!(*time, 0 | u64::MAX));
+            let time = time.ok_or_else(|| malformed(format!("Invalid deepen-since: {shown}")))?;
+            return Ok(Some(Line::DeepenSince(time)));
+        }
+        if let Some(name) = after("deepen-not ") {
+            return Ok(Some(Line::DeepenNot(name)));
+        }
+        Ok(after("filter ").map(Line::Filter))
+    }
+}
+
+/// Splits off the id at the start of `text`; what follows it need not be separated.
+fn leading_id(text: &[u8], kind: Kind) -> Option<(ObjectId, &BStr)> {
+    let (hex, rest) = text.split_at_checked(kind.len_in_hex())?;
+    let id = ObjectId::from_hex(hex).ok()?;
+    Some((id, rest.as_bstr()))
+}
+
+/// A number as the C library reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Number {
+    is_negative: bool,
+    /// At most what 64 bits hold.
+    magnitude: u64,
+}
+
+impl Number {
+    /// The value of `strtol` as an `int`.
+    fn as_int(self) -> i32 {
+        let limited = match i64::try_from(self.magnitude) {
+            Ok(value) if self.is_negative => -value,
+            Ok(value) => value,
+            Err(_) if self.is_negative => i64::MIN,
+            Err(_) => i64::MAX,
+        };
+        limited as i32
+    }
+
+    /// The value of `strtoumax`.
+    fn as_time(self) -> u64 {
+        match self.is_negative {
+            true => self.magnitude.wrapping_neg(),
+            false => self.magnitude,
+        }
+    }
+}
+
+/// Reads a decimal, octal or hexadecimal number that fills `text`. An empty text is zero.
+fn number(text: &[u8]) -> Option<Number> {
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let start = text.iter().position(|byte| !is_space(byte));
+    let text = start.map_or(&b""[..], |start| &text[start..]);
+    let (is_negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let (base, digits) = match digits {
+        [b'0', b'x' | b'X', rest @ ..] if !rest.is_empty() => (16, rest),
+        [b'0', ..] => (8, digits),
+        _ => (10, digits),
+    };
+    let mut magnitude = 0u64;
+    for digit in digits {
+        let value = char::from(*digit).to_digit(base)?;
+        magnitude = magnitude
+            .checked_mul(u64::from(base))
+            .and_then(|shifted| shifted.checked_add(u64::from(value)))
+            .unwrap_or(u64::MAX);
+    }
+    Some(Number {
+        is_negative,
+        magnitude,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0123456789012345678901234567890123456789";
+
+    fn fetch(line: &str) -> Result<Line<'_>, String> {
+        Line::of_fetch(line.as_bytes(), Kind::Sha1).map_err(|error| error.message().to_owned())
+    }
+
+    #[test]
+    fn ids_may_be_followed_by_anything() {
+        let id = ObjectId::from_hex(ID.as_bytes()).expect("an id");
+        let line = format!("want {ID} side-band");
+        let parsed = Line::of_needs(line.as_bytes(), Kind::Sha1).expect("a line");
+        let rest = " side-band".into();
+        assert_eq!(parsed, Line::Want { id, rest });
+        assert_eq!(fetch(&format!("have {ID}x")), Ok(Line::Have(id)));
+        assert!(fetch("have 0123").is_err() && fetch(&format!("want  {ID}")).is_err());
+    }
+
+    #[test]
+    fn numbers_are_read_as_by_the_c_library() {
+        assert_eq!(fetch("deepen 0x10"), Ok(Line::Deepen(16)));
+        assert_eq!(fetch("deepen 010"), Ok(Line::Deepen(8)));
+        assert_eq!(fetch("deepen +3"), Ok(Line::Deepen(3)));
+        assert_eq!(fetch("deepen 2147483647"), Ok(Line::Deepen(INFINITE_DEPTH)));
+        assert_eq!(fetch("deepen 4294967297"), Ok(Line::Deepen(1)));
+        for wrong in [
+            "",
+            "0",
+            "-1",
+            "1x",
+            "2147483648",
+            "09",
+            "99999999999999999999",
+        ] {
+            let line = format!("deepen {wrong}");
+            assert_eq!(fetch(&line), Err(format!("Invalid deepen: {line}")));
+        }
+        assert_eq!(
+            fetch("deepen-since 1700000000"),
+            Ok(Line::DeepenSince(1_700_000_000))
+        );
+        assert!(fetch("deepen-since -1").is_err() && fetch("deepen-since 0").is_err());
+    }
+
+    #[test]
+    fn what_belongs_to_the_other_version_is_unknown() {
+        assert_eq!(fetch("sideband"), Ok(Line::Unknown));
+        let needs = |line: &'static str| Line::of_needs(line.as_bytes(), Kind::Sha1).ok();
+        for line in ["thin-pack", "deepen-relative", "done", "have 12"] {
+            assert_eq!(needs(line), Some(Line::Unknown));
+        }
+        let later = |line: &'static str| Line::of_negotiation(line.as_bytes(), Kind::Sha1).ok();
+        assert_eq!(later("done"), Some(Line::Done));
+        assert_eq!(later("deepen 0"), Some(Line::Unknown));
+    }
+}
