@@ -6,6 +6,7 @@ mod runner;
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use pronto::maintenance::Automatic;
@@ -42,6 +43,25 @@ pub(crate) fn maintain_elsewhere(
         .current_dir(repository.git_dir());
     let decided = pronto::maintenance::automatic(repository);
     start(repository, command, decided, true, context)
+}
+
+/// Starts maintenance of a repository after a push to this server, if there is something to do. Never
+/// waits for it, and reports nothing: a later push tries again.
+pub(crate) fn maintain_served(repository: &Repository, program: &Path) {
+    if !matches!(pronto::maintenance::automatic(repository), Ok(Some(_))) {
+        return;
+    }
+    let mut command = pronto_io::child::command(program);
+    command
+        .args(["maintenance", "run", "--auto", "--quiet", "--no-detach"])
+        .env("GIT_DIR", repository.git_dir())
+        .env(BACKGROUND_VARIABLE, Background::Automatic.name())
+        .current_dir(repository.git_dir());
+    pronto_io::child::in_background(&mut command);
+    if let Ok(mut child) = command.spawn() {
+        // The server outlives the process, which would stay as a zombie.
+        let _ = std::thread::Builder::new().spawn(move || child.wait());
+    }
 }
 
 /// Does the same as [`maintain`] after a fetch of everything: objects that are stored twice are

@@ -30,6 +30,11 @@ pub enum Event {
         /// Why it was not taken; the previous one stays.
         error: Option<String>,
     },
+    /// Lines of the log were dropped, because its reader did not read.
+    Dropped {
+        /// The number of lines.
+        lines: u64,
+    },
     /// No more connections are accepted.
     Draining {
         /// The number of connections that are left.
@@ -99,6 +104,10 @@ impl Event {
                 if let Some(error) = error {
                     add("error", json!(error));
                 }
+            }
+            Event::Dropped { lines } => {
+                add("event", json!("dropped"));
+                add("lines", json!(lines));
             }
             Event::Draining { connections } => {
                 add("event", json!("draining"));

@@ -29,6 +29,15 @@ pub struct Repositories {
     environment: Environment,
 }
 
+/// The client of a push.
+#[derive(Clone, Copy, Debug)]
+pub struct Client<'a> {
+    /// Its name, if it has authenticated itself.
+    pub user: Option<&'a str>,
+    /// The address from which it is connected.
+    pub address: std::net::IpAddr,
+}
+
 impl Repositories {
     /// Serves `root`: a repository, or a directory of repositories. They are opened with
     /// `environment`.
@@ -66,12 +75,41 @@ impl Repositories {
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none of that name, or it leads out of the root.
     pub fn find(&self, name: &RepositoryName) -> Result<Repository> {
+        self.find_in(name, &self.environment)
+    }
+
+    /// Opens a repository for a push. Hooks find the client in the variables `REMOTE_USER` and
+    /// `REMOTE_ADDR`. Reflogs name the client if the server's environment names no committer.
+    ///
+    /// # Errors
+    /// As for [`find`](Self::find).
+    pub fn find_for_push(&self, name: &RepositoryName, client: &Client<'_>) -> Result<Repository> {
+        let mut environment = self.environment.clone();
+        let address = client.address.to_string();
+        environment.set("REMOTE_ADDR", &address);
+        if let Some(user) = client.user {
+            environment.set("REMOTE_USER", user);
+        }
+        let user = client.user.unwrap_or("anonymous");
+        let email = format!("{user}@http.{address}");
+        for (variable, value) in [
+            ("GIT_COMMITTER_NAME", user),
+            ("GIT_COMMITTER_EMAIL", email.as_str()),
+        ] {
+            if environment.get(variable).is_none() {
+                environment.set(variable, value);
+            }
+        }
+        self.find_in(name, &environment)
+    }
+
+    fn find_in(&self, name: &RepositoryName, environment: &Environment) -> Result<Repository> {
         let path = match &self.only {
             Some(only) if only == name => self.root.clone(),
             Some(_) => return Err(not_found(name)),
             None => self.root.join(name.as_str()),
         };
-        let found = upload_pack::find(&path, &self.environment).map_err(|error| {
+        let found = upload_pack::find(&path, environment).map_err(|error| {
             let kind = match error.kind() {
                 pronto::ErrorKind::NotARepository => return not_found(name),
                 _ => ErrorKind::Failed,

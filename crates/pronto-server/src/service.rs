@@ -14,6 +14,7 @@ use crate::access::RefChange;
 use crate::{Error, ErrorKind, Result};
 
 pub use native::Native;
+pub use process::Git;
 
 /// A request to a service.
 #[derive(Clone, Copy, Debug)]

@@ -58,6 +58,8 @@ pub struct Options {
     pub refuses_thin: bool,
     /// The program that updates worktrees when called with the name of a command: pronto or git.
     pub program: PathBuf,
+    /// The refs that may only be fast-forwarded, whatever the repository's settings allow.
+    pub fast_forward_only: Vec<BString>,
 }
 
 /// The streams of one connection.

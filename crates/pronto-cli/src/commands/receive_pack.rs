@@ -62,6 +62,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         trusts_links: args.skip_connectivity_check,
         refuses_thin: args.reject_thin_pack_for_testing,
         program,
+        fast_forward_only: Vec::new(),
     };
     // Paths in settings are relative to the repository.
     std::env::set_current_dir(repository.git_dir())

@@ -2,6 +2,7 @@
 
 mod git;
 mod listen;
+mod log;
 mod manage;
 
 use std::ffi::OsString;

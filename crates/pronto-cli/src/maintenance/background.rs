@@ -27,7 +27,7 @@ impl Background {
         known.into_iter().find(|it| value == it.name())
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Background::Automatic => "automatic",
             Background::Rest => "rest",

@@ -1,8 +1,9 @@
 //! `serve` without `--netsync`, as its users start it. The server itself is tested in its crate.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,21 +15,40 @@ struct Server {
     child: Child,
     lines: Vec<String>,
     output: BufReader<ChildStdout>,
+    /// Reads the log, so that no line of it is dropped.
+    log: Option<JoinHandle<String>>,
 }
 
 impl Server {
     /// Starts `serve` in `directory`, and waits until a line begins with `last`.
     fn start(directory: &Path, arguments: &[&str], last: &str) -> Self {
+        Self::start_with(directory, arguments, last, &[])
+    }
+
+    /// Does the same with variables of the environment.
+    fn start_with(
+        directory: &Path,
+        arguments: &[&str],
+        last: &str,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let mut child = interruptible_pronto()
             .arg("serve")
             .args(arguments)
             .current_dir(directory)
             .env("HOME", directory)
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("it starts");
         let mut output = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let mut stream = child.stderr.take().expect("it was asked for");
+        let log = std::thread::spawn(move || {
+            let mut log = String::new();
+            stream.read_to_string(&mut log).expect("text");
+            log
+        });
         let mut lines = Vec::new();
         loop {
             let mut line = String::new();
@@ -43,6 +63,7 @@ impl Server {
             child,
             lines,
             output,
+            log: Some(log),
         }
     }
 
@@ -64,9 +85,7 @@ impl Server {
         let status = self.child.wait().expect("it ends");
         let mut rest = String::new();
         let _ = self.output.read_to_string(&mut rest);
-        let mut log = String::new();
-        let mut stream = self.child.stderr.take().expect("it was asked for");
-        stream.read_to_string(&mut log).expect("text");
+        let log = self.log.take().expect("it runs").join().expect("a log");
         assert!(status.success(), "{status}: {rest}{log}");
         log
     }
@@ -140,6 +159,81 @@ fn the_printed_token_lets_the_owner_push() {
     let output = git(&scratch, &work, &["push", "-q", &url, "main"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(scratch.join("root/new.git").is_dir());
+}
+
+#[test]
+fn pushes_need_no_git_and_hooks_learn_the_client() {
+    let scratch = Scratch::new();
+    let work = repository(&scratch);
+    let hook = "#!/bin/sh\nread old new name\necho \"$REMOTE_USER at $REMOTE_ADDR: $name\"\n";
+    std::fs::create_dir(scratch.join("root")).expect("a directory");
+    let repository = scratch.join("root/r.git");
+    let made = git(
+        &scratch,
+        scratch.path(),
+        &["init", "-q", "--bare", "root/r.git"],
+    );
+    assert!(made.status.success(), "{}", stderr(&made));
+    let logs = [
+        "-C",
+        "root/r.git",
+        "config",
+        "core.logAllRefUpdates",
+        "true",
+    ];
+    git(&scratch, scratch.path(), &logs);
+    crate::support::write_program(&repository.join("hooks/pre-receive"), hook);
+    let variables = [("PATH", "/nonexistent"), ("PRONTO_NO_FALLBACK", "1")];
+    let server = Server::start_with(scratch.path(), &["--write", "root"], "pronto_", &variables);
+    let token = server.lines.last().expect("a line").trim();
+    let base = server.lines[0].strip_prefix("serving at http://");
+    let url = format!("http://owner:{token}@{}r", base.expect("an address"));
+    let output = git(&scratch, &work, &["push", &url, "main", "main:refs/tags/t"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stderr(&output);
+    assert!(
+        text.contains("remote: owner at 127.0.0.1: refs/heads/main"),
+        "{text}"
+    );
+    let log = std::fs::read_to_string(repository.join("logs/refs/heads/main")).expect("a reflog");
+    assert!(log.contains(" owner <owner@http.127.0.0.1> "), "{log}");
+    let output = git(&scratch, &work, &["push", "-q", &url, ":refs/tags/t"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let checked = git(&scratch, &repository, &["fsck", "--full", "--strict"]);
+    assert!(checked.status.success(), "{}", stderr(&checked));
+}
+
+#[test]
+fn a_log_that_nobody_reads_does_not_stop_the_server() {
+    let scratch = Scratch::new();
+    let work = repository(&scratch);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    // The pipe is full from the start.
+    rustix::pipe::fcntl_setpipe_size(&writer, 4096).expect("a size");
+    (&writer).write_all(&[b'x'; 4096]).expect("it fits");
+    let mut child = interruptible_pronto()
+        .args(["serve", "."])
+        .current_dir(&work)
+        .env("HOME", &work)
+        .stdout(Stdio::piped())
+        .stderr(writer)
+        .spawn()
+        .expect("it starts");
+    let mut output = BufReader::new(child.stdout.take().expect("it was asked for"));
+    let mut line = String::new();
+    while !line.trim_start().starts_with("git clone") {
+        line.clear();
+        assert!(output.read_line(&mut line).expect("text") > 0, "it ended");
+    }
+    let url = line.trim_end().rsplit(' ').next().expect("a word");
+    for _ in 0..3 {
+        let listed = git(&scratch, &work, &["ls-remote", url]);
+        assert!(listed.status.success(), "{}", stderr(&listed));
+    }
+    let id = Pid::from_raw(i32::try_from(child.id()).expect("an id")).expect("an id");
+    kill_process(id, Signal::TERM).expect("it runs");
+    assert!(child.wait().expect("it ends").success());
+    drop(reader);
 }
 
 #[test]

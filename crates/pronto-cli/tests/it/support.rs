@@ -56,7 +56,7 @@ pub(crate) fn pronto() -> Command {
 
 /// Creates a command for pronto with the default action for each signal.
 pub(crate) fn interruptible_pronto() -> Command {
-    let mut command = process("env");
+    let mut command = process("/usr/bin/env");
     command.args(DEFAULT_SIGNALS).arg(pronto_path());
     command
 }

@@ -1,6 +1,7 @@
 //! Requests of Git over HTTP (`gitprotocol-http(5)`).
 
 use std::io::{Read, Write as _};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -16,6 +17,7 @@ use crate::access::{RefChange, Role};
 use crate::admission::{Network, Owner, Slot};
 use crate::bridge::{BodyReader, BodyWriter, Bounded, Patience, Pipe, pipe};
 use crate::names::RepositoryName;
+use crate::repositories::Client;
 use crate::route::Service;
 use crate::service::{self, Judge, Streams};
 use crate::state::{Setup, State};
@@ -30,6 +32,7 @@ struct Work {
     state: Arc<State>,
     setup: Arc<Setup>,
     user: Option<Arc<str>>,
+    address: IpAddr,
     name: RepositoryName,
     service: Service,
     protocol: Option<String>,
@@ -120,6 +123,7 @@ impl Call {
             state: Arc::clone(&self.state),
             setup: Arc::clone(&self.setup),
             user: self.user.clone(),
+            address: self.client.address.ip(),
             name,
             service,
             protocol: protocol.transpose()?,
@@ -208,7 +212,7 @@ impl Work {
 
     /// Opens the repository, or creates it for a push where that is allowed.
     fn open(&self) -> Result<Repository> {
-        let found = self.setup.repositories.find(&self.name);
+        let found = self.find();
         let config = &self.setup.config;
         match found {
             Err(error)
@@ -220,13 +224,25 @@ impl Work {
                 self.setup.check_role(user, &self.name, Role::Admin)?;
                 match self.setup.repositories.create(&self.name) {
                     // Another push was faster.
-                    Err(error) if *error.kind() == ErrorKind::Exists => {
-                        self.setup.repositories.find(&self.name)
-                    }
-                    created => created,
+                    Err(error) if *error.kind() != ErrorKind::Exists => Err(error),
+                    _ => self.find(),
                 }
             }
             found => found,
+        }
+    }
+
+    fn find(&self) -> Result<Repository> {
+        let repositories = &self.setup.repositories;
+        match self.service {
+            Service::UploadPack => repositories.find(&self.name),
+            Service::ReceivePack => {
+                let client = Client {
+                    user: self.user.as_deref(),
+                    address: self.address,
+                };
+                repositories.find_for_push(&self.name, &client)
+            }
         }
     }
 

@@ -1,19 +1,25 @@
-//! The services of crate `pronto`, with git for what they lack.
+//! The services of crate `pronto`, with git for pushes to rare repositories.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
 
-use pronto::Watch;
 use pronto::upload_pack::{self, Ended, Options};
+use pronto::{Repository, Watch, receive_pack};
 
 use super::process::Git;
 use super::push::{Judged, judge_request};
 use super::{GitService, Judge, Request, Streams, broken};
 use crate::{Error, ErrorKind, Result};
 
-/// The services of crate `pronto`. Pushes go to the program `git`.
-#[derive(Clone, Debug, Default)]
+/// The services of crate `pronto`. Pushes to repositories that [`receive_pack::can_serve`] excludes go
+/// to the program `git`.
 pub struct Native {
-    git: Git,
+    /// The program that updates worktrees after a push: it takes the command lines of Git.
+    pub program: PathBuf,
+    /// Called after a push that may have made maintenance necessary. It must not wait for it.
+    pub maintain: Box<dyn Fn(&Repository) + Send + Sync>,
+    /// The program for pushes that crate `pronto` does not serve.
+    pub git: Git,
 }
 
 impl GitService for Native {
@@ -35,7 +41,15 @@ impl GitService for Native {
     }
 
     fn advertise_push(&self, request: &Request<'_>, output: &mut (dyn Write + Send)) -> Result<()> {
-        self.git.advertise(request, "receive-pack", output)
+        if !receive_pack::can_serve(request.repository).map_err(failed)? {
+            return self.git.advertise(request, "receive-pack", output);
+        }
+        let options = self.push_options(request, Step::Advertisement);
+        let streams = Streams {
+            input: &mut io::empty(),
+            output,
+        };
+        self.receive(request, &options, streams)
     }
 
     fn answer_push(
@@ -52,20 +66,65 @@ impl GitService for Native {
             }
             Judged::Allowed {
                 read,
-                forbids_force,
+                fast_forward_only,
             } => {
                 let mut input = read.as_slice().chain(input);
                 let streams = Streams {
                     input: &mut input,
                     output,
                 };
-                self.git.receive(request, forbids_force, streams)
+                if !receive_pack::can_serve(request.repository).map_err(failed)? {
+                    let forbids_force = !fast_forward_only.is_empty();
+                    return self.git.receive(request, forbids_force, streams);
+                }
+                let mut options = self.push_options(request, Step::Request);
+                options.fast_forward_only = fast_forward_only;
+                self.receive(request, &options, streams)
             }
         }
     }
 }
 
-/// The form of the conversation that `request` starts.
+/// The part of a push that a request has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Advertisement,
+    Request,
+}
+
+impl Native {
+    fn push_options(&self, request: &Request<'_>, step: Step) -> receive_pack::Options {
+        receive_pack::Options {
+            version: request.version(),
+            advertises: step == Step::Advertisement,
+            receives: step == Step::Request,
+            quiet: false,
+            trusts_links: false,
+            refuses_thin: false,
+            program: self.program.clone(),
+            fast_forward_only: Vec::new(),
+        }
+    }
+
+    fn receive(
+        &self,
+        request: &Request<'_>,
+        options: &receive_pack::Options,
+        streams: Streams<'_>,
+    ) -> Result<()> {
+        let streams = receive_pack::Streams {
+            input: streams.input,
+            output: streams.output,
+        };
+        let served = receive_pack::serve(request.repository, options, streams, request.interrupt);
+        if served.map_err(failed)?.maintains {
+            (self.maintain)(request.repository);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the form of the conversation that `request` starts.
 fn options(request: &Request<'_>, is_stateless: bool) -> Options {
     let mut options = Options::default();
     options.version = request.version();

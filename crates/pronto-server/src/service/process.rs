@@ -1,4 +1,4 @@
-//! The services of the program `git`, for requests that need features which crate `pronto` lacks.
+//! The program `git`, for pushes to repositories that need features which crate `pronto` lacks.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 /// The program `git`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Git {}
+pub struct Git {}
 
 impl Git {
     /// Sends the advertisement of a service.

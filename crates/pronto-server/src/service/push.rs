@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use bstr::ByteSlice as _;
+use bstr::{BString, ByteSlice as _};
 use pronto_wire::pktline::{self, Packet};
 use pronto_wire::reader::PacketReader;
 
@@ -25,8 +25,8 @@ pub(super) enum Judged {
     Allowed {
         /// The bytes that were read.
         read: Vec<u8>,
-        /// Whether a ref of it may only be fast-forwarded.
-        forbids_force: bool,
+        /// The refs of it that may only be fast-forwarded.
+        fast_forward_only: Vec<BString>,
     },
 }
 
@@ -39,7 +39,7 @@ pub(super) fn judge_request(input: &mut dyn Read, judge: &dyn Judge) -> Result<J
     let mut read = Vec::new();
     let mut names: Vec<Vec<u8>> = Vec::new();
     let mut refusals: Vec<Option<String>> = Vec::new();
-    let (mut features, mut forbids_force) = (Vec::new(), false);
+    let (mut features, mut fast_forward_only) = (Vec::new(), Vec::new());
     loop {
         let packet = packets.next_or_end().map_err(malformed_packet)?;
         let line = match packet {
@@ -70,7 +70,9 @@ pub(super) fn judge_request(input: &mut dyn Read, judge: &dyn Judge) -> Result<J
         }
         let change = parse(line)?;
         refusals.push(judge.refusal(&change));
-        forbids_force |= judge.forbids_force(change.name);
+        if judge.forbids_force(change.name) {
+            fast_forward_only.push(change.name.into());
+        }
         names.push(change.name.to_vec());
     }
     if refusals.iter().any(Option::is_some) {
@@ -82,7 +84,7 @@ pub(super) fn judge_request(input: &mut dyn Read, judge: &dyn Judge) -> Result<J
     }
     Ok(Judged::Allowed {
         read,
-        forbids_force,
+        fast_forward_only,
     })
 }
 
@@ -172,12 +174,13 @@ mod tests {
         let line = format!("{NULL} {ONE} refs/heads/a\0 report-status\n");
         let Judged::Allowed {
             read,
-            forbids_force,
+            fast_forward_only,
         } = judge(&[line], b"PACK").expect("well formed")
         else {
             panic!("it is allowed");
         };
-        assert!(read.ends_with(b"0000PACK") && forbids_force);
+        assert!(read.ends_with(b"0000PACK"));
+        assert_eq!(fast_forward_only, ["refs/heads/a"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use pronto::Environment;
 use pronto_io::interrupt::Interrupt;
 use pronto_server::config::Config;
-use pronto_server::service::Native;
+use pronto_server::service::{Git, Native};
 use pronto_server::users::{self, TokenMode};
 use pronto_server::{Control, Event, Options, Started, serve};
 use test_support::Scratch;
@@ -121,7 +121,11 @@ impl Server {
             file: Some(site.path("pronto-server.toml")),
             owner: None,
             environment,
-            service: Box::new(Native::default()),
+            service: Box::new(Native {
+                program: "git".into(),
+                maintain: Box::new(|_| ()),
+                git: Git::default(),
+            }),
             tell: Box::new(move |event| log.lock().expect("no panic").push(event.clone())),
         };
         let (sender, receiver) = channel();

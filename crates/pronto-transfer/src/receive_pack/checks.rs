@@ -128,14 +128,12 @@ impl Push<'_> {
         }
     }
 
-    /// Why a branch may not be moved to a commit that does not contain its old one.
+    /// Returns why a ref may not be moved to a commit that does not contain its old one.
     fn refuse_rewind(&self, command: &Command) -> Result<Option<&'static str>> {
         let (old, new, name) = (command.old, command.new, &command.name);
-        if !self.settings.deny_non_fast_forwards
-            || command.creates()
-            || command.deletes()
-            || !name.starts_with(b"refs/heads/")
-        {
+        let is_denied = self.options.fast_forward_only.contains(name)
+            || self.settings.deny_non_fast_forwards && name.starts_with(b"refs/heads/");
+        if !is_denied || command.creates() || command.deletes() {
             return Ok(None);
         }
         let is_commit = |id: &ObjectId| {

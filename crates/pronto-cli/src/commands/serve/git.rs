@@ -9,10 +9,12 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::signals;
 use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
 use pronto_server::config::{Config, DEFAULT_TEXT, TlsFiles};
-use pronto_server::service::Native;
-use pronto_server::{Control, Event, Options, Owner, Started, check, generate_token, serve};
+use pronto_server::service::{Git, Native};
+use pronto_server::{Control, Options, Owner, Started, check, generate_token, serve};
 
 use super::Args;
+use super::log::Log;
+use crate::maintenance::maintain_served;
 use crate::{CliError, Context, ExitCode};
 
 /// The user of `--write`.
@@ -42,6 +44,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let greeting = Greeting::of(args, &config, owner.as_ref());
     warn_of_plain_tokens(args, &config, context);
+    let log = Log::start()?;
+    let writer = log.writer();
     let options = Options {
         config,
         file: args
@@ -50,8 +54,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             .map(|path| environment.absolute(path)),
         owner,
         environment,
-        service: Box::new(Native::default()),
-        tell: Box::new(tell),
+        service: Box::new(native()?),
+        tell: Box::new(move |event| writer.write(event)),
     };
     let (drain, reload) = (context.drain(), Interrupt::new());
     signals::reload_on_hangup(&reload);
@@ -68,8 +72,21 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                 .and_then(|()| out.flush());
         },
     };
-    serve(options, &control).map_err(failure)?;
+    let served = serve(options, &control);
+    log.end();
+    served.map_err(failure)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The services of Git. Pushes start maintenance with this program.
+fn native() -> Result<Native, CliError> {
+    let program = std::env::current_exe()
+        .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
+    Ok(Native {
+        program: program.clone(),
+        maintain: Box::new(move |repository| maintain_served(repository, &program)),
+        git: Git::default(),
+    })
 }
 
 /// The configuration of the file, or the one without a file, with the options in place of its values.
@@ -240,12 +257,6 @@ fn escaped(name: &str) -> String {
         }
     }
     text
-}
-
-/// Prints a line on standard error. A failure is ignored, and the server continues.
-fn tell(event: &Event) {
-    let line = format!("{}\n", event.to_line());
-    let _ = io::stderr().lock().write_all(line.as_bytes());
 }
 
 /// Converts an error of the server.
