@@ -232,6 +232,7 @@ pub fn answer(
     streams: Streams<'_>,
     watch: &Watch<'_>,
 ) -> Result<Ended> {
+    let Streams { input, output } = streams;
     let grafted = match repository.has_plain_history()? {
         true => None,
         false => repository.with_grafts()?,
@@ -247,10 +248,10 @@ pub fn answer(
         stored: repository,
         options,
         settings: Settings::read(repository.config())?,
-        packets: PacketReader::new(streams.input),
+        packets: PacketReader::new(input),
         request_bytes: 0,
         promisors: Vec::new(),
-        out: streams.output,
+        out: output,
         interrupt: watch.interrupt(),
     };
     if !options.is_stateless {

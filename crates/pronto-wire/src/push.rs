@@ -174,7 +174,7 @@ impl Pusher {
         };
         let encoded = request.encode()?;
         if self.packets.source_mut().is_stateless() {
-            return self.push_at_once(encoded, produce, reading, progress);
+            return self.push_at_once(&encoded, produce, reading, progress);
         }
         self.packets.source_mut().send(&encoded)?;
         let Some(produce) = produce else {
@@ -202,13 +202,13 @@ impl Pusher {
     /// Sends request and pack as the body of one HTTP request.
     fn push_at_once(
         &mut self,
-        encoded: Vec<u8>,
+        encoded: &[u8],
         produce: Option<Produce<'_>>,
         reading: Reading,
         progress: &dyn Progress,
     ) -> Result<Answer, Error> {
         let Some(produce) = produce else {
-            self.packets.source_mut().send(&encoded)?;
+            self.packets.source_mut().send(encoded)?;
             return Ok(self.read(reading, progress, None));
         };
         let (pipe, mut writer) = io::pipe().map_err(|error| {

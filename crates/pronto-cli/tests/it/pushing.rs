@@ -144,7 +144,7 @@ fn a_killed_push_leaves_a_whole_repository() {
         std::thread::sleep(Duration::from_millis(random.number() % 60));
         // Both sides, in either order.
         let children = children_of(push.id());
-        if random.number() % 2 == 0 {
+        if random.number().is_multiple_of(2) {
             children.iter().for_each(|child| kill(*child));
         }
         let _ = push.kill();

@@ -112,10 +112,8 @@ impl Native {
         options: &receive_pack::Options,
         streams: Streams<'_>,
     ) -> Result<()> {
-        let streams = receive_pack::Streams {
-            input: streams.input,
-            output: streams.output,
-        };
+        let Streams { input, output } = streams;
+        let streams = receive_pack::Streams { input, output };
         let served = receive_pack::serve(request.repository, options, streams, request.interrupt);
         if served.map_err(failed)?.maintains {
             (self.maintain)(request.repository);
@@ -134,10 +132,8 @@ fn options(request: &Request<'_>, is_stateless: bool) -> Options {
 }
 
 fn answer(request: &Request<'_>, options: &Options, streams: Streams<'_>) -> Result<()> {
-    let streams = upload_pack::Streams {
-        input: streams.input,
-        output: streams.output,
-    };
+    let Streams { input, output } = streams;
+    let streams = upload_pack::Streams { input, output };
     let watch = Watch::from(request.interrupt);
     let answered = upload_pack::answer(request.repository, options, streams, &watch);
     match answered.map_err(failed)? {

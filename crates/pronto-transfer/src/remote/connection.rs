@@ -176,7 +176,7 @@ fn options(
     // What ties this process to its repository, options before the command included, does not
     // concern the other side.
     let is_own = |name: &std::ffi::OsStr| LOCAL_VARIABLES.iter().any(|own| name == *own);
-    let changes = environment.changes().filter(|(name, _)| !is_own(*name));
+    let changes = environment.changes().filter(|(name, _)| !is_own(name));
     let changes =
         changes.map(|(name, value)| (name.to_owned(), value.map(|value| value.to_owned())));
     let mut options = Options {

@@ -228,7 +228,7 @@ impl Bands<'_> {
             self.put(3, ABORTED.as_bytes())?;
         }
         locked(&self.out).out.flush()?;
-        here.push_str(&format!("fatal: git upload-pack: {ABORTED}\n"));
+        here.push_str(format!("fatal: git upload-pack: {ABORTED}\n"));
         Ok(here)
     }
 }

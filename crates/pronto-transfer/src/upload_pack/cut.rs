@@ -178,7 +178,7 @@ impl Deepening {
             });
         }
         if !self.is_relative {
-            return history.to_depth(wants, depth);
+            return history.cut_at_depth(wants, depth);
         }
         let Some(reached) = history.nearest(wants, &self.seen)? else {
             return Ok(Boundary::default());
@@ -187,7 +187,7 @@ impl Deepening {
             INFINITE_DEPTH => depth,
             _ => depth.saturating_add(reached),
         };
-        history.to_depth(wants, deeper)
+        history.cut_at_depth(wants, deeper)
     }
 
     fn by_exclusion(&self, history: &mut History<'_>, wants: &[ObjectId]) -> Result<Boundary> {
@@ -315,7 +315,7 @@ impl History<'_> {
         }
     }
 
-    fn to_depth(&mut self, heads: &[ObjectId], depth: u32) -> Result<Boundary> {
+    fn cut_at_depth(&mut self, heads: &[ObjectId], depth: u32) -> Result<Boundary> {
         let own = self.own;
         let mut boundary = Boundary::default();
         self.walk(heads, &mut |id, distance| {

@@ -262,7 +262,7 @@ fn bounds(table: &mut Table) {
     table.row("many-filters", |scene| {
         serve(scene);
         scene.git(SERVED, &["config", "uploadpack.allowFilter", "true"]);
-        let filter = format!("filter combine:{}\n", ["tree:9"; 9000].join("+"));
+        let filter = format!("filter combine:{}\n", vec!["tree:9"; 9000].join("+"));
         let want = format!("want {}\n", scene.ids.first);
         let lines = ["command=fetch\n", "0001", &want, &filter, "done\n", "0000"];
         version_2(request(&lines)).fails().git_differs(UNBOUNDED)

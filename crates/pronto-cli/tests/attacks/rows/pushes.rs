@@ -204,7 +204,7 @@ fn push(scene: &mut Scene, greeting: Vec<u8>, answer: Vec<u8>) -> Attack {
     scene.repository("work/source");
     let port = scene.tcp(move |stream| {
         stream.write_all(&greeting)?;
-        let mut buffer = [0; 1 << 16];
+        let mut buffer = vec![0; 1 << 16];
         let _ = stream.read(&mut buffer)?;
         let _ = stream.read(&mut buffer)?;
         stream.write_all(&answer)?;

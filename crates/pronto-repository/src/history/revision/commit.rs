@@ -28,6 +28,9 @@ impl Repository {
     }
 
     /// The commits at which history was cut off, sorted.
+    ///
+    /// # Errors
+    /// The file `shallow` cannot be read, or has a line that is no object id.
     pub fn shallow_commits(&self) -> Result<&[ObjectId]> {
         if let Some(known) = self.shallow.get() {
             return Ok(known);
