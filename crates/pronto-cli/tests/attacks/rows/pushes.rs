@@ -205,8 +205,14 @@ fn push(scene: &mut Scene, greeting: Vec<u8>, answer: Vec<u8>) -> Attack {
     let port = scene.tcp(move |stream| {
         stream.write_all(&greeting)?;
         let mut buffer = vec![0; 1 << 16];
-        let _ = stream.read(&mut buffer)?;
-        let _ = stream.read(&mut buffer)?;
+        // The commands end where the pack begins; both may come in one piece.
+        let mut request = Vec::new();
+        while !request.windows(4).any(|bytes| bytes == b"PACK") {
+            match stream.read(&mut buffer)? {
+                0 => break,
+                count => request.extend_from_slice(&buffer[..count]),
+            }
+        }
         stream.write_all(&answer)?;
         // A connection that is closed with unread bytes takes the answer with it.
         while !answer.is_empty() && stream.read(&mut buffer)? > 0 {}
