@@ -27,7 +27,7 @@ pub(crate) fn maintain(
     context: &mut Context,
 ) -> Result<(), CliError> {
     let decided = pronto::maintenance::automatic(repository);
-    start(repository, (decided, quiet), context)
+    start(repository, decided, quiet, context)
 }
 
 /// Does the same as [`maintain`] after a fetch of everything: what is there twice is to be packed
@@ -51,7 +51,7 @@ pub(crate) fn maintain_refetched(
         context.globals.set(PARAMETERS, parameters.to_owned());
     }
     let decided = pronto::maintenance::configured(repository);
-    start(repository, (decided, quiet), context)
+    start(repository, decided, quiet, context)
 }
 
 /// The variable with the options `-c` of this process.
@@ -60,7 +60,8 @@ const PARAMETERS: &str = "GIT_CONFIG_PARAMETERS";
 /// Starts maintenance as was `decided`.
 fn start(
     repository: &Repository,
-    (decided, quiet): (pronto::Result<Option<Automatic>>, bool),
+    decided: pronto::Result<Option<Automatic>>,
+    quiet: bool,
     context: &mut Context,
 ) -> Result<(), CliError> {
     let start = match decided {
