@@ -9,7 +9,7 @@ use pronto::Repository;
 use pronto_hash::Kind;
 use pronto_pack::indexer::INDEXING;
 
-use super::index_pack::{Listing, Watch, Verification, object_format, options_of, with_other_end};
+use super::index_pack::{Listing, Verification, Watch, object_format, options_of, with_other_end};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `verify-pack`.
