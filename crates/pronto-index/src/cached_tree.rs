@@ -345,15 +345,16 @@ impl Builder {
     /// Takes over what is known of `directory`, which the current directory is, and of all below.
     pub fn copy(&mut self, directory: Directory<'_>) {
         self.count_files(directory);
-        // The directories that are entered, by the position at which they end.
-        let (nodes, mut ends) = (&directory.tree.nodes, Vec::new());
+        // The positions at which the entered directories end.
+        let mut ends = Vec::new();
         for at in directory.at + 1..directory.node().end {
             while ends.pop_if(|end| *end <= at).is_some() {
                 self.leave();
             }
-            self.enter(nodes[at].name.as_bstr(), nodes[at].id);
-            self.count_files(Directory { at, ..directory });
-            ends.push(nodes[at].end);
+            let below = Directory { at, ..directory };
+            self.enter(below.name(), below.node().id);
+            self.count_files(below);
+            ends.push(below.node().end);
         }
         ends.into_iter().for_each(|_| self.leave());
     }

@@ -175,7 +175,7 @@ struct UntrackedDirectory {
     child: Child,
     /// The number of paths that were selected before.
     mark: usize,
-    /// What was met in it so far.
+    /// The kinds of files in it that were found so far.
     holds: Holds,
 }
 
@@ -293,7 +293,7 @@ impl Walk<'_> {
     /// Handles an entry of a directory with tracked files. Returns the directory to walk.
     fn beside_tracked(&mut self, mut child: Child) -> Result<Option<Level>> {
         let path = child.path.as_bstr();
-        let stages = self.index.stages(path);
+        let mut stages = self.index.stages(path);
         child.is_known = !stages.is_empty();
         if !child.is_directory {
             if stages.is_empty() {
@@ -301,10 +301,7 @@ impl Walk<'_> {
             }
             return Ok(None);
         }
-        if stages
-            .clone()
-            .any(|at| self.index.entry(at).mode == mode::GITLINK)
-        {
+        if stages.any(|at| self.index.entry(at).mode == mode::GITLINK) {
             return Ok(None);
         }
         if self.options.pathspec.directory(path) == Relation::Outside {

@@ -113,12 +113,14 @@ struct Entries<'a> {
     unknown_since: Option<[usize; 2]>,
 }
 
-/// A step of the comparison.
-enum Step<'a> {
-    /// A name was compared.
-    Next,
-    Enter(Level<'a>),
-    End,
+impl Level<'_> {
+    fn is_done(&mut self) -> bool {
+        let has_new = match &mut self.new {
+            New::Index(entries) => !entries.left.is_empty(),
+            New::Tree(new) => new.peek().is_some(),
+        };
+        !has_new && self.old.peek().is_none()
+    }
 }
 
 impl<'a> Walk<'a, '_> {
@@ -131,17 +133,20 @@ impl<'a> Walk<'a, '_> {
         let mut levels: Vec<Level<'a>> = top.into_iter().collect();
         self.depth = levels.len();
         while let Some(level) = levels.last_mut() {
+            if level.is_done() {
+                self.path.truncate(level.outer_len);
+                if let Some(level) = levels.pop() {
+                    self.end(&level);
+                }
+                self.depth = levels.len();
+                continue;
+            }
             let len = self.path.len();
             match self.step(level)? {
-                Step::Next => self.path.truncate(len),
-                Step::Enter(mut below) => {
+                None => self.path.truncate(len),
+                Some(mut below) => {
                     below.outer_len = len;
                     levels.push(below);
-                    self.depth = levels.len();
-                }
-                Step::End => {
-                    self.path.truncate(level.outer_len);
-                    levels.pop();
                     self.depth = levels.len();
                 }
             }
@@ -149,46 +154,37 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    fn step(&mut self, level: &mut Level<'a>) -> Result<Step<'a>, Error> {
-        let below = match &mut level.new {
+    /// Compares the next name. Returns the directory to enter.
+    fn step(&mut self, level: &mut Level<'a>) -> Result<Option<Level<'a>>, Error> {
+        let old = &mut level.old;
+        match &mut level.new {
             New::Tree(new) => {
-                let old = &mut level.old;
                 let order = match (old.peek(), new.peek()) {
-                    (None, None) => return Ok(Step::End),
                     (None, _) => Ordering::Greater,
                     (_, None) => Ordering::Less,
                     (Some(old), Some(new)) => compare(old.key(), new.key()),
                 };
                 let old = if order.is_le() { old.next() } else { None };
                 let new = if order.is_ge() { new.next() } else { None };
-                self.tree_pair(old, new)?
+                self.tree_pair(old.as_ref(), new.as_ref())
             }
             New::Index(entries) => {
                 let Range { start, end } = entries.left;
                 let child =
                     (start < end).then(|| Name::at(self.index, start, end, self.path.len()));
-                let order = match (&child, level.old.peek()) {
-                    (None, None) => {
-                        self.end(entries);
-                        return Ok(Step::End);
-                    }
+                let order = match (&child, old.peek()) {
                     (None, _) => Ordering::Greater,
                     (_, None) => Ordering::Less,
                     (Some(child), Some(tree)) => compare(child.key(), tree.key()),
                 };
                 let child = child.filter(|_| order.is_le());
-                let old = if order.is_ge() {
-                    level.old.next()
-                } else {
-                    None
-                };
+                let old = if order.is_ge() { old.next() } else { None };
                 if let Some(child) = &child {
                     entries.left.start = child.entries.end;
                 }
-                self.pair(old, child, entries.cached)?
+                self.pair(old, child, entries.cached)
             }
-        };
-        Ok(below.map_or(Step::Next, Step::Enter))
+        }
     }
 
     /// A directory of the index; `None` if its tree is known to be `tree`.
@@ -239,9 +235,11 @@ impl<'a> Walk<'a, '_> {
         Ok(entries.unwrap_or_default().into_iter().peekable())
     }
 
-    fn end(&mut self, entries: &Entries<'_>) {
+    fn end(&mut self, level: &Level<'_>) {
         let now = [self.found.len(), self.impure];
-        self.is_cache_stale |= entries.unknown_since == Some(now);
+        if let New::Index(entries) = &level.new {
+            self.is_cache_stale |= entries.unknown_since == Some(now);
+        }
     }
 
     /// Compares a name that is in the tree, in the index, or in both, and appends it to the path.
@@ -296,17 +294,14 @@ impl<'a> Walk<'a, '_> {
     /// Does the same for a name that is in one of two trees, or in both.
     fn tree_pair(
         &mut self,
-        old: Option<TreeEntry>,
-        new: Option<TreeEntry>,
+        old: Option<&TreeEntry>,
+        new: Option<&TreeEntry>,
     ) -> Result<Option<Level<'a>>, Error> {
-        let Some(one) = new.as_ref().or(old.as_ref()) else {
+        let Some(one) = new.or(old) else {
             return Ok(None);
         };
         self.path.extend_from_slice(&one.name);
-        let (old, new) = (
-            old.as_ref().map(TreeEntry::side),
-            new.as_ref().map(TreeEntry::side),
-        );
+        let (old, new) = (old.map(TreeEntry::side), new.map(TreeEntry::side));
         if !one.is_directory() {
             let is_submodule = new.or(old).is_some_and(|side| is_submodule(&side));
             if old != new && self.pathspec.matches(self.path.as_bstr(), is_submodule) {

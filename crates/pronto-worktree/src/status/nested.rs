@@ -2,9 +2,8 @@
 //! directories that the walk is in are on a stack on the heap: they are nested deeper than the
 //! stacks of threads permit.
 
-use super::remembered::Seen;
+use super::remembered::{Place, Seen};
 use super::scan::Scanner;
-use super::untracked::{Look, State};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::UntrackedCache;
 use pronto_io::dir::{Directory, Listing};
@@ -12,7 +11,30 @@ use pronto_io::dir::{Directory, Listing};
 /// Directories nested deeper are taken to be untracked as a whole.
 const DEEPEST: usize = 1000;
 
-/// A state, or what must be examined to determine it.
+/// The state of a directory without tracked files, the strongest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum State {
+    /// Nothing to name: empty, or only what does not count.
+    Nothing,
+    /// Nothing but ignored files.
+    Ignored,
+    /// At least one untracked file.
+    Untracked,
+}
+
+/// Options for examining an untracked directory.
+#[derive(Clone, Copy)]
+pub(super) struct Look {
+    /// Only its state is wanted, none of the names in it.
+    pub(super) check_only: bool,
+    /// Any file settles its state.
+    pub(super) stop_at_first: bool,
+    pub(super) depth: usize,
+    /// The position of the directory in the untracked cache, if there is one.
+    pub(super) place: Option<Place>,
+}
+
+/// A state, or the next step of determining it.
 pub(super) enum Step<T> {
     Known(State),
     Enter(T),

@@ -1,11 +1,10 @@
 //! Uses the untracked cache for unchanged directories.
 
 use super::Untracked;
-use super::nested::{Below, Level, Recalling, Step};
+use super::nested::{Below, Level, Look, Recalling, State, Step};
 use super::remembered::{Place, Seen};
 use super::scan::Scanner;
 use super::task::Task;
-use super::untracked::{Look, State};
 use crate::names::{Name, SortKey, compare};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::dir::Directory;

@@ -1,6 +1,6 @@
 //! Untracked and ignored files and directories.
 
-use super::nested::{Entered, Inside, Step};
+use super::nested::{Entered, Inside, Look, State, Step};
 use super::remembered::Place;
 use super::scan::Scanner;
 use super::task::Task;
@@ -10,29 +10,6 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_io::dir::{Directory, EntryKind};
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use std::path::{Path, PathBuf};
-
-/// The state of a directory without tracked files, the strongest last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum State {
-    /// Nothing to name: empty, or only what does not count.
-    Nothing,
-    /// Nothing but ignored files.
-    Ignored,
-    /// At least one untracked file.
-    Untracked,
-}
-
-/// Options for examining an untracked directory.
-#[derive(Clone, Copy)]
-pub(super) struct Look {
-    /// Only its state is wanted, none of the names in it.
-    pub(super) check_only: bool,
-    /// Any file settles its state.
-    pub(super) stop_at_first: bool,
-    pub(super) depth: usize,
-    /// The position of the directory in the untracked cache, if there is one.
-    pub(super) place: Option<Place>,
-}
 
 impl Scanner<'_> {
     /// A name that the index does not know, in a directory that it knows.
