@@ -49,13 +49,21 @@ pub(crate) fn pathspec_error(error: pronto::Error) -> CliError {
     }
 }
 
-/// Formats `path` relative to the directory `prefix`, quoted if necessary. `space` also quotes
-/// paths that contain a space.
-pub(crate) fn shown_path(path: &BStr, prefix: &BStr, (all, space): (bool, bool)) -> BString {
+/// The paths that are quoted besides those with control characters, quotes and backslashes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quoting {
+    /// Paths that are not ASCII (`core.quotePath`).
+    pub(crate) non_ascii: bool,
+    /// Paths that contain a space.
+    pub(crate) spaces: bool,
+}
+
+/// Formats `path` relative to the directory `prefix`, quoted if necessary.
+pub(crate) fn shown_path(path: &BStr, prefix: &BStr, quoting: Quoting) -> BString {
     let seen = relative(path, prefix);
     let mut out = Vec::with_capacity(seen.len() + 2);
-    c_quote_into(&seen, all, &mut out);
-    if space && out.first() != Some(&b'"') && out.contains(&b' ') {
+    c_quote_into(&seen, quoting.non_ascii, &mut out);
+    if quoting.spaces && out.first() != Some(&b'"') && out.contains(&b' ') {
         out.insert(0, b'"');
         out.push(b'"');
     }
@@ -105,7 +113,13 @@ mod tests {
 
     #[test]
     fn paths_with_spaces_are_quoted_where_that_matters() {
-        let shown = |path: &str, space| shown_path(path.into(), "".into(), (true, space));
+        let shown = |path: &str, spaces| {
+            let quoting = Quoting {
+                non_ascii: true,
+                spaces,
+            };
+            shown_path(path.into(), "".into(), quoting)
+        };
         assert_eq!(shown("a b", true), "\"a b\"");
         assert_eq!(shown("a b", false), "a b");
         assert_eq!(shown("a\tb c", true), "\"a\\tb c\"");

@@ -232,7 +232,7 @@ impl Line {
             return None;
         }
         let (done, bytes) = (self.meter.done(), self.meter.bytes());
-        self.throughput.record((bytes, done), now, over);
+        self.throughput.record(bytes, done, now, over);
         let percent = match self.meter.total() {
             Some(total) if total > 0 => {
                 Some(u64::try_from(u128::from(done) * 100 / u128::from(total)).unwrap_or(u64::MAX))

@@ -5,6 +5,7 @@ use crate::nesting::{self, Nesting};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId, oid};
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 /// Deeper trees are dropped: they only save work.
 const DEEPEST: usize = 2048;
@@ -343,13 +344,55 @@ impl Builder {
 
     /// Takes over what is known of `directory`, which the current directory is, and of all below.
     pub fn copy(&mut self, directory: Directory<'_>) {
-        let mut below = 0;
-        for child in directory.children() {
-            self.enter(child.name(), child.node().id);
-            self.copy(child);
-            self.leave();
-            below += child.entry_count().unwrap_or(0);
+        self.count_files(directory);
+        // The positions at which the entered directories end.
+        let mut ends = Vec::new();
+        for at in directory.at + 1..directory.node().end {
+            while ends.pop_if(|end| *end <= at).is_some() {
+                self.leave();
+            }
+            let below = Directory { at, ..directory };
+            self.enter(below.name(), below.node().id);
+            self.count_files(below);
+            ends.push(below.node().end);
         }
+        ends.into_iter().for_each(|_| self.leave());
+    }
+
+    /// Does the same as [`copy`](Self::copy), but takes the trees of `below` for the directories
+    /// at their paths, which end with a slash.
+    pub(crate) fn graft(&mut self, top: Directory<'_>, below: &HashMap<BString, CachedTree>) {
+        self.count_files(top);
+        let (nodes, mut path) = (&top.tree.nodes, BString::default());
+        // The directories that are entered: where each ends, and the length of the path above.
+        let mut entered: Vec<(usize, usize)> = Vec::new();
+        let mut at = top.at + 1;
+        while at < top.node().end {
+            while let Some((_, len)) = entered.pop_if(|(end, _)| *end <= at) {
+                self.leave();
+                path.truncate(len);
+            }
+            let directory = Directory { at, ..top };
+            let id = directory.id().map(oid::to_owned);
+            self.enter(directory.name(), id.unwrap_or_else(|| directory.null()));
+            entered.push((nodes[at].end, path.len()));
+            path.extend_from_slice(directory.name());
+            path.push(b'/');
+            if let Some(tree) = below.get(&path) {
+                self.copy(tree.root());
+                at = nodes[at].end;
+            } else {
+                self.count_files(directory);
+                at += 1;
+            }
+        }
+        entered.into_iter().for_each(|_| self.leave());
+    }
+
+    /// Counts the entries that are directly in `directory`, which the current directory is.
+    fn count_files(&mut self, directory: Directory<'_>) {
+        let below = directory.children().map(|child| child.entry_count());
+        let below: usize = below.map(Option::unwrap_or_default).sum();
         match directory.entry_count() {
             Some(count) => self.add_entries(count.saturating_sub(below)),
             None => self.spoil(),

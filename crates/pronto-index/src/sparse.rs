@@ -83,39 +83,11 @@ impl Index {
             let root = cached.root();
             let id = root.id().map_or(self.kind().null(), oid::to_owned);
             let mut builder = CachedTree::builder(id);
-            graft(&mut builder, root, &mut BString::default(), &below);
+            builder.graft(root, &below);
             builder.finish()
         });
         self.replace_entries(entries, cached, is_sparse);
         Ok(self)
-    }
-}
-
-/// Adds the cached tree of `directory`, at `path`, with the trees `below`.
-fn graft(
-    builder: &mut Builder,
-    directory: Directory<'_>,
-    path: &mut BString,
-    below: &HashMap<BString, CachedTree>,
-) {
-    if let Some(tree) = below.get(path) {
-        return builder.copy(tree.root());
-    }
-    let mut counted = 0;
-    let len = path.len();
-    for child in directory.children() {
-        counted += child.entry_count().unwrap_or(0);
-        let id = child.id().map(oid::to_owned);
-        path.extend_from_slice(child.name());
-        path.push(b'/');
-        builder.enter(child.name(), id.unwrap_or_else(|| directory.null()));
-        graft(builder, child, path, below);
-        builder.leave();
-        path.truncate(len);
-    }
-    match directory.entry_count() {
-        Some(count) => builder.add_entries(count.saturating_sub(counted)),
-        None => builder.spoil(),
     }
 }
 
@@ -156,7 +128,7 @@ impl<'a> Content<'a> {
             cover,
             is_complete: true,
         };
-        collapse.directory(0..self.entries.len(), 0, Some(root));
+        collapse.run(root);
         let (kept, is_complete) = (collapse.kept, collapse.is_complete);
         let tree = collapse.builder.finish();
         self.entries = kept;
@@ -175,74 +147,106 @@ struct Collapse<'a, 'c> {
     is_complete: bool,
 }
 
+/// A directory of the index that is being collapsed.
+struct Level<'a> {
+    /// The position after its entries.
+    end: usize,
+    /// The length of its path with its slash.
+    prefix_len: usize,
+    /// May be out of date; what is below it need not be.
+    known: Option<Directory<'a>>,
+}
+
 impl<'a> Collapse<'a, '_> {
-    /// The directory that the builder is in, whose path takes `prefix_len` bytes with its slash.
-    /// `known` may be out of date; what is below it need not be.
-    fn directory(&mut self, range: Range<usize>, prefix_len: usize, known: Option<Directory<'a>>) {
+    /// Walks all entries. The directories that it is in are on a stack on the heap: paths are
+    /// nested deeper than the stacks of threads permit.
+    fn run(&mut self, root: Directory<'a>) {
         let entries = self.entries;
-        if id_of(known, range.len()).is_none() {
-            self.builder.spoil();
-        }
-        let mut at = range.start;
-        while at < range.end {
+        let mut level = self.level(0..entries.len(), 0, Some(root));
+        let mut outer = Vec::new();
+        let mut at = 0;
+        loop {
+            if at == level.end {
+                let Some(above) = outer.pop() else { return };
+                self.builder.leave();
+                level = above;
+                continue;
+            }
             let path: &'a BStr = entries[at].path;
-            let Some(slash) = path.get(prefix_len..).and_then(|rest| rest.find_byte(b'/')) else {
+            let rest = path.get(level.prefix_len..);
+            let Some(slash) = rest.and_then(|rest| rest.find_byte(b'/')) else {
                 self.kept.push(entries[at]);
                 self.builder.add_entries(1);
                 at += 1;
                 continue;
             };
-            let end = prefix_len + slash;
-            let above = &path[..=end];
-            let count =
-                entries[at..range.end].partition_point(|entry| entry.path.starts_with(above));
-            let name = path[prefix_len..end].as_bstr();
-            self.below(
-                at..at + count,
-                path,
-                end,
-                known.and_then(|known| known.child(name)),
-            );
-            at += count;
+            let end = level.prefix_len + slash;
+            let count = entries[at..level.end]
+                .partition_point(|entry| entry.path.starts_with(&path[..=end]));
+            let name = path[level.prefix_len..end].as_bstr();
+            let known = level.known.and_then(|known| known.child(name));
+            let id = id_of(known, count);
+            let null = entries[at].id.kind().null();
+            self.builder.enter(name, id.map_or(null, oid::to_owned));
+            if self.enters(at..at + count, path[..=end].as_bstr(), known) {
+                let below = self.level(at..at + count, end + 1, known);
+                outer.push(std::mem::replace(&mut level, below));
+            } else {
+                self.builder.leave();
+                at += count;
+            }
         }
     }
 
-    /// The directory of `path` of which the first `end` bytes are its name.
-    fn below(
+    fn level(
+        &mut self,
+        range: Range<usize>,
+        prefix_len: usize,
+        known: Option<Directory<'a>>,
+    ) -> Level<'a> {
+        if id_of(known, range.len()).is_none() {
+            self.builder.spoil();
+        }
+        Level {
+            end: range.end,
+            prefix_len,
+            known,
+        }
+    }
+
+    /// Adds the entries of the directory at `path`, which ends with a slash, or returns that they
+    /// are added one by one.
+    fn enters(
         &mut self,
         range: Range<usize>,
         path: &'a BStr,
-        end: usize,
         known: Option<Directory<'a>>,
-    ) {
-        let name_start = path[..end].rfind_byte(b'/').map_or(0, |slash| slash + 1);
-        let name = path[name_start..end].as_bstr();
+    ) -> bool {
         let id = id_of(known, range.len());
-        let null = self.entries[range.start].id.kind().null();
-        self.builder.enter(name, id.map_or(null, oid::to_owned));
-        let entries = &self.entries[range.clone()];
-        match ((self.cover)(path[..end].as_bstr()), known, id) {
+        let entries = &self.entries[range];
+        match ((self.cover)(path[..path.len() - 1].as_bstr()), known, id) {
             (Cover::Nothing, _, None) if entries.iter().all(may_collapse) => {
                 self.is_complete = false;
-                self.directory(range, end + 1, known);
+                true
             }
             (Cover::Nothing, _, Some(id)) if entries.iter().all(may_collapse) => {
                 self.kept.push(EntryRef {
-                    path: path[..=end].as_bstr(),
+                    path,
                     id,
                     mode: mode::TREE,
                     flags: Flags::SKIP_WORKTREE,
                     stat: Stat::default(),
                 });
                 self.builder.add_entries(1);
+                false
             }
             (Cover::Whole, Some(known), Some(_)) => {
                 self.kept.extend_from_slice(entries);
                 self.builder.copy(known);
+                false
             }
-            _ => self.directory(range, end + 1, known),
+            _ => true,
         }
-        self.builder.leave();
     }
 }
 
@@ -370,5 +374,42 @@ mod tests {
         let tree = content.tree.as_ref().expect("it is there");
         assert!(tree.root().id().is_none());
         assert!(tree.lookup("a".into()).expect("it stays").id().is_some());
+    }
+    #[test]
+    fn deep_directories_need_no_stack() {
+        let levels = 2_000;
+        let check = move || {
+            let path = "d/".repeat(levels);
+            let mut trees = CachedTree::builder(id(1));
+            (0..levels).for_each(|_| trees.enter("d".into(), id(2)));
+            trees.add_entries(1);
+            let trees = trees.finish();
+            let mut copy = CachedTree::builder(id(1));
+            copy.copy(trees.root());
+            assert_eq!(copy.finish(), trees);
+
+            let entries = [entry(&format!("{path}x"), true)];
+            let content = Content::new(Kind::Sha1, entries.iter().map(Entry::as_ref));
+            let mut cover = |directory: &BStr| match directory.len() + 1 == path.len() {
+                true => Cover::Nothing,
+                false => Cover::Part,
+            };
+            let (content, is_complete) = content.collapse(&trees, &mut cover);
+            assert!(is_complete);
+            assert_eq!(content.entries[0].path, path);
+            let bytes = Writer::default().encode(&content).expect("it is sound");
+            let index = Index::from_bytes(bytes, Kind::Sha1).expect("it is read");
+            let expanded = index.expand(|directory, filler| -> Result<_, Error> {
+                let mut tree = CachedTree::builder(directory.id.to_owned());
+                filler.push(entries[0].path.as_bstr(), mode::FILE, &id(3))?;
+                tree.add_entries(1);
+                Ok(Some(tree.finish()))
+            });
+            let expanded = expanded.expect("nothing fails");
+            assert_eq!(expanded.cached_tree(), Some(trees));
+        };
+        let thread = std::thread::Builder::new().stack_size(128 << 10);
+        let thread = thread.spawn(check).expect("a thread");
+        thread.join().expect("the test holds");
     }
 }

@@ -105,7 +105,7 @@ pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
         },
         found: Vec::new(),
     };
-    walk.tracked("".into())?;
+    walk.run()?;
     let mut found = walk.found;
     found.sort();
     remove::remove(repository, &top, &found, options, watch)
@@ -135,6 +135,13 @@ struct Holds {
     untracked: bool,
 }
 
+impl Holds {
+    fn add(&mut self, other: Holds) {
+        self.ignored |= other.ignored;
+        self.untracked |= other.untracked;
+    }
+}
+
 struct Walk<'a> {
     repository: &'a Repository,
     top: &'a Directory,
@@ -155,7 +162,75 @@ struct Child {
     is_known: bool,
 }
 
+/// A directory that the walk is in. They are on a stack on the heap, because directories are nested
+/// deeper than the stacks of threads permit.
+struct Level {
+    children: std::vec::IntoIter<Child>,
+    /// For a directory without tracked files.
+    untracked: Option<UntrackedDirectory>,
+}
+
+/// A directory without tracked files.
+struct UntrackedDirectory {
+    child: Child,
+    /// The number of paths that were selected before.
+    mark: usize,
+    /// The kinds of files in it that were found so far.
+    holds: Holds,
+}
+
+/// A directory without tracked files, as far as it has to be walked.
+enum Met {
+    Known(Holds),
+    Below(Level),
+}
+
 impl Walk<'_> {
+    fn run(&mut self) -> Result<()> {
+        let mut levels = vec![self.level("".into())?];
+        while let Some(level) = levels.last_mut() {
+            let below = match (level.children.next(), &mut level.untracked) {
+                (Some(child), None) => self.beside_tracked(child)?,
+                (Some(child), Some(directory)) if child.is_directory => {
+                    match self.child_directory(child)? {
+                        Met::Known(holds) => {
+                            directory.holds.add(holds);
+                            None
+                        }
+                        Met::Below(below) => Some(below),
+                    }
+                }
+                (Some(child), Some(directory)) => {
+                    directory.holds.add(Holds {
+                        ignored: child.is_excluded,
+                        untracked: !child.is_excluded,
+                    });
+                    self.file(&child);
+                    None
+                }
+                (None, _) => {
+                    let ended = levels.pop().and_then(|level| level.untracked);
+                    let holds = ended.map(|directory| self.end(&directory));
+                    let above = levels.last_mut().and_then(|above| above.untracked.as_mut());
+                    if let (Some(above), Some(holds)) = (above, holds) {
+                        above.holds.add(holds);
+                    }
+                    None
+                }
+            };
+            levels.extend(below);
+        }
+        Ok(())
+    }
+
+    /// A directory with tracked files in it, or the top.
+    fn level(&mut self, directory: &BStr) -> Result<Level> {
+        Ok(Level {
+            children: self.children(directory)?.into_iter(),
+            untracked: None,
+        })
+    }
+
     fn children(&mut self, directory: &BStr) -> Result<Vec<Child>> {
         let stopped = |_| Error::new(ErrorKind::Interrupted, "interrupted");
         self.watch.interrupt().check().map_err(stopped)?;
@@ -215,34 +290,30 @@ impl Walk<'_> {
         metadata.is_ok_and(|metadata| metadata.is_directory())
     }
 
-    /// A directory with tracked files in it, or the top.
-    fn tracked(&mut self, directory: &BStr) -> Result<()> {
-        for mut child in self.children(directory)? {
-            let path = child.path.as_bstr();
-            let stages = self.index.stages(path);
-            child.is_known = !stages.is_empty();
-            if !child.is_directory {
-                if stages.is_empty() {
-                    self.file(&child);
-                }
-                continue;
+    /// Handles an entry of a directory with tracked files. Returns the directory to walk.
+    fn beside_tracked(&mut self, mut child: Child) -> Result<Option<Level>> {
+        let path = child.path.as_bstr();
+        let mut stages = self.index.stages(path);
+        child.is_known = !stages.is_empty();
+        if !child.is_directory {
+            if stages.is_empty() {
+                self.file(&child);
             }
-            if stages
-                .clone()
-                .any(|at| self.index.entry(at).mode == mode::GITLINK)
-            {
-                continue;
-            }
-            if self.options.pathspec.directory(path) == Relation::Outside {
-                continue;
-            }
-            if !self.index.below(path).is_empty() {
-                self.tracked(path)?;
-            } else {
-                self.child_directory(&child)?;
-            }
+            return Ok(None);
         }
-        Ok(())
+        if stages.any(|at| self.index.entry(at).mode == mode::GITLINK) {
+            return Ok(None);
+        }
+        if self.options.pathspec.directory(path) == Relation::Outside {
+            return Ok(None);
+        }
+        if !self.index.below(path).is_empty() {
+            return self.level(path).map(Some);
+        }
+        Ok(match self.child_directory(child)? {
+            Met::Known(_) => None,
+            Met::Below(below) => Some(below),
+        })
     }
 
     /// Notes a file that is not tracked, if it goes.
@@ -254,48 +325,61 @@ impl Walk<'_> {
     }
 
     /// A directory without tracked files.
-    fn child_directory(&mut self, child: &Child) -> Result<Holds> {
+    fn child_directory(&mut self, child: Child) -> Result<Met> {
         let path = child.path.as_bstr();
         let only_ignored = self.options.what == What::Ignored;
         let relation = self.options.pathspec.directory(path);
         if !(self.options.directories || only_ignored) || relation == Relation::Outside {
-            return Ok(Holds {
+            return Ok(Met::Known(Holds {
                 untracked: true,
                 ignored: child.is_excluded,
-            });
+            }));
         }
         let takes_whole = self.options.pathspec.takes_whole(path);
         if is_nested_repository(self.repository, path) {
             if !self.options.repositories {
-                return Ok(Holds::default());
+                return Ok(Met::Known(Holds::default()));
             }
             if takes_whole && !child.is_known && child.is_excluded == only_ignored {
                 self.note(path);
             }
-            return Ok(Holds {
+            return Ok(Met::Known(Holds {
                 ignored: child.is_excluded,
                 untracked: !child.is_excluded,
-            });
+            }));
         }
         if child.is_excluded && !only_ignored {
-            return Ok(Holds {
+            return Ok(Met::Known(Holds {
                 ignored: true,
                 untracked: false,
-            });
+            }));
         }
-        let mark = self.found.len();
-        let holds = self.untracked(path)?;
+        Ok(Met::Below(Level {
+            children: self.children(path)?.into_iter(),
+            untracked: Some(UntrackedDirectory {
+                child,
+                mark: self.found.len(),
+                holds: Holds::default(),
+            }),
+        }))
+    }
+
+    /// Selects the directory as a whole if that is right. Returns what it holds.
+    fn end(&mut self, directory: &UntrackedDirectory) -> Holds {
+        let (child, holds) = (&directory.child, directory.holds);
+        let path = child.path.as_bstr();
+        let only_ignored = self.options.what == What::Ignored;
         let whole = match only_ignored {
             true => child.is_excluded || (holds.ignored && !holds.untracked),
             false => !holds.ignored,
         };
-        if whole && takes_whole {
-            self.found.truncate(mark);
+        if whole && self.options.pathspec.takes_whole(path) {
+            self.found.truncate(directory.mark);
             if !child.is_known {
                 self.note(path);
             }
         }
-        Ok(match child.is_excluded {
+        match child.is_excluded {
             true => Holds {
                 ignored: true,
                 untracked: false,
@@ -305,7 +389,7 @@ impl Walk<'_> {
                 untracked: holds.untracked || !holds.ignored,
                 ..holds
             },
-        })
+        }
     }
 
     fn note(&mut self, directory: &BStr) {
@@ -313,21 +397,5 @@ impl Walk<'_> {
             self.found
                 .push([directory.as_bytes(), b"/"].concat().into());
         }
-    }
-
-    fn untracked(&mut self, directory: &BStr) -> Result<Holds> {
-        let mut holds = Holds::default();
-        for child in self.children(directory)? {
-            if child.is_directory {
-                let inner = self.child_directory(&child)?;
-                holds.ignored |= inner.ignored;
-                holds.untracked |= inner.untracked;
-            } else {
-                holds.ignored |= child.is_excluded;
-                holds.untracked |= !child.is_excluded;
-                self.file(&child);
-            }
-        }
-        Ok(holds)
     }
 }

@@ -7,6 +7,7 @@ mod compare;
 mod content;
 mod ignore_files;
 mod monitored;
+mod nested;
 mod pace;
 mod recall;
 mod recorded;

@@ -120,10 +120,9 @@ pub(crate) fn walk(
         protect,
         visit,
         path: BString::default(),
-        depth: 0,
         spare: Vec::new(),
     };
-    walk.directory(old, new)
+    walk.run(old, new)
 }
 
 struct Walk<'a> {
@@ -131,12 +130,58 @@ struct Walk<'a> {
     protect: Option<Protect>,
     visit: &'a mut Visitor<'a>,
     path: BString,
-    depth: usize,
     /// Buffers to read trees into.
     spare: Vec<Vec<u8>>,
 }
 
+/// A directory that the walk is in. They are on a stack on the heap, because trees are nested
+/// deeper than the stacks of threads permit.
+struct Level {
+    old: Entries,
+    new: Entries,
+    /// The length of the path of the directory above.
+    outer_len: usize,
+    /// Whether the new tree has the directory.
+    is_new: bool,
+}
+
 impl Walk<'_> {
+    fn run(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
+        let mut levels = vec![self.level(old, new, 0)?];
+        while let Some(level) = levels.last_mut() {
+            let Some(order) = level.next_name()? else {
+                self.leave(&mut levels)?;
+                continue;
+            };
+            let outer_len = self.path.len();
+            let below = self.entry(level, order)?;
+            level.take(order);
+            let Some((old, new)) = below else {
+                self.path.truncate(outer_len);
+                continue;
+            };
+            objects::check_depth(levels.len())
+                .map_err(|error| error.at_path(self.path.to_string()))?;
+            let below = self.level(old, new, outer_len)?;
+            levels.push(below);
+        }
+        Ok(())
+    }
+
+    /// Leaves the innermost directory.
+    fn leave(&mut self, levels: &mut Vec<Level>) -> Result<(), Error> {
+        let Some(level) = levels.pop() else {
+            return Ok(());
+        };
+        if !levels.is_empty() && level.is_new {
+            (self.visit)(Step::Leave)?;
+        }
+        self.path.truncate(level.outer_len);
+        self.spare.push(level.old.into_bytes());
+        self.spare.push(level.new.into_bytes());
+        Ok(())
+    }
+
     fn read(&mut self, id: TreeId) -> Result<Vec<u8>, Error> {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
@@ -146,56 +191,47 @@ impl Walk<'_> {
         Ok(buffer)
     }
 
-    // These three functions call one another as deep as the tree is. Data that need not be held
-    // during the calls are in separate functions, so that each call takes little stack.
-    fn directory(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
-        objects::check_depth(self.depth).map_err(|error| error.at_path(self.path.to_string()))?;
+    fn level(&mut self, old: TreeId, new: TreeId, outer_len: usize) -> Result<Level, Error> {
         let (old_bytes, new_bytes) = (self.read(old)?, self.read(new)?);
-        let mut sides = Box::new(self.sides(&old_bytes, old, &new_bytes, new)?);
-        while let Some((one, two)) = next_name(&mut sides)? {
-            self.entry(one, two)?;
-        }
-        drop(sides);
-        self.spare.push(old_bytes);
-        self.spare.push(new_bytes);
-        Ok(())
-    }
-
-    fn sides<'b>(
-        &self,
-        old_bytes: &'b [u8],
-        old: TreeId,
-        new_bytes: &'b [u8],
-        new: TreeId,
-    ) -> Result<[Entries<'b>; 2], Error> {
-        if self.protect.is_none() {
-            let old = Entries::as_stored(old_bytes, old);
-            return Ok([old, Entries::as_stored(new_bytes, new)]);
-        }
-        // What is left behind may be as bad as it likes.
-        let old = Entries::in_order(old_bytes, old)?;
-        let new = Entries::checked(new_bytes, new, self.path.as_bstr())?;
-        Ok([old, new])
-    }
-
-    /// One name: both sides, where there are two, are trees or both are not.
-    fn entry(&mut self, old: Option<EntryRef<'_>>, new: Option<EntryRef<'_>>) -> Result<(), Error> {
-        let Some(any) = new.or(old) else {
-            return Ok(());
+        let is_new = new.is_some();
+        let (old, new) = match self.protect {
+            None => {
+                let old = Entries::as_stored(old_bytes, old);
+                (old, Entries::as_stored(new_bytes, new))
+            }
+            // Nothing of the old tree is written, so its names are not checked.
+            Some(_) => {
+                let old = Entries::in_order(old_bytes, old)?;
+                (old, Entries::checked(new_bytes, new, self.path.as_bstr())?)
+            }
         };
-        let before = self.path.len();
-        if before > 0 {
+        Ok(Level {
+            old,
+            new,
+            outer_len,
+            is_new,
+        })
+    }
+
+    /// Visits one name, and appends it to the path: both sides, where there are two, are trees or
+    /// both are not. Returns the trees of a directory that is to be entered.
+    fn entry(&mut self, level: &Level, order: Ordering) -> Result<Option<(TreeId, TreeId)>, Error> {
+        let old = level.old.peek().filter(|_| order.is_le());
+        let new = level.new.peek().filter(|_| order.is_ge());
+        let Some(any) = new.or(old) else {
+            return Ok(None);
+        };
+        if !self.path.is_empty() {
             self.path.push(b'/');
         }
         self.path.extend_from_slice(any.filename);
         self.check(new)?;
         if any.mode.is_tree() {
-            self.subtree(old.map(id), new.map(id))?;
-        } else {
-            self.leaf(old.map(side), new.map(side))?;
+            let (old, new) = (old.map(id), new.map(id));
+            return Ok(self.enters(old, new)?.then_some((old, new)));
         }
-        self.path.truncate(before);
-        Ok(())
+        self.leaf(old.map(side), new.map(side))?;
+        Ok(None)
     }
 
     fn check(&self, new: Option<EntryRef<'_>>) -> Result<(), Error> {
@@ -224,59 +260,59 @@ impl Walk<'_> {
         for _ in 0..objects::DEEPEST {
             let Some(id) = tree else { return path };
             let read = objects::tree(self.objects, &id, &mut buffer);
-            let entries = read.and_then(|()| Entries::checked(&buffer, tree, path.as_bstr()));
-            let first = entries.and_then(|mut entries| {
-                entries.next()?;
-                Ok(entries.take())
-            });
-            let Ok(Some(first)) = first else { break };
+            let entries = read
+                .and_then(|()| Entries::checked(std::mem::take(&mut buffer), tree, path.as_bstr()));
+            let Ok(mut entries) = entries else { break };
+            let Ok(Some(first)) = entries.next() else {
+                break;
+            };
             path.push(b'/');
             path.extend_from_slice(first.filename);
             tree = first.mode.is_tree().then(|| first.oid.to_owned());
+            buffer = entries.into_bytes();
         }
         self.path.clone()
     }
 
-    fn subtree(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
-        if let Some(new) = new {
-            let path = self.path.as_bstr();
-            let subtree = Subtree { path, old, new };
-            if old == Some(new) {
-                (self.visit)(Step::Same(subtree))?;
-                return Ok(());
+    /// Visits a directory. Returns whether it is entered.
+    fn enters(&mut self, old: TreeId, new: TreeId) -> Result<bool, Error> {
+        let path = self.path.as_bstr();
+        let step = match (old, new) {
+            (_, Some(new)) => {
+                let subtree = Subtree { path, old, new };
+                if old == Some(new) {
+                    (self.visit)(Step::Same(subtree))?;
+                    return Ok(false);
+                }
+                Step::Enter(subtree)
             }
-            if (self.visit)(Step::Enter(subtree))? == Go::Past {
-                return Ok(());
-            }
-        } else if let Some(old) = old
-            && (self.visit)(Step::Gone(self.path.as_bstr(), old))? == Go::Past
-        {
-            return Ok(());
-        }
-        self.depth += 1;
-        self.directory(old, new)?;
-        self.depth -= 1;
-        if new.is_some() {
-            (self.visit)(Step::Leave)?;
-        }
-        Ok(())
+            (Some(old), None) => Step::Gone(path, old),
+            (None, None) => return Ok(false),
+        };
+        Ok((self.visit)(step)? == Go::On)
     }
 }
 
-/// The entries that have the next name.
-#[expect(clippy::type_complexity, reason = "one entry of each side")]
-fn next_name<'b>(
-    [left, right]: &mut [Entries<'b>; 2],
-) -> Result<Option<(Option<EntryRef<'b>>, Option<EntryRef<'b>>)>, Error> {
-    let order = match (&left.next()?, &right.next()?) {
-        (None, None) => return Ok(None),
-        (Some(_), None) => Ordering::Less,
-        (None, Some(_)) => Ordering::Greater,
-        (Some(one), Some(two)) => entries::order(one, two),
-    };
-    let one = if order.is_le() { left.take() } else { None };
-    let two = if order.is_ge() { right.take() } else { None };
-    Ok(Some((one, two)))
+impl Level {
+    /// Compares the next names of both sides; `None` at the end.
+    fn next_name(&mut self) -> Result<Option<Ordering>, Error> {
+        Ok(match (self.old.next()?, self.new.next()?) {
+            (None, None) => None,
+            (Some(_), None) => Some(Ordering::Less),
+            (None, Some(_)) => Some(Ordering::Greater),
+            (Some(old), Some(new)) => Some(entries::order(&old, &new)),
+        })
+    }
+
+    /// Takes the entries that were compared.
+    fn take(&mut self, order: Ordering) {
+        if order.is_le() {
+            self.old.take();
+        }
+        if order.is_ge() {
+            self.new.take();
+        }
+    }
 }
 
 fn id(entry: EntryRef<'_>) -> ObjectId {

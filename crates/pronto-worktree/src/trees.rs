@@ -129,28 +129,99 @@ pub fn make(
         index,
         workshop,
         builder: CachedTree::builder(index.kind().null()),
+        spare: Vec::new(),
     };
     let cached = cached.map(CachedTree::root);
-    let (id, _) = maker.directory(0..index.len(), 0, cached, 0)?;
-    Ok((id, maker.builder.finish()))
+    let made = maker.run(0..index.len(), cached)?;
+    Ok((made.id, maker.builder.finish()))
 }
 
 struct Maker<'a, 'w> {
     index: &'a Index,
     workshop: &'a mut Workshop<'w>,
     builder: CachedTreeBuilder,
+    /// Buffers for the content of trees.
+    spare: Vec<Vec<u8>>,
 }
 
-impl Maker<'_, '_> {
-    /// The tree of the directory that the builder is in, and whether something in it is only
-    /// announced.
-    fn directory(
+/// A directory whose tree is being made. They are on a stack on the heap, because paths are nested
+/// deeper than the stacks of threads permit.
+struct Level<'a> {
+    /// The name in the directory above.
+    name: &'a [u8],
+    /// The entries that are not in the tree yet.
+    entries: Range<usize>,
+    prefix_len: usize,
+    cached: Option<CachedDirectory<'a>>,
+    content: Vec<u8>,
+    /// Whether an entry so far is only announced.
+    announces: bool,
+}
+
+/// A directory whose tree is made.
+struct Made {
+    id: ObjectId,
+    /// Whether an entry below is only announced.
+    announces: bool,
+}
+
+impl<'a> Maker<'a, '_> {
+    fn run(
         &mut self,
         entries: Range<usize>,
+        cached: Option<CachedDirectory<'a>>,
+    ) -> Result<Made, Error> {
+        if let Some(made) = self.known(&entries, 0, cached)? {
+            return Ok(made);
+        }
+        let mut level = self.level(b"", entries, 0, cached);
+        let mut outer = Vec::new();
+        loop {
+            if level.entries.is_empty() {
+                let (name, made) = (level.name, self.write(level)?);
+                let Some(above) = outer.pop() else {
+                    return Ok(made);
+                };
+                level = above;
+                self.leave(name, &made, &mut level);
+                continue;
+            }
+            let (start, end) = (level.entries.start, level.entries.end);
+            let name = Name::at(self.index, start, end, level.prefix_len);
+            level.entries.start = name.entries.end;
+            if !name.is_directory {
+                level.announces |= self.file(&name, &mut level.content)?;
+            } else if let Some(below) = self.below(name, &mut level)? {
+                outer.push(std::mem::replace(&mut level, below));
+                check_depth(outer.len()).map_err(|error| error.map_kind(|_| ErrorKind::Index))?;
+            }
+        }
+    }
+
+    /// Writes the tree of the directory that the builder is in.
+    fn write(&mut self, level: Level<'_>) -> Result<Made, Error> {
+        let id = (self.workshop.write)(&level.content)?;
+        self.builder.set_id(id);
+        self.spare.push(level.content);
+        Ok(Made {
+            id,
+            announces: level.announces,
+        })
+    }
+
+    /// The tree of the directory that the builder is in, if it need not be made.
+    fn known(
+        &mut self,
+        entries: &Range<usize>,
         prefix_len: usize,
         cached: Option<CachedDirectory<'_>>,
-        depth: usize,
-    ) -> Result<(ObjectId, bool), Error> {
+    ) -> Result<Option<Made>, Error> {
+        let made = |id: &oid| {
+            Some(Made {
+                id: id.to_owned(),
+                announces: false,
+            })
+        };
         if let Some(cached) = cached
             && let Some(id) = cached.id()
             && cached.entry_count() == Some(entries.len())
@@ -158,50 +229,65 @@ impl Maker<'_, '_> {
         {
             self.builder.set_id(id.to_owned());
             self.builder.copy(cached);
-            return Ok((id.to_owned(), false));
+            return Ok(made(id));
         }
-        if prefix_len > 0 && is_sparse(self.index, &entries, prefix_len) {
+        if prefix_len > 0 && is_sparse(self.index, entries, prefix_len) {
             let entry = self.index.entry(entries.start);
             self.builder.set_id(entry.id.to_owned());
             self.builder.add_entries(1);
-            return Ok((entry.id.to_owned(), false));
+            return Ok(made(entry.id));
         }
-        check_depth(depth).map_err(|error| error.map_kind(|_| ErrorKind::Index))?;
-        let mut content = Vec::new();
-        let mut announces = false;
-        let mut at = entries.start;
-        while at < entries.end {
-            let name = Name::at(self.index, at, entries.end, prefix_len);
-            at = name.entries.end;
-            if name.is_directory {
-                announces |= self.below(&name, prefix_len, cached, depth, &mut content)?;
-            } else {
-                announces |= self.file(&name, &mut content)?;
-            }
-        }
-        let id = (self.workshop.write)(&content)?;
-        self.builder.set_id(id);
-        Ok((id, announces))
+        Ok(None)
     }
 
-    fn below(
+    fn level(
         &mut self,
-        name: &Name<'_>,
+        name: &'a [u8],
+        entries: Range<usize>,
         prefix_len: usize,
-        cached: Option<CachedDirectory<'_>>,
-        depth: usize,
-        content: &mut Vec<u8>,
-    ) -> Result<bool, Error> {
-        let below = cached.and_then(|cached| cached.child(name.name.as_bstr()));
+        cached: Option<CachedDirectory<'a>>,
+    ) -> Level<'a> {
+        let mut content = self.spare.pop().unwrap_or_default();
+        content.clear();
+        Level {
+            name,
+            entries,
+            prefix_len,
+            cached,
+            content,
+            announces: false,
+        }
+    }
+
+    /// Enters a directory of `above`. Returns it if its tree is to be made.
+    fn below(&mut self, name: Name<'a>, above: &mut Level<'a>) -> Result<Option<Level<'a>>, Error> {
+        let cached = above
+            .cached
+            .and_then(|cached| cached.child(name.name.as_bstr()));
         self.builder
             .enter(name.name.as_bstr(), self.index.kind().null());
-        let (entries, prefix_len) = (name.entries.clone(), prefix_len + name.name.len() + 1);
-        let (id, announces) = self.directory(entries, prefix_len, below, depth + 1)?;
-        self.builder.leave();
-        if !(announces && id.is_empty_tree()) {
-            push(content, mode::TREE, name.name, &id);
+        let prefix_len = above.prefix_len + name.name.len() + 1;
+        match self.known(&name.entries, prefix_len, cached)? {
+            Some(made) => {
+                self.leave(name.name, &made, above);
+                Ok(None)
+            }
+            None => Ok(Some(self.level(
+                name.name,
+                name.entries,
+                prefix_len,
+                cached,
+            ))),
         }
-        Ok(announces)
+    }
+
+    /// Leaves the directory `name` of `above`, whose tree is made.
+    fn leave(&mut self, name: &[u8], made: &Made, above: &mut Level<'_>) {
+        self.builder.leave();
+        above.announces |= made.announces;
+        if !(made.announces && made.id.is_empty_tree()) {
+            push(&mut above.content, mode::TREE, name, &made.id);
+        }
     }
 
     fn file(&mut self, name: &Name<'_>, content: &mut Vec<u8>) -> Result<bool, Error> {

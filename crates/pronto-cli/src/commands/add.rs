@@ -111,14 +111,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .pathspec(specs.iter().map(|spec| spec.as_bstr()))
         .map_err(CliError::of)?;
     if args.refresh {
-        return refresh(&repository, (options.pathspec, args.verbose), context);
+        return refresh(&repository, options.pathspec, args.verbose, context);
     }
     // `add PATH` also stages removals.
     options.remove = args.update || all(args).unwrap_or(!specs.is_empty());
     let interrupt = context.interrupt.clone();
     let report =
         pronto::add::add(&repository, &options, &Watch::from(&interrupt)).map_err(CliError::of)?;
-    tell(report, (&repository, args), context)
+    tell(report, &repository, args, context)
 }
 
 /// Returns whether a submodule is configured to be ignored, which `add` obeys.
@@ -139,7 +139,8 @@ fn ignores_submodules(repository: &Repository) -> bool {
 /// Handles `--refresh`: lists differing files only on request, except for conflicts.
 fn refresh(
     repository: &Repository,
-    (pathspec, verbose): (Pathspec, bool),
+    pathspec: Pathspec,
+    verbose: bool,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let options = pronto::refresh::Options {
@@ -234,7 +235,8 @@ fn nothing_specified(repository: &Repository, context: &mut Context) {
 
 fn tell(
     report: Report,
-    (repository, args): (&Repository, &Args),
+    repository: &Repository,
+    args: &Args,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let mut advised = false;

@@ -105,8 +105,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             return Err(CliError::fatal(message));
         }
         _ => {
-            let how = (Which::Checkout, separator == Some(1), may_guess);
-            switching::understand((&repository, context), &args.plain, how)?
+            let rules = switching::Rules {
+                which: Which::Checkout,
+                is_name: separator == Some(1),
+                may_guess,
+            };
+            switching::understand(&repository, context, &args.plain, rules)?
         }
     };
     let start = meaning.start;
@@ -118,16 +122,17 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         common,
         &creation,
         meaning.guessed,
-        (&repository, Which::Checkout),
+        &repository,
+        Which::Checkout,
     )?;
     let specs = pathspecs(args, paths)?;
     if specs.is_empty() {
-        return switch_branch((&repository, context), args, start, create);
+        return switch_branch(&repository, context, args, start, create);
     }
     refuse_with_paths(args, start.as_ref(), create.as_ref(), &specs)?;
     let specs = specs.iter().map(|spec| spec.as_bstr());
     let pathspec = repository.pathspec(specs).map_err(CliError::of)?;
-    restore_paths((&repository, context), args, start, pathspec)
+    restore_paths(&repository, context, args, start, pathspec)
 }
 
 impl Args {
@@ -218,7 +223,8 @@ fn refuse_with_paths(
 }
 
 fn switch_branch(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     args: &Args,
     start: Option<Start>,
     create: Option<NewBranch>,
@@ -259,11 +265,12 @@ fn switch_branch(
         empty: false,
         quiet: common.quiet,
     };
-    switching::switch((repository, context), common, &options)
+    switching::switch(repository, context, common, &options)
 }
 
 fn restore_paths(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     args: &Args,
     source: Option<Start>,
     pathspec: Pathspec,
@@ -288,5 +295,5 @@ fn restore_paths(
         progress: args.common.progress,
         count: context.separator.is_none() && !args.plain.is_empty(),
     };
-    restoring::restore((repository, context), &options, &reporting)
+    restoring::restore(repository, context, &options, &reporting)
 }

@@ -9,7 +9,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto::checkout_index::{Options, Report, Stages, Temporary};
 use pronto::{Repository, Watch};
 
-use crate::paths::{InputNames, shown_path};
+use crate::paths::{InputNames, Quoting, shown_path};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `checkout-index`.
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let what = "a prefix of checkout-index that is no directory";
         return Err(CliError::unsupported(what));
     }
-    let paths = paths(args, (&repository, &top))?;
+    let paths = paths(args, &repository, &top)?;
     let below = repository.prefix_or_empty();
     let options = Options {
         paths,
@@ -100,12 +100,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     )
     .map_err(CliError::of)?;
     let stopped = report.stopped.take();
-    let code = tell((&repository, context), args, (stages, prefix), &report)?;
+    let code = tell(&repository, context, args, &options, &report)?;
     stopped.map_or(Ok(code), |error| Err(CliError::of(error)))
 }
 
 /// Returns the named paths, relative to the top.
-fn paths(args: &Args, place: (&Repository, &Path)) -> Result<Vec<BString>, CliError> {
+fn paths(args: &Args, repository: &Repository, top: &Path) -> Result<Vec<BString>, CliError> {
     let mixed = |what: &str| {
         let message = format!("git checkout-index: don't mix {what}");
         Err(CliError::fatal(message))
@@ -119,18 +119,18 @@ fn paths(args: &Args, place: (&Repository, &Path)) -> Result<Vec<BString>, CliEr
     let given = args
         .files
         .iter()
-        .map(|file| from_top(file.as_bytes().as_bstr(), place));
+        .map(|file| from_top(file.as_bytes().as_bstr(), repository, top));
     let mut paths: Vec<BString> = given.collect::<Result<_, _>>()?;
     if args.stdin {
         let mut names = InputNames::new(args.null);
         while let Some(name) = names.next()? {
-            paths.push(from_top(name.as_bstr(), place)?);
+            paths.push(from_top(name.as_bstr(), repository, top)?);
         }
     }
     Ok(paths)
 }
 
-fn from_top(name: &BStr, (repository, top): (&Repository, &Path)) -> Result<BString, CliError> {
+fn from_top(name: &BStr, repository: &Repository, top: &Path) -> Result<BString, CliError> {
     let prefix = repository.prefix_or_empty();
     let mut path = pronto_worktree::pathspec::path_from_top(name, prefix.as_bstr(), top)
         .map_err(|error| CliError::fatal(error.message()))?;
@@ -146,9 +146,10 @@ fn from_top(name: &BStr, (repository, top): (&Repository, &Path)) -> Result<BStr
 }
 
 fn tell(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     args: &Args,
-    (stages, prefix): (Stages, Option<&[u8]>),
+    options: &Options,
     report: &Report,
 ) -> Result<ExitCode, CliError> {
     if !args.quiet {
@@ -156,7 +157,10 @@ fn tell(
             context.remark(&format!("git checkout-index: {message}"));
         }
         for path in &report.refused {
-            let prefix = prefix.unwrap_or_default().as_bstr();
+            let prefix = options
+                .directory
+                .as_ref()
+                .map_or(b"".as_bstr(), |directory| directory.as_bstr());
             context.remark(&format!("{prefix}{path} already exists, no checkout"));
         }
     }
@@ -167,7 +171,7 @@ fn tell(
         context.report_error(&failure.error.to_string());
     }
     for temporary in &report.temporaries {
-        tell_temporary((repository, context), args.null, stages, temporary)?;
+        tell_temporary(repository, context, args.null, options.stages, temporary)?;
     }
     Ok(match report.is_incomplete() {
         true => ExitCode::FAILURE,
@@ -176,7 +180,8 @@ fn tell(
 }
 
 fn tell_temporary(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     null: bool,
     stages: Stages,
     temporary: &Temporary,
@@ -208,7 +213,10 @@ fn tell_temporary(
             out.write_all(&shown_path(
                 temporary.path.as_bstr(),
                 prefix.as_bstr(),
-                (all, false),
+                Quoting {
+                    non_ascii: all,
+                    spaces: false,
+                },
             ))?;
             out.write_all(b"\n")?;
         }

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let said = pronto::clean::clean(&repository, &options, &Watch::from(&interrupt))
         .map_err(CliError::of)?;
     context.report();
-    tell_all((&repository, context), args, &said)
+    tell_all(&repository, context, args, &said)
 }
 
 /// Interprets the options.
@@ -111,7 +111,8 @@ fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError>
 
 /// Prints what was done, with paths relative to the current directory.
 fn tell_all(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     args: &Args,
     said: &[Event],
 ) -> Result<ExitCode, CliError> {

@@ -98,8 +98,8 @@ impl Session<'_> {
     }
 
     fn trees(&mut self, old: ObjectId, new: ObjectId) -> Result<(), CliError> {
-        let sides = (Some(self.tree_of(old)?), Some(self.tree_of(new)?));
-        self.compare(sides, None)
+        let (old, new) = (self.tree_of(old)?, self.tree_of(new)?);
+        self.compare(Some(old), Some(new), None)
     }
 
     /// Prints the changes of a commit relative to `parents` or its own parents.
@@ -108,21 +108,22 @@ impl Session<'_> {
         let parents = parents.unwrap_or(links.parents);
         let header = (!self.args.no_commit_id).then_some(id);
         if parents.is_empty() && self.args.root {
-            return self.compare((None, Some(links.tree)), header);
+            return self.compare(None, Some(links.tree), header);
         }
         if parents.len() > 1 && !self.args.merges {
             return Ok(());
         }
         for parent in parents {
             let old = self.tree_of(parent)?;
-            self.compare((Some(old), Some(links.tree)), header)?;
+            self.compare(Some(old), Some(links.tree), header)?;
         }
         Ok(())
     }
 
     fn compare(
         &mut self,
-        sides: (Option<ObjectId>, Option<ObjectId>),
+        old: Option<ObjectId>,
+        new: Option<ObjectId>,
         header: Option<ObjectId>,
     ) -> Result<(), CliError> {
         let depth = Depth {
@@ -132,8 +133,8 @@ impl Session<'_> {
         let interrupt = &self.context.interrupt;
         let found = pronto::diff::trees(
             self.repository,
-            sides.0,
-            sides.1,
+            old,
+            new,
             depth,
             &self.options,
             &Watch::from(interrupt),
@@ -225,6 +226,6 @@ impl Session<'_> {
             return Ok(());
         }
         writeln!(self.context.out, "{one} {two}")?;
-        self.compare((Some(one), Some(two)), None)
+        self.compare(Some(one), Some(two), None)
     }
 }

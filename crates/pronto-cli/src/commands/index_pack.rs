@@ -21,7 +21,7 @@ use crate::bad_pack;
 use crate::{CliError, Context, ExitCode};
 pub(super) use input::Input;
 pub(super) use input::Watch;
-pub(super) use verify::{Listing, verify};
+pub(super) use verify::{Listing, Verification};
 
 /// Arguments of `index-pack`.
 #[derive(clap::Args, Debug)]
@@ -102,6 +102,14 @@ impl Args {
     fn verifies(&self) -> bool {
         self.verify || self.verify_stat || self.verify_stat_only
     }
+
+    fn listing(&self) -> Listing {
+        match (self.verify_stat_only, self.verify_stat) {
+            (true, _) => Listing::Counts,
+            (_, true) => Listing::Entries,
+            _ => Listing::Nothing,
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -135,7 +143,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         Some(repository) => pronto::remote::shallow::read(repository)?,
         None => BTreeSet::new(),
     };
-    let inspector = inspector(args, &options, &levels, (repository.as_deref(), &shallow))?;
+    let inspector = inspector(args, &options, &levels, repository.as_deref(), &shallow)?;
     if args.verifies() {
         let missing = || CliError::fatal("--verify with no packfile name given");
         let index = index.as_deref().ok_or_else(missing)?;
@@ -144,13 +152,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                 "--verify of what comes from the standard input",
             ));
         };
-        let listing = match (args.verify_stat_only, args.verify_stat) {
-            (true, _) => Listing::Counts,
-            (_, true) => Listing::Entries,
-            _ => Listing::Nothing,
+        let verification = Verification {
+            pack,
+            index,
+            listing: args.listing(),
+            watch: &watch,
+            inspector: inspector.as_ref(),
         };
-        let looks = (listing, &watch, inspector.as_ref());
-        verify((pack, index), &options, looks, context)?;
+        verification.run(&options, context)?;
         return found(args, inspector.as_ref(), context);
     }
     let job = Job {
@@ -296,7 +305,8 @@ fn inspector<'a>(
     args: &Args,
     options: &Options,
     levels: &'a Levels,
-    (repository, shallow): (Option<&'a Repository>, &'a BTreeSet<ObjectId>),
+    repository: Option<&'a Repository>,
+    shallow: &'a BTreeSet<ObjectId>,
 ) -> Result<Option<Inspector<'a>>, CliError> {
     let scope = Scope {
         objects: args.strict.is_some() || args.fsck_objects.is_some(),

@@ -110,10 +110,7 @@ pub(crate) struct Args {
 }
 
 /// Returns the index, with current stat data if the output shows them.
-fn index(
-    args: &Args,
-    (repository, context): (&Repository, &mut Context),
-) -> Result<Index, CliError> {
+fn index(args: &Args, repository: &Repository, context: &mut Context) -> Result<Index, CliError> {
     let index = match args.sparse {
         true => repository.sparse_index()?,
         false => repository.index()?,
@@ -138,7 +135,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.fsmonitor_bit && repository.config().contains("core.fsmonitor") {
         return Err(CliError::unsupported("option '-f' with core.fsmonitor"));
     }
-    let index = index(args, (&repository, context))?;
+    let index = index(args, &repository, context)?;
     let pathspec = pathspec(args, &repository)?;
     let excludes = Excludes::read(args, &repository)?;
     let wanted = Wanted::of(args);
@@ -153,7 +150,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         )?,
         None => Vec::new(),
     };
-    let mut listing = Listing::new((&repository, &index), (args, format), wanted, &pathspec)?;
+    let mut listing = Listing::new(&repository, &index, args, format, &pathspec)?;
     let find = |directories| {
         let search = Search {
             patterns: &excludes.patterns,
@@ -181,7 +178,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             true => pronto::status::changed_files(&repository, &index, &pathspec, &watch)?,
             false => Default::default(),
         };
-        listing.entries((&states, &older), &excludes, &mut context.out)?;
+        listing.entries(&states, &older, &excludes, &mut context.out)?;
     }
     if args.resolve_undo {
         listing.resolve_undo(&mut context.out)?;

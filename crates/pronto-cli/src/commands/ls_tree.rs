@@ -9,7 +9,7 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto::revision::{TreeEntries, TreeEntry, Want};
 use pronto::{Repository, path, quote};
-use pronto_hash::ObjectId;
+use pronto_hash::{ObjectId, oid};
 
 use crate::{CliError, Context, ExitCode};
 use format::{Format, Piece};
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         format,
         context,
     };
-    walk.tree(tree, &mut BString::default(), 0)?;
+    walk.run(tree)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -183,6 +183,16 @@ struct Walk<'a> {
     context: &'a mut Context,
 }
 
+/// A tree that is being listed. They are on a stack on the heap, because trees are nested deeper
+/// than the stacks of threads permit.
+struct Level {
+    content: Vec<u8>,
+    /// The position of the next entry.
+    at: usize,
+    /// The length of the path of the tree above.
+    outer_len: usize,
+}
+
 /// Returns the type of object that an entry of this mode names.
 fn kind_of(mode: u32) -> ObjectKind {
     match mode & 0o170_000 {
@@ -193,17 +203,48 @@ fn kind_of(mode: u32) -> ObjectKind {
 }
 
 impl Walk<'_> {
-    fn tree(&mut self, id: ObjectId, base: &mut BString, depth: usize) -> Result<(), CliError> {
-        if depth > MAX_DEPTH {
-            return Err(CliError::fatal("exceeded maximum allowed tree depth"));
+    fn run(&mut self, top: ObjectId) -> Result<(), CliError> {
+        let mut base = BString::default();
+        let mut levels = vec![self.level(&top, 0)?];
+        while let Some(level) = levels.last_mut() {
+            let outer_len = base.len();
+            let Some(below) = self.list(level, &mut base)? else {
+                base.truncate(level.outer_len);
+                levels.pop();
+                continue;
+            };
+            if levels.len() > MAX_DEPTH {
+                return Err(CliError::fatal("exceeded maximum allowed tree depth"));
+            }
+            levels.push(self.level(&below, outer_len)?);
         }
+        Ok(())
+    }
+
+    fn level(&self, tree: &oid, outer_len: usize) -> Result<Level, CliError> {
         let mut content = Vec::new();
-        let found = self.repository.objects()?.find(&id, &mut content)?;
+        let found = self.repository.objects()?.find(tree, &mut content)?;
         if found != Some(ObjectKind::Tree) {
-            return Err(CliError::fatal(format!("unable to read tree ({id})")));
+            return Err(CliError::fatal(format!("unable to read tree ({tree})")));
         }
+        Ok(Level {
+            content,
+            at: 0,
+            outer_len,
+        })
+    }
+
+    /// Lists the entries up to a tree that is entered. Returns its id, and appends its name to
+    /// `base`.
+    fn list(
+        &mut self,
+        level: &mut Level,
+        base: &mut BString,
+    ) -> Result<Option<ObjectId>, CliError> {
         let length = base.len();
-        for entry in TreeEntries::new(&content, id.as_bytes().len()) {
+        let id_length = self.repository.object_hash().len_in_bytes();
+        let mut entries = TreeEntries::new(&level.content[level.at..], id_length);
+        while let Some(entry) = entries.next() {
             let entry = entry?;
             if !self.is_wanted(base.as_bstr(), &entry) {
                 continue;
@@ -221,11 +262,12 @@ impl Walk<'_> {
             }
             if enters {
                 base.push(b'/');
-                self.tree(entry.id, base, depth + 1)?;
+                level.at = level.content.len() - entries.rest().len();
+                return Ok(Some(entry.id));
             }
             base.truncate(length);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Returns whether a wanted path is the entry, above it, or below it.

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         [Some("keygen")] => keygen(context),
         [Some("key")] => show_key(context),
         [Some("peers")] => show_peers(context),
-        [Some("trust"), Some(name), Some(key)] => trust(args, (name, key), context),
+        [Some("trust"), Some(name), Some(key)] => trust(args, name, key, context),
         [Some("revoke"), Some(whom)] => revoke(whom, context),
         [Some("forget"), Some(name)] => {
             netsync::forget_peer(&*context.repository()?, name)?;
@@ -105,11 +105,7 @@ fn show_peers(context: &mut Context) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn trust(
-    args: &Args,
-    (name, key): (&str, &str),
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
+fn trust(args: &Args, name: &str, key: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let path = paths(context)?.peers;
     if !netsync::is_peer_name(name) {
         let message = format!("'{name}' cannot be the name of a peer");

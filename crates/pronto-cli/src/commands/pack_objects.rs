@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         inner: context.prompt_progress(shown),
         writing: is_file || args.all_progress || args.all_progress_implied,
     };
-    let Some(mut selection) = select(args, context, (&repository, &input), &progress)? else {
+    let Some(mut selection) = select(args, context, &repository, &input, &progress)? else {
         return with_git(context, &input);
     };
     let is_part = repository.leave_out(&mut selection, &leave_out(args))?;
@@ -164,7 +164,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                 (Some(_), Some(top)) => top.join(base),
                 _ => Path::new(base).to_owned(),
             };
-            let made = make_files(&repository, (&selection, &options), &base, &watch)?;
+            let made = make_files(&repository, &selection, &options, &base, &watch)?;
             if args.write_bitmap_index && is_part {
                 context.warn(NO_CLOSURE);
             } else if args.write_bitmap_index && args.all {
@@ -227,7 +227,8 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
 fn select(
     args: &Args,
     context: &Context,
-    (repository, input): (&Repository, &[u8]),
+    repository: &Repository,
+    input: &[u8],
     progress: &dyn Progress,
 ) -> Result<Option<Selection>, CliError> {
     let walks = args.revs || args.all || args.thin || args.unpacked;
@@ -369,7 +370,8 @@ fn resolve(repository: &Repository, revision: &[u8]) -> Result<ObjectId, CliErro
 
 fn make_files(
     repository: &Repository,
-    (selection, options): (&Selection, &Options),
+    selection: &Selection,
+    options: &Options,
     base: &Path,
     watch: &Watch<'_>,
 ) -> Result<(pronto_pack::writer::Written, Counts), CliError> {

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     }
     let trees = trees(args, &repository, context)?;
-    check(args, (merges, trees.len()), context)?;
+    check(args, merges, trees.len(), context)?;
     if merges && !args.index_only {
         repository.require_work_tree()?;
     }
@@ -178,11 +178,7 @@ fn trees(
 }
 
 /// Refuses invalid combinations, in Git's words.
-fn check(
-    args: &Args,
-    (merges, count): (bool, usize),
-    context: &mut Context,
-) -> Result<(), CliError> {
+fn check(args: &Args, merges: bool, count: usize, context: &mut Context) -> Result<(), CliError> {
     let wrong = |message: &str| Err(CliError::fatal(message));
     if count == 0 && !args.empty && !merges {
         context.warn("read-tree: emptying the index with no arguments is deprecated; use --empty");

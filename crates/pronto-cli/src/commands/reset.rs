@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let repository = context.repository()?;
     switching::check_submodules(&repository, args.recurse_submodules.as_deref())?;
-    let (name, paths) = split((&repository, context), &args.plain)?;
+    let (name, paths) = split(&repository, context, &args.plain)?;
     let specs = pathspecs::read(&Source {
         given: paths,
         file: args.pathspec_from_file.as_deref(),
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     context.report();
     let options = Options {
         to: to?,
-        mode: mode(args, (&repository, context), !specs.is_empty())?,
+        mode: mode(args, &repository, context, !specs.is_empty())?,
         pathspec: repository
             .pathspec(specs.iter().map(|spec| spec.as_bstr()))
             .map_err(pathspec_error)?,
@@ -115,7 +115,8 @@ fn not_reset(options: &Options) -> CliError {
 
 /// Splits the arguments into the name of a commit and paths. An ambiguous argument needs `--`.
 fn split<'a>(
-    (repository, context): (&Repository, &Context),
+    repository: &Repository,
+    context: &Context,
     plain: &'a [OsString],
 ) -> Result<(BString, &'a [OsString]), CliError> {
     let head = || BString::from("HEAD");
@@ -149,7 +150,8 @@ fn split<'a>(
 /// Returns the mode of the reset, if its options can be combined.
 fn mode(
     args: &Args,
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     has_paths: bool,
 ) -> Result<Mode, CliError> {
     let given = [

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         (None, None) => (false, true),
         (staged, worktree) => (staged.unwrap_or(false), worktree.unwrap_or(false)),
     };
-    let source = source(args, (&repository, index))?;
+    let source = source(args, &repository, index)?;
     let specs = pathspecs::read(&Source {
         given: &args.paths,
         file: args.pathspec_from_file.as_deref(),
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         progress: args.progress,
         count: false,
     };
-    restoring::restore((&repository, context), &options, &reporting)
+    restoring::restore(&repository, context, &options, &reporting)
 }
 
 /// Returns the style of recreated conflicts, if they are recreated.
@@ -143,13 +143,10 @@ fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError
 }
 
 /// Returns the source of contents; `None` is the index.
-fn source(
-    args: &Args,
-    (repository, index): (&Repository, bool),
-) -> Result<Option<Start>, CliError> {
+fn source(args: &Args, repository: &Repository, staged: bool) -> Result<Option<Start>, CliError> {
     let name = match &args.source {
         Some(given) => given.as_bytes(),
-        None if index => b"HEAD",
+        None if staged => b"HEAD",
         None => return Ok(None),
     };
     match pronto::switch::start_at(repository, name)? {

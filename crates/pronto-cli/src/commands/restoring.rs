@@ -31,7 +31,8 @@ pub(crate) fn style(given: Option<&str>, repository: &Repository) -> Result<Styl
 
 /// Restores files and reports the result.
 pub(crate) fn restore(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     options: &Options,
     reporting: &Reporting,
 ) -> Result<ExitCode, CliError> {

@@ -8,6 +8,7 @@ mod settings;
 mod short;
 mod verbose;
 
+use crate::paths::{Quoting, shown_path};
 use crate::{CliError, Context, ExitCode};
 use bstr::{BString, ByteSlice};
 use look::{Look, Slot};
@@ -120,7 +121,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         };
         context.warn(&format!("could not {what} '{path}': {reason}"));
     }
-    let view = gather(&repository, context, report, (settings, args.null))?;
+    let view = gather(&repository, context, report, settings, args.null)?;
     let is_wide = |path: &BString| !view.path(path, false).is_ascii();
     let mut others = view.report.untracked.iter().chain(&view.report.ignored);
     if view.settings.columns.is_some() && others.any(is_wide) {
@@ -128,15 +129,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let differences = match (view.settings.format, args.verbose) {
         (Format::Long, times @ 1..) => {
-            Differences::prepare(&view, (times, !args.pathspec.is_empty()), context)?
+            Differences::prepare(&view, times, !args.pathspec.is_empty(), context)?
         }
         _ => None,
     };
     match view.settings.format {
-        Format::Long => {
-            let more = (differences.as_ref(), started.elapsed());
-            long::print(&view, &repository, more, &mut context.out)?;
-        }
+        Format::Long => long::print(
+            &view,
+            &repository,
+            differences.as_ref(),
+            started.elapsed(),
+            &mut context.out,
+        )?,
         Format::Short | Format::Porcelain => short::print(&view, &mut context.out)?,
         Format::PorcelainV2 => porcelain::print(&view, &mut context.out)?,
     }
@@ -182,7 +186,8 @@ fn gather(
     repository: &Repository,
     context: &Context,
     report: Report,
-    (settings, null): (Settings, bool),
+    settings: Settings,
+    null: bool,
 ) -> Result<View, CliError> {
     let wants_branch = settings.branch || settings.format == Format::Long;
     let upstream = match report.head.name().filter(|_| wants_branch) {
@@ -242,11 +247,11 @@ impl View {
     /// Formats `path` relative to the current directory, quoted if necessary. `space` also quotes
     /// paths that contain a space.
     fn path(&self, path: &BString, space: bool) -> BString {
-        crate::paths::shown_path(
-            path.as_bstr(),
-            self.prefix.as_bstr(),
-            (self.settings.quote_path, space),
-        )
+        let quoting = Quoting {
+            non_ascii: self.settings.quote_path,
+            spaces: space,
+        };
+        shown_path(path.as_bstr(), self.prefix.as_bstr(), quoting)
     }
 }
 

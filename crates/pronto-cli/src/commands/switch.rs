@@ -40,12 +40,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let repository = context.repository()?;
     common.check_supported(&repository)?;
     repository.require_work_tree()?;
-    let mut creation = Creation {
-        plain: text(args.create.as_ref()),
-        force: text(args.force_create.as_ref()),
-        log: false,
-        follows_nothing: switching::follows_nothing(context),
-    };
+    let mut creation = args.creation(context);
     let creates = creation.plain.is_some() || creation.force.is_some() || common.orphan.is_some();
     if common.track.is_some() && !creates {
         let first = args.plain.first().map(OsString::as_os_str);
@@ -56,9 +51,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let creates = creates || creation.plain.is_some();
     let may_guess = !creates && common.guesses(&repository)? && common.track.is_none();
-    let place = (&*repository, &mut *context);
-    let how = (Which::Switch, true, may_guess && !creation.follows_nothing);
-    let meaning = switching::understand(place, &args.plain, how)?;
+    let rules = switching::Rules {
+        which: Which::Switch,
+        is_name: true,
+        may_guess: may_guess && !creation.follows_nothing,
+    };
+    let meaning = switching::understand(&repository, context, &args.plain, rules)?;
     let start = meaning.start;
     if start.as_ref().is_some_and(|start| start.commit.is_none()) {
         let name = start.map(|start| start.name).unwrap_or_default();
@@ -73,7 +71,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         common,
         &creation,
         meaning.guessed,
-        (&repository, Which::Switch),
+        &repository,
+        Which::Switch,
     )?;
     if start.is_none() && create.is_none() && !common.detach {
         return Err(CliError::fatal("missing branch or commit argument"));
@@ -102,10 +101,20 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         empty: common.orphan.is_some(),
         quiet: common.quiet,
     };
-    switching::switch((&repository, context), common, &options)
+    switching::switch(&repository, context, common, &options)
 }
 
 impl Args {
+    /// Returns the branch to create, without that of `--track`.
+    fn creation(&self, context: &Context) -> Creation {
+        Creation {
+            plain: text(self.create.as_ref()),
+            force: text(self.force_create.as_ref()),
+            log: false,
+            follows_nothing: switching::follows_nothing(context),
+        }
+    }
+
     /// Returns whether to merge local changes.
     fn merges(&self) -> Result<bool, CliError> {
         let merges = self.merge || self.conflict.is_some();

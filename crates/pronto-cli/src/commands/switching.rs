@@ -151,11 +151,22 @@ pub(crate) struct Meaning {
     pub(crate) taken: usize,
 }
 
-/// Resolves the first of `plain` as a commit. `alone` says that only a name is allowed there.
+/// Rules for resolving the first argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) which: Which,
+    /// Whether the argument must be a name; otherwise it may be a path.
+    pub(crate) is_name: bool,
+    /// Whether the argument may stand for a remote branch.
+    pub(crate) may_guess: bool,
+}
+
+/// Resolves the first of `plain` as a commit.
 pub(crate) fn understand(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     plain: &[std::ffi::OsString],
-    (which, alone, may_guess): (Which, bool, bool),
+    rules: Rules,
 ) -> Result<Meaning, CliError> {
     let Some(first) = plain.first() else {
         return Ok(Meaning::default());
@@ -169,11 +180,11 @@ pub(crate) fn understand(
         });
     }
     let has_wildcard = spec.find_byteset(b"*?[\\").is_some();
-    let may_guess = may_guess && plain.len() == 1 && (alone || !has_wildcard);
-    if may_guess && let Some(meaning) = guess((repository, context), spec, (which, alone))? {
+    let may_guess = rules.may_guess && plain.len() == 1 && (rules.is_name || !has_wildcard);
+    if may_guess && let Some(meaning) = guess(repository, context, spec, rules)? {
         return Ok(meaning);
     }
-    if alone {
+    if rules.is_name {
         let spelled = if spec == "-" {
             b"@{-1}".as_bstr()
         } else {
@@ -186,9 +197,10 @@ pub(crate) fn understand(
 
 /// Returns the branch that exactly one remote has.
 fn guess(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     spec: &BStr,
-    (which, alone): (Which, bool),
+    rules: Rules,
 ) -> Result<Option<Meaning>, CliError> {
     let candidates = pronto::switch::remote_branches_named(repository, spec)?;
     let Some(chosen) = candidates.chosen else {
@@ -203,7 +215,7 @@ fn guess(
                  If you'd like to always have checkouts of an ambiguous <name> prefer\n\
                  one remote, e.g. the 'origin' remote, consider setting\n\
                  checkout.defaultRemote=origin in your config.",
-                which.name()
+                rules.which.name()
             ));
         }
         let count = candidates.count;
@@ -214,7 +226,7 @@ fn guess(
         .environment()
         .current_dir()
         .join(OsStr::from_bytes(spec));
-    if !alone && here.symlink_metadata().is_ok() {
+    if !rules.is_name && here.symlink_metadata().is_ok() {
         return Err(CliError::fatal(format!(
             "'{spec}' could be both a local file and a tracking branch.\n\
              Please use -- (and optionally --no-guess) to disambiguate"
@@ -243,7 +255,8 @@ pub(crate) fn creation(
     common: &Common,
     creation: &Creation,
     guessed: Option<BString>,
-    (repository, which): (&Repository, Which),
+    repository: &Repository,
+    which: Which,
 ) -> Result<Option<NewBranch>, CliError> {
     let orphan = text(common.orphan.as_ref());
     let given = [&creation.plain, &creation.force, &orphan];
@@ -302,7 +315,8 @@ pub(crate) fn name_after_remote(first: Option<&OsStr>, which: Which) -> Result<B
 
 /// Switches and reports the result.
 pub(crate) fn switch(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     common: &Common,
     options: &Options,
 ) -> Result<ExitCode, CliError> {
@@ -326,7 +340,7 @@ pub(crate) fn switch(
         _ => CliError::of(error),
     })?;
     match outcome {
-        Outcome::Done(report) => tell((repository, context), common, options, &report),
+        Outcome::Done(report) => tell(repository, context, common, options, &report),
         Outcome::Refused(_) if stashes => {
             Err(CliError::unsupported("a stash of local changes in the way"))
         }
@@ -354,7 +368,8 @@ pub(crate) fn switch(
 }
 
 fn tell(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     common: &Common,
     options: &Options,
     report: &Report,
@@ -366,7 +381,7 @@ fn tell(
             writeln!(context.out, "{}\t{path}", char::from(*letter))?;
         }
         if let Some(left) = &report.left_behind {
-            tell_left_behind((repository, context), left)?;
+            tell_left_behind(repository, context, left)?;
         }
         for line in &report.set_up {
             match line.strip_prefix("not ") {
@@ -374,7 +389,7 @@ fn tell(
                 None => writeln!(context.out, "{line}")?,
             }
         }
-        tell_arrival((repository, context), report, options.detach)?;
+        tell_arrival(repository, context, report, options.detach)?;
         for what in &report.cancelled {
             context.warn(&format!("cancelling a {what} in progress"));
         }
@@ -403,7 +418,8 @@ pub(crate) fn quoted(repository: &Repository, path: &BStr) -> Result<BString, Cl
 }
 
 fn tell_left_behind(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     left: &LeftBehind,
 ) -> Result<(), CliError> {
     match left {
@@ -440,7 +456,8 @@ fn tell_left_behind(
 }
 
 fn tell_arrival(
-    (repository, context): (&Repository, &mut Context),
+    repository: &Repository,
+    context: &mut Context,
     report: &Report,
     detach: bool,
 ) -> Result<(), CliError> {

@@ -109,7 +109,7 @@ pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliErro
         limits: Matcher::default(),
         path: Vec::new(),
     };
-    let mut session = begin(args, part, (&repository, &context.interrupt))?;
+    let mut session = begin(args, part, &repository, &context.interrupt)?;
     let whom = Dial {
         address,
         program: std::env::current_exe()
@@ -120,14 +120,15 @@ pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliErro
     };
     let child = dial(&whom, repository.config(), &environment)?;
     converse(args, &mut session, child, context)?;
-    report(args, (&peer, &own_name), &mut session, context)?;
+    report(args, &peer, &own_name, &mut session, context)?;
     Ok(peer)
 }
 
 /// Prints the result.
 fn report(
     args: &Args,
-    (peer, own_name): (&str, &str),
+    peer: &str,
+    own_name: &str,
     session: &mut Session<PeerRepository>,
     context: &mut Context,
 ) -> Result<(), CliError> {
@@ -173,10 +174,10 @@ fn by_tls(
         limits: Matcher::new(peer.globs.clone()),
         path: address.path.clone(),
     };
-    let mut session = begin(args, part, (&repository, &context.interrupt))?;
+    let mut session = begin(args, part, &repository, &context.interrupt)?;
     let result = run_session(args, &mut session, &mut link, context);
     result.map_err(|error| failure(&error))?;
-    report(args, (&peer.name, ""), &mut session, context)?;
+    report(args, &peer.name, "", &mut session, context)?;
     Ok(peer.name)
 }
 
@@ -212,7 +213,8 @@ struct Part<'a> {
 fn begin(
     args: &Args,
     part: Part<'_>,
-    (repository, interrupt): (&Arc<Repository>, &Interrupt),
+    repository: &Arc<Repository>,
+    interrupt: &Interrupt,
 ) -> Result<Session<PeerRepository>, CliError> {
     let ours = netsync::Options {
         peer: part.peer.to_owned(),

@@ -9,7 +9,7 @@ use pronto::Repository;
 use pronto_hash::Kind;
 use pronto_pack::indexer::INDEXING;
 
-use super::index_pack::{Listing, Watch, object_format, options_of, verify, with_other_end};
+use super::index_pack::{Listing, Verification, Watch, object_format, options_of, with_other_end};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `verify-pack`.
@@ -82,12 +82,14 @@ fn check(
     let mut options = options_of(repository, kind, context)?;
     options.title = INDEXING;
     let index = with_other_end(pack, "pack", "idx")?;
-    verify(
-        (pack, &index),
-        &options,
-        (listing, &Watch::default(), None),
-        context,
-    )
+    let verification = Verification {
+        pack,
+        index: &index,
+        listing,
+        watch: &Watch::default(),
+        inspector: None,
+    };
+    verification.run(&options, context)
 }
 
 fn say(pack: &Path, verdict: &str, context: &mut Context) -> Result<(), CliError> {

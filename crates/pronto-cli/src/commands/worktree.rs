@@ -149,8 +149,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(unsupported());
     }
     match (command, words.as_slice()) {
-        ("add", [place]) => add::run(args, (place, None), context),
-        ("add", [place, commit]) => add::run(args, (place, Some(commit)), context),
+        ("add", [place]) => add::run(args, place, None, context),
+        ("add", [place, commit]) => add::run(args, place, Some(commit), context),
         ("list", []) => list::run(args, context),
         ("lock", [place]) => {
             let reason = args.reason.as_ref().map(|reason| reason.as_bytes());

@@ -31,7 +31,7 @@ impl Throughput {
 
     /// Records the number of bytes and of processed items. The last call computes rates over the
     /// whole phase.
-    pub(super) fn record(&mut self, (bytes, done): (u64, u64), now: Instant, last: bool) {
+    pub(super) fn record(&mut self, bytes: u64, done: u64, now: Instant, last: bool) {
         if bytes == 0 {
             return;
         }

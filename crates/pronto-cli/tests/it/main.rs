@@ -5,6 +5,7 @@
 mod aliases;
 mod carry;
 mod contention;
+mod deep_trees;
 mod durability;
 mod entry_lengths;
 mod fallback;

@@ -36,14 +36,21 @@ impl Listing {
 
     /// The names in the order of the file system, with the kind of each as far as it says.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], EntryKind)> + '_ {
-        (0..self.entries.len()).map(|at| {
-            let (start, kind) = self.entries[at];
-            let end = self
-                .entries
-                .get(at + 1)
-                .map_or(self.names.len(), |(start, _)| *start as usize);
-            (&self.names[start as usize..end], kind)
-        })
+        (0..self.entries.len()).map(|at| self.at(at))
+    }
+
+    /// The name at `position` of [`iter`](Self::iter), if there are as many.
+    pub fn get(&self, position: usize) -> Option<(&[u8], EntryKind)> {
+        (position < self.entries.len()).then(|| self.at(position))
+    }
+
+    fn at(&self, position: usize) -> (&[u8], EntryKind) {
+        let (start, kind) = self.entries[position];
+        let end = self
+            .entries
+            .get(position + 1)
+            .map_or(self.names.len(), |(start, _)| *start as usize);
+        (&self.names[start as usize..end], kind)
     }
 }
 

@@ -54,6 +54,17 @@ struct Remover<'a> {
     said: Vec<Event>,
 }
 
+/// A directory from which everything is being removed. They are on a stack on the heap, because
+/// directories are nested deeper than the stacks of threads permit.
+struct Level {
+    path: BString,
+    entries: std::vec::IntoIter<(Vec<u8>, EntryKind)>,
+    /// Whether everything so far was removed, or would be.
+    goes: bool,
+    /// The removed paths, which are reported if the directory stays.
+    gone: Vec<Event>,
+}
+
 impl Remover<'_> {
     fn place(&self, path: BString) -> Place {
         let root = match self.root < path.len() {
@@ -94,55 +105,88 @@ impl Remover<'_> {
     /// Removes a directory. Returns whether it was removed, or would be. Paths that are removed
     /// from a directory that stays are reported.
     fn directory(&mut self, path: &BStr) -> bool {
-        if !self.options.repositories && is_nested_repository(self.repository, path) {
-            let place = self.place(path.to_owned());
-            self.said.push(Event::Repository(place));
+        let mut levels: Vec<Level> = self.level(path.to_owned()).into_iter().collect();
+        let mut is_gone = false;
+        while let Some(level) = levels.last_mut() {
+            let (path, gone) = if let Some((name, kind)) = level.entries.next() {
+                let mut below = level.path.clone();
+                below.push(b'/');
+                below.extend_from_slice(&name);
+                let is_directory = match kind {
+                    EntryKind::Unknown => self.is_directory(level.path.as_bstr(), &name),
+                    kind => kind == EntryKind::Directory,
+                };
+                if !is_directory {
+                    let gone = self.file(below.as_bstr());
+                    (below, gone)
+                } else if let Some(entered) = self.level(below.clone()) {
+                    levels.push(entered);
+                    continue;
+                } else {
+                    (below, false)
+                }
+            } else {
+                let Some(level) = levels.pop() else { break };
+                is_gone = level.goes && self.empty_directory(level.path.as_bstr());
+                if !is_gone {
+                    self.said.extend(level.gone);
+                }
+                (level.path, is_gone)
+            };
+            let Some(level) = levels.last_mut() else {
+                continue;
+            };
+            match gone {
+                true => level.gone.push(Event::Removed(self.place(path))),
+                false => level.goes = false,
+            }
+        }
+        is_gone
+    }
+
+    /// Lists a directory to remove; `None` for a repository that stays.
+    fn level(&mut self, path: BString) -> Option<Level> {
+        if !self.options.repositories && is_nested_repository(self.repository, path.as_bstr()) {
+            self.said.push(Event::Repository(self.place(path)));
+            return None;
+        }
+        let opened = self.top.open_beneath(path.as_bstr());
+        let listed = opened.and_then(|opened| opened.entries());
+        Some(Level {
+            path,
+            // One that cannot be read may be empty.
+            entries: listed.unwrap_or_default().into_iter(),
+            goes: true,
+            gone: Vec::new(),
+        })
+    }
+
+    fn is_directory(&self, directory: &BStr, name: &[u8]) -> bool {
+        let opened = self.top.open_beneath(directory);
+        let metadata = opened.and_then(|opened| opened.metadata(name));
+        metadata.is_ok_and(|metadata| metadata.is_directory())
+    }
+
+    /// Removes a directory from which everything was removed. Returns whether it was removed, or
+    /// would be.
+    fn empty_directory(&mut self, path: &BStr) -> bool {
+        if self.here.as_ref().is_some_and(|here| here == path) {
+            self.said.push(Event::Here);
             return false;
         }
-        let listed = self
-            .top
-            .open_beneath(path)
-            .and_then(|opened| opened.entries());
-        let (mut goes, mut gone) = (true, Vec::new());
-        // One that cannot be read may be empty.
-        for (name, kind) in listed.unwrap_or_default() {
-            let mut below = path.to_owned();
-            below.push(b'/');
-            below.extend_from_slice(&name);
-            let is_directory = match kind {
-                EntryKind::Unknown => {
-                    let opened = self.top.open_beneath(path);
-                    let metadata = opened.and_then(|opened| opened.metadata(&name));
-                    metadata.is_ok_and(|metadata| metadata.is_directory())
-                }
-                kind => kind == EntryKind::Directory,
-            };
-            let is_gone = match is_directory {
-                true => self.directory(below.as_bstr()),
-                false => self.file(below.as_bstr()),
-            };
-            match is_gone {
-                true => gone.push(Event::Removed(self.place(below))),
-                false => goes = false,
-            }
+        if self.options.dry_run {
+            return true;
         }
-        if goes && self.here.as_ref().is_some_and(|here| here == path) {
-            self.said.push(Event::Here);
-            goes = false;
-        }
-        if goes && !self.options.dry_run {
-            let name = crate::path::split(path).1;
-            let removed = self
-                .parent(path)
-                .and_then(|parent| parent.remove_directory(name));
-            if let Err(error) = removed {
+        let name = crate::path::split(path).1;
+        let removed = self
+            .parent(path)
+            .and_then(|parent| parent.remove_directory(name));
+        match removed {
+            Ok(()) => true,
+            Err(error) => {
                 self.fail(path, &error);
-                goes = false;
+                false
             }
         }
-        if !goes {
-            self.said.append(&mut gone);
-        }
-        goes
     }
 }

@@ -1,6 +1,6 @@
 //! Reflogs: the former values of refs, with times and reasons.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirEntry, File, OpenOptions};
 use std::io::{ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
 
@@ -167,15 +167,19 @@ fn open_or_create(file: &Path) -> std::io::Result<File> {
 
 /// Removes `directory` and the directories in it as far as they hold no files.
 pub(super) fn remove_empty_directories(directory: &Path) {
-    if let Ok(entries) = std::fs::read_dir(directory) {
-        for entry in entries.flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                remove_empty_directories(&entry.path());
-            }
-        }
+    let mut found = vec![directory.to_owned()];
+    let mut next = 0;
+    while let Some(directory) = found.get(next) {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let is_directory = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let below: Vec<_> = entries.filter(is_directory).map(|it| it.path()).collect();
+        found.extend(below);
+        next += 1;
     }
-    // A directory that is not empty stays.
-    let _ = std::fs::remove_dir(directory);
+    // Those below come later. A directory that is not empty stays.
+    for directory in found.iter().rev() {
+        let _ = std::fs::remove_dir(directory);
+    }
 }
 
 /// A message as logs hold it: on one line, runs of blanks as one.
@@ -207,5 +211,22 @@ mod tests {
     #[test]
     fn messages_fit_on_one_line() {
         assert_eq!(clean_message("  a\n\n b\tc  ".into()), "a b c");
+    }
+    #[test]
+    fn empty_directories_are_removed_at_any_depth() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let top = scratch.path().join("top");
+        std::fs::create_dir_all(top.join("d/".repeat(800))).expect("directories");
+        std::fs::create_dir(top.join("other")).expect("a directory");
+        let file = top.join("other/file");
+        std::fs::write(&file, "").expect("a file");
+        let remove = {
+            let top = top.clone();
+            move || remove_empty_directories(&top)
+        };
+        let thread = std::thread::Builder::new().stack_size(128 << 10);
+        let thread = thread.spawn(remove).expect("a thread");
+        thread.join().expect("it ends");
+        assert!(file.exists() && !top.join("d").exists());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bstr::{BStr, BString};
+use bstr::{BStr, BString, ByteSlice};
 use pronto_io::dir::{Directory, Overwriter};
 use rustix::io::Errno;
 
@@ -85,8 +85,40 @@ impl<'a> Opened<'a> {
 
     /// The directory `path`, made if it is missing.
     pub(super) fn open(&mut self, path: &BStr) -> io::Result<&Directory> {
+        let mut there = path;
+        while !self.find(there)? {
+            there = split(there).0;
+        }
+        while there.len() < path.len() {
+            let name_start = there.len() + usize::from(!there.is_empty());
+            let rest = &path[name_start..];
+            let name = &rest[..rest.find_byte(b'/').unwrap_or(rest.len())];
+            let (directory, made) = self.shared.make(self.found(there), name.as_bstr())?;
+            there = path[..name_start + name.len()].as_bstr();
+            self.shared.learn(there, made);
+            self.keep(there, directory);
+        }
+        Ok(self.found(path))
+    }
+
+    /// The directory `path`, which was just found or made.
+    fn found(&self, path: &BStr) -> &Directory {
+        let last = self.kept.last().filter(|_| !path.is_empty());
+        last.map_or(self.shared.top, |(_, directory)| directory)
+    }
+
+    fn keep(&mut self, path: &BStr, directory: Directory) {
+        if self.kept.len() == KEPT {
+            self.kept.remove(0);
+        }
+        self.kept.push((path.to_owned(), directory));
+    }
+
+    /// Whether the directory `path` is there. If it is, and is not the top, it is the last one
+    /// that is kept then.
+    fn find(&mut self, path: &BStr) -> io::Result<bool> {
         if path.is_empty() {
-            return Ok(self.shared.top);
+            return Ok(true);
         }
         if let Some(at) = self.kept.iter().rposition(|(kept, _)| kept == path) {
             // The last one is used next.
@@ -94,35 +126,20 @@ impl<'a> Opened<'a> {
                 let entry = self.kept.remove(at);
                 self.kept.push(entry);
             }
-        } else {
-            let directory = self.open_anew(path)?;
-            if self.kept.len() == KEPT {
-                self.kept.remove(0);
-            }
-            self.kept.push((path.to_owned(), directory));
+            return Ok(true);
         }
-        Ok(self
-            .kept
-            .last()
-            .map_or(self.shared.top, |(_, directory)| directory))
-    }
-
-    fn open_anew(&mut self, path: &BStr) -> io::Result<Directory> {
-        if self.shared.may_be_there(path) {
-            match self.shared.top.open_beneath(path) {
-                Ok(directory) => return Ok(directory),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) if !self.shared.fresh && is_obstructed(&error) => {}
-                Err(error) => return Err(error),
-            }
+        if !self.shared.may_be_there(path) {
+            return Ok(false);
         }
-        let (parent, name) = split(path);
-        let shared = self.shared;
-        // The depth is that of a path, which the kernel bounds.
-        let parent = self.open(parent)?;
-        let (directory, made) = shared.make(parent, name)?;
-        shared.learn(path, made);
-        Ok(directory)
+        match self.shared.top.open_beneath(path) {
+            Ok(directory) => {
+                self.keep(path, directory);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) if !self.shared.fresh && is_obstructed(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -5,10 +5,12 @@ use crate::names::{Name, compare};
 use crate::objects::check_depth;
 use crate::tree_list::{ReadTree, TreeEntry, read_tree};
 use bstr::ByteSlice;
-use pronto_hash::oid;
+use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Flags, Index};
 use std::cmp::Ordering;
+use std::iter::Peekable;
 use std::ops::Range;
+use std::vec::IntoIter;
 
 /// The cached trees of `index`: what `cached` knows stays, and a directory that makes the tree
 /// that is at its place in the tree `root` gets that. Reads the trees that are not known.
@@ -27,7 +29,7 @@ pub fn cached_trees(
         builder: CachedTree::builder(root.to_owned()),
     };
     let cached = cached.map(CachedTree::root);
-    walk.directory(root, 0..index.len(), 0, cached, 0)?;
+    walk.run(root, cached)?;
     Ok(walk.builder.finish())
 }
 
@@ -37,78 +39,110 @@ struct Walk<'a, 'r> {
     builder: CachedTreeBuilder,
 }
 
-impl Walk<'_, '_> {
-    /// Fills in the directory that was entered, whose cached tree is not known.
-    fn directory(
-        &mut self,
-        tree: &oid,
-        entries: Range<usize>,
-        prefix_len: usize,
-        cached: Option<CachedDirectory<'_>>,
-        depth: usize,
-    ) -> Result<(), Error> {
-        check_depth(depth)?;
-        let mut trees = read_tree(tree, self.read)?.into_iter().peekable();
-        let mut at = entries.start;
-        while at < entries.end || trees.peek().is_some() {
-            let child =
-                (at < entries.end).then(|| Name::at(self.index, at, entries.end, prefix_len));
-            let order = match (&child, trees.peek()) {
+/// A directory whose cached tree is not known. They are on a stack on the heap, because trees are
+/// nested deeper than the stacks of threads permit.
+struct Level<'a> {
+    trees: Peekable<IntoIter<TreeEntry>>,
+    /// The entries that were not compared yet.
+    entries: Range<usize>,
+    prefix_len: usize,
+    cached: Option<CachedDirectory<'a>>,
+}
+
+/// The tree of a directory, and its outdated cached tree.
+struct Below<'a> {
+    tree: ObjectId,
+    cached: Option<CachedDirectory<'a>>,
+}
+
+impl<'a> Walk<'a, '_> {
+    /// Fills in the top directory and those below.
+    fn run(&mut self, root: &oid, cached: Option<CachedDirectory<'a>>) -> Result<(), Error> {
+        let mut levels = vec![self.level(root, 0..self.index.len(), 0, cached)?];
+        while let Some(level) = levels.last_mut() {
+            let Range { start, end } = level.entries;
+            let child = (start < end).then(|| Name::at(self.index, start, end, level.prefix_len));
+            let order = match (&child, level.trees.peek()) {
+                (None, None) => {
+                    levels.pop();
+                    if !levels.is_empty() {
+                        self.builder.leave();
+                    }
+                    continue;
+                }
                 (None, _) => Ordering::Greater,
                 (_, None) => Ordering::Less,
                 (Some(child), Some(tree)) => compare(child.key(), tree.key()),
             };
-            let tree = if order.is_ge() { trees.next() } else { None };
+            let tree = match order.is_ge() {
+                true => level.trees.next(),
+                false => None,
+            };
             let Some(child) = child.filter(|_| order.is_le()) else {
                 // It is in the tree alone.
                 self.builder.spoil();
                 continue;
             };
-            at = child.entries.end;
+            level.entries.start = child.entries.end;
             if tree.as_ref().is_some_and(|tree| !tree.is_canonical) {
                 self.builder.spoil();
             }
-            if child.is_directory {
-                self.below(tree, &child, prefix_len, cached, depth)?;
-            } else {
+            if !child.is_directory {
                 self.file(tree.as_ref(), &child);
+            } else if let Some(below) = self.enter(tree, &child, level) {
+                let prefix_len = level.prefix_len + child.name.len() + 1;
+                check_depth(levels.len())?;
+                let below = self.level(&below.tree, child.entries, prefix_len, below.cached)?;
+                levels.push(below);
             }
         }
         Ok(())
     }
 
-    fn below(
+    fn level(
+        &mut self,
+        tree: &oid,
+        entries: Range<usize>,
+        prefix_len: usize,
+        cached: Option<CachedDirectory<'a>>,
+    ) -> Result<Level<'a>, Error> {
+        Ok(Level {
+            trees: read_tree(tree, self.read)?.into_iter().peekable(),
+            entries,
+            prefix_len,
+            cached,
+        })
+    }
+
+    /// Enters a directory of `above`. Leaves it if what is in it is known; otherwise returns the
+    /// tree with which it is compared.
+    fn enter(
         &mut self,
         tree: Option<TreeEntry>,
         child: &Name<'_>,
-        prefix_len: usize,
-        cached: Option<CachedDirectory<'_>>,
-        depth: usize,
-    ) -> Result<(), Error> {
+        above: &Level<'a>,
+    ) -> Option<Below<'a>> {
         let name = child.name.as_bstr();
-        let cached = cached.and_then(|cached| cached.child(name));
+        let cached = above.cached.and_then(|cached| cached.child(name));
         let known = cached
             .filter(|cached| cached.entry_count() == Some(child.entries.len()))
             .and_then(|cached| cached.id());
         let tree = tree
             .filter(TreeEntry::is_directory)
             .map(|tree| tree.side.id);
-        if child.is_sparse(self.index, prefix_len + child.name.len()) {
+        if child.is_sparse(self.index, above.prefix_len + child.name.len()) {
             let entry = self.index.entry(child.entries.start);
             self.builder.enter(name, entry.id.to_owned());
             self.builder.add_entries(1);
             self.builder.leave();
-            return Ok(());
+            return None;
         }
         let null = self.index.kind().null();
         let id = known.map(oid::to_owned).or(tree).unwrap_or(null);
         self.builder.enter(name, id);
         match (cached, tree) {
             (Some(cached), _) if known.is_some() => self.builder.copy(cached),
-            (_, Some(tree)) => {
-                let prefix_len = prefix_len + child.name.len() + 1;
-                self.directory(&tree, child.entries.clone(), prefix_len, cached, depth + 1)?;
-            }
+            (_, Some(tree)) => return Some(Below { tree, cached }),
             (Some(cached), None) => {
                 self.builder.copy(cached);
                 self.builder.spoil();
@@ -116,7 +150,7 @@ impl Walk<'_, '_> {
             (None, None) => self.builder.spoil(),
         }
         self.builder.leave();
-        Ok(())
+        None
     }
 
     fn file(&mut self, tree: Option<&TreeEntry>, child: &Name<'_>) {

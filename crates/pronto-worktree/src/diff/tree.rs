@@ -6,11 +6,13 @@ use crate::names::{Name, compare};
 use crate::objects::check_depth;
 use crate::pathspec::{self, Pathspec};
 use crate::tree_list::{ReadTree, TreeEntry, read_tree};
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BString, ByteSlice};
 use pronto_hash::oid;
 use pronto_index::{CachedDirectory, CachedTree, Flags, Index, mode};
 use std::cmp::Ordering;
+use std::iter::Peekable;
 use std::ops::Range;
+use std::vec::IntoIter;
 
 /// Returns whether `side` is a submodule, which a pathspec for a directory can mean.
 fn is_submodule(side: &Side) -> bool {
@@ -55,12 +57,14 @@ pub fn tree_and_index(
         announced,
         pathspec,
         read,
+        path: BString::default(),
+        depth: 0,
         found: Vec::new(),
         impure: 0,
         is_cache_stale: false,
     };
     let cached = cached.map(CachedTree::root);
-    walk.directory(root, 0..index.len(), &mut BString::default(), cached, 0)?;
+    walk.run(root, cached)?;
     walk.found.sort_by(|one, two| one.path.cmp(&two.path));
     Ok(Comparison {
         differences: walk.found,
@@ -73,6 +77,10 @@ struct Walk<'a, 'r> {
     announced: Announced,
     pathspec: &'a Pathspec,
     read: &'a mut ReadTree<'r>,
+    /// The path of the directory that is compared, with its slash.
+    path: BString,
+    /// The number of directories that the walk is in.
+    depth: usize,
     found: Vec<Difference>,
     /// The number of entries that keep a directory from equalling its tree without being a
     /// difference.
@@ -80,68 +88,174 @@ struct Walk<'a, 'r> {
     is_cache_stale: bool,
 }
 
-impl Walk<'_, '_> {
-    fn directory(
+/// A directory that is being compared. They are on a stack on the heap, because trees are nested
+/// deeper than the stacks of threads permit.
+struct Level<'a> {
+    old: Peekable<IntoIter<TreeEntry>>,
+    new: New<'a>,
+    /// The length of the path of the directory above.
+    outer_len: usize,
+}
+
+/// The new side of a directory.
+enum New<'a> {
+    Index(Entries<'a>),
+    /// The tree of a directory for which the index has one entry.
+    Tree(Peekable<IntoIter<TreeEntry>>),
+}
+
+/// The entries of a directory in the index.
+struct Entries<'a> {
+    left: Range<usize>,
+    cached: Option<CachedDirectory<'a>>,
+    /// The numbers of differences and of impure entries before the directory, if the cached trees
+    /// do not know its tree.
+    unknown_since: Option<[usize; 2]>,
+}
+
+impl Level<'_> {
+    fn is_done(&mut self) -> bool {
+        let has_new = match &mut self.new {
+            New::Index(entries) => !entries.left.is_empty(),
+            New::Tree(new) => new.peek().is_some(),
+        };
+        !has_new && self.old.peek().is_none()
+    }
+}
+
+impl<'a> Walk<'a, '_> {
+    fn run(
+        &mut self,
+        root: Option<&oid>,
+        cached: Option<CachedDirectory<'a>>,
+    ) -> Result<(), Error> {
+        let top = self.with_index(root, 0..self.index.len(), cached)?;
+        let mut levels: Vec<Level<'a>> = top.into_iter().collect();
+        self.depth = levels.len();
+        while let Some(level) = levels.last_mut() {
+            if level.is_done() {
+                self.path.truncate(level.outer_len);
+                if let Some(level) = levels.pop() {
+                    self.end(&level);
+                }
+                self.depth = levels.len();
+                continue;
+            }
+            let len = self.path.len();
+            match self.step(level)? {
+                None => self.path.truncate(len),
+                Some(mut below) => {
+                    below.outer_len = len;
+                    levels.push(below);
+                    self.depth = levels.len();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the next name. Returns the directory to enter.
+    fn step(&mut self, level: &mut Level<'a>) -> Result<Option<Level<'a>>, Error> {
+        let old = &mut level.old;
+        match &mut level.new {
+            New::Tree(new) => {
+                let order = match (old.peek(), new.peek()) {
+                    (None, _) => Ordering::Greater,
+                    (_, None) => Ordering::Less,
+                    (Some(old), Some(new)) => compare(old.key(), new.key()),
+                };
+                let old = if order.is_le() { old.next() } else { None };
+                let new = if order.is_ge() { new.next() } else { None };
+                self.tree_pair(old.as_ref(), new.as_ref())
+            }
+            New::Index(entries) => {
+                let Range { start, end } = entries.left;
+                let child =
+                    (start < end).then(|| Name::at(self.index, start, end, self.path.len()));
+                let order = match (&child, old.peek()) {
+                    (None, _) => Ordering::Greater,
+                    (_, None) => Ordering::Less,
+                    (Some(child), Some(tree)) => compare(child.key(), tree.key()),
+                };
+                let child = child.filter(|_| order.is_le());
+                let old = if order.is_ge() { old.next() } else { None };
+                if let Some(child) = &child {
+                    entries.left.start = child.entries.end;
+                }
+                self.pair(old, child, entries.cached)
+            }
+        }
+    }
+
+    /// A directory of the index; `None` if its tree is known to be `tree`.
+    fn with_index(
         &mut self,
         tree: Option<&oid>,
         entries: Range<usize>,
-        prefix: &mut BString,
-        cached: Option<CachedDirectory<'_>>,
-        depth: usize,
-    ) -> Result<(), Error> {
+        cached: Option<CachedDirectory<'a>>,
+    ) -> Result<Option<Level<'a>>, Error> {
         let known = cached
             .filter(|cached| cached.entry_count() == Some(entries.len()))
             .and_then(|cached| cached.id());
         if known.is_some() && known == tree {
-            return Ok(());
+            return Ok(None);
         }
-        check_depth(depth)?;
-        let tree_entries = tree
-            .map(|tree| read_tree(tree, self.read))
-            .transpose()?
-            .unwrap_or_default();
-        let before = (self.found.len(), self.impure);
-        let mut trees = tree_entries.into_iter().peekable();
-        let mut at = entries.start;
-        while at < entries.end || trees.peek().is_some() {
-            let child =
-                (at < entries.end).then(|| Name::at(self.index, at, entries.end, prefix.len()));
-            let order = match (&child, trees.peek()) {
-                (None, _) => Ordering::Greater,
-                (_, None) => Ordering::Less,
-                (Some(child), Some(tree)) => compare(child.key(), tree.key()),
-            };
-            let child = child.filter(|_| order.is_le());
-            let tree = if order.is_ge() { trees.next() } else { None };
-            if let Some(child) = &child {
-                at = child.entries.end;
-            }
-            self.pair(tree, child, prefix, cached, depth)?;
-        }
-        let is_same = before == (self.found.len(), self.impure);
-        self.is_cache_stale |= tree.is_some() && is_same && known.is_none();
-        Ok(())
+        check_depth(self.depth)?;
+        let is_unknown = tree.is_some() && known.is_none();
+        Ok(Some(Level {
+            old: self.entries(tree)?,
+            new: New::Index(Entries {
+                left: entries,
+                cached,
+                unknown_since: is_unknown.then_some([self.found.len(), self.impure]),
+            }),
+            outer_len: 0,
+        }))
     }
 
-    /// A name that is in the tree, in the index, or in both.
+    /// A directory for which the index has one entry, of the tree `new`; `None` if it is `old`.
+    fn with_tree(
+        &mut self,
+        old: Option<&oid>,
+        new: Option<&oid>,
+    ) -> Result<Option<Level<'a>>, Error> {
+        if old == new {
+            return Ok(None);
+        }
+        check_depth(self.depth)?;
+        Ok(Some(Level {
+            old: self.entries(old)?,
+            new: New::Tree(self.entries(new)?),
+            outer_len: 0,
+        }))
+    }
+
+    fn entries(&mut self, tree: Option<&oid>) -> Result<Peekable<IntoIter<TreeEntry>>, Error> {
+        let entries = tree.map(|tree| read_tree(tree, self.read)).transpose()?;
+        Ok(entries.unwrap_or_default().into_iter().peekable())
+    }
+
+    fn end(&mut self, level: &Level<'_>) {
+        let now = [self.found.len(), self.impure];
+        if let New::Index(entries) = &level.new {
+            self.is_cache_stale |= entries.unknown_since == Some(now);
+        }
+    }
+
+    /// Compares a name that is in the tree, in the index, or in both, and appends it to the path.
+    /// Returns the directory to enter.
     fn pair(
         &mut self,
         tree: Option<TreeEntry>,
-        child: Option<Name<'_>>,
-        prefix: &mut BString,
-        cached: Option<CachedDirectory<'_>>,
-        depth: usize,
-    ) -> Result<(), Error> {
-        let len = prefix.len();
-        let Some(name) = child
-            .as_ref()
-            .map(|child| child.name)
-            .or(tree.as_ref().map(|tree| tree.name.as_ref()))
-        else {
-            return Ok(());
+        child: Option<Name<'a>>,
+        cached: Option<CachedDirectory<'a>>,
+    ) -> Result<Option<Level<'a>>, Error> {
+        let name = child.as_ref().map(|child| child.name);
+        let Some(name) = name.or(tree.as_ref().map(|tree| tree.name.as_ref())) else {
+            return Ok(None);
         };
         let name: &[u8] = name;
-        prefix.extend_from_slice(name);
+        self.path.extend_from_slice(name);
         // No tree is written for a directory without entries, nor with modes of old.
         let odd = tree
             .as_ref()
@@ -149,93 +263,67 @@ impl Walk<'_, '_> {
         self.impure += usize::from(odd);
         let is_directory = tree.as_ref().is_some_and(TreeEntry::is_directory)
             || child.as_ref().is_some_and(|child| child.is_directory);
-        if is_directory {
-            let sparse = child
-                .as_ref()
-                .filter(|child| child.is_sparse(self.index, prefix.len()))
-                .map(|child| self.index.entry(child.entries.start).id);
-            if self.pathspec.directory(prefix.as_bstr()) == pathspec::Directory::Outside {
-                // Nothing in it is selected.
-            } else if let Some(id) = sparse {
-                prefix.push(b'/');
-                let old = tree.map(|tree| tree.side.id);
-                self.two_trees(old.as_deref(), Some(id), prefix, depth + 1)?;
-            } else {
-                let below = cached.and_then(|cached| cached.child(name.as_bstr()));
-                prefix.push(b'/');
-                let entries = child.map(|child| child.entries).unwrap_or_default();
-                let id = tree.map(|tree| tree.side.id);
-                self.directory(id.as_deref(), entries, prefix, below, depth + 1)?;
-            }
-        } else if self.pathspec.matches(prefix.as_bstr(), {
+        if !is_directory {
             let first = child.as_ref().map(|child| child.entries.start);
-            tree.as_ref().is_some_and(|tree| is_submodule(&tree.side))
-                || first.is_some_and(|first| self.index.entry(first).is_submodule())
-        }) {
-            self.file(tree.map(|tree| tree.side), child, prefix.as_bstr());
-        }
-        prefix.truncate(len);
-        Ok(())
-    }
-
-    /// A directory for which the index has one entry, of the tree `new`.
-    fn two_trees(
-        &mut self,
-        old: Option<&oid>,
-        new: Option<&oid>,
-        prefix: &mut BString,
-        depth: usize,
-    ) -> Result<(), Error> {
-        if old == new {
-            return Ok(());
-        }
-        check_depth(depth)?;
-        let mut entries = |tree: Option<&oid>| match tree {
-            Some(tree) => read_tree(tree, self.read),
-            None => Ok(Vec::new()),
-        };
-        let mut old = entries(old)?.into_iter().peekable();
-        let mut new = entries(new)?.into_iter().peekable();
-        loop {
-            let order = match (old.peek(), new.peek()) {
-                (None, None) => return Ok(()),
-                (None, _) => Ordering::Greater,
-                (_, None) => Ordering::Less,
-                (Some(old), Some(new)) => compare(old.key(), new.key()),
-            };
-            let old = if order.is_le() { old.next() } else { None };
-            let new = if order.is_ge() { new.next() } else { None };
-            let Some(one) = new.as_ref().or(old.as_ref()) else {
-                continue;
-            };
-            let len = prefix.len();
-            prefix.extend_from_slice(&one.name);
-            let (old, new) = (
-                old.as_ref().map(TreeEntry::side),
-                new.as_ref().map(TreeEntry::side),
-            );
-            if !one.is_directory() {
-                let is_submodule = new.or(old).is_some_and(|side| is_submodule(&side));
-                if old != new && self.pathspec.matches(prefix.as_bstr(), is_submodule) {
-                    self.found.push(Difference {
-                        path: prefix.clone(),
-                        old,
-                        new,
-                        origin: None,
-                        unmerged: false,
-                    });
-                }
-            } else if self.pathspec.directory(prefix.as_bstr()) != pathspec::Directory::Outside {
-                prefix.push(b'/');
-                let id = |side: &Option<Side>| side.map(|side| side.id);
-                let (old, new) = (id(&old), id(&new));
-                self.two_trees(old.as_deref(), new.as_deref(), prefix, depth + 1)?;
+            let is_submodule = tree.as_ref().is_some_and(|tree| is_submodule(&tree.side))
+                || first.is_some_and(|first| self.index.entry(first).is_submodule());
+            if self.pathspec.matches(self.path.as_bstr(), is_submodule) {
+                self.file(tree.map(|tree| tree.side), child);
             }
-            prefix.truncate(len);
+            return Ok(None);
+        }
+        if self.pathspec.directory(self.path.as_bstr()) == pathspec::Directory::Outside {
+            return Ok(None);
+        }
+        let sparse = child
+            .as_ref()
+            .filter(|child| child.is_sparse(self.index, self.path.len()))
+            .map(|child| self.index.entry(child.entries.start).id);
+        let below = cached.and_then(|cached| cached.child(name.as_bstr()));
+        self.path.push(b'/');
+        let old = tree.map(|tree| tree.side.id);
+        match sparse {
+            Some(new) => self.with_tree(old.as_deref(), Some(new)),
+            None => {
+                let entries = child.map(|child| child.entries).unwrap_or_default();
+                self.with_index(old.as_deref(), entries, below)
+            }
         }
     }
 
-    fn file(&mut self, old: Option<Side>, child: Option<Name<'_>>, path: &BStr) {
+    /// Does the same for a name that is in one of two trees, or in both.
+    fn tree_pair(
+        &mut self,
+        old: Option<&TreeEntry>,
+        new: Option<&TreeEntry>,
+    ) -> Result<Option<Level<'a>>, Error> {
+        let Some(one) = new.or(old) else {
+            return Ok(None);
+        };
+        self.path.extend_from_slice(&one.name);
+        let (old, new) = (old.map(TreeEntry::side), new.map(TreeEntry::side));
+        if !one.is_directory() {
+            let is_submodule = new.or(old).is_some_and(|side| is_submodule(&side));
+            if old != new && self.pathspec.matches(self.path.as_bstr(), is_submodule) {
+                self.found.push(Difference {
+                    path: self.path.clone(),
+                    old,
+                    new,
+                    origin: None,
+                    unmerged: false,
+                });
+            }
+            return Ok(None);
+        }
+        if self.pathspec.directory(self.path.as_bstr()) == pathspec::Directory::Outside {
+            return Ok(None);
+        }
+        self.path.push(b'/');
+        let id = |side: &Option<Side>| side.map(|side| side.id);
+        self.with_tree(id(&old).as_deref(), id(&new).as_deref())
+    }
+
+    fn file(&mut self, old: Option<Side>, child: Option<Name<'_>>) {
         let mut unmerged = false;
         let new = child.and_then(|child| {
             let entry = self.index.entry(child.entries.start);
@@ -251,7 +339,7 @@ impl Walk<'_, '_> {
         });
         if unmerged || old != new {
             self.found.push(Difference {
-                path: path.to_owned(),
+                path: self.path.clone(),
                 old,
                 new,
                 origin: None,

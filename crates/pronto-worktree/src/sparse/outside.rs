@@ -1,7 +1,5 @@
 //! Directories that are completely outside of a sparse checkout.
 
-use std::ops::Range;
-
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Cover, EntryRef, Flags, mode};
 
@@ -13,28 +11,38 @@ use super::Sparse;
 pub fn outside(entries: &[EntryRef<'_>], sparse: &Sparse) -> Vec<BString> {
     let mut found = Vec::new();
     if sparse.is_cone() && entries.iter().all(|entry| entry.stage() == 0) {
-        below(entries, 0..entries.len(), 0, sparse, &mut found);
+        search(entries, sparse, &mut found);
     }
     found
 }
 
-fn below(
-    entries: &[EntryRef<'_>],
-    range: Range<usize>,
+/// A directory that the search is in.
+struct Level {
+    /// The position after its entries.
+    end: usize,
+    /// The length of its path with its slash.
     prefix_len: usize,
-    sparse: &Sparse,
-    found: &mut Vec<BString>,
-) {
-    let mut at = range.start;
-    while at < range.end {
+}
+
+fn search(entries: &[EntryRef<'_>], sparse: &Sparse, found: &mut Vec<BString>) {
+    let mut levels = vec![Level {
+        end: entries.len(),
+        prefix_len: 0,
+    }];
+    let mut at = 0;
+    while let Some(level) = levels.last() {
+        if at >= level.end {
+            levels.pop();
+            continue;
+        }
         let path: &BStr = entries[at].path;
-        let rest = path.get(prefix_len..).unwrap_or_default();
+        let rest = path.get(level.prefix_len..).unwrap_or_default();
         let Some(slash) = rest.find_byte(b'/') else {
             at += 1;
             continue;
         };
-        let end = prefix_len + slash;
-        let rest = &entries[at..range.end];
+        let end = level.prefix_len + slash;
+        let rest = &entries[at..level.end];
         let count = rest.partition_point(|entry| entry.path.starts_with(&path[..=end]));
         let directory = path[..end].as_bstr();
         match sparse.cover(directory) {
@@ -42,7 +50,13 @@ fn below(
             Cover::Nothing if rest[..count].iter().all(is_absent) => {
                 found.push(directory.to_owned());
             }
-            _ => below(entries, at..at + count, end + 1, sparse, found),
+            _ => {
+                levels.push(Level {
+                    end: at + count,
+                    prefix_len: end + 1,
+                });
+                continue;
+            }
         }
         at += count.max(1);
     }

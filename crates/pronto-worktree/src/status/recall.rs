@@ -1,22 +1,14 @@
 //! Uses the untracked cache for unchanged directories.
 
 use super::Untracked;
+use super::nested::{Below, Level, Look, Recalling, State, Step};
 use super::remembered::{Place, Seen};
 use super::scan::Scanner;
 use super::task::Task;
-use super::untracked::{Look, State};
 use crate::names::{Name, SortKey, compare};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::dir::Directory;
 use std::io;
-
-/// The present state of the directories below.
-struct Below {
-    /// Names of those with untracked files.
-    untracked: Vec<BString>,
-    /// The cache says otherwise.
-    differs: bool,
-}
 
 impl Scanner<'_> {
     /// Compares an open directory with tracked files with the cache, if there is one, and starts
@@ -77,7 +69,7 @@ impl Scanner<'_> {
         if self.job.options.untracked == Untracked::All {
             return self.recall_all(directory, path, tracked, node, tasks);
         }
-        let below = self.look_below(path, node, &is_tracked, 0);
+        let below = self.look_below(path, node, &is_tracked);
         for name in &below.untracked {
             self.add_untracked(join(name.as_bstr()));
         }
@@ -127,7 +119,14 @@ impl Scanner<'_> {
         for name in below {
             let full = BString::from([path.as_bytes(), name, b"/"].concat());
             let look = self.look(self.here, 0);
-            let state = self.judge_directory(directory, &full, name, false, look, Some(tasks));
+            let judged = self.judge_directory(directory, &full, name, false, look, Some(tasks));
+            let state = match judged {
+                Step::Known(state) => state,
+                Step::Enter(inside) => {
+                    let state = self.state(&full, inside.look);
+                    self.leave_directory(&inside, state)
+                }
+            };
             if state != State::Untracked {
                 continue;
             }
@@ -196,32 +195,73 @@ impl Scanner<'_> {
         }
     }
 
-    /// Returns the state of an untracked directory that has not changed.
-    pub(super) fn recall_state(
+    /// Starts to determine the state of an untracked directory that has not changed.
+    pub(super) fn begin_recall(
         &mut self,
         full: &BString,
         node: usize,
         look: Look,
-        seen: Option<&Seen>,
-    ) -> State {
+        seen: Option<Seen>,
+    ) -> Step<Level> {
         let Some(remembered) = self.job.remembered else {
-            return State::Nothing;
+            return Step::Known(State::Nothing);
         };
         let known = &remembered.cache.directory(node).untracked;
-        let files = known.iter().filter(|name| !name.ends_with(b"/"));
-        let has_files = files.clone().next().is_some();
+        let has_files = known.iter().any(|name| !name.ends_with(b"/"));
         // Data recorded beside a monitor's answer are used unchanged from then on, so everything
         // must be examined.
         let will_be_vouched =
             self.records() && self.job.monitored.is_some() && remembered.vouched.is_none();
         if has_files && !will_be_vouched {
-            return State::Untracked;
+            return Step::Known(State::Untracked);
         }
-        let below = self.look_below(full.as_bstr(), node, &|_| false, look.depth);
+        Step::Enter(Level::Recall(Recalling {
+            path: full.clone(),
+            node,
+            look,
+            seen,
+            next: node + 1,
+            below: Below::default(),
+            entered: BString::default(),
+        }))
+    }
+
+    /// Looks at the directories below. Returns the next one that must be entered.
+    pub(super) fn continue_recall(&mut self, recalling: &mut Recalling) -> Option<Level> {
+        let cache = &self.job.remembered?.cache;
+        while recalling.next < cache.end(recalling.node) {
+            let child = recalling.next;
+            recalling.next = cache.end(child);
+            let full = path_below(
+                recalling.path.as_bstr(),
+                cache.directory(child).name.as_ref(),
+            );
+            match self.look_again(&full, child, recalling.look.depth) {
+                Step::Known(state) => recalling.receive(cache, full.as_bstr(), state),
+                Step::Enter(level) => {
+                    recalling.entered = full;
+                    return Some(level);
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns the state, after a look at all directories below, or reads the directory again.
+    pub(super) fn end_recall(&mut self, recalling: Recalling) -> Step<Level> {
+        let Some(remembered) = self.job.remembered else {
+            return Step::Known(State::Nothing);
+        };
+        let (full, node) = (&recalling.path, recalling.node);
+        let mut below = recalling.below;
+        below.add_repositories(&remembered.cache, node);
+        let known = &remembered.cache.directory(node).untracked;
+        let files = known.iter().filter(|name| !name.ends_with(b"/"));
+        let has_files = files.clone().next().is_some();
         if !has_files && below.untracked.is_empty() && !known.is_empty() {
             // It was read up to the first non-empty directory, which is empty now. Its other
             // content is unknown.
-            return self.read_state(full, look, seen);
+            return self.begin_read(full, recalling.look, recalling.seen.as_ref());
         }
         if below.differs {
             self.start_copy(full.as_bstr(), node);
@@ -233,77 +273,67 @@ impl Scanner<'_> {
             }
             self.end_news(self.records());
         }
-        match has_files || !below.untracked.is_empty() {
+        Step::Known(match has_files || !below.untracked.is_empty() {
             true => State::Untracked,
             false => State::Nothing,
-        }
+        })
     }
 
-    /// Which untracked directories directly in the directory `path` have untracked files.
+    /// Which untracked directories directly in the directory `path`, which has tracked files, have
+    /// untracked files.
     fn look_below(
         &mut self,
         path: &BStr,
         node: usize,
         is_tracked: &dyn Fn(&BStr) -> bool,
-        depth: usize,
     ) -> Below {
-        let mut below = Below {
-            untracked: Vec::new(),
-            differs: false,
-        };
+        let mut below = Below::default();
         let Some(remembered) = self.job.remembered else {
             return below;
         };
         let cache = &remembered.cache;
-        let known = &cache.directory(node).untracked;
         for child in cache.children(node) {
             let name = cache.directory(child).name.as_ref();
             if is_tracked(name) {
                 continue;
             }
-            let mut full = BString::from([path.as_bytes(), name].concat());
-            full.push(b'/');
-            let place = Place {
-                node: Some(child),
-                is_trusted: true,
-            };
-            let state = self.look_again(&full, place, depth);
-            let with_slash = full[path.len()..].as_bstr();
-            let was = known.iter().any(|known| known == with_slash);
-            below.differs |= was != (state == State::Untracked);
-            if state == State::Untracked {
-                below.untracked.push(with_slash.to_owned());
-            }
+            let full = path_below(path, name);
+            let step = self.look_again(&full, child, 0);
+            let state = self.finish(step);
+            below.add(cache, node, full[path.len()..].as_bstr(), state);
         }
-        // A nested repository is not entered.
-        for name in known.iter().filter(|name| name.ends_with(b"/")) {
-            let bare = name.strip_suffix(b"/").unwrap_or(name).as_bstr();
-            if cache.child(node, bare).is_none() {
-                below.untracked.push(name.to_owned());
-            }
-        }
+        below.add_repositories(cache, node);
         below
     }
 
-    /// Returns the state of an untracked directory that is in the cache.
-    fn look_again(&mut self, full: &BString, place: Place, depth: usize) -> State {
+    /// Starts to determine the state of the untracked directory that is at `node` of the cache.
+    fn look_again(&mut self, full: &BString, node: usize, depth: usize) -> Step<Level> {
         let bare = full.strip_suffix(b"/").unwrap_or(full).as_bstr();
+        let place = Place {
+            node: Some(node),
+            is_trusted: true,
+        };
         let Ok(seen) = self.see_untracked(place, full.as_bstr()) else {
-            return State::Nothing;
+            return Step::Known(State::Nothing);
         };
         let look = self.look(Some(place), depth + 1);
         if let Some(node) = seen.valid {
-            return self.recall_state(full, node, look, Some(&seen));
+            return self.begin_recall(full, node, look, Some(seen));
         }
         // It may have become a repository.
         let git = [bare.as_bytes(), b"/.git"].concat();
         if self.root.metadata(&git).is_ok() && self.is_repository(full.as_bstr()) {
             // What was known of it as a directory does not hold any more.
             self.note_gone(full.as_bstr());
-            return State::Untracked;
+            return Step::Known(State::Untracked);
         }
-        self.state(full, look)
+        self.begin(full, look)
     }
+}
+
+/// Returns the path of the directory `name` of the directory `path`. Both end with a slash.
+fn path_below(path: &BStr, name: &BStr) -> BString {
+    BString::from([path.as_bytes(), name, b"/"].concat())
 }
 
 /// Returns whether `name` is a directory of `tracked`.

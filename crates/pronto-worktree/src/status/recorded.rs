@@ -41,25 +41,26 @@ pub(super) fn each_recorded(
     path: &mut BString,
     each: &mut dyn FnMut(&BStr),
 ) {
-    let len = path.len();
-    let children = cache.children(node).map(|child| Recorded {
-        name: cache.directory(child).name.as_ref(),
-        is_directory: true,
-        child: Some(child),
-    });
-    // Directories are judged by what is known of them, if it is.
-    let names = cache.directory(node).untracked.iter().map(Recorded::of);
-    let names = names.filter(|it| !it.is_directory || cache.child(node, it.name).is_none());
-    let mut all: Vec<Recorded<'_>> = children.chain(names).collect();
-    all.sort_unstable_by(|one, other| compare(one.sort_key(), other.sort_key()));
-    for recorded in all {
+    let level = |node, outer_len| Level {
+        names: names(cache, node).into_iter(),
+        outer_len,
+    };
+    let mut levels = vec![level(node, path.len())];
+    while let Some(current) = levels.last_mut() {
+        let Some(recorded) = current.names.next() else {
+            path.truncate(current.outer_len);
+            levels.pop();
+            continue;
+        };
+        let len = path.len();
         path.extend_from_slice(recorded.name);
         if recorded.is_directory {
             path.push(b'/');
         }
         match recorded.child {
             Some(child) if !cache.directory(child).check_only => {
-                each_recorded(cache, child, path, each);
+                levels.push(level(child, len));
+                continue;
             }
             Some(child) => {
                 let mut below = child..cache.end(child);
@@ -71,6 +72,28 @@ pub(super) fn each_recorded(
         }
         path.truncate(len);
     }
+}
+
+/// A directory of a cache whose names are listed.
+struct Level<'a> {
+    names: std::vec::IntoIter<Recorded<'a>>,
+    /// The length of the path of the directory above.
+    outer_len: usize,
+}
+
+/// Returns the names in the directory at `node`, in order.
+fn names<'a>(cache: &'a UntrackedCache<'_>, node: usize) -> Vec<Recorded<'a>> {
+    let children = cache.children(node).map(|child| Recorded {
+        name: cache.directory(child).name.as_ref(),
+        is_directory: true,
+        child: Some(child),
+    });
+    // Directories are judged by what is known of them, if it is.
+    let names = cache.directory(node).untracked.iter().map(Recorded::of);
+    let names = names.filter(|it| !it.is_directory || cache.child(node, it.name).is_none());
+    let mut all: Vec<Recorded<'a>> = children.chain(names).collect();
+    all.sort_unstable_by(|one, other| compare(one.sort_key(), other.sort_key()));
+    all
 }
 
 /// A name in a directory of a cache.
@@ -114,7 +137,14 @@ pub fn tracked_names(index: &Index, cache: &UntrackedCache<'_>) -> Vec<NamesDige
             digests: &mut digests,
             buffer: Vec::new(),
         };
-        digesting.directory(0, 0..index.len(), 0);
+        let mut todo = vec![Tracked {
+            node: 0,
+            entries: 0..index.len(),
+            prefix_len: 0,
+        }];
+        while let Some(directory) = todo.pop() {
+            digesting.directory(directory, &mut todo);
+        }
     }
     digests
 }
@@ -126,10 +156,24 @@ struct Digesting<'a> {
     buffer: Vec<u8>,
 }
 
+/// A directory with tracked files.
+struct Tracked {
+    /// The position in the cache.
+    node: usize,
+    /// The entries of the index.
+    entries: Range<usize>,
+    /// The length of its path with its slash.
+    prefix_len: usize,
+}
+
 impl Digesting<'_> {
-    /// Digests the names in the directory of `entries`, whose path takes `prefix_len` bytes of
-    /// theirs and which is at `node` of the cache, and in those below it.
-    fn directory(&mut self, node: usize, entries: Range<usize>, prefix_len: usize) {
+    /// Digests the names in a directory, and adds the directories below it to `todo`.
+    fn directory(&mut self, directory: Tracked, todo: &mut Vec<Tracked>) {
+        let Tracked {
+            node,
+            entries,
+            prefix_len,
+        } = directory;
         let names = Name::all(self.index, entries, prefix_len);
         self.buffer.clear();
         for name in &names {
@@ -153,7 +197,11 @@ impl Digesting<'_> {
         for name in names.into_iter().filter(|name| name.is_directory) {
             let prefix_len = prefix_len + name.name.len() + 1;
             if let Some(child) = self.cache.child(node, name.name.as_bstr()) {
-                self.directory(child, name.entries, prefix_len);
+                todo.push(Tracked {
+                    node: child,
+                    entries: name.entries,
+                    prefix_len,
+                });
             }
         }
     }

@@ -253,7 +253,7 @@ pub fn renew<'a>(cache: &UntrackedCache<'a>, news: Vec<News>) -> UntrackedCache<
         new: cache.successor(),
     };
     let top = (!cache.is_empty()).then_some(0);
-    renewal.directory(top, Cow::Borrowed(b"".as_bstr()), &mut BString::default());
+    renewal.run(top);
     renewal.new
 }
 
@@ -263,15 +263,61 @@ struct Renewal<'o, 'a> {
     new: UntrackedCache<'a>,
 }
 
+/// A directory of the new cache, to which those below are added.
+struct Level<'a> {
+    position: usize,
+    /// The directories that are not added yet, with their positions in the old cache.
+    below: std::vec::IntoIter<(Cow<'a, BStr>, Option<usize>)>,
+    /// The length of the path of the directory above.
+    outer_len: usize,
+}
+
 impl<'a> Renewal<'_, 'a> {
-    fn directory(&mut self, old: Option<usize>, name: Cow<'a, BStr>, path: &mut BString) {
+    fn run(&mut self, top: Option<usize>) {
+        let mut path = BString::default();
+        let top = self.directory(top, Cow::Borrowed(b"".as_bstr()), &path, 0);
+        let mut levels: Vec<Level<'a>> = top.into_iter().collect();
+        while let Some(level) = levels.last_mut() {
+            let Some((name, child)) = level.below.next() else {
+                self.new.close(level.position);
+                path.truncate(level.outer_len);
+                levels.pop();
+                continue;
+            };
+            let len = path.len();
+            if len > 0 {
+                path.push(b'/');
+            }
+            path.extend_from_slice(&name);
+            let below = match self.news.get(&path) {
+                Some(news) if news.is_gone => {
+                    self.news.remove(&path);
+                    None
+                }
+                _ => self.directory(child, name, &path, len),
+            };
+            match below {
+                Some(below) => levels.push(below),
+                None => path.truncate(len),
+            }
+        }
+    }
+
+    /// Adds a directory. Returns it unless it was copied with all below it.
+    fn directory(
+        &mut self,
+        old: Option<usize>,
+        name: Cow<'a, BStr>,
+        path: &BString,
+        outer_len: usize,
+    ) -> Option<Level<'a>> {
         let news = self.news.remove(path);
         if let Some(old) = old
             && news.is_none()
             && !self.has_news_below(path)
         {
             self.new.copy(self.old, old);
-            return;
+            return None;
         }
         let kind = self.old.info_exclude.id.kind();
         let mut directory = match old {
@@ -303,20 +349,11 @@ impl<'a> Renewal<'_, 'a> {
             }
             None => below.extend(known.map(|(name, child)| (name, Some(child)))),
         }
-        let position = self.new.open(directory);
-        let len = path.len();
-        for (name, child) in below {
-            if len > 0 {
-                path.push(b'/');
-            }
-            path.extend_from_slice(&name);
-            match self.news.get(path) {
-                Some(news) if news.is_gone => drop(self.news.remove(path)),
-                _ => self.directory(child, name, path),
-            }
-            path.truncate(len);
-        }
-        self.new.close(position);
+        Some(Level {
+            position: self.new.open(directory),
+            below: below.into_iter(),
+            outer_len,
+        })
     }
 
     fn has_news_below(&self, path: &BString) -> bool {

@@ -1,6 +1,7 @@
 //! Untracked and ignored files and directories.
 
-use super::remembered::{Place, Seen};
+use super::nested::{Entered, Inside, Look, State, Step};
+use super::remembered::Place;
 use super::scan::Scanner;
 use super::task::Task;
 use super::{Ignored, Untracked};
@@ -9,32 +10,6 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_io::dir::{Directory, EntryKind};
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use std::path::{Path, PathBuf};
-
-/// Directories nested deeper are taken to be untracked as a whole.
-const DEEPEST: usize = 1000;
-
-/// The state of a directory without tracked files, the strongest last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum State {
-    /// Nothing to name: empty, or only what does not count.
-    Nothing,
-    /// Nothing but ignored files.
-    Ignored,
-    /// At least one untracked file.
-    Untracked,
-}
-
-/// Options for examining an untracked directory.
-#[derive(Clone, Copy)]
-pub(super) struct Look {
-    /// Only its state is wanted, none of the names in it.
-    pub(super) check_only: bool,
-    /// Any file settles its state.
-    pub(super) stop_at_first: bool,
-    pub(super) depth: usize,
-    /// The position of the directory in the untracked cache, if there is one.
-    pub(super) place: Option<Place>,
-}
 
 impl Scanner<'_> {
     /// A name that the index does not know, in a directory that it knows.
@@ -52,7 +27,10 @@ impl Scanner<'_> {
             depth: 0,
             place: self.here,
         };
-        self.judge(directory, path, name, kind, look, Some(tasks));
+        if let Step::Enter(entered) = self.judge(directory, path, name, kind, look, Some(tasks)) {
+            let state = self.state(&entered.full, entered.inside.look);
+            self.leave(entered, look, state);
+        }
     }
 
     /// Names every file in an untracked directory. Its place in a cache of all files, if there is
@@ -88,9 +66,10 @@ impl Scanner<'_> {
     }
 
     /// Decides about one name, adds it to the result unless only a state is wanted, and returns its
-    /// contribution to the state of its directory. Directories that must be walked completely
-    /// become tasks.
-    fn judge(
+    /// contribution to the state of its directory. That of a directory is to be determined by a
+    /// look at it; [`leave`](Self::leave) does the rest then. Directories that must be walked
+    /// completely become tasks.
+    pub(super) fn judge(
         &mut self,
         directory: &Directory,
         path: &BStr,
@@ -98,14 +77,14 @@ impl Scanner<'_> {
         kind: EntryKind,
         look: Look,
         tasks: Option<&mut Vec<Task>>,
-    ) -> State {
+    ) -> Step<Entered> {
         let is_directory = match kind {
             EntryKind::Directory => true,
             EntryKind::File | EntryKind::Symlink => false,
-            EntryKind::Other | EntryKind::Unknown => return State::Nothing,
+            EntryKind::Other | EntryKind::Unknown => return Step::Known(State::Nothing),
         };
         if name.eq_ignore_ascii_case(b".git") && (name == b".git" || self.job.options.ignore_case) {
-            return State::Nothing;
+            return Step::Known(State::Nothing);
         }
         let mut full: BString = path.to_owned();
         full.extend_from_slice(name);
@@ -113,17 +92,27 @@ impl Scanner<'_> {
         if relation == pathspec::Directory::Outside
             && !self.job.pathspec.matches(full.as_bstr(), is_directory)
         {
-            return State::Nothing;
+            return Step::Known(State::Nothing);
         }
         self.stack
             .enter(path.strip_suffix(b"/").unwrap_or(path).as_bstr());
         let ignored = self.stack.is_ignored(full.as_bstr(), is_directory);
         if ignored && !self.wants_ignored() {
-            return State::Ignored;
+            return Step::Known(State::Ignored);
         }
         let state = if is_directory {
             full.push(b'/');
-            self.judge_directory(directory, &full, name, ignored, look, tasks)
+            match self.judge_directory(directory, &full, name, ignored, look, tasks) {
+                Step::Known(state) => state,
+                Step::Enter(inside) => {
+                    let name_start = path.len();
+                    return Step::Enter(Entered {
+                        full,
+                        name_start,
+                        inside,
+                    });
+                }
+            }
         } else if !self.job.pathspec.matches(full.as_bstr(), false) {
             State::Nothing
         } else if ignored {
@@ -131,8 +120,16 @@ impl Scanner<'_> {
         } else {
             State::Untracked
         };
+        Step::Known(self.conclude(full, path.len(), look, state))
+    }
+
+    /// Adds the path `full`, whose name starts at `name_start`, to the result unless only a state
+    /// is wanted. Returns its state.
+    fn conclude(&mut self, full: BString, name_start: usize, look: Look, state: State) -> State {
         if state == State::Untracked {
-            self.note_untracked(name, is_directory);
+            let bare = full.strip_suffix(b"/");
+            let name = &bare.unwrap_or(&full)[name_start..];
+            self.note_untracked(name, bare.is_some());
         }
         if !look.check_only {
             match state {
@@ -140,6 +137,30 @@ impl Scanner<'_> {
                 State::Ignored if self.wants_ignored() => self.add_ignored(full),
                 _ => {}
             }
+        }
+        state
+    }
+
+    /// Does for a directory, which was found to have the state `state`, what
+    /// [`judge`](Self::judge) does for other names.
+    pub(super) fn leave(&mut self, entered: Entered, look: Look, state: State) -> State {
+        let state = self.leave_directory(&entered.inside, state);
+        self.conclude(entered.full, entered.name_start, look, state)
+    }
+
+    /// Removes from the result what an entered directory stands for. Returns its contribution to
+    /// the state of the directory above.
+    pub(super) fn leave_directory(&mut self, inside: &Inside, state: State) -> State {
+        let mut state = state;
+        if state == State::Ignored {
+            if self.job.options.ignored == Ignored::Matching {
+                state = State::Nothing;
+            } else {
+                self.outcome.ignored.truncate(inside.ignored_before);
+            }
+        }
+        if self.wants_ignored() {
+            self.outcome.untracked.truncate(inside.untracked_before);
         }
         state
     }
@@ -152,7 +173,7 @@ impl Scanner<'_> {
         ignored: bool,
         look: Look,
         tasks: Option<&mut Vec<Task>>,
-    ) -> State {
+    ) -> Step<Inside> {
         let options = &self.job.options;
         let own = if ignored {
             State::Ignored
@@ -161,27 +182,27 @@ impl Scanner<'_> {
         };
         if self.has_repository(parent, full, name) {
             let inside = self.job.pathspec.matches(full.as_bstr(), true);
-            return if inside { own } else { State::Nothing };
+            return Step::Known(if inside { own } else { State::Nothing });
         }
         let matching = options.ignored == Ignored::Matching;
         if options.untracked == Untracked::All {
             if ignored && matching {
-                return State::Ignored;
+                return Step::Known(State::Ignored);
             }
             let place = look.place.filter(|_| self.caches_all());
             let place = place.map(|place| self.place_below(place, name.as_bstr()));
             self.note_below(name);
-            return self.go_through(full, place, tasks);
+            return Step::Known(self.go_through(full, place, tasks));
         }
         let bare = full.strip_suffix(b"/").unwrap_or(full).as_bstr();
         if !ignored && self.job.pathspec.leads_below(bare) {
-            return self.go_through(full, None, tasks);
+            return Step::Known(self.go_through(full, None, tasks));
         }
         if ignored && (matching || options.show_empty_directories) {
-            return State::Ignored;
+            return Step::Known(State::Ignored);
         }
         if options.show_empty_directories && !self.wants_ignored() {
-            return State::Untracked;
+            return Step::Known(State::Untracked);
         }
         let check_only = !self.wants_ignored();
         let look = Look {
@@ -193,20 +214,11 @@ impl Scanner<'_> {
                 .map(|place| self.place_below(place, name.as_bstr())),
         };
         self.note_below(name);
-        let (ignored_before, untracked_before) =
-            (self.outcome.ignored.len(), self.outcome.untracked.len());
-        let mut state = self.state(full, look);
-        if state == State::Ignored {
-            if matching {
-                state = State::Nothing;
-            } else {
-                self.outcome.ignored.truncate(ignored_before);
-            }
-        }
-        if self.wants_ignored() {
-            self.outcome.untracked.truncate(untracked_before);
-        }
-        state
+        Step::Enter(Inside {
+            look,
+            ignored_before: self.outcome.ignored.len(),
+            untracked_before: self.outcome.untracked.len(),
+        })
     }
 
     /// Names every file in the directory, now or as a task. `place` is where it is in a cache of all
@@ -233,65 +245,7 @@ impl Scanner<'_> {
         State::Nothing
     }
 
-    /// Returns the state of the directory at `full`.
-    pub(super) fn state(&mut self, full: &BString, look: Look) -> State {
-        if look.depth > DEEPEST {
-            return State::Untracked;
-        }
-        let path = full.as_bstr();
-        let seen = look
-            .place
-            .and_then(|place| self.see_untracked(place, path).ok());
-        match &seen {
-            Some(Seen {
-                valid: Some(node), ..
-            }) => self.recall_state(full, *node, look, seen.as_ref()),
-            _ => self.read_state(full, look, seen.as_ref()),
-        }
-    }
-
-    /// Returns the state of the directory at `full`. Names are read up to the first untracked file
-    /// if only the state is needed.
-    pub(super) fn read_state(&mut self, full: &BString, look: Look, seen: Option<&Seen>) -> State {
-        let path = full.as_bstr();
-        let listed = self.open_to_list(path).and_then(|directory| {
-            let listing = self.list(&directory)?;
-            Ok((directory, listing))
-        });
-        let (directory, listing) = match listed {
-            Ok(listed) => listed,
-            Err(error) => {
-                self.report_unreadable(path, error);
-                return State::Nothing;
-            }
-        };
-        if let Some(seen) = seen {
-            self.start_news(path, seen, true);
-        }
-        let place = seen.map(|seen| seen.place);
-        let look = Look { place, ..look };
-        let mut state = State::Nothing;
-        for (name, kind) in listing.iter() {
-            let kind = self.kind(&directory, name, kind);
-            state = state.max(self.judge(&directory, path, name, kind, look, None));
-            if look.check_only {
-                if look.stop_at_first && state >= State::Ignored {
-                    state = State::Ignored;
-                    break;
-                }
-                if state == State::Untracked {
-                    break;
-                }
-            }
-        }
-        self.put_back(listing);
-        if seen.is_some() {
-            self.end_news(true);
-        }
-        state
-    }
-
-    fn report_unreadable(&mut self, path: &BStr, error: std::io::Error) {
+    pub(super) fn report_unreadable(&mut self, path: &BStr, error: std::io::Error) {
         if error.kind() != std::io::ErrorKind::NotFound {
             self.problem(path, error);
         }

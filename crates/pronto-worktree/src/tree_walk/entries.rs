@@ -3,38 +3,49 @@
 
 use bstr::{BStr, ByteSlice};
 use gix_object::TreeRefIter;
-use gix_object::tree::{EntryRef, name_order};
+use gix_object::tree::{EntryMode, EntryRef, name_order};
 
-use pronto_hash::ObjectId;
+use pronto_hash::{ObjectId, oid};
 
 use super::TreeId;
 use crate::tree_list::TreeEntry;
 use crate::{Error, ErrorKind};
 
-/// The entries of one tree, with a look at the next.
-pub(super) struct Entries<'a> {
-    source: Source<'a>,
+/// The entries of one tree, with a look at the next. It owns the content of the tree, so that a
+/// walk can keep the trees that it is in on a stack of its own.
+pub(super) struct Entries {
+    bytes: Vec<u8>,
     tree: TreeId,
-    peeked: Option<EntryRef<'a>>,
+    source: Source,
+    peeked: Option<Located>,
 }
 
-enum Source<'a> {
-    AsStored(TreeRefIter<'a>),
+enum Source {
+    /// As stored: the position of the next entry.
+    AsStored(usize),
     /// Stored in another order. Git reads such trees, so they are put in order.
-    Sorted(std::vec::IntoIter<EntryRef<'a>>),
+    Sorted(std::vec::IntoIter<Located>),
 }
 
-impl<'a> Entries<'a> {
+/// An entry, as positions in the content of its tree.
+#[derive(Clone, Copy)]
+struct Located {
+    mode: EntryMode,
+    name_start: usize,
+    id_start: usize,
+}
+
+impl Entries {
     /// Those of the tree `bytes`.
-    pub(super) fn as_stored(bytes: &'a [u8], tree: TreeId) -> Self {
-        let iter = TreeRefIter::from_bytes(bytes, kind(tree));
-        Self::from(Source::AsStored(iter), tree)
+    pub(super) fn as_stored(bytes: Vec<u8>, tree: TreeId) -> Self {
+        Self::new(bytes, tree, Source::AsStored(0))
     }
 
-    fn from(source: Source<'a>, tree: TreeId) -> Self {
+    fn new(bytes: Vec<u8>, tree: TreeId, source: Source) -> Self {
         Entries {
-            source,
+            bytes,
             tree,
+            source,
             peeked: None,
         }
     }
@@ -44,53 +55,92 @@ impl<'a> Entries<'a> {
     ///
     /// # Errors
     /// Two entries have the same name, be they a file and a directory: only one could be written.
-    pub(super) fn checked(bytes: &'a [u8], tree: TreeId, path: &BStr) -> Result<Self, Error> {
-        match look_over(bytes, kind(tree).len_in_bytes()) {
+    pub(super) fn checked(bytes: Vec<u8>, tree: TreeId, path: &BStr) -> Result<Self, Error> {
+        match look_over(&bytes, kind(tree).len_in_bytes()) {
             Names::Ordered => return Ok(Self::as_stored(bytes, tree)),
             Names::Twice(name) => return Err(twice(name, tree, path)),
             Names::NoMode => return Err(broken(tree, "malformed mode in tree entry")),
             Names::Unordered => {}
         }
-        let entries = sorted(bytes, tree)?;
+        let sorted = sorted(&bytes, tree)?;
         let mut names = Beginnings::default();
-        match entries.iter().find(|entry| names.has(entry.filename)) {
-            Some(entry) => Err(twice(entry.filename, tree, path)),
-            None => Ok(Self::from(Source::Sorted(entries.into_iter()), tree)),
+        let mut all = sorted.iter().map(|entry| entry.name(&bytes));
+        if let Some(name) = all.find(|name| names.has(name)) {
+            return Err(twice(name, tree, path));
         }
+        Ok(Self::new(bytes, tree, Source::Sorted(sorted.into_iter())))
     }
 
     /// Like [`checked`](Self::checked), but of entries with the same name only the first counts.
     ///
     /// # Errors
     /// The tree is out of order and cannot be read.
-    pub(super) fn in_order(bytes: &'a [u8], tree: TreeId) -> Result<Self, Error> {
-        if look_over(bytes, kind(tree).len_in_bytes()) == Names::Ordered {
+    pub(super) fn in_order(bytes: Vec<u8>, tree: TreeId) -> Result<Self, Error> {
+        if look_over(&bytes, kind(tree).len_in_bytes()) == Names::Ordered {
             return Ok(Self::as_stored(bytes, tree));
         }
-        let mut entries = sorted(bytes, tree)?;
+        let mut sorted = sorted(&bytes, tree)?;
         let mut names = Beginnings::default();
-        entries.retain(|entry| !names.has(entry.filename));
-        Ok(Self::from(Source::Sorted(entries.into_iter()), tree))
+        sorted.retain(|entry| !names.has(entry.name(&bytes)));
+        Ok(Self::new(bytes, tree, Source::Sorted(sorted.into_iter())))
     }
 
     /// The next entry, which stays the next.
-    pub(super) fn next(&mut self) -> Result<Option<EntryRef<'a>>, Error> {
+    pub(super) fn next(&mut self) -> Result<Option<EntryRef<'_>>, Error> {
         if self.peeked.is_none() {
             self.peeked = match &mut self.source {
-                Source::AsStored(iter) => {
-                    let next = iter.next().transpose();
-                    next.map_err(|error| broken(self.tree, error))?
-                }
+                Source::AsStored(at) => locate(&self.bytes, at, self.tree)?,
                 Source::Sorted(entries) => entries.next(),
             };
         }
-        Ok(self.peeked)
+        Ok(self.peek())
     }
 
-    /// Takes what [`next`](Self::next) has shown.
-    pub(super) fn take(&mut self) -> Option<EntryRef<'a>> {
-        self.peeked.take()
+    /// The entry that [`next`](Self::next) has shown, if it was not taken.
+    pub(super) fn peek(&self) -> Option<EntryRef<'_>> {
+        Some(self.peeked?.entry(&self.bytes, self.tree))
     }
+
+    /// Takes the entry that [`next`](Self::next) has shown.
+    pub(super) fn take(&mut self) {
+        self.peeked = None;
+    }
+
+    /// Returns the buffer.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+impl Located {
+    fn name<'b>(&self, bytes: &'b [u8]) -> &'b BStr {
+        bytes[self.name_start..self.id_start - 1].as_bstr()
+    }
+
+    fn entry<'b>(&self, bytes: &'b [u8], tree: TreeId) -> EntryRef<'b> {
+        let id_end = self.id_start + kind(tree).len_in_bytes();
+        EntryRef {
+            mode: self.mode,
+            filename: self.name(bytes),
+            oid: oid::from_bytes_unchecked(&bytes[self.id_start..id_end]),
+        }
+    }
+}
+
+/// Parses the entry at `at`, and moves `at` behind it. `None` at the end.
+fn locate(bytes: &[u8], at: &mut usize, tree: TreeId) -> Result<Option<Located>, Error> {
+    let mut rest = TreeRefIter::from_bytes(&bytes[*at..], kind(tree));
+    let entry = rest.next().transpose();
+    let Some(entry) = entry.map_err(|error| broken(tree, error))? else {
+        return Ok(None);
+    };
+    *at += rest.offset_to_next_entry(&bytes[*at..]);
+    let id_start = *at - kind(tree).len_in_bytes();
+    Ok(Some(Located {
+        mode: entry.mode,
+        name_start: id_start - 1 - entry.filename.len(),
+        id_start,
+    }))
 }
 
 /// Sorts the entries of `tree`; `prefix` is its path with a slash at the end.
@@ -134,11 +184,15 @@ fn kind(tree: TreeId) -> pronto_hash::Kind {
 }
 
 /// All entries in the order of the index.
-fn sorted(bytes: &[u8], tree: TreeId) -> Result<Vec<EntryRef<'_>>, Error> {
-    let entries: Result<Vec<EntryRef<'_>>, _> =
-        TreeRefIter::from_bytes(bytes, kind(tree)).collect();
-    let mut entries = entries.map_err(|error| broken(tree, error))?;
-    entries.sort_by(order);
+fn sorted(bytes: &[u8], tree: TreeId) -> Result<Vec<Located>, Error> {
+    let (mut entries, mut at) = (Vec::new(), 0);
+    while let Some(entry) = locate(bytes, &mut at, tree)? {
+        entries.push(entry);
+    }
+    entries.sort_by(|one, two| {
+        let (one_is_tree, two_is_tree) = (one.mode.is_tree(), two.mode.is_tree());
+        name_order(one.name(bytes), one_is_tree, two.name(bytes), two_is_tree)
+    });
     Ok(entries)
 }
 
@@ -264,7 +318,7 @@ mod tests {
             let bytes = tree(entries);
             let found = look_over(&bytes, 20);
             assert_eq!(found, Names::Twice(expected.into()), "{entries:?}");
-            let error = Entries::checked(&bytes, None, "top".into()).err();
+            let error = Entries::checked(bytes, None, "top".into()).err();
             let error = error.expect("refused");
             assert_eq!(*error.kind(), ErrorKind::HostilePath);
             let path = format!("'top/{expected}'");
@@ -272,20 +326,21 @@ mod tests {
         }
         // Out of order, too.
         let bytes = tree(&[("40000", "a"), ("100644", "b"), ("100644", "a")]);
-        assert!(Entries::checked(&bytes, None, "".into()).is_err());
+        assert!(Entries::checked(bytes, None, "".into()).is_err());
     }
 
     #[test]
     fn trees_out_of_order_are_put_in_order() {
         let bytes = tree(&[("40000", "a"), ("100644", "a.b"), ("100644", "A")]);
-        let mut entries = Entries::checked(&bytes, None, "".into()).expect("good names");
+        let mut entries = Entries::checked(bytes, None, "".into()).expect("good names");
         let mut names = Vec::new();
-        while entries.next().expect("whole").is_some() {
-            names.extend(entries.take().map(|entry| entry.filename.to_string()));
+        while let Some(entry) = entries.next().expect("whole") {
+            names.push(entry.filename.to_string());
+            entries.take();
         }
         assert_eq!(names, ["A", "a.b", "a"]);
         let bytes = tree(&[("100644", "b"), ("100644", "a"), ("40000", "b")]);
-        let entries = Entries::in_order(&bytes, None).expect("it can be left behind");
+        let entries = Entries::in_order(bytes, None).expect("it can be left behind");
         assert!(matches!(entries.source, Source::Sorted(entries) if entries.len() == 2));
     }
 

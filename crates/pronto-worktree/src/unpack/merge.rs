@@ -122,7 +122,7 @@ pub fn merge(
     }
     let trees: Vec<TreeId> = request.trees.iter().map(|tree| Some(*tree)).collect();
     let top = cached.as_ref().map(CachedTree::root);
-    walk.directory(&trees, 0..index.len(), &mut BString::default(), top, 0)?;
+    walk.run(&trees, top)?;
     walk.finish(may_go)
 }
 
@@ -144,6 +144,37 @@ struct Walk<'a, 's> {
     changed: Vec<BString>,
     /// For each tree: whether a file stands where this directory is.
     blocked: [bool; 3],
+    /// The number of directories that the walk is in.
+    depth: usize,
+}
+
+/// A directory that is being merged. They are on a stack on the heap, because trees are nested
+/// deeper than the stacks of threads permit.
+struct Level<'c> {
+    lists: Vec<Vec<TreeEntry>>,
+    /// The position of the next entry in each list.
+    cursors: Vec<usize>,
+    /// The entries of the index that are not merged yet.
+    entries: Range<usize>,
+    cached: Option<CachedDirectory<'c>>,
+    outer: Outer,
+}
+
+/// The state of the walk above a directory.
+#[derive(Clone, Copy, Default)]
+struct Outer {
+    prefix_len: usize,
+    blocked: [bool; 3],
+    /// Whether the builder has entered the directory.
+    is_built: bool,
+}
+
+/// A name in a directory.
+struct Next {
+    name: Vec<u8>,
+    is_directory: bool,
+    /// The entries of the index.
+    entries: Option<Range<usize>>,
 }
 
 impl<'a, 's> Walk<'a, 's> {
@@ -160,17 +191,58 @@ impl<'a, 's> Walk<'a, 's> {
             gone: HashSet::new(),
             changed: Vec::new(),
             blocked: [false; 3],
+            depth: 0,
         }
     }
 
-    fn directory(
+    fn run<'c>(
+        &mut self,
+        trees: &[TreeId],
+        cached: Option<CachedDirectory<'c>>,
+    ) -> Result<(), Error> {
+        let mut prefix = BString::default();
+        let (entries, outer) = (0..self.view.index.len(), Outer::default());
+        let top = self.level(trees, entries, prefix.as_bstr(), cached, outer)?;
+        let mut levels: Vec<Level<'c>> = top.into_iter().collect();
+        self.depth = levels.len();
+        while let Some(level) = levels.last_mut() {
+            let Some(next) = level.next(self.view.index, prefix.len()) else {
+                self.leave(level.outer, &mut prefix);
+                levels.pop();
+                self.depth = levels.len();
+                continue;
+            };
+            let len = prefix.len();
+            prefix.extend_from_slice(&next.name);
+            if next.is_directory {
+                let below = self.below(level, next, &mut prefix)?;
+                levels.extend(below);
+                self.depth = levels.len();
+                continue;
+            }
+            let (cursors, name) = (&mut level.cursors, &next.name);
+            let found = take(&level.lists, cursors, name, false);
+            let mut slots = slots(&level.lists, cursors, &found, name);
+            for (slot, blocked) in slots.iter_mut().zip(self.blocked) {
+                if blocked {
+                    *slot = Slot::OtherKind;
+                }
+            }
+            self.file(&slots, next.entries, prefix.as_bstr())?;
+            prefix.truncate(len);
+        }
+        Ok(())
+    }
+
+    /// The directory `prefix`; `None` if it stays as it is.
+    fn level<'c>(
         &mut self,
         trees: &[TreeId],
         entries: Range<usize>,
-        prefix: &mut BString,
-        cached: Option<CachedDirectory<'_>>,
-        depth: usize,
-    ) -> Result<(), Error> {
+        prefix: &BStr,
+        cached: Option<CachedDirectory<'c>>,
+        outer: Outer,
+    ) -> Result<Option<Level<'c>>, Error> {
         let known = cached.filter(|cached| cached.entry_count() == Some(entries.len()));
         let id = known.and_then(|known| known.id());
         let restores = self.request.reset && self.request.update;
@@ -184,84 +256,66 @@ impl<'a, 's> Walk<'a, 's> {
                 builder.copy(known);
             }
             self.keep(entries);
-            return Ok(());
+            return Ok(None);
         }
-        objects::check_depth(depth)?;
+        objects::check_depth(self.depth)?;
         check(self.view.interrupt)?;
-        let lists = self.read(trees, prefix.as_bstr())?;
-        let mut cursors = vec![0; lists.len()];
-        let mut at = entries.start;
-        loop {
-            let child = (at < entries.end)
-                .then(|| Name::at(self.view.index, at, entries.end, prefix.len()));
-            let next = lists.iter().zip(&cursors).map(|(list, at)| list.get(*at));
-            let names = next.flatten().map(TreeEntry::key);
-            let own = child.as_ref().map(Name::key);
-            let Some(least) = names.chain(own).min_by(|one, two| compare(*one, *two)) else {
-                return Ok(());
-            };
-            let child = child.filter(|_| own == Some(least));
-            let (name, is_directory) = (least.name.to_vec(), least.is_directory);
-            at = child.as_ref().map_or(at, |child| child.entries.end);
-            let stages = child.map(|child| child.entries);
-            let found = take(&lists, &mut cursors, &name, is_directory);
-            let len = prefix.len();
-            prefix.extend_from_slice(&name);
-            if is_directory {
-                let below = cached.and_then(|cached| cached.child(name.as_bstr()));
-                let outer = self.blocked;
-                for (blocked, is_file) in
-                    self.blocked.iter_mut().zip(files(&lists, &cursors, &name))
-                {
-                    *blocked |= is_file;
-                }
-                self.below(&found, stages, prefix, below, depth)?;
-                self.blocked = outer;
-            } else {
-                let mut slots = slots(&lists, &cursors, &found, &name);
-                for (slot, blocked) in slots.iter_mut().zip(self.blocked) {
-                    if blocked {
-                        *slot = Slot::OtherKind;
-                    }
-                }
-                self.file(&slots, stages, prefix.as_bstr())?;
-            }
-            prefix.truncate(len);
-        }
+        let lists = self.read(trees, prefix)?;
+        Ok(Some(Level {
+            cursors: vec![0; lists.len()],
+            lists,
+            entries,
+            cached,
+            outer,
+        }))
     }
 
-    fn below(
+    /// Enters the directory `next` of `above`, whose path without a slash is `prefix`. Returns it
+    /// if it does not stay as it is.
+    fn below<'c>(
         &mut self,
-        found: &[Option<&TreeEntry>],
-        entries: Option<Range<usize>>,
+        above: &mut Level<'c>,
+        next: Next,
         prefix: &mut BString,
-        cached: Option<CachedDirectory<'_>>,
-        depth: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Level<'c>>, Error> {
+        let name = next.name.as_bstr();
+        let found = take(&above.lists, &mut above.cursors, name, true);
         let trees: Vec<TreeId> = found
             .iter()
             .map(|found| Some(found.as_ref()?.side.id))
             .collect();
-        let name = prefix.rfind_byte(b'/').map_or(0, |slash| slash + 1);
-        let entered = match (&mut self.builder, trees.first()) {
-            (Some(builder), Some(Some(id))) => {
-                builder.enter(prefix[name..].as_bstr(), *id);
-                true
-            }
-            _ => false,
+        let mut outer = Outer {
+            prefix_len: prefix.len() - name.len(),
+            blocked: self.blocked,
+            is_built: false,
         };
+        let files = files(&above.lists, &above.cursors, name);
+        for (blocked, is_file) in self.blocked.iter_mut().zip(files) {
+            *blocked |= is_file;
+        }
+        if let (Some(builder), Some(Some(id))) = (&mut self.builder, trees.first()) {
+            builder.enter(name, *id);
+            outer.is_built = true;
+        }
+        let cached = above.cached.and_then(|cached| cached.child(name));
         prefix.push(b'/');
-        self.directory(
-            &trees,
-            entries.unwrap_or_default(),
-            prefix,
-            cached,
-            depth + 1,
-        )?;
-        if entered && let Some(builder) = &mut self.builder {
+        let entries = next.entries.unwrap_or_default();
+        let below = self.level(&trees, entries, prefix.as_bstr(), cached, outer)?;
+        if below.is_none() {
+            self.leave(outer, prefix);
+        }
+        Ok(below)
+    }
+
+    /// Leaves a directory.
+    fn leave(&mut self, outer: Outer, prefix: &mut BString) {
+        if outer.is_built
+            && let Some(builder) = &mut self.builder
+        {
             builder.leave();
         }
-        Ok(())
+        self.blocked = outer.blocked;
+        prefix.truncate(outer.prefix_len);
     }
 
     fn read(&self, trees: &[TreeId], prefix: &BStr) -> Result<Vec<Vec<TreeEntry>>, Error> {
@@ -415,5 +469,28 @@ impl<'a, 's> Walk<'a, 's> {
             self.merged.parts.push(Part::New(Box::new(entry), None));
         }
         Ok(())
+    }
+}
+
+impl Level<'_> {
+    /// Returns the next name of the directory, whose path takes `prefix_len` bytes with its slash.
+    /// Takes its entries of the index.
+    fn next(&mut self, index: &Index, prefix_len: usize) -> Option<Next> {
+        let Range { start, end } = self.entries;
+        let child = (start < end).then(|| Name::at(index, start, end, prefix_len));
+        let lists = self.lists.iter().zip(&self.cursors);
+        let trees = lists.filter_map(|(list, at)| list.get(*at));
+        let own = child.as_ref().map(Name::key);
+        let names = trees.map(TreeEntry::key).chain(own);
+        let least = names.min_by(|one, two| compare(*one, *two))?;
+        let child = child.filter(|_| own == Some(least));
+        if let Some(child) = &child {
+            self.entries.start = child.entries.end;
+        }
+        Some(Next {
+            name: least.name.to_vec(),
+            is_directory: least.is_directory,
+            entries: child.map(|child| child.entries),
+        })
     }
 }

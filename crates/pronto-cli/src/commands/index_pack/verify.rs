@@ -22,40 +22,47 @@ pub(crate) enum Listing {
     Entries,
 }
 
-/// Verifies a pack with its index.
-pub(crate) fn verify(
-    (pack, index): (&Path, &Path),
-    options: &Options,
-    (listing, watch, inspector): (Listing, &Watch, Option<&Inspector<'_>>),
-    context: &mut Context,
-) -> Result<(), CliError> {
-    let opened = open(index, options, context)?;
-    let mut options = options.clone();
-    // Nothing is added, so nothing can be replaced.
-    options.check_collisions = false;
-    let inspect = inspector.map(|inspector| inspector as &dyn Inspect);
-    let checked = watch.over(None, inspect, context, |watched| {
-        check_file(pack, &options, watched)
-    });
-    if let Some(inspector) = inspector {
-        bad_pack::tell(inspector, context);
-    }
-    let checked =
-        checked.map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))?;
-    list(&checked, listing, context)?;
-    let same = checked
-        .has_index(&opened)
-        .map_err(|error| bad_pack::report(error, None, context))?;
-    if !same {
-        return Err(invalid(index));
-    }
-    if options.reverse_index {
-        let reverse = with_other_end(index, "idx", "rev")?;
-        if !checked.has_reverse_index(&reverse)? {
-            return Err(invalid(&reverse));
+/// A pack to verify with its index.
+pub(crate) struct Verification<'a> {
+    pub(crate) pack: &'a Path,
+    pub(crate) index: &'a Path,
+    pub(crate) listing: Listing,
+    pub(crate) watch: &'a Watch,
+    /// The inspector of the objects, if their content is checked.
+    pub(crate) inspector: Option<&'a Inspector<'a>>,
+}
+
+impl Verification<'_> {
+    /// Verifies the pack, and prints its listing.
+    pub(crate) fn run(&self, options: &Options, context: &mut Context) -> Result<(), CliError> {
+        let opened = open(self.index, options, context)?;
+        let mut options = options.clone();
+        // Nothing is added, so nothing can be replaced.
+        options.check_collisions = false;
+        let inspect = self.inspector.map(|inspector| inspector as &dyn Inspect);
+        let checked = self.watch.over(None, inspect, context, |watched| {
+            check_file(self.pack, &options, watched)
+        });
+        if let Some(inspector) = self.inspector {
+            bad_pack::tell(inspector, context);
         }
+        let checked = checked
+            .map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))?;
+        list(&checked, self.listing, context)?;
+        let same = checked
+            .has_index(&opened)
+            .map_err(|error| bad_pack::report(error, None, context))?;
+        if !same {
+            return Err(invalid(self.index));
+        }
+        if options.reverse_index {
+            let reverse = with_other_end(self.index, "idx", "rev")?;
+            if !checked.has_reverse_index(&reverse)? {
+                return Err(invalid(&reverse));
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn open(index: &Path, options: &Options, context: &mut Context) -> Result<Index, CliError> {

@@ -95,7 +95,8 @@ impl Format {
         &self,
         out: &mut impl Write,
         entry: &EntryRef<'_>,
-        (id, path): (&BStr, &BStr),
+        id: &BStr,
+        path: &BStr,
         endings: Option<&mut LineEndings<'_>>,
     ) -> Result<(), CliError> {
         let mut endings = endings;

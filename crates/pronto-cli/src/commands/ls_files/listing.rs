@@ -2,7 +2,7 @@
 
 use super::{Args, Excludes, Format};
 use crate::CliError;
-use crate::paths::{relative, shown_path};
+use crate::paths::{Quoting, relative, shown_path};
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
 use pronto::status::{FileState, LineEndings, Pathspec};
@@ -54,9 +54,10 @@ pub(super) struct Listing<'a> {
 
 impl<'a> Listing<'a> {
     pub(super) fn new(
-        (repository, index): (&'a Repository, &'a Index),
-        (args, format): (&'a Args, Option<Format>),
-        wanted: Wanted,
+        repository: &'a Repository,
+        index: &'a Index,
+        args: &'a Args,
+        format: Option<Format>,
         pathspec: &'a Pathspec,
     ) -> Result<Listing<'a>, CliError> {
         let prefix = match args.full_name {
@@ -84,7 +85,7 @@ impl<'a> Listing<'a> {
             index,
             args,
             format,
-            wanted,
+            wanted: Wanted::of(args),
             pathspec,
             seen: vec![false; pathspec.len()],
             prefix,
@@ -129,7 +130,13 @@ impl<'a> Listing<'a> {
     fn name(&self, path: &BStr) -> BString {
         let mut name = match self.args.null {
             true => relative(path, self.prefix.as_bstr()),
-            false => shown_path(path, self.prefix.as_bstr(), (self.quote_path, false)),
+            false => {
+                let quoting = Quoting {
+                    non_ascii: self.quote_path,
+                    spaces: false,
+                };
+                shown_path(path, self.prefix.as_bstr(), quoting)
+            }
         };
         name.push(if self.args.null { 0 } else { b'\n' });
         name
@@ -194,7 +201,8 @@ impl<'a> Listing<'a> {
     /// their place.
     pub(super) fn entries(
         &mut self,
-        (states, older): (&HashMap<usize, FileState>, &[Entry]),
+        states: &HashMap<usize, FileState>,
+        older: &[Entry],
         excludes: &Excludes,
         out: &mut impl Write,
     ) -> Result<(), CliError> {
@@ -272,8 +280,13 @@ impl<'a> Listing<'a> {
             let mut name = self.name(entry.path);
             let end = name.pop();
             let id = self.id(entry.id.to_owned())?;
-            let shown = (id.as_bstr(), name.as_bstr());
-            format.write(out, entry, shown, self.endings.as_mut())?;
+            format.write(
+                out,
+                entry,
+                id.as_bstr(),
+                name.as_bstr(),
+                self.endings.as_mut(),
+            )?;
             out.write_all(end.as_slice())?;
             return Ok(());
         }

@@ -19,7 +19,8 @@ const SLOW: Duration = Duration::from_secs(2);
 pub(super) fn print(
     view: &View,
     repository: &Repository,
-    (differences, elapsed): (Option<&Differences>, Duration),
+    differences: Option<&Differences>,
+    elapsed: Duration,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
     let mut lines = Lines { view, out };
@@ -113,12 +114,14 @@ fn staged<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
             .origin
             .as_ref()
             .filter(|origin| origin.letter == letter);
-        change(
-            lines,
-            (Slot::Updated, letter),
-            entry,
-            (origin.map(|origin| &origin.path), ""),
-        )?;
+        let change = Change {
+            slot: Slot::Updated,
+            letter,
+            path: &entry.path,
+            origin: origin.map(|origin| &origin.path),
+            submodule: String::new(),
+        };
+        change.print(lines)?;
     }
     lines.empty()?;
     Ok(())
@@ -161,45 +164,59 @@ fn changed<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
             .filter(|(is_so, _)| *is_so)
             .map(|(_, text)| *text)
             .collect();
-        let extra = match parts.is_empty() {
+        let submodule = match parts.is_empty() {
             true => String::new(),
             false => format!(" ({})", parts.join(", ")),
         };
-        let origin = origin.map(|origin| &origin.path);
-        change(lines, (Slot::Changed, letter), entry, (origin, &extra))?;
+        let change = Change {
+            slot: Slot::Changed,
+            letter,
+            path: &entry.path,
+            origin: origin.map(|origin| &origin.path),
+            submodule,
+        };
+        change.print(lines)?;
     }
     lines.empty()?;
     Ok(())
 }
 
-fn change<W: Write>(
-    lines: &mut Lines<'_, W>,
-    (slot, letter): (Slot, u8),
-    entry: &Entry,
-    (origin, extra): (Option<&BString>, &str),
-) -> Result<(), CliError> {
-    let what = match letter {
-        b'A' => "new file:",
-        b'C' => "copied:",
-        b'D' => "deleted:",
-        b'R' => "renamed:",
-        b'T' => "typechange:",
-        _ => "modified:",
-    };
-    let view = lines.view;
-    let mut text = format!("{what:12}").into_bytes();
-    if let Some(origin) = origin {
-        text.extend_from_slice(&view.path(origin, false));
-        text.extend_from_slice(b" -> ");
+/// A staged or unstaged change of a path.
+struct Change<'a> {
+    slot: Slot,
+    letter: u8,
+    path: &'a BString,
+    /// The path before a rename, or of the original of a copy.
+    origin: Option<&'a BString>,
+    /// The changes in a submodule, in parentheses after a space; empty for other paths.
+    submodule: String,
+}
+
+impl Change<'_> {
+    fn print<W: Write>(&self, lines: &mut Lines<'_, W>) -> Result<(), CliError> {
+        let what = match self.letter {
+            b'A' => "new file:",
+            b'C' => "copied:",
+            b'D' => "deleted:",
+            b'R' => "renamed:",
+            b'T' => "typechange:",
+            _ => "modified:",
+        };
+        let view = lines.view;
+        let mut text = format!("{what:12}").into_bytes();
+        if let Some(origin) = self.origin {
+            text.extend_from_slice(&view.path(origin, false));
+            text.extend_from_slice(b" -> ");
+        }
+        text.extend_from_slice(&view.path(self.path, false));
+        lines.start(Slot::Header, b"\t")?;
+        lines.more(self.slot, &text)?;
+        if !self.submodule.is_empty() {
+            lines.more(Slot::Header, self.submodule.as_bytes())?;
+        }
+        lines.out.write_all(b"\n")?;
+        Ok(())
     }
-    text.extend_from_slice(&view.path(&entry.path, false));
-    lines.start(Slot::Header, b"\t")?;
-    lines.more(slot, &text)?;
-    if !extra.is_empty() {
-        lines.more(Slot::Header, extra.as_bytes())?;
-    }
-    lines.out.write_all(b"\n")?;
-    Ok(())
 }
 
 fn conflicts<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {

@@ -22,7 +22,8 @@ impl Differences {
     /// number of `-v` options, `is_limited` says whether paths were given.
     pub(super) fn prepare(
         view: &View,
-        (times, is_limited): (u8, bool),
+        times: u8,
+        is_limited: bool,
         context: &Context,
     ) -> Result<Option<Differences>, CliError> {
         let (report, worktree) = (&view.report, times > 1);

@@ -18,7 +18,8 @@ use crate::{CliError, Context, ExitCode, submodules};
 
 pub(super) fn run(
     args: &Args,
-    (place, commit): (&BString, Option<&BString>),
+    place: &BString,
+    commit: Option<&BString>,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let branching = branching(args, commit.is_some())?;
@@ -30,11 +31,7 @@ pub(super) fn run(
         (true, Some(reason)) => text(Some(reason)),
         (true, None) => Some("added with --lock".into()),
     };
-    let tracking = match args.track.as_deref() {
-        Some("direct") => Some(Tracking::Direct),
-        Some(_) => return Err(CliError::unsupported("this value of option '--track'")),
-        None => follows_nothing(context).then_some(Tracking::Never),
-    };
+    let tracking = tracking(args, context)?;
     let repository = context.repository()?;
     let guess_remote = match args.guess_remote {
         Some(guess) => guess,
@@ -119,6 +116,15 @@ fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
         }
     };
     Ok(Carry { patterns, sharing })
+}
+
+/// Returns the tracking that the options request.
+fn tracking(args: &Args, context: &Context) -> Result<Option<Tracking>, CliError> {
+    match args.track.as_deref() {
+        Some("direct") => Ok(Some(Tracking::Direct)),
+        Some(_) => Err(CliError::unsupported("this value of option '--track'")),
+        None => Ok(follows_nothing(context).then_some(Tracking::Never)),
+    }
 }
 
 /// Checks out the submodules of the new worktree at `place`; returns the exit code if that failed.

@@ -159,6 +159,11 @@ impl<'a> TreeEntries<'a> {
             hash_length,
         }
     }
+
+    /// Returns the bytes that were not parsed yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
 }
 
 impl<'a> Iterator for TreeEntries<'a> {

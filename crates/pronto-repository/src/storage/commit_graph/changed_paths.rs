@@ -143,9 +143,10 @@ fn filter(work: &Work<'_>, settings: &Settings, commit: &super::gather::Commit) 
         store: &work.store,
         paths: HashSet::new(),
         path: Vec::new(),
+        spare: Vec::new(),
     };
     if before.as_ref() != Some(&commit.links.tree) {
-        changed.directory(before.as_deref(), Some(&commit.links.tree), 0)?;
+        changed.walk(before.as_deref(), Some(&commit.links.tree))?;
     }
     let paths = changed.paths.iter().map(Vec::as_slice);
     Ok(filter_of(paths, settings))
@@ -156,65 +157,123 @@ struct Changed<'a> {
     store: &'a Store,
     paths: HashSet<Vec<u8>>,
     path: Vec<u8>,
+    /// Buffers to read trees into.
+    spare: Vec<Vec<u8>>,
+}
+
+/// A directory that is being compared. They are on a stack on the heap, because trees are nested
+/// deeper than the stacks of threads permit.
+struct Level {
+    old: Entries,
+    new: Entries,
+    /// The length of the path of the directory above.
+    outer_len: usize,
+    /// Whether anything in it differs.
+    differs: bool,
+}
+
+/// The content of a tree, and the position of the next entry.
+struct Entries {
+    content: Vec<u8>,
+    at: usize,
+}
+
+/// The result of comparing the entries of one name.
+enum Compared {
+    Same,
+    Different,
+    /// The trees of a directory, which are to be compared.
+    Directory(Option<ObjectId>, Option<ObjectId>),
 }
 
 impl Changed<'_> {
-    /// Whether anything below differs.
-    fn directory(&mut self, old: Option<&oid>, new: Option<&oid>, depth: usize) -> Result<bool> {
-        if depth > DEEPEST {
-            return Err(Error::new(ErrorKind::Object, "tree is nested too deep"));
-        }
-        let (mut old_content, mut new_content) = (Vec::new(), Vec::new());
-        self.read(old, &mut old_content)?;
-        self.read(new, &mut new_content)?;
+    fn walk(&mut self, old: Option<&oid>, new: Option<&oid>) -> Result<()> {
         let length = self.store.kind().len_in_bytes();
-        let mut old = tree_entries(&old_content, length).peekable();
-        let mut new = tree_entries(&new_content, length).peekable();
-        let mut any = false;
-        while self.paths.len() <= MAX_CHANGED_PATHS {
-            let order = match (old.peek(), new.peek()) {
-                (None, None) => break,
-                (None, _) => Ordering::Greater,
-                (_, None) => Ordering::Less,
-                (Some(one), Some(two)) => compare(one, two),
+        let mut levels = vec![self.level(old, new, 0)?];
+        while let Some(level) = levels.last_mut() {
+            let (old, new) = (level.old.peek(length), level.new.peek(length));
+            let order = match (&old, &new) {
+                _ if self.paths.len() > MAX_CHANGED_PATHS => None,
+                (None, None) => None,
+                (None, _) => Some(Ordering::Greater),
+                (_, None) => Some(Ordering::Less),
+                (Some(old), Some(new)) => Some(compare(old, new)),
             };
-            let before = if order.is_le() { old.next() } else { None };
-            let after = if order.is_ge() { new.next() } else { None };
-            any |= self.entry(before, after, depth)?;
+            let Some(order) = order else {
+                self.leave(&mut levels);
+                continue;
+            };
+            let old = old.filter(|_| order.is_le());
+            let new = new.filter(|_| order.is_ge());
+            let outer_len = self.path.len();
+            let compared = self.entry(old, new);
+            let taken = [old, new].map(|entry| entry.map_or(0, |entry| entry.size_bytes()));
+            level.old.at += taken[0];
+            level.new.at += taken[1];
+            match compared {
+                Compared::Same => {}
+                Compared::Different => {
+                    self.paths.insert(self.path.clone());
+                    level.differs = true;
+                }
+                Compared::Directory(old, new) => {
+                    if levels.len() > DEEPEST {
+                        return Err(Error::new(ErrorKind::Object, "tree is nested too deep"));
+                    }
+                    levels.push(self.level(old.as_deref(), new.as_deref(), outer_len)?);
+                    continue;
+                }
+            }
+            self.path.truncate(outer_len);
         }
-        Ok(any)
+        Ok(())
     }
 
-    fn entry(
-        &mut self,
-        before: Option<RawEntry<'_>>,
-        after: Option<RawEntry<'_>>,
-        depth: usize,
-    ) -> Result<bool> {
-        let same = before.zip(after).is_some_and(|(before, after)| {
-            before.id == after.id && canonical(before.mode) == canonical(after.mode)
+    fn level(&mut self, old: Option<&oid>, new: Option<&oid>, outer_len: usize) -> Result<Level> {
+        Ok(Level {
+            old: self.entries(old)?,
+            new: self.entries(new)?,
+            outer_len,
+            differs: false,
+        })
+    }
+
+    fn entries(&mut self, tree: Option<&oid>) -> Result<Entries> {
+        let mut content = self.spare.pop().unwrap_or_default();
+        content.clear();
+        self.read(tree, &mut content)?;
+        Ok(Entries { content, at: 0 })
+    }
+
+    /// Leaves the innermost directory.
+    fn leave(&mut self, levels: &mut Vec<Level>) {
+        let Some(level) = levels.pop() else { return };
+        if let Some(above) = levels.last_mut().filter(|_| level.differs) {
+            self.paths.insert(self.path.clone());
+            above.differs = true;
+        }
+        self.path.truncate(level.outer_len);
+        self.spare.extend([level.old.content, level.new.content]);
+    }
+
+    /// Compares the entries of one name, and appends it to the path if they differ.
+    fn entry(&mut self, old: Option<RawEntry<'_>>, new: Option<RawEntry<'_>>) -> Compared {
+        let same = old.zip(new).is_some_and(|(old, new)| {
+            old.id == new.id && canonical(old.mode) == canonical(new.mode)
         });
-        let Some(either) = before.or(after).filter(|_| !same) else {
-            return Ok(false);
+        let Some(either) = old.or(new).filter(|_| !same) else {
+            return Compared::Same;
         };
-        let length = self.path.len();
-        if length > 0 {
+        if !self.path.is_empty() {
             self.path.push(b'/');
         }
         self.path.extend_from_slice(either.name);
-        let differs = if either.is_directory() {
-            let id = |entry: Option<RawEntry<'_>>| {
-                entry.and_then(|entry| ObjectId::try_from(entry.id).ok())
-            };
-            self.directory(id(before).as_deref(), id(after).as_deref(), depth + 1)?
-        } else {
-            true
-        };
-        if differs {
-            self.paths.insert(self.path.clone());
+        if !either.is_directory() {
+            return Compared::Different;
         }
-        self.path.truncate(length);
-        Ok(differs)
+        let id =
+            |entry: Option<RawEntry<'_>>| entry.and_then(|entry| ObjectId::try_from(entry.id).ok());
+        Compared::Directory(id(old), id(new))
     }
 
     fn read(&self, id: Option<&oid>, content: &mut Vec<u8>) -> Result<()> {
@@ -228,6 +287,13 @@ impl Changed<'_> {
                 Err(Error::new(ErrorKind::Object, message))
             }
         }
+    }
+}
+
+impl Entries {
+    /// Returns the next entry.
+    fn peek(&self, id_length: usize) -> Option<RawEntry<'_>> {
+        tree_entries(&self.content[self.at..], id_length).next()
     }
 }
 

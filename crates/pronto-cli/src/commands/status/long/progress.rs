@@ -24,13 +24,9 @@ pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>, repository: &Repository)
     } else if let Some(rebase) = &state.rebase {
         show_rebase(lines, rebase, repository)?;
     } else if let Some(operation) = &state.cherry_pick {
-        replay(
-            lines,
-            operation,
-            ("Cherry-pick", "cherry-picking", "cherry-pick"),
-        )?;
+        replay(lines, operation, &CHERRY_PICK)?;
     } else if let Some(operation) = &state.revert {
-        replay(lines, operation, ("Revert", "reverting", "revert"))?;
+        replay(lines, operation, &REVERT)?;
     }
     if state.bisect {
         match &state.bisecting_from {
@@ -87,11 +83,36 @@ fn am<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.empty()
 }
 
+/// The names of a command that applies commits again.
+struct Replay {
+    name: &'static str,
+    /// The present participle.
+    doing: &'static str,
+    command: &'static str,
+}
+
+const CHERRY_PICK: Replay = Replay {
+    name: "Cherry-pick",
+    doing: "cherry-picking",
+    command: "cherry-pick",
+};
+
+const REVERT: Replay = Replay {
+    name: "Revert",
+    doing: "reverting",
+    command: "revert",
+};
+
 fn replay<W: Write>(
     lines: &mut Lines<'_, W>,
     operation: &Operation,
-    (name, doing, command): (&str, &str, &str),
+    replay: &Replay,
 ) -> io::Result<()> {
+    let Replay {
+        name,
+        doing,
+        command,
+    } = replay;
     match &operation.commit {
         Some(commit) => {
             lines.line(
