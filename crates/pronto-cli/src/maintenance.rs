@@ -30,8 +30,8 @@ pub(crate) fn maintain(
     start(repository, decided, quiet, context)
 }
 
-/// Does the same as [`maintain`] after a fetch of everything: what is there twice is to be packed
-/// again, so that maintenance starts whatever there is.
+/// Starts maintenance as [`maintain`] does, after a fetch of everything. Such a fetch stores objects
+/// that are there already, so everything is packed again whatever the number of packs is.
 pub(crate) fn maintain_refetched(
     repository: &Repository,
     quiet: bool,
@@ -57,7 +57,7 @@ pub(crate) fn maintain_refetched(
 /// The variable with the options `-c` of this process.
 const PARAMETERS: &str = "GIT_CONFIG_PARAMETERS";
 
-/// Starts maintenance as was `decided`.
+/// Starts the maintenance that was `decided` on, if any.
 fn start(
     repository: &Repository,
     decided: pronto::Result<Option<Automatic>>,
