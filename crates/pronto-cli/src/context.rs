@@ -155,7 +155,7 @@ impl Context {
         settings::check_config(self.command, config)
     }
 
-    /// Checks that the command obeys all that `found` is configured with, its hooks included.
+    /// Checks that the command obeys every setting and hook of the repository `found`.
     ///
     /// # Errors
     /// As for [`check_config`](Self::check_config).

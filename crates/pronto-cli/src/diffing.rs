@@ -94,10 +94,10 @@ pub(crate) struct Printer<'a> {
     count: usize,
 }
 
-/// Checks that no patches are asked for by the opposite of `--no-patch`.
+/// Checks that no option requests patches, as the opposite of `--no-patch` does.
 ///
 /// # Errors
-/// They are: the call goes to git.
+/// An option requests them: the call goes to git.
 pub(crate) fn refuse_patches(context: &Context) -> Result<(), CliError> {
     let options = context.arguments.iter().take_while(|word| *word != "--");
     for word in options {

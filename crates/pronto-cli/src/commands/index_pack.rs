@@ -197,7 +197,7 @@ fn refuse_nonsense(args: &Args, in_repository: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The work to do.
+/// A pack to index, and where to put the index.
 struct Job<'a> {
     args: &'a Args,
     inspector: Option<&'a Inspector<'a>>,

@@ -97,7 +97,8 @@ pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// There is neither a pack nor a repository for it. The arguments were checked before.
+/// Returns the error for a call with neither a pack nor a repository, which the checks of the
+/// arguments exclude.
 #[cold]
 pub(super) fn no_input() -> Error {
     Error::new(ErrorKind::Missing, "--stdin requires a git repository")

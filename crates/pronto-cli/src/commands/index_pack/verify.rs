@@ -94,7 +94,7 @@ fn invalid(file: &Path) -> CliError {
     CliError::fatal(format!("sha1 file '{}' validation error", file.display()))
 }
 
-/// Lists the entries of the pack, and their numbers.
+/// Lists the entries of the pack, and the number of entries at each depth.
 fn list(checked: &Checked, listing: Listing, context: &mut Context) -> Result<(), CliError> {
     if listing == Listing::Nothing {
         return Ok(());

@@ -58,7 +58,7 @@ impl Below {
     }
 }
 
-/// Completes a pattern without wildcards to everything below it.
+/// Turns a pattern without wildcards into one that matches everything below it.
 fn complete(base: &BStr, pattern: &BStr) -> BString {
     let mut full = [base.as_bytes(), pattern].concat();
     if pattern.find_byteset(b"*?[\\").is_none() {
