@@ -20,7 +20,7 @@ use crate::refs::{Expected, Head, RefName, bad_name};
 use crate::status::{self, Upstream};
 use crate::{Error, ErrorKind, Repository, Result, hooks};
 
-pub use branch::{NewBranch, Tracking};
+pub use branch::{NewBranch, Tracking, UpstreamSetup};
 pub(crate) use branch::{check_tracking, create_branch_at};
 pub use left_behind::LeftBehind;
 pub(crate) use left_behind::{short_id, title};
@@ -83,8 +83,8 @@ pub struct Report {
     pub left_behind: Option<LeftBehind>,
     /// The commit that is checked out now, with abbreviated id and title.
     pub commit: Option<(BString, BString)>,
-    /// The configuration of the new branch, as Git prints it on standard output.
-    pub set_up: Vec<String>,
+    /// The upstream of the new branch.
+    pub set_up: Option<UpstreamSetup>,
     /// Git's letter and path of files that differ from the new commit.
     pub local_changes: Vec<(u8, BString)>,
     /// The new branch's relation to its upstream.

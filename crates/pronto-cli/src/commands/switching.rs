@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::{BStr, BString, ByteSlice};
 use pronto::switch::{
     BranchChange, LeftBehind, NewBranch, NewHead, Options, Outcome, Report, Start, Tracking,
+    UpstreamSetup,
 };
 use pronto::{Repository, Watch};
 
@@ -368,11 +369,10 @@ fn tell(
         if let Some(left) = &report.left_behind {
             tell_left_behind((repository, context), left)?;
         }
-        for line in &report.set_up {
-            match line.strip_prefix("not ") {
-                Some(_) => context.warn(line),
-                None => writeln!(context.out, "{line}")?,
-            }
+        match &report.set_up {
+            Some(own @ UpstreamSetup::OwnUpstream { .. }) => context.warn(&own.to_string()),
+            Some(upstream) => writeln!(context.out, "{upstream}")?,
+            None => {}
         }
         tell_arrival((repository, context), report, options.detach)?;
         for what in &report.cancelled {

@@ -19,7 +19,7 @@ use super::refused;
 use super::relocate;
 use crate::refs::name;
 use crate::revision::Want;
-use crate::switch::{self, NewBranch, Point, Tracking};
+use crate::switch::{self, NewBranch, Point, Tracking, UpstreamSetup};
 use crate::{Error, ErrorKind, Repository, Result, path, reset};
 use target::Target;
 
@@ -114,8 +114,8 @@ pub enum AddOutcome {
 /// The new worktree.
 #[derive(Debug, Default)]
 pub struct Added {
-    /// The upstream that was set up for the new branch, as Git prints it on standard output.
-    pub set_up: Vec<String>,
+    /// The upstream of the new branch.
+    pub set_up: Option<UpstreamSetup>,
     /// The results for files, unless no files were requested.
     pub reset: Option<reset::Outcome>,
     /// The exit code of the hook `post-checkout`, if it ran.
@@ -352,7 +352,7 @@ fn make_branch(
     name: &BString,
     force: bool,
     addition: &Addition,
-) -> Result<Vec<String>> {
+) -> Result<Option<UpstreamSetup>> {
     let Some(full) = branch_called(repository, name.as_bstr())? else {
         return Err(refused(format!("'{name}' is not a valid branch name")));
     };

@@ -7,7 +7,7 @@ use bstr::{BString, ByteSlice};
 use pronto::config::Config;
 use pronto::path;
 use pronto::reset::{Outcome, Report};
-use pronto::switch::Tracking;
+use pronto::switch::{Tracking, UpstreamSetup};
 use pronto::worktrees::{AddOptions, AddOutcome, Added, Branching, Carry, Preparation, Sharing};
 use pronto::{Repository, Watch};
 
@@ -185,12 +185,10 @@ fn branching(args: &Args, has_commit: bool) -> Result<Branching, CliError> {
 }
 
 fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, CliError> {
-    for line in &added.set_up {
-        match line.strip_prefix("not ") {
-            Some(_) => context.warn(line),
-            None if quiet => {}
-            None => writeln!(context.out, "{line}")?,
-        }
+    match &added.set_up {
+        Some(own @ UpstreamSetup::OwnUpstream { .. }) => context.warn(&own.to_string()),
+        Some(upstream) if !quiet => writeln!(context.out, "{upstream}")?,
+        _ => {}
     }
     let name = "HEAD";
     let not_reset = || CliError::fatal(format!("Could not reset index file to revision '{name}'."));
