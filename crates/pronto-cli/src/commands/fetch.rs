@@ -225,11 +225,11 @@ fn one(
     };
     let outcome = fetched.map_err(|error| bad_pack::refused(error, ending, context))?;
     for warning in &outcome.warnings {
-        context.warn(warning);
+        context.warn(&warning.to_string());
     }
     context.report();
     for error in &outcome.errors {
-        context.report_error(error);
+        context.report_error(&error.to_string());
     }
     if args.porcelain {
         for update in &outcome.updates {
@@ -243,7 +243,7 @@ fn one(
     } else if !args.quiet {
         let compact = repository.config().raw("fetch.output");
         let compact = compact.is_some_and(|format| format.eq_ignore_ascii_case(b"compact"));
-        let text = table::render(&outcome, compact);
+        let text = table::render(&outcome, compact, options.dry_run);
         if !text.is_empty() {
             context.remark(text.trim_end_matches('\n'));
         }
