@@ -73,6 +73,13 @@ impl<K> Error<K> {
         &self.0.kind
     }
 
+    /// Returns an error of `kind` with the same message, and without path, offset, object, hint and
+    /// cause.
+    #[must_use]
+    pub fn without_context<L>(self, kind: L) -> Error<L> {
+        Error::new(kind, self.0.message)
+    }
+
     /// The message alone, without context.
     pub fn message(&self) -> &str {
         &self.0.message

@@ -7,7 +7,7 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};
 use pronto_io::dir::{Directory, EntryKind};
-use pronto_io::error::IoContext;
+use pronto_io::error::{IoContext, OsReason};
 use pronto_io::watch::Watch;
 use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::pathspec::{Directory as Relation, Pathspec};
@@ -171,11 +171,9 @@ impl Walk<'_> {
             // It went, or became something else, in the meantime.
             Err(error) if pronto_io::dir::is_missing(&error) => return Ok(Vec::new()),
             Err(error) => {
-                let shown = directory.to_string();
-                self.repository.notify(Notice::warning(format!(
-                    "could not open directory '{shown}/': {}",
-                    pronto_io::error::reason(&error)
-                )));
+                let message = format!("could not open directory '{directory}/'");
+                let error = Error::new(ErrorKind::Io, message).because(OsReason(error));
+                self.repository.notify(Notice::Ignored(error));
                 return Ok(Vec::new());
             }
         };

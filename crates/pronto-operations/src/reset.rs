@@ -144,9 +144,8 @@ fn report_kind(repository: &Repository, id: ObjectId) -> Result<()> {
     let header = repository.objects()?.header(&id);
     if let Ok(Some(header)) = header {
         let kind = header.kind;
-        repository.notify(Notice::error(format!(
-            "object {id} is a {kind}, not a commit"
-        )));
+        let message = format!("object {id} is a {kind}, not a commit");
+        repository.notify(Notice::Failure(Error::new(ErrorKind::Object, message)));
     }
     Ok(())
 }

@@ -34,6 +34,10 @@ pub enum ErrorKind {
     IndexSize,
     /// The input ends before it should.
     Truncated,
+    /// A file is too small for its header.
+    NoHeader,
+    /// A file is one of repositories with another hash function.
+    OtherHash,
     /// A checksum is not that of the bytes it covers.
     Checksum,
     /// Bytes follow where the input should end.

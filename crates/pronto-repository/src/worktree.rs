@@ -254,8 +254,8 @@ impl Repository {
         let Some(text) = self.sparse_text()? else {
             return Ok(None);
         };
-        let (sparse, warning) = Sparse::parse(&text, self.uses_cone()?, self.ignores_case()?);
-        self.warn_of_sparse(warning.as_deref());
+        let (sparse, unrecognized) = Sparse::parse(&text, self.uses_cone()?, self.ignores_case()?);
+        self.note_unrecognized_pattern(unrecognized);
         Ok(Some(sparse))
     }
 }

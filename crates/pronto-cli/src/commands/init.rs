@@ -123,7 +123,9 @@ fn ref_storage(args: &Args) -> Result<Option<RefStorage>, CliError> {
     let name = name.as_encoded_bytes().as_bstr();
     match RefStorage::named(name) {
         Some(storage) => Ok(Some(storage)),
-        None => Err(CliError::fatal(init::unknown_storage(name))),
+        None => Err(CliError::fatal(format!(
+            "unknown ref storage format '{name}'"
+        ))),
     }
 }
 

@@ -233,7 +233,7 @@ fn prune(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
             context.remark(&format!("Removing worktrees/{id}: {reason}"));
         }
         if let Some(failure) = &gone.failure {
-            context.report_error(failure);
+            context.report_error(&failure.to_string());
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -246,7 +246,7 @@ fn remove(args: &Args, place: &BStr, context: &mut Context) -> Result<ExitCode, 
         pronto::worktrees::remove(&repository, place, args.force, &Watch::from(&interrupt))
             .map_err(CliError::of)?;
     for failure in &removed.failures {
-        context.report_error(failure);
+        context.report_error(&failure.to_string());
     }
     Ok(match removed.failures.is_empty() {
         true => ExitCode::SUCCESS,

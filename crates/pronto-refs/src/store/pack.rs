@@ -85,7 +85,7 @@ impl dyn Host + '_ {
     /// are never packed. Each ref can be read at any moment, and a killed process loses none.
     ///
     /// Waits for the lock of `packed-refs` as `core.packedRefsTimeout` says. Refs that
-    /// lead to missing objects are [reported](Host::report).
+    /// lead to missing objects are [noted](Host::note_missing_target).
     ///
     /// With reftables, the tables of a stack are merged into one, or with `auto` as many as are
     /// needed to keep their number small.
@@ -173,7 +173,7 @@ impl dyn Host + '_ {
                 continue;
             }
             if !self.has_object(&id)? {
-                self.report(format!("{found} does not point to a valid object!"));
+                self.note_missing_target(found.as_bstr());
                 continue;
             }
             if options.includes(found.as_bstr()) {

@@ -12,7 +12,6 @@ use pronto_config::shared::Sharing;
 use pronto_hash::Kind;
 use pronto_io::error::IoContext;
 
-pub use storage::unknown as unknown_storage;
 pub use template::Template;
 pub use template::{copy as copy_template, missing as missing_template};
 
@@ -131,7 +130,7 @@ impl Repository {
             storage::write_first_head(&repository, first.name.as_bstr())?;
         }
         if let Some(warning) = choice.warning {
-            repository.notify(Notice::warning(warning));
+            repository.notify(warning);
         }
         if let Some(missing) = template::missing(&options.template, environment) {
             repository.notify(Notice::MissingTemplates(missing));

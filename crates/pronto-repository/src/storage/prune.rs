@@ -24,7 +24,7 @@ use pronto_odb::Pruning;
 pub(crate) use marks::Marks;
 
 use crate::expiry::Expiry;
-use crate::repository::Notice;
+use crate::repository::{Notice, PackNotice};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The default time that [`prune`](Repository::prune) waits for processes that write.
@@ -166,7 +166,8 @@ impl<'a> Work<'a> {
 
     fn ended(self) -> Outcome {
         if self.outcome.gave_up {
-            self.repository.notify(Notice::warning(GAVE_UP));
+            let notice = PackNotice::PruningGivenUp;
+            self.repository.notify(Notice::Packs(notice));
         }
         self.outcome
     }
@@ -201,10 +202,6 @@ impl<'a> Work<'a> {
         has_expired(self.options.expire, modified)
     }
 }
-
-/// The warning if other processes write all the time.
-pub(crate) const GAVE_UP: &str =
-    "other processes are writing objects all the time; what was to be deleted is kept";
 
 impl Repository {
     /// As [`pronto_odb::Store::begin_pruning`]; takes what the wait has cost from `patience`.

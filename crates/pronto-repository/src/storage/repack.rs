@@ -26,7 +26,7 @@ use crate::multi_pack_index::{BitmapOptions, WriteOptions};
 use crate::objects::from_odb;
 use crate::pack_objects::{Known, LeaveOut, Select, Selection, names};
 use crate::packs::writer_options;
-use crate::repository::Notice;
+use crate::repository::{Notice, PackNotice};
 use crate::{ErrorKind, Repository, Result, path};
 
 /// The form of the repack.
@@ -290,8 +290,7 @@ impl Work<'_> {
         let is_quiet = options.bitmaps == Bitmaps::IfPossible;
         if !is_whole {
             if !is_quiet {
-                let message = "disabling bitmap writing, as some objects are not being packed";
-                repository.notify(Notice::warning(message));
+                repository.notify(Notice::Packs(PackNotice::PartialPack));
             }
             return Ok(Some((stem, counts)));
         }

@@ -92,7 +92,7 @@ fn check(sandbox: &Sandbox) -> usize {
         assert_eq!(all.count(), expected.len(), "each once");
         packed += found.packed.len();
     }
-    assert_eq!(repository.take_notices_of(Severity::Error), []);
+    assert!(repository.take_notices_of(Severity::Error).is_empty());
     packed
 }
 

@@ -8,7 +8,7 @@ use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::commit_graph::{CommitGraph, Opened, Options, Position, chain_path, single_path};
 
-use crate::history::{self, from_graph};
+use crate::history::from_graph;
 use crate::links::{CommitLinks, links_in};
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
@@ -56,7 +56,7 @@ impl Repository {
         };
         let opened = self.graph_of(&directory)?;
         for remark in opened.remarks {
-            self.notify(history::remark_notice(&remark));
+            self.notify(Notice::CommitGraph(remark));
         }
         let chain_bytes = match is_single {
             true => 0,
@@ -94,8 +94,7 @@ impl Repository {
         }
         meter.finish();
         if !opened.is_complete {
-            let message = "one or more commit-graph chain files could not be loaded";
-            self.notify(Notice::error(message));
+            self.notify(Notice::IncompleteCommitGraph);
             code |= WRONG;
         }
         Ok(Verdict { code })
@@ -185,7 +184,7 @@ impl Check<'_> {
         let position = Position(position);
         let commit = self.graph.commit_at(position, &mut parents);
         let id = self.graph.id_at(position).map_err(from_graph)?;
-        Ok((id, commit.map_err(|error| plain(&error))?, parents))
+        Ok((id, commit.map_err(plain)?, parents))
     }
 
     fn order(&mut self, layer: usize) -> Result<()> {
@@ -278,7 +277,7 @@ impl Check<'_> {
                 ));
             }
             let parent = self.graph.commit_alone_at(*parent);
-            let parent = parent.map_err(|error| plain(&error))?;
+            let parent = parent.map_err(plain)?;
             greatest = greatest.max(parent.generation);
         }
         if own.next().is_some() {
@@ -317,7 +316,7 @@ impl Check<'_> {
     }
 }
 
-/// The message without where it happened: Git does not say either.
-fn plain(error: &pronto_pack::Error) -> Error {
-    Error::new(ErrorKind::Object, error.message().to_owned())
+/// Returns the error without its place, which Git does not say either.
+fn plain(error: pronto_pack::Error) -> Error {
+    error.without_context(ErrorKind::Object)
 }

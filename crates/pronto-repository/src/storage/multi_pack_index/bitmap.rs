@@ -107,7 +107,7 @@ impl Work<'_> {
         let written = work.write(&objects, &tips, &settings, id, &target);
         written.map_err(|error| match error.kind() {
             ErrorKind::Refused => {
-                repository.notify(Notice::warning(error.message().to_owned()));
+                repository.notify(Notice::Ignored(error));
                 Error::new(ErrorKind::Refused, "could not write multi-pack bitmap")
             }
             _ => error,

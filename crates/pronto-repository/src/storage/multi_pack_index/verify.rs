@@ -9,7 +9,7 @@ use pronto_pack::pack::{Pack, PackOffset};
 
 use super::Work;
 use crate::history::from_graph;
-use crate::repository::Notice;
+use crate::repository::{Notice, PackNotice};
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
@@ -29,9 +29,7 @@ impl Repository {
         let Some(present) = work.open()? else {
             let exists = work.path().exists();
             if exists {
-                self.notify(Notice::error(
-                    "multi-pack-index file exists, but failed to parse",
-                ));
+                self.notify(Notice::Packs(PackNotice::MalformedMultiPackIndex));
             }
             return Ok(!exists);
         };
@@ -157,8 +155,8 @@ impl Check<'_> {
         let mut rows = Vec::with_capacity(count as usize);
         for row in 0..count {
             let location = self.index.location_at(IndexPosition(row));
-            let (pack, offset) = location
-                .map_err(|error| Error::new(ErrorKind::Object, error.message().to_owned()))?;
+            let (pack, offset) =
+                location.map_err(|error| error.without_context(ErrorKind::Object))?;
             rows.push((pack, row, offset));
             meter.add(1);
         }
