@@ -4,6 +4,8 @@
 //! to a directory handle and follows no link. Paths in the index, at any stage, are never selected,
 //! and nested repositories only on request.
 
+use std::io;
+
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};
 use pronto_io::dir::{Directory, EntryKind};
@@ -57,7 +59,8 @@ pub struct Place {
 }
 
 /// An event of `clean`, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// Removed, or with `--dry-run` would be.
     Removed(Place),
@@ -65,8 +68,8 @@ pub enum Event {
     Repository(Place),
     /// The current directory, which stays.
     Here,
-    /// The path could not be removed, for this reason.
-    Failed(Place, String),
+    /// The path could not be removed.
+    Failed(Place, io::Error),
 }
 
 /// Removes files that are not tracked.

@@ -10,6 +10,7 @@ use pronto::status::Pathspec;
 use pronto::{Repository, Watch};
 
 use crate::commands::pathspecs::{self, Source};
+use crate::staging_failures::{report_conversion, report_failure};
 use crate::terminal_text::sanitized_bytes;
 use crate::{CliError, Context, ExitCode};
 
@@ -238,12 +239,26 @@ fn tell(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let mut advised = false;
-    for said in report.said {
-        match said {
+    for event in report.events {
+        match event {
             Event::Added(path) => tell_path(context, "add", &path)?,
             Event::Removed(path) => tell_path(context, "remove", &path)?,
-            Event::Line(line) => context.remark(&line),
-            Event::Hint(hint) => context.hint(&hint),
+            Event::Conversion(warning) => report_conversion(context, &warning),
+            Event::Failure(failure) => report_failure(context, &failure),
+            Event::Unexamined(path, error) => {
+                let reason = pronto_io::error::reason(&error);
+                match path.ends_with(b"/") || path.is_empty() {
+                    true => context.warn(&format!("could not open directory '{path}': {reason}")),
+                    false => context.remark(&format!("{path}: {reason}")),
+                }
+            }
+            Event::Unmatched(spec) => context.report_error(&format!(
+                "pathspec '{spec}' did not match any file(s) known to git"
+            )),
+            Event::ModeKept(path, executable) => {
+                let sign = if executable { '+' } else { '-' };
+                context.report_error(&format!("cannot chmod {sign}x '{path}'"));
+            }
             Event::Ignored(paths) => {
                 context.remark("The following paths are ignored by one of your .gitignore files:");
                 list(context, &paths);
@@ -270,8 +285,14 @@ fn tell(
                     context.advise(repository.config(), "addEmbeddedRepo", &embedded(&path));
                 }
             }
-            Event::Fatal(message) => return Err(CliError::fatal(message)),
+            Event::Fatal(error) => {
+                if let Some(hint) = error.hint() {
+                    context.hint(hint);
+                }
+                return Err(CliError::fatal(error.to_string()));
+            }
             Event::Stopped => return Err(CliError::silent(ExitCode::FATAL)),
+            _ => {}
         }
     }
     Ok(match (report.mode_kept, report.failed) {

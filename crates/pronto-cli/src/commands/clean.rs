@@ -131,8 +131,8 @@ fn tell_all(
     let mut failed = false;
     for said in said {
         match said {
-            Event::Failed(path, reason) => {
-                let path = shown(path);
+            Event::Failed(path, error) => {
+                let (path, reason) = (shown(path), pronto_io::error::reason(&error));
                 context.warn(&format!("failed to remove {path}: {reason}"));
                 failed = true;
             }
@@ -150,6 +150,7 @@ fn tell_all(
                 let verb = verbs(args, "Would refuse to remove", "Refusing to remove");
                 writeln!(context.out, "{verb} current working directory")?;
             }
+            _ => {}
         }
     }
     Ok(match failed {

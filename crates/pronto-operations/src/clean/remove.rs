@@ -1,7 +1,6 @@
 //! Removes the selected paths.
 
 use pronto_io::watch::Watch;
-use std::io;
 
 use super::*;
 
@@ -67,10 +66,9 @@ impl Remover<'_> {
         self.top.open_beneath(crate::path::split(path).0)
     }
 
-    fn fail(&mut self, path: &BStr, error: &io::Error) {
+    fn fail(&mut self, path: &BStr, error: io::Error) {
         let place = self.place(path.to_owned());
-        self.said
-            .push(Event::Failed(place, pronto_io::error::reason(error)));
+        self.said.push(Event::Failed(place, error));
     }
 
     /// Removes a file. Returns whether it was removed, or would be.
@@ -85,7 +83,7 @@ impl Remover<'_> {
         match removed {
             Ok(()) => true,
             Err(error) => {
-                self.fail(path, &error);
+                self.fail(path, error);
                 false
             }
         }
@@ -136,7 +134,7 @@ impl Remover<'_> {
                 .parent(path)
                 .and_then(|parent| parent.remove_directory(name));
             if let Err(error) = removed {
-                self.fail(path, &error);
+                self.fail(path, error);
                 goes = false;
             }
         }
