@@ -12,7 +12,7 @@ use pronto_io::watch::Watch;
 use pronto_worktree::checkout::{Failure, Warning};
 use pronto_worktree::diff::{Announced, Difference, cached_trees, tree_and_index};
 use pronto_worktree::pathspec::Pathspec;
-use pronto_worktree::unpack::{self, Decision};
+use pronto_worktree::unpack::{self, Decision, Refusals};
 
 use crate::add::{self, Stage};
 use crate::errors::{from_index, from_worktree};
@@ -97,11 +97,14 @@ pub struct Report {
 
 /// The result of a reset.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Outcome {
     /// Done, except for files that could not be written.
     Done(Report),
-    /// Content would be lost, as Git words it: nothing was done.
-    Refused(String),
+    /// Content would be lost: nothing was done.
+    Refused(Refusals),
+    /// `HEAD` has no commit whose changes could be kept: nothing was done.
+    NoHead,
 }
 
 /// Resolves `name` for `reset`: a commit, or with paths a tree. `HEAD` before the first commit
@@ -172,7 +175,8 @@ pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
         Mode::Mixed => report.unstaged = reset_index(repository, options, watch)?,
         Mode::Hard | Mode::Merge | Mode::Keep => {
             match files::reset_files(repository, options, watch)? {
-                files::Reset::Refused(reason) => return Ok(Outcome::Refused(reason)),
+                files::Reset::Refused(refusals) => return Ok(Outcome::Refused(refusals)),
+                files::Reset::NoHead => return Ok(Outcome::NoHead),
                 files::Reset::Done(outcome) => {
                     report.failed = outcome.failed;
                     report.warnings = outcome.warnings;

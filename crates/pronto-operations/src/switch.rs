@@ -28,8 +28,8 @@ pub use remotes::Candidates;
 pub use remotes::remote_branches_named;
 pub use start::Start;
 pub use start::start_at;
-pub use state::refuse_while_in_progress;
 pub(crate) use state::remove_operation_state;
+pub use state::{Cancelled, refuse_while_in_progress};
 
 pub(crate) use branch::Point;
 pub(crate) use move_files::MovedFiles;
@@ -89,8 +89,8 @@ pub struct Report {
     pub local_changes: Vec<(u8, BString)>,
     /// The new branch's relation to its upstream.
     pub upstream: Option<Upstream>,
-    /// Operations in progress that were abandoned, with Git's names.
-    pub cancelled: Vec<&'static str>,
+    /// Operations in progress that were abandoned.
+    pub cancelled: Vec<Cancelled>,
     /// Files that could not be written.
     pub failed: Vec<Failure>,
     /// Warnings about other problems.

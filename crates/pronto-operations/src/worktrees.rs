@@ -31,7 +31,7 @@ pub use repair::repair;
 
 pub use pronto_repository::expiry::Expiry;
 pub use remove::Removed;
-pub use repair::Repair;
+pub use repair::{Defect, Repair};
 
 use crate::siblings::DIRECTORY;
 pub use pronto_repository::linked::{HeadState, WorkTree};

@@ -49,6 +49,11 @@ pub enum ErrorKind {
         /// The version.
         version: u32,
     },
+    /// An index of a pack is of a version that is not known.
+    IndexVersion {
+        /// The version.
+        version: u32,
+    },
     /// A limit that the caller set, or that the format or the machine has, is exceeded.
     Limit,
     /// A pack is larger than the caller permits.

@@ -5,7 +5,7 @@ use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
-use pronto::commit_graph::{Source, Split, WriteOptions};
+use pronto::commit_graph::{Fault, Source, Split, WriteOptions};
 use pronto::{ErrorKind, Repository, Watch};
 use pronto_hash::ObjectId;
 
@@ -198,7 +198,12 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         args.object_dir.as_ref(),
         args.shallow,
         &Watch::from(&interrupt).with_progress(&*progress),
-        &mut |message| wrong.push(message.to_owned()),
+        &mut |fault| {
+            wrong.push(match fault {
+                Fault::Unreadable(_) => format!("error: {fault}"),
+                _ => fault.to_string(),
+            });
+        },
     );
     context.remark_all(&wrong)?;
     Ok(ExitCode::new(verdict.map_err(CliError::of)?.code))

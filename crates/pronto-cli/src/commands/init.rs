@@ -4,9 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use bstr::ByteSlice;
+use bstr::{BStr, ByteSlice};
 use pronto::Severity;
-use pronto::init::{self, Options, Template, shared};
+use pronto::init::{Options, Template, shared};
 use pronto::repository::{RefStorage, hash_named};
 use pronto::{Environment, Repository, path};
 use pronto_hash::Kind;
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(branch) = &outcome.unchosen_branch {
-        context.hint(&init::branch_advice(branch.as_bstr()));
+        context.hint(&branch_advice(branch.as_bstr()));
     }
     let what = match (outcome.existed, outcome.is_shared) {
         (true, true) => "Reinitialized existing shared Git repository in ",
@@ -213,5 +213,18 @@ fn work_tree(git_dir: &Path, is_bare: bool, environment: &Environment) -> Option
         full.parent()
             .unwrap_or(environment.current_dir())
             .to_owned(),
+    )
+}
+
+/// Returns the advice for a user who did not choose the name of the first branch.
+fn branch_advice(name: &BStr) -> String {
+    format!(
+        "Using '{name}' as the name for the initial branch. This default branch name\n\
+         is subject to change. To configure the initial branch name to use in all\n\
+         of your new repositories, which will suppress this warning, call:\n\n\
+         \tgit config --global init.defaultBranch <name>\n\n\
+         Names commonly chosen instead of 'master' are 'main', 'trunk' and\n\
+         'development'. The just-created branch can be renamed via this command:\n\n\
+         \tgit branch -m <name>"
     )
 }

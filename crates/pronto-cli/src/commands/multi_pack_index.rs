@@ -147,7 +147,7 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let sound = repository.verify_multi_pack_index(
         args.object_dir.as_ref(),
         &Watch::from(&interrupt).with_progress(&*progress),
-        &mut |message| wrong.push(message.to_owned()),
+        &mut |fault| wrong.push(fault.to_string()),
     );
     context.remark_all(&wrong)?;
     Ok(if sound.map_err(CliError::of)? {

@@ -115,8 +115,17 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             })
         }
         Ok(ReadTrees::Unmerged) => Err(unmerged()),
-        Ok(ReadTrees::Refused(_)) if args.quiet => Err(CliError::silent(ExitCode::FATAL)),
-        Ok(ReadTrees::Refused(why)) => Err(CliError::error(why).with_code(ExitCode::FATAL)),
+        Ok(_) if args.quiet => Err(CliError::silent(ExitCode::FATAL)),
+        Ok(ReadTrees::Refused(refusals)) => {
+            if let Some(refusal) = refusals.first() {
+                context.report_error(&refusal.to_string());
+            }
+            Err(CliError::silent(ExitCode::FATAL))
+        }
+        Ok(_) => {
+            context.report_error("Merge requires file-level merging");
+            Err(CliError::silent(ExitCode::FATAL))
+        }
         Err(error) => Err(CliError::of(error)),
     }
 }

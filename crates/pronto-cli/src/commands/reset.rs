@@ -94,8 +94,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         &Watch::from(&interrupt).with_progress(&*progress),
     ) {
         Ok(Outcome::Done(report)) => tell(context, &options, &report, args.quiet),
-        Ok(Outcome::Refused(reason)) => {
-            context.report_error(&reason);
+        Ok(Outcome::Refused(refusals)) => {
+            if let Some(refusal) = refusals.first() {
+                context.report_error(&refusal.to_string());
+            }
+            Err(not_reset(&options))
+        }
+        Ok(_) => {
+            context.report_error("You do not have a valid HEAD.");
             Err(not_reset(&options))
         }
         Err(error) => Err(match error.kind() {

@@ -13,6 +13,7 @@ use pronto::switch::{
 };
 use pronto::{Repository, Watch};
 
+use crate::checkout_failures::refusal_message;
 pub(crate) use crate::checkout_failures::tell_failures;
 use crate::{CliError, Context, ExitCode, fallback};
 use upstream::tracking_text;
@@ -333,13 +334,14 @@ pub(crate) fn switch(
         }
         Outcome::Refused(refusals) if options.discard => {
             if let Some(reason) = refusals.first() {
-                context.report_error(&reason);
+                context.report_error(&reason.to_string());
             }
             Ok(ExitCode::FATAL)
         }
         Outcome::Refused(refusals) => {
             let advice = advises(repository, "commitBeforeMerge")?;
-            let message = refusals.message("checkout", advice.then_some("switch branches"));
+            let message =
+                refusal_message(&refusals, "checkout", advice.then_some("switch branches"));
             context.remark(message.strip_suffix('\n').unwrap_or(&message));
             context.remark("Aborting");
             Ok(ExitCode::FAILURE)

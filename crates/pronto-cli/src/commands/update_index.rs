@@ -444,16 +444,13 @@ fn test_untracked_cache(
         let _ = say(".");
         Ok(())
     };
-    let found = pronto::update_index::test_untracked_cache(top, &mut step)?;
-    match found {
+    let defect = pronto::update_index::test_untracked_cache(top, &mut step)?;
+    match defect {
         None => say(" OK\n")?,
         Some(defect) => say(&format!("\n{defect}\n"))?,
     }
     context.out.flush()?;
-    Ok(match found {
-        None => ExitCode::SUCCESS,
-        Some(_) => ExitCode::FAILURE,
-    })
+    Ok(defect.map_or(ExitCode::SUCCESS, |_| ExitCode::FAILURE))
 }
 
 fn octal(digits: &[u8]) -> Option<u32> {
@@ -470,7 +467,6 @@ fn tell(events: Vec<Event>, how: &How, context: &mut Context) -> Result<ExitCode
                 let verb = if on { "chmod +x" } else { "chmod -x" };
                 name(context, verb, &path)?;
             }
-            Event::Added(_) | Event::Removed(_) | Event::Executable(..) => {}
             Event::Outdated(outdated) => {
                 let is_unmerged = outdated.letter == b'U';
                 if (is_unmerged && how.allow_unmerged) || (!is_unmerged && how.quiet) {

@@ -129,8 +129,8 @@ impl Added {
     pub fn has_failed(&self) -> bool {
         match &self.reset {
             None => false,
-            Some(reset::Outcome::Refused(_)) => true,
             Some(reset::Outcome::Done(report)) => !report.failed.is_empty(),
+            Some(_) => true,
         }
     }
 }

@@ -57,19 +57,6 @@ pub struct Outcome {
     pub unchosen_branch: Option<BString>,
 }
 
-/// Returns the advice for a user who did not choose the name of the first branch.
-pub fn branch_advice(name: &BStr) -> String {
-    format!(
-        "Using '{name}' as the name for the initial branch. This default branch name\n\
-         is subject to change. To configure the initial branch name to use in all\n\
-         of your new repositories, which will suppress this warning, call:\n\n\
-         \tgit config --global init.defaultBranch <name>\n\n\
-         Names commonly chosen instead of 'master' are 'main', 'trunk' and\n\
-         'development'. The just-created branch can be renamed via this command:\n\n\
-         \tgit branch -m <name>"
-    )
-}
-
 impl Repository {
     /// Creates a repository at `git_dir`, or updates an existing one, whose files stay. The parent
     /// of `git_dir` must exist.

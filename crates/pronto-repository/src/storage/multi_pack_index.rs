@@ -2,6 +2,7 @@
 
 mod bitmap;
 mod expire;
+mod fault;
 mod incremental;
 mod merge;
 mod present;
@@ -27,9 +28,8 @@ use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use bitmap::BitmapOptions;
+pub use fault::Fault;
 use present::Present;
-
-/// The warning about an empty multi-pack-index.
 
 /// The list of the layers of a chain.
 const CHAIN: &str = "multi-pack-index-chain";

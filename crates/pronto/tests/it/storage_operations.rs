@@ -38,7 +38,7 @@ fn a_commit_graph_is_written_and_verified() {
     sandbox.git("r", &["commit-graph", "verify"]);
     let verify = || {
         let mut problems = Vec::new();
-        let mut report = |problem: &str| problems.push(problem.to_owned());
+        let mut report = |fault| problems.push(fault);
         let repository = sandbox.open("r");
         let verdict = repository.verify_commit_graph(None, false, &watch, &mut report);
         (verdict.expect("it can be read").code, problems.len())
@@ -65,7 +65,7 @@ fn a_multi_pack_index_is_written_verified_and_repacked() {
         .expect("it can be written");
     sandbox.git("r", &["multi-pack-index", "verify"]);
     let mut problems = Vec::new();
-    let mut report = |problem: &str| problems.push(problem.to_owned());
+    let mut report = |fault| problems.push(fault);
     let sound = repository.verify_multi_pack_index(None, &watch, &mut report);
     assert!(sound.expect("it can be read"));
     assert!(problems.is_empty(), "{problems:?}");

@@ -194,8 +194,10 @@ fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, C
     let not_reset = || CliError::fatal(format!("Could not reset index file to revision '{name}'."));
     match &added.reset {
         None => {}
-        Some(Outcome::Refused(reason)) => {
-            context.report_error(reason);
+        Some(Outcome::Refused(refusals)) => {
+            if let Some(refusal) = refusals.first() {
+                context.report_error(&refusal.to_string());
+            }
             return Err(not_reset());
         }
         Some(Outcome::Done(report)) => {
@@ -206,6 +208,7 @@ fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, C
                 tell_head(report, context)?;
             }
         }
+        Some(_) => return Err(not_reset()),
     }
     let code = added.hook.unwrap_or(0);
     Ok(ExitCode::new(u8::try_from(code & 0xff).unwrap_or(u8::MAX)))
