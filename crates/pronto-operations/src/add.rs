@@ -45,6 +45,7 @@ pub enum Selection {
 
 /// Options of [`add`](add()).
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The paths to stage.
     pub pathspec: Pathspec,

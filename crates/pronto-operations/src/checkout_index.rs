@@ -44,6 +44,7 @@ impl Stages {
 
 /// Which files, and where to.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// Paths from the top of the worktree.
     pub paths: Vec<BString>,

@@ -39,8 +39,9 @@ impl Stage {
     }
 }
 
-/// Which paths, from where, to where.
+/// Options of a checkout of paths.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The tree they come from; `None`: the index.
     pub source: Option<Start>,
@@ -62,8 +63,26 @@ pub struct Options {
     pub ignore_skip_worktree: bool,
 }
 
+impl Options {
+    /// Returns the options of `git restore` of the paths that `pathspec` matches.
+    pub fn new(pathspec: Pathspec) -> Self {
+        Options {
+            source: None,
+            pathspec,
+            overlay: false,
+            stage: None,
+            merge: None,
+            ignore_unmerged: false,
+            index: false,
+            worktree: true,
+            ignore_skip_worktree: false,
+        }
+    }
+}
+
 /// The result of a checkout of paths.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// The reasons for which nothing was done.
     pub errors: Vec<PathError>,

@@ -21,6 +21,7 @@ use crate::{Error, ErrorKind, Repository, Result, index};
 
 /// Data for the filters of files.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The full name of the ref that is being checked out, if it is one.
     pub ref_name: Option<BString>,

@@ -34,6 +34,7 @@ pub enum What {
 
 /// Options of `clean`.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// Which files.
     pub what: What,

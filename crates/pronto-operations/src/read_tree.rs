@@ -21,9 +21,10 @@ use crate::session::WorktreeSession;
 use crate::{Error, ErrorKind, Repository, Result, index, sparse_checkout};
 
 /// The treatment of the present index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// The index is replaced.
+    #[default]
     Replace,
     /// The index is merged with the trees.
     Merge,
@@ -35,7 +36,8 @@ pub enum Mode {
 }
 
 /// Options for reading trees.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The treatment of the present index.
     pub mode: Mode,

@@ -68,6 +68,7 @@ pub struct Target {
 
 /// Options of a reset.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The target.
     pub to: Target,
@@ -81,8 +82,22 @@ pub struct Options {
     pub refresh: bool,
 }
 
+impl Options {
+    /// Returns the options of `git reset` to `to`, without a refresh of the index.
+    pub fn new(to: Target) -> Self {
+        Options {
+            to,
+            mode: Mode::default(),
+            pathspec: Pathspec::default(),
+            intent_to_add: false,
+            refresh: false,
+        }
+    }
+}
+
 /// The result of a reset.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// The files that differ from the index, if it was refreshed.
     pub unstaged: Vec<Outdated>,

@@ -36,6 +36,7 @@ pub(crate) use move_files::MovedFiles;
 
 /// Options of a switch.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The target; `None` for the commit of `HEAD`.
     pub to: Option<Start>,
@@ -63,6 +64,7 @@ pub struct Options {
 
 /// The result of a switch.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Outcome {
     /// Done.
     Done(Box<Report>),
@@ -74,6 +76,7 @@ pub enum Outcome {
 
 /// The result of a switch.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// The new state of `HEAD`.
     pub new_head: NewHead,

@@ -89,6 +89,7 @@ pub enum Action {
 
 /// Options of `update-index`.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// In this order.
     pub actions: Vec<Action>,

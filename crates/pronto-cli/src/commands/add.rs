@@ -143,10 +143,8 @@ fn refresh(
     (pathspec, verbose): (Pathspec, bool),
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
-    let options = pronto::refresh::Options {
-        pathspec,
-        ..Default::default()
-    };
+    let mut options = pronto::refresh::Options::default();
+    options.pathspec = pathspec;
     let interrupt = context.interrupt.clone();
     let refreshed = pronto::refresh::refresh_index(repository, &options, &Watch::from(&interrupt));
     let refreshed = refreshed.map_err(CliError::of)?;
@@ -209,22 +207,21 @@ fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError>
             None => config.bool_or("add.ignore-errors", false)?,
         },
     };
-    Ok(Options {
-        selection: match (args.renormalize, args.update) {
-            (true, _) => Selection::Renormalize,
-            (_, true) => Selection::Tracked,
-            _ => Selection::All,
-        },
-        force: args.force,
-        intent_to_add: args.intent_to_add,
-        dry_run: args.dry_run,
-        ignore_errors,
-        ignore_missing: args.ignore_missing,
-        sparse: args.sparse,
-        executable,
-        verbose: args.verbose,
-        ..Options::default()
-    })
+    let mut options = Options::default();
+    options.selection = match (args.renormalize, args.update) {
+        (true, _) => Selection::Renormalize,
+        (_, true) => Selection::Tracked,
+        _ => Selection::All,
+    };
+    options.force = args.force;
+    options.intent_to_add = args.intent_to_add;
+    options.dry_run = args.dry_run;
+    options.ignore_errors = ignore_errors;
+    options.ignore_missing = args.ignore_missing;
+    options.sparse = args.sparse;
+    options.executable = executable;
+    options.verbose = args.verbose;
+    Ok(options)
 }
 
 fn nothing_specified(repository: &Repository, context: &mut Context) {

@@ -77,15 +77,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     })?;
     let to = pronto::reset::target(&repository, name.as_bstr(), !specs.is_empty());
     context.report();
-    let options = Options {
-        to: to?,
-        mode: mode(args, (&repository, context), !specs.is_empty())?,
-        pathspec: repository
-            .pathspec(specs.iter().map(|spec| spec.as_bstr()))
-            .map_err(pathspec_error)?,
-        intent_to_add: args.intent_to_add,
-        refresh: !args.no_refresh,
-    };
+    let mut options = Options::new(to?);
+    options.mode = mode(args, (&repository, context), !specs.is_empty())?;
+    options.pathspec = repository
+        .pathspec(specs.iter().map(|spec| spec.as_bstr()))
+        .map_err(pathspec_error)?;
+    options.intent_to_add = args.intent_to_add;
+    options.refresh = !args.no_refresh;
     let progress = context.progress(None, args.quiet);
     let interrupt = context.interrupt.clone();
     match pronto::reset::reset(
@@ -100,10 +98,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             }
             Err(not_reset(&options))
         }
-        Ok(_) => {
+        Ok(Outcome::NoHead) => {
             context.report_error("You do not have a valid HEAD.");
             Err(not_reset(&options))
         }
+        Ok(other) => Err(CliError::unknown_outcome(&other)),
         Err(error) => Err(match error.kind() {
             pronto::ErrorKind::Hostile => {
                 context.report_error(&error.to_string());

@@ -270,17 +270,17 @@ pub(crate) fn creation(
         return Err(CliError::fatal("'--orphan' cannot be used with '-t'"));
     }
     let name = repository.interpret_branch_name(&name)?.unwrap_or(name);
-    Ok(Some(NewBranch {
-        name,
-        force,
-        orphan: is_orphan,
-        log: creation.log,
-        tracking: match &common.track {
-            Some(_) => Tracking::Direct,
-            None if creation.follows_nothing => Tracking::Never,
-            None => Tracking::Configured,
-        },
-    }))
+    let mut options = NewBranch::default();
+    options.name = name;
+    options.force = force;
+    options.orphan = is_orphan;
+    options.log = creation.log;
+    options.tracking = match &common.track {
+        Some(_) => Tracking::Direct,
+        None if creation.follows_nothing => Tracking::Never,
+        None => Tracking::Configured,
+    };
+    Ok(Some(options))
 }
 
 /// Returns the name for `--track` without an explicit name: the part after the remote's.
@@ -311,14 +311,11 @@ pub(crate) fn switch(
     let progress = context.progress(common.progress, common.quiet);
     // git puts local changes that are in the way into a stash.
     let stashes = options.merge.is_some() && fallback::is_possible();
-    let merge = options.merge.filter(|_| !stashes);
-    let options = &Options {
-        merge,
-        ..options.clone()
-    };
+    let mut options = options.clone();
+    options.merge = options.merge.filter(|_| !stashes);
     let outcome = pronto::switch::switch(
         repository,
-        options,
+        &options,
         &Watch::from(&context.interrupt).with_progress(&*progress),
     )
     .map_err(|error| match error.kind() {
@@ -328,7 +325,7 @@ pub(crate) fn switch(
         _ => CliError::of(error),
     })?;
     match outcome {
-        Outcome::Done(report) => tell((repository, context), common, options, &report),
+        Outcome::Done(report) => tell((repository, context), common, &options, &report),
         Outcome::Refused(_) if stashes => {
             Err(CliError::unsupported("a stash of local changes in the way"))
         }
@@ -353,6 +350,7 @@ pub(crate) fn switch(
             context.report_error("you need to resolve your current index first");
             Ok(ExitCode::FAILURE)
         }
+        other => Err(CliError::unknown_outcome(&other)),
     }
 }
 

@@ -55,6 +55,6 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             let message = format!("git-write-tree: prefix {prefix} not found");
             Err(CliError::fatal(message))
         }
-        _ => failure(),
+        other => Err(CliError::unknown_outcome(&other)),
     }
 }

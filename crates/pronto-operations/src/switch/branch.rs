@@ -13,6 +13,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 /// A branch to create.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NewBranch {
     /// Its short name.
     pub name: BString,

@@ -33,6 +33,7 @@ const UPSTREAM_ADVICE: &str = "\nIf you are planning on basing your work on an u
 
 /// Options for a new worktree.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct AddOptions {
     /// The path, as the user wrote it.
     pub place: BString,
@@ -78,6 +79,7 @@ pub enum Branching {
 
 /// A worktree to be created, with all names resolved.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Addition {
     options: AddOptions,
     /// The branch to be made, and whether one may be moved.
@@ -104,6 +106,7 @@ pub enum Preparation {
 
 /// The result of creating a worktree.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum AddOutcome {
     /// The branch could not be made: nothing was done.
     NoBranch(Error),
@@ -113,6 +116,7 @@ pub enum AddOutcome {
 
 /// The new worktree.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Added {
     /// The upstream of the new branch.
     pub set_up: Option<UpstreamSetup>,

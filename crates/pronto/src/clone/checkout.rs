@@ -27,9 +27,8 @@ pub(super) fn check_out(
     if work.options.filter.is_some() {
         fetch_contents(work, commit, store, repository)?;
     }
-    let options = checkout_tree::Options {
-        ref_name: Some(head.clone()).filter(|name| name != "HEAD"),
-    };
+    let mut options = checkout_tree::Options::default();
+    options.ref_name = Some(head.clone()).filter(|name| name != "HEAD");
     match checkout_tree::checkout_tree(repository, store, commit, &options, work.watch) {
         Ok(done) => {
             outcome.checkout_failed = !done.failed.is_empty();

@@ -203,11 +203,9 @@ fn a_worktree_is_added_locked_moved_and_removed() {
     let watch = Watch::none();
     let place =
         |name: &str| bstr::BString::from(sandbox.root.join(name).to_string_lossy().as_bytes());
-    let options = AddOptions {
-        place: place("linked"),
-        branching: Branching::New("side".into()),
-        ..AddOptions::default()
-    };
+    let mut options = AddOptions::default();
+    options.place = place("linked");
+    options.branching = Branching::New("side".into());
     let addition = pronto::worktrees::plan(&repository, options).expect("there is room");
     let added = pronto::worktrees::add(&repository, &addition, &watch);
     assert!(matches!(
