@@ -271,19 +271,18 @@ fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
     options.template = args.template.as_ref().map(PathBuf::from);
     options.separate_git_dir.clone_from(&args.separate_git_dir);
     options.reject_shallow = args.reject_shallow;
-    options.settings = Settings {
-        upload_pack: args
-            .upload_pack
-            .as_ref()
-            .map(|program| bytes(program).into()),
-        family: match (args.ipv4, args.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        },
-        server: std::env::current_exe().ok(),
-        ..Settings::default()
+    let mut settings = Settings::default();
+    settings.upload_pack = args
+        .upload_pack
+        .as_ref()
+        .map(|program| bytes(program).into());
+    settings.family = match (args.ipv4, args.ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
     };
+    settings.server = std::env::current_exe().ok();
+    options.settings = settings;
     options.server_options = args
         .server_option
         .iter()

@@ -360,23 +360,22 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     options.no_filter =
         args.filter.is_none() && context.arguments.iter().any(|given| given == "--no-filter");
     options.refetch = args.refetch;
-    options.settings = Settings {
-        upload_pack: args
-            .upload_pack
-            .as_ref()
-            .map(|program| program.as_bytes().into()),
-        family: match (args.ipv4, args.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        },
-        // If git may not be called, this program serves.
-        server: match fallback::git(&context.globals) {
-            Ok(git) => Some(git.program),
-            Err(_) => std::env::current_exe().ok(),
-        },
-        ..Settings::default()
+    let mut settings = Settings::default();
+    settings.upload_pack = args
+        .upload_pack
+        .as_ref()
+        .map(|program| program.as_bytes().into());
+    settings.family = match (args.ipv4, args.ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
     };
+    // If git may not be called, this program serves.
+    settings.server = match fallback::git(&context.globals) {
+        Ok(git) => Some(git.program),
+        Err(_) => std::env::current_exe().ok(),
+    };
+    options.settings = settings;
     let values = args.server_option.iter();
     options.server_options = values.map(|value| value.as_bytes().into()).collect();
     options.show_progress = context.shows_progress(args.progress, args.quiet);

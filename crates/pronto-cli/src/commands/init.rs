@@ -137,25 +137,25 @@ fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> 
         )?),
         None => None,
     };
-    Ok(Options {
-        work_tree: None,
-        template: match &args.template {
-            None => Template::Configured,
-            Some(path) if path.is_empty() => Template::None,
-            Some(path) => Template::Directory(environment.absolute(path)),
-        },
-        object_hash: None,
-        ref_storage: None,
-        initial_branch: args
-            .initial_branch
-            .as_ref()
-            .map(|name| name.as_encoded_bytes().into()),
-        shared: sharing,
-        separate_git_dir: args
-            .separate_git_dir
-            .as_ref()
-            .map(|path| environment.absolute(path)),
-    })
+    let mut options = Options::default();
+    options.work_tree = None;
+    options.template = match &args.template {
+        None => Template::Configured,
+        Some(path) if path.is_empty() => Template::None,
+        Some(path) => Template::Directory(environment.absolute(path)),
+    };
+    options.object_hash = None;
+    options.ref_storage = None;
+    options.initial_branch = args
+        .initial_branch
+        .as_ref()
+        .map(|name| name.as_encoded_bytes().into());
+    options.shared = sharing;
+    options.separate_git_dir = args
+        .separate_git_dir
+        .as_ref()
+        .map(|path| environment.absolute(path));
+    Ok(options)
 }
 
 /// Creates `directory` if necessary. From here on everything is relative to it.

@@ -25,6 +25,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// Options for making a repository.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The top of its worktree; without one it is bare.
     pub work_tree: Option<PathBuf>,
@@ -46,6 +47,7 @@ pub struct Options {
 
 /// The result of an `init`.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The repository, open.
     pub repository: Repository,

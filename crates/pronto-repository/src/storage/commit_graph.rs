@@ -51,6 +51,7 @@ pub enum Split {
 
 /// Options for writing a commit-graph. The defaults are those of Git.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WriteOptions {
     /// The object directory to write to, if not the repository's own: one of its alternates.
     pub object_dir: Option<PathBuf>,

@@ -41,6 +41,7 @@ const NOT_WRITTEN: &str = "could not write multi-pack-index";
 
 /// Options for writing a multi-pack-index. The defaults are those of Git.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WriteOptions {
     /// The object directory to write to, if not the repository's own: one of its alternates.
     pub object_dir: Option<PathBuf>,

@@ -39,6 +39,7 @@ const REST: Duration = Duration::from_millis(15);
 
 /// Options for pruning.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// Only what was last written before this moment (`--expire`).
     pub expire: Expiry,
@@ -63,6 +64,7 @@ impl Default for Options {
 
 /// Something that is deleted, or would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Removed {
     /// An unreachable loose object, with its type if it can be read.
     Object(ObjectId, Option<Kind>),
@@ -81,6 +83,7 @@ pub enum Removed {
 /// The result of pruning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "it may have ended early"]
+#[non_exhaustive]
 pub struct Outcome {
     /// The number of objects that were deleted, or would be.
     pub objects: u64,

@@ -49,6 +49,7 @@ pub enum What {
 
 /// The treatment of unreachable objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cruft {
     /// Leave out what was last used before this moment, unless something younger leads to it
     /// (`--cruft-expiration`). What is left out is lost when its pack goes.
@@ -73,6 +74,7 @@ pub enum Bitmaps {
 
 /// Options for repacking a repository.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The form of the repack.
     pub what: What,
@@ -98,6 +100,24 @@ pub struct Options {
     pub patience: Duration,
     /// Options for making the pack.
     pub packing: packing::Options,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            what: What::Loose,
+            delete: false,
+            local: false,
+            pack_kept_objects: false,
+            keep_packs: Vec::new(),
+            bitmaps: Bitmaps::No,
+            multi_pack_index: false,
+            server_info: true,
+            unpack_unreachable: None,
+            patience: crate::prune::PATIENCE,
+            packing: packing::Options::default(),
+        }
+    }
 }
 
 /// A pack that was there before.

@@ -23,6 +23,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// Settings of a connection for one operation.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Settings {
     /// The program that serves on the other side (`--upload-pack`).
     pub upload_pack: Option<bstr::BString>,

@@ -16,6 +16,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 /// The problems that were found in a commit-graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verdict {
     /// Zero without problems; bit 0 stands for problems in general, bit 1 for a wrong checksum.
     pub code: u8,

@@ -16,6 +16,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// Options for the bitmaps of a multi-pack-index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BitmapOptions {
     /// A file that says what references point to, if it is not to be as they say now.
     pub refs_snapshot: Option<PathBuf>,
