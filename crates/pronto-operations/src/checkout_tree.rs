@@ -111,10 +111,8 @@ pub fn checkout_tree(
         progress: watch.progress(),
         interrupt: watch.interrupt(),
     };
-    let options = checkout::Options {
-        obstructions: Obstructions::Collide,
-        ..repository.checkout_options()?
-    };
+    let mut options = repository.checkout_options()?;
+    options.obstructions = Obstructions::Collide;
     let mut outcome = write_files(&unpacked.plan, objects, &context, &options);
     if outcome.interrupted {
         return Err(Error::new(ErrorKind::Interrupted, "interrupted"));

@@ -118,6 +118,7 @@ pub struct Options {
 
 /// An event of the server.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// The server listens.
     Listening {
@@ -331,14 +332,12 @@ impl Server {
         ended.peer = known.as_ref().ok().map(|known| known.name.clone());
         let why = known.as_ref().err().map(|error| error.message().to_owned());
         let (asked, signal) = (Arc::new(Mutex::new(None)), Arc::new(Signal::default()));
-        let options = session::Options {
-            nonce: super::nonce().map_err(super::failed)?,
-            globs: self.options.globs.clone(),
-            allows_unrelated: self.options.allows_unrelated,
-            window_bytes: WINDOW_BYTES,
-            queue_bytes: WINDOW_BYTES as usize,
-            ..session::Options::default()
-        };
+        let mut options = session::Options::default();
+        options.nonce = super::nonce().map_err(super::failed)?;
+        options.globs = self.options.globs.clone();
+        options.allows_unrelated = self.options.allows_unrelated;
+        options.window_bytes = WINDOW_BYTES;
+        options.queue_bytes = WINDOW_BYTES as usize;
         let connection = Connection {
             server: Arc::clone(self),
             number: ended.number,

@@ -55,12 +55,10 @@ impl Repository {
         let store = self.objects()?;
         let mut directories = vec![store.path()];
         directories.extend(store.alternates().iter().map(std::path::PathBuf::as_path));
-        let options = Options {
-            kind: self.object_hash(),
-            generation_version: self.generation_version()?,
-            changed_paths,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.kind = self.object_hash();
+        options.generation_version = self.generation_version()?;
+        options.changed_paths = changed_paths;
         let (graph, remarks) = CommitGraph::open(&directories, &options);
         for remark in remarks {
             self.notify(Notice::CommitGraph(remark));

@@ -134,12 +134,10 @@ impl Args {
 /// Serves one peer, the process that has started this one.
 fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = find(args.directory()?, context)?;
-    let options = Options {
-        nonce: netsync::nonce()?,
-        globs: default_globs(),
-        allows_unrelated: args.allow_unrelated,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.nonce = netsync::nonce()?;
+    options.globs = default_globs();
+    options.allows_unrelated = args.allow_unrelated;
     let ours = netsync::Options {
         peer: peer.to_owned(),
         fast_forward: args.ff,

@@ -228,14 +228,12 @@ fn begin(
         role: part.role,
         limits: part.limits,
     };
-    let options = Options {
-        globs: globs(args),
-        repository: part.path,
-        nonce: netsync::nonce()?,
-        is_dry_run: args.dry_run,
-        allows_unrelated: args.allow_unrelated,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.globs = globs(args);
+    options.repository = part.path;
+    options.nonce = netsync::nonce()?;
+    options.is_dry_run = args.dry_run;
+    options.allows_unrelated = args.allow_unrelated;
     Session::initiate(options, admission).map_err(|error| failure(&error))
 }
 

@@ -20,6 +20,7 @@ const FEWEST: u64 = 16;
 
 /// Which references are packed, and what happens to their files.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PackRefsOptions {
     /// Remove the file of each reference that was packed.
     pub prune: bool,
@@ -63,6 +64,7 @@ impl PackRefsOptions {
 
 /// The result of packing references.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct PackRefsReport {
     /// The number of packed references; `None` if `auto` found nothing to do.
     pub packed: Option<usize>,

@@ -150,14 +150,12 @@ fn options(
     let changes = environment.changes();
     let changes =
         changes.map(|(name, value)| (name.to_owned(), value.map(|value| value.to_owned())));
-    let mut options = Options {
-        version: version(config, environment)?,
-        command: settings.upload_pack.clone(),
-        environment: changes.collect(),
-        family: settings.family,
-        policy: policy(config, environment)?,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.version = version(config, environment)?;
+    options.command = settings.upload_pack.clone();
+    options.environment = changes.collect();
+    options.family = settings.family;
+    options.policy = policy(config, environment)?;
     if let Some(server) = &settings.server {
         options.git.clone_from(server);
         // What the other side leaves to git is not for this side to say.

@@ -151,11 +151,9 @@ fn texts_are_merged_as_by_git() {
         for (name, text) in [("ours", &*ours), ("base", base), ("theirs", &*theirs)] {
             sandbox.write(name, text);
         }
-        let options = merge::Options {
-            joins_over_punctuation: true,
-            names: ["ours", "base", "theirs"].map(|name| Some(name.into())),
-            ..merge::Options::default()
-        };
+        let mut options = merge::Options::default();
+        options.joins_over_punctuation = true;
+        options.names = ["ours", "base", "theirs"].map(|name| Some(name.into()));
         let merged = merge::merge(
             ours.as_bytes(),
             base.as_bytes(),

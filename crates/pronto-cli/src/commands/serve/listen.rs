@@ -103,6 +103,7 @@ fn tell(event: &Event) {
             "\"event\":\"draining\",\"connections\":{connections}"
         )),
         Event::Ended(ended) => session(ended, &mut line, &text),
+        _ => line.push_str("\"event\":\"unknown\""),
     }
     line.push_str("}\n");
     let _ = io::stderr().lock().write_all(line.as_bytes());

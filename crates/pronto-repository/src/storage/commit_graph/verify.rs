@@ -121,12 +121,10 @@ impl Repository {
     }
 
     fn graph_of(&self, directory: &Path) -> Result<Opened> {
-        let options = Options {
-            kind: self.object_hash(),
-            generation_version: self.generation_version()?,
-            changed_paths: self.changed_paths_to_read()?,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.kind = self.object_hash();
+        options.generation_version = self.generation_version()?;
+        options.changed_paths = self.changed_paths_to_read()?;
         let store = self.objects()?;
         let others = std::iter::once(store.path())
             .chain(store.alternates().iter().map(std::path::PathBuf::as_path))
