@@ -95,6 +95,7 @@ impl Default for Limits {
 
 /// Options of a server.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// A repository, or a directory of repositories.
     pub place: PathBuf,
@@ -114,6 +115,24 @@ pub struct Options {
     pub allows_unrelated: bool,
     /// Whether it ends after the first connection.
     pub is_once: bool,
+}
+
+impl Options {
+    /// Returns the options of a server for the repositories at `place`, with the key pair `key` and
+    /// the list of known peers in the file `peers`.
+    pub fn new(place: PathBuf, key: KeyPair, peers: PathBuf, environment: Environment) -> Self {
+        Options {
+            place,
+            key,
+            peers,
+            environment,
+            limits: Limits::default(),
+            globs: pronto_netsync::message::Globs::default(),
+            fast_forward: false,
+            allows_unrelated: false,
+            is_once: false,
+        }
+    }
 }
 
 /// An event of the server.

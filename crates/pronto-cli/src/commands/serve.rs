@@ -138,12 +138,9 @@ fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, Cli
     options.nonce = netsync::nonce()?;
     options.globs = default_globs();
     options.allows_unrelated = args.allow_unrelated;
-    let ours = netsync::Options {
-        peer: peer.to_owned(),
-        fast_forward: args.ff,
-        budget_bytes: BUDGET_BYTES,
-        threads: 1,
-    };
+    let mut ours = netsync::Options::new(peer.to_owned(), BUDGET_BYTES);
+    ours.fast_forward = args.ff;
+    ours.threads = 1;
     let interrupt = context.interrupt.clone();
     let admit = move |_: &Hello| -> Result<Admission<PeerRepository>, Error> {
         let repository = PeerRepository::new(repository, ours, interrupt)?;

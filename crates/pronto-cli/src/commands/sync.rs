@@ -214,12 +214,9 @@ fn begin(
     part: Part<'_>,
     (repository, interrupt): (&Arc<Repository>, &Interrupt),
 ) -> Result<Session<PeerRepository>, CliError> {
-    let ours = netsync::Options {
-        peer: part.peer.to_owned(),
-        fast_forward: args.ff,
-        budget_bytes: BUDGET_BYTES,
-        threads: 0,
-    };
+    let mut ours = netsync::Options::new(part.peer.to_owned(), BUDGET_BYTES);
+    ours.fast_forward = args.ff;
+    ours.threads = 0;
     let beneath = PeerRepository::new(Arc::clone(repository), ours, interrupt.clone());
     let beneath = beneath.map_err(|error| failure(&error))?;
     let admission = Admission {

@@ -116,14 +116,14 @@ impl Server {
         let (drain, stop, reload) = (Interrupt::new(), Interrupt::new(), Interrupt::new());
         let events = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&events);
-        let options = Options {
+        let mut options = Options::new(
             config,
-            file: Some(site.path("pronto-server.toml")),
-            owner: None,
             environment,
-            service: Box::new(Native::default()),
-            tell: Box::new(move |event| log.lock().expect("no panic").push(event.clone())),
-        };
+            Box::new(Native::default()),
+            Box::new(move |event| log.lock().expect("no panic").push(event.clone())),
+        );
+        options.file = Some(site.path("pronto-server.toml"));
+        options.owner = None;
         let (sender, receiver) = channel();
         let flags = (drain.clone(), stop.clone(), reload.clone());
         let thread = std::thread::spawn(move || {

@@ -42,17 +42,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let greeting = Greeting::of(args, &config, owner.as_ref());
     warn_of_plain_tokens(args, &config, context);
-    let options = Options {
-        config,
-        file: args
-            .config
-            .as_deref()
-            .map(|path| environment.absolute(path)),
-        owner,
-        environment,
-        service: Box::new(Native::default()),
-        tell: Box::new(tell),
-    };
+    let file = args.config.as_deref();
+    let file = file.map(|path| environment.absolute(path));
+    let service = Box::new(Native::default());
+    let mut options = Options::new(config, environment, service, Box::new(tell));
+    options.file = file;
+    options.owner = owner;
     let (drain, reload) = (context.drain(), Interrupt::new());
     signals::reload_on_hangup(&reload);
     let out = RefCell::new(&mut context.out);
