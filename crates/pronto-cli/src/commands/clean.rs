@@ -132,7 +132,7 @@ fn tell_all(
     for said in said {
         match said {
             Event::Failed(path, error) => {
-                let (path, reason) = (shown(path), pronto_io::error::reason(&error));
+                let (path, reason) = (shown(path), pronto_io::error::reason(error));
                 context.warn(&format!("failed to remove {path}: {reason}"));
                 failed = true;
             }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pronto_hash::Kind;
 use pronto_io::view::Access;
-use pronto_odb::{ErrorKind, Options, Store};
+use pronto_odb::{ErrorKind, Store};
 
 use test_support::Random;
 

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::view::Access;
-use pronto_odb::{Content, Options, Store};
+use pronto_odb::{Content, Store};
 
 use test_support::Random;
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
-use pronto_odb::{ErrorKind, Options, Quarantine, Sharing, Store};
+use pronto_odb::{ErrorKind, Quarantine, Sharing, Store};
 
 use super::support::{Repository, assert_same, git_in, git_with_input};
 

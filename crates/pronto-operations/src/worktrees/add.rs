@@ -111,7 +111,7 @@ pub enum AddOutcome {
     /// The branch could not be made: nothing was done.
     NoBranch(Error),
     /// The worktree is made, unless files could not be written.
-    Added(Added),
+    Added(Box<Added>),
 }
 
 /// The new worktree.
@@ -287,7 +287,7 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
         added.reset = Some(fill(&inside, watch)?);
         collect_remarks(repository, &inside);
         if added.has_failed() {
-            return Ok(AddOutcome::Added(added));
+            return Ok(AddOutcome::Added(Box::new(added)));
         }
         carry::carry(repository, &options.carry, &inside, watch)?;
         if options.share_submodules {
@@ -300,7 +300,7 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     if let (Some(commit), true) = (target.commit(), added.reset.is_some()) {
         added.hook = make::run_hook_there(repository, &place, commit)?;
     }
-    Ok(AddOutcome::Added(added))
+    Ok(AddOutcome::Added(Box::new(added)))
 }
 
 fn collect_remarks(repository: &Repository, inside: &Repository) {

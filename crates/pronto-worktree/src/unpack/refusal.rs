@@ -66,7 +66,8 @@ impl Refusals {
 
     /// Returns the first path in the order of the index.
     pub fn first(&self) -> Option<Refusal> {
-        let lists: [(&[BString], fn(BString) -> Refusal); 7] = [
+        type Wrap = fn(BString) -> Refusal;
+        let lists: [(&[BString], Wrap); 7] = [
             (&self.staged, Refusal::Staged),
             (&self.modified, Refusal::Modified),
             (&self.directories, Refusal::Directory),
