@@ -15,12 +15,10 @@ fuzz_target!(|data: &[u8]| {
     let Ok(set) = builder.finish(&key) else {
         return;
     };
-    let options = Options {
-        message_bytes: LEAST_MESSAGE_BYTES,
-        turns: 16,
-        learned_bytes: 1 << 20,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.message_bytes = LEAST_MESSAGE_BYTES;
+    options.turns = 16;
+    options.learned_bytes = 1 << 20;
     let mut side = Reconciler::new(&set, &key, options);
     for message in data.split(|&byte| byte == 0xfe) {
         match side.receive(message) {

@@ -119,12 +119,10 @@ fuzz_target!(|data: &[u8]| {
     let Some((&[first, complete], mut rest)) = data.split_first_chunk() else {
         return;
     };
-    let options = Options {
-        nonce: [1; 32],
-        allows_unrelated: first & 2 != 0,
-        is_dry_run: first & 4 != 0,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.nonce = [1; 32];
+    options.allows_unrelated = first & 2 != 0;
+    options.is_dry_run = first & 4 != 0;
     let admit = move |_: &Hello| {
         Ok(Admission {
             repository: Anything { complete },

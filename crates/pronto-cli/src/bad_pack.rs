@@ -43,8 +43,8 @@ pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Conte
 pub(crate) fn tell(inspector: &Inspector<'_>, context: &mut Context) {
     for report in inspector.take_reports() {
         match report.is_error {
-            true => context.report_error(&report.text),
-            false => context.warn(&report.text),
+            true => context.report_error(&report.to_string()),
+            false => context.warn(&report.to_string()),
         }
     }
 }

@@ -135,14 +135,14 @@ impl DiffArgs {
             Some(b"") => repository.prefix_or_empty(),
             Some(given) => given.into(),
         };
-        Ok(Options {
-            pathspec: repository.pathspec(specs).map_err(pathspec_error)?,
-            renames: self.renames(repository)?,
-            reverse: self.reverse,
-            ignore_submodules,
-            filter,
-            below,
-        })
+        let mut options = Options::default();
+        options.pathspec = repository.pathspec(specs).map_err(pathspec_error)?;
+        options.renames = self.renames(repository)?;
+        options.reverse = self.reverse;
+        options.ignore_submodules = ignore_submodules;
+        options.filter = filter;
+        options.below = below;
+        Ok(options)
     }
 
     fn renames(&self, repository: &Repository) -> Result<Option<Renames>, CliError> {

@@ -95,6 +95,11 @@ impl CliError {
         Self::new(Kind::Unsupported, ExitCode::FATAL, vec![message])
     }
 
+    /// The library returned an outcome that the command does not know.
+    pub(crate) fn unknown_outcome(outcome: &impl fmt::Debug) -> Self {
+        Self::fatal(format!("unknown outcome: {outcome:?}"))
+    }
+
     /// The arguments are invalid for pronto. The call goes to git, which may know them.
     pub(crate) fn misuse(message: impl Into<String>) -> Self {
         Self::new(Kind::Unsupported, ExitCode::USAGE, vec![message.into()])

@@ -31,6 +31,7 @@ pub mod output;
 mod paths;
 pub mod progress;
 pub mod settings;
+mod staging_failures;
 mod startup;
 mod submodules;
 mod terminal_text;

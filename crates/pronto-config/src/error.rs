@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Moved,
     /// A revision cannot be resolved.
     UnknownRevision,
+    /// A reflog is empty, or has fewer entries than a revision such as `@{5}` needs.
+    ShortReflog,
     /// An abbreviated object id, or a name, is ambiguous.
     Ambiguous,
     /// An object is missing, corrupt, or not of the required type.

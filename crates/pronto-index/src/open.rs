@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Options for opening an index.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct OpenOptions {
     /// The directory of the shared half of a split index, if it is not the index's own.
     pub shared_directory: Option<PathBuf>,

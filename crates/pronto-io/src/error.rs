@@ -73,6 +73,15 @@ impl<K> Error<K> {
         &self.0.kind
     }
 
+    /// Returns an error of `kind` with the same message and hint, and without path, offset, object
+    /// and cause.
+    #[must_use]
+    pub fn without_context<L>(self, kind: L) -> Error<L> {
+        let mut bare = Error::new(kind, self.0.message);
+        bare.0.hint = self.0.hint;
+        bare
+    }
+
     /// The message alone, without context.
     pub fn message(&self) -> &str {
         &self.0.message

@@ -53,6 +53,7 @@ pub struct Server {
 
 /// Options of a monitor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// Treats network file systems as watched, although changes by other machines are not reported.
     pub allow_remote: bool,

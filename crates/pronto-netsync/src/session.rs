@@ -49,6 +49,7 @@ const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
 
 /// Options of one side of a session.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The refs that take part, as stated to the peer.
     pub globs: Globs,
@@ -95,6 +96,7 @@ pub struct Admission<R> {
 
 /// The progress of a session, and its result.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// Refs of the peer that are not the same here, by name.
     pub theirs: Vec<Offer>,

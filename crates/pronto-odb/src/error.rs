@@ -31,7 +31,10 @@ impl From<pronto_pack::ErrorKind> for ErrorKind {
         match kind {
             Pack::Io => ErrorKind::Io,
             Pack::Interrupted | Pack::Stopped => ErrorKind::Interrupted,
-            Pack::Unsupported | Pack::PackVersion { .. } => ErrorKind::Unsupported,
+            Pack::Unsupported
+            | Pack::PackVersion { .. }
+            | Pack::IndexVersion { .. }
+            | Pack::OtherHash => ErrorKind::Unsupported,
             Pack::Limit | Pack::PackTooLarge => ErrorKind::Limit,
             Pack::Missing | Pack::Unresolved | Pack::BrokenLink => ErrorKind::Missing,
             Pack::Rejected | Pack::RejectedBlob { .. } => ErrorKind::Rejected,

@@ -9,6 +9,7 @@ use pronto_io::view::Access;
 
 /// Options for opening a [`Store`](crate::Store). The defaults are those of Git.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The hash of the ids (`extensions.objectFormat`).
     pub kind: Kind,

@@ -9,10 +9,12 @@ mod hash;
 mod paths;
 mod stage;
 
+use std::io;
+
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::Index;
 use pronto_io::watch::Watch;
-use pronto_worktree::filter::SafeCrlf;
+use pronto_worktree::filter::{self, SafeCrlf};
 use pronto_worktree::ignore::Patterns;
 use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::sparse::Sparse;
@@ -23,6 +25,8 @@ use crate::session::WorktreeSession;
 use crate::status::{Heads, ignore_patterns, read_ignore_file, walk_options};
 use crate::{Error, ErrorKind, Repository, Result, attributes};
 
+pub use failure::Failure;
+pub(crate) use failure::Stop;
 pub(crate) use hash::{Hashed, Hasher, Target};
 pub(crate) use paths::is_beyond_link;
 pub(crate) use stage::Stage;
@@ -41,6 +45,7 @@ pub enum Selection {
 
 /// Options of [`add`](add()).
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The paths to stage.
     pub pathspec: Pathspec,
@@ -67,33 +72,41 @@ pub struct Options {
 }
 
 /// An event, in the order in which Git reports it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// A file was added, or would be.
     Added(BString),
     /// A file was removed from the index, or would be.
     Removed(BString),
-    /// A complete message line with its prefix (`warning: …`, `error: …`).
-    Line(String),
+    /// The conversion of a file had a problem.
+    Conversion(filter::Warning),
+    /// A file was not staged.
+    Failure(Failure),
+    /// A path could not be examined. That of a directory is empty or ends with a slash.
+    Unexamined(BString, io::Error),
+    /// This pathspec matches no tracked file.
+    Unmatched(BString),
+    /// The executable bit of a path could not be set (`true`) or cleared.
+    ModeKept(BString, bool),
     /// These paths were requested and are ignored.
     Ignored(Vec<BString>),
     /// These paths are outside of the sparse checkout.
     OutsideSparse(Vec<BString>),
     /// A nested repository was added as a file.
     Embedded(BString),
-    /// Advice before the end.
-    Hint(String),
     /// The reason why nothing was staged; nothing follows.
-    Fatal(String),
+    Fatal(Error),
     /// Nothing was staged, for reasons reported before; nothing follows.
     Stopped,
 }
 
 /// The result of an `add`.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// The events.
-    pub said: Vec<Event>,
+    pub events: Vec<Event>,
     /// Whether a part failed while the rest was done.
     pub failed: bool,
     /// Whether modes could not be changed. Git has a separate exit code for that.
@@ -101,13 +114,14 @@ pub struct Report {
 }
 
 impl Report {
-    fn fatal(&mut self, message: impl Into<String>) {
-        self.said.push(Event::Fatal(message.into()));
+    fn refuse(&mut self, message: &str) {
+        let error = Error::new(ErrorKind::Refused, message);
+        self.events.push(Event::Fatal(error));
     }
 
     /// Returns whether nothing was staged, for a reason that is reported last.
     pub fn is_fatal(&self) -> bool {
-        matches!(self.said.last(), Some(Event::Fatal(_) | Event::Stopped))
+        matches!(self.events.last(), Some(Event::Fatal(_) | Event::Stopped))
     }
 }
 
@@ -206,11 +220,11 @@ impl Work<'_> {
 
     /// Collects the changes; `None` if they are refused.
     fn plan(&mut self, watch: &Watch<'_>) -> Result<Option<Plan>> {
-        if let Some(message) = self.misplaced()? {
-            self.report.fatal(message);
+        if let Some(error) = self.misplaced() {
+            self.report.events.push(Event::Fatal(error));
             return Ok(None);
         }
-        let outcome = match self.options.selection {
+        let mut outcome = match self.options.selection {
             Selection::Renormalize => Outcome::default(),
             _ => self.walk(watch)?,
         };
@@ -218,14 +232,12 @@ impl Work<'_> {
             Selection::All if !self.options.force => self.ignored()?,
             _ => Vec::new(),
         };
-        if let Some(message) = self.unmatched(&outcome, &mut ignored)? {
-            self.report.fatal(message);
+        if let Some(error) = self.unmatched(&outcome, &mut ignored) {
+            self.report.events.push(Event::Fatal(error));
             return Ok(None);
         }
-        for (path, error) in &outcome.problems {
-            self.report
-                .said
-                .push(Event::Line(problem(path.as_bstr(), error)));
+        for (path, error) in std::mem::take(&mut outcome.problems) {
+            self.report.events.push(Event::Unexamined(path, error));
         }
         Ok(Some(Plan {
             tracked: match self.options.selection {
@@ -311,7 +323,7 @@ impl Work<'_> {
                 Step::Remove(path) => stage.remove(path.as_bstr(), report),
                 Step::Add(path) => {
                     if !stage.add(path.as_bstr(), hashed.next(), report) && !may_fail {
-                        report.fatal("updating files failed");
+                        report.refuse("updating files failed");
                         return Ok(());
                     }
                 }
@@ -329,23 +341,23 @@ impl Work<'_> {
         }
         if !plan.ignored.is_empty() {
             report.failed = true;
-            report.said.push(Event::Ignored(plan.ignored));
+            report.events.push(Event::Ignored(plan.ignored));
         }
         for path in &untracked {
             let added = stage.add(path.as_bstr(), hashed.next(), report);
             if !added && !may_fail {
-                report.fatal("adding files failed");
+                report.refuse("adding files failed");
             }
             if report.is_fatal() {
                 return Ok(());
             }
             if added && let Some(path) = path.strip_suffix(b"/") {
-                report.said.push(Event::Embedded(path.into()));
+                report.events.push(Event::Embedded(path.into()));
             }
         }
         if !outside.is_empty() {
             report.failed = true;
-            report.said.push(Event::OutsideSparse(outside));
+            report.events.push(Event::OutsideSparse(outside));
         }
         if let Some(executable) = self.options.executable
             && !self.options.pathspec.is_empty()
@@ -385,20 +397,9 @@ impl Work<'_> {
                 continue;
             }
             if !stage.chmod(path.as_bstr(), executable, self.options.dry_run) {
-                let sign = if executable { '+' } else { '-' };
-                let message = format!("error: cannot chmod {sign}x '{path}'");
-                self.report.said.push(Event::Line(message));
+                self.report.events.push(Event::ModeKept(path, executable));
                 self.report.mode_kept = true;
             }
         }
-    }
-}
-
-/// Returns Git's message about a path that could not be examined.
-fn problem(path: &BStr, error: &std::io::Error) -> String {
-    let reason = pronto_io::error::reason(error);
-    match path.ends_with(b"/") || path.is_empty() {
-        true => format!("warning: could not open directory '{path}': {reason}"),
-        false => format!("{path}: {reason}"),
     }
 }

@@ -1,6 +1,7 @@
 //! Copies files from the index to the worktree, to another directory, or to temporary files:
 //! `checkout-index`.
 
+use std::fmt;
 use std::ops::Range;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -43,6 +44,7 @@ impl Stages {
 
 /// Which files, and where to.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// Paths from the top of the worktree.
     pub paths: Vec<BString>,
@@ -74,13 +76,49 @@ pub struct Temporary {
     pub files: [Option<BString>; 4],
 }
 
+/// A named path without a suitable entry. [`Display`](fmt::Display) gives Git's message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoEntry {
+    /// The path is not in the index.
+    NotInIndex(BString),
+    /// The path is outside of the sparse checkout.
+    Skipped(BString),
+    /// The path has no entry at the requested stage.
+    MissingStage {
+        /// The path.
+        path: BString,
+        /// The stage.
+        stage: u8,
+    },
+    /// The path is in conflict.
+    Unmerged(BString),
+}
+
+impl fmt::Display for NoEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoEntry::NotInIndex(path) => write!(f, "{path} is not in the cache"),
+            NoEntry::Skipped(path) => write!(
+                f,
+                "{path} has skip-worktree enabled; use '--ignore-skip-worktree-bits' to checkout"
+            ),
+            NoEntry::MissingStage { path, stage } => {
+                write!(f, "{path} does not exist at stage {stage}")
+            }
+            NoEntry::Unmerged(path) => write!(f, "{path} is unmerged"),
+        }
+    }
+}
+
 /// The result of `checkout-index`.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// Paths where something is already.
     pub refused: Vec<BString>,
-    /// Paths without an entry as asked for, each with the reason, in Git's words.
-    pub unknown: Vec<String>,
+    /// Named paths without a suitable entry.
+    pub unknown: Vec<NoEntry>,
     /// Files that could not be written.
     pub failed: Vec<Failure>,
     /// Files that were written to temporary names.
@@ -253,15 +291,14 @@ fn choose(prepared: &WorktreeSession<'_>, options: &Options, report: &mut Report
         if chosen.len() > before || (!stages.is_empty() && options.stages == Stages::All) {
             continue;
         }
-        let why = match (stages.is_empty(), is_skipped, options.stages) {
-            (true, ..) => "is not in the cache".to_owned(),
-            (_, true, _) => "has skip-worktree enabled; use '--ignore-skip-worktree-bits' to \
-                             checkout"
-                .to_owned(),
-            (.., Stages::One(stage)) => format!("does not exist at stage {stage}"),
-            _ => "is unmerged".to_owned(),
+        let path = path.clone();
+        let missing = match (stages.is_empty(), is_skipped, options.stages) {
+            (true, ..) => NoEntry::NotInIndex(path),
+            (_, true, _) => NoEntry::Skipped(path),
+            (.., Stages::One(stage)) => NoEntry::MissingStage { path, stage },
+            _ => NoEntry::Unmerged(path),
         };
-        report.unknown.push(format!("{path} {why}"));
+        report.unknown.push(missing);
     }
     if let Some(below) = &options.all_below {
         chosen.extend((0..index.len()).filter(|at| {

@@ -1,5 +1,7 @@
 //! Restores single paths from the index or a tree: `checkout -- <path>` and `restore`.
 
+mod path_error;
+
 use std::collections::HashMap;
 
 use bstr::{BString, ByteSlice};
@@ -17,6 +19,8 @@ use crate::session::WorktreeSession;
 use crate::switch::{self, Start};
 use crate::{Repository, Result};
 
+pub use path_error::PathError;
+
 /// A side of a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -33,17 +37,11 @@ impl Stage {
             Stage::Theirs => 3,
         }
     }
-
-    fn owner(self) -> &'static str {
-        match self {
-            Stage::Ours => "our",
-            Stage::Theirs => "their",
-        }
-    }
 }
 
-/// Which paths, from where, to where.
+/// Options of a checkout of paths.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The tree they come from; `None`: the index.
     pub source: Option<Start>,
@@ -65,11 +63,29 @@ pub struct Options {
     pub ignore_skip_worktree: bool,
 }
 
+impl Options {
+    /// Returns the options of `git restore` of the paths that `pathspec` matches.
+    pub fn new(pathspec: Pathspec) -> Self {
+        Options {
+            source: None,
+            pathspec,
+            overlay: false,
+            stage: None,
+            merge: None,
+            ignore_unmerged: false,
+            index: false,
+            worktree: true,
+            ignore_skip_worktree: false,
+        }
+    }
+}
+
 /// The result of a checkout of paths.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
-    /// Why nothing was done, in Git's words.
-    pub errors: Vec<String>,
+    /// The reasons for which nothing was done.
+    pub errors: Vec<PathError>,
     /// The number of written files.
     pub updated: usize,
     /// The number of files that were written with recreated conflicts.
@@ -245,8 +261,8 @@ impl<'a> Work<'a> {
                         continue;
                     }
                     (_, false, None) => {
-                        let message = format!("path '{path}' is unmerged");
-                        self.report.errors.push(message);
+                        let error = PathError::Unmerged(path.clone());
+                        self.report.errors.push(error);
                     }
                 }
                 self.remove.push(path);
@@ -289,16 +305,14 @@ impl<'a> Work<'a> {
                     });
                 }
                 None => {
-                    let message = format!("path '{path}' does not have all necessary versions");
-                    self.report.errors.push(message);
+                    let error = PathError::IncompleteConflict(path);
+                    self.report.errors.push(error);
                 }
             }
             return Ok(());
         }
         let Some(stage) = self.options.stage else {
-            self.report
-                .errors
-                .push(format!("path '{path}' is unmerged"));
+            self.report.errors.push(PathError::Unmerged(path));
             return Ok(());
         };
         let mut entries = stages.map(|at| self.index.entry(at));
@@ -311,8 +325,8 @@ impl<'a> Work<'a> {
                 restage: false,
             }),
             None if self.options.overlay => {
-                let message = format!("path '{path}' does not have {} version", stage.owner());
-                self.report.errors.push(message);
+                let error = PathError::MissingStage { path, stage };
+                self.report.errors.push(error);
             }
             None => self.remove.push(path),
         }
@@ -321,11 +335,8 @@ impl<'a> Work<'a> {
 
     fn report_unmatched(&mut self) {
         let unmatched = self.seen.iter().enumerate().filter(|(_, seen)| !**seen);
-        let unmatched: Vec<String> = unmatched
-            .map(|(at, _)| {
-                let spec = self.options.pathspec.original(at);
-                format!("pathspec '{spec}' did not match any file(s) known to git")
-            })
+        let unmatched: Vec<PathError> = unmatched
+            .map(|(at, _)| PathError::Unmatched(self.options.pathspec.original(at).into()))
             .collect();
         if !unmatched.is_empty() {
             self.report.errors = unmatched;

@@ -21,6 +21,7 @@ use crate::{Error, ErrorKind, Repository, Result, index};
 
 /// Data for the filters of files.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The full name of the ref that is being checked out, if it is one.
     pub ref_name: Option<BString>,
@@ -28,14 +29,15 @@ pub struct Options {
 
 /// The result of a checkout.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The number of index entries.
     pub entries: usize,
     /// The files that could not be written. If there are any, the operation has failed for Git,
     /// although everything else is present and the index is right.
     pub failed: Vec<Failure>,
-    /// The paths that the file system takes for one another, sorted as it sorts them: see
-    /// [`collision_warning`].
+    /// The paths that the file system takes for one another, sorted as it sorts them. Only one of
+    /// those that collide is in the worktree.
     pub collided: Vec<BString>,
     /// Warnings about other problems.
     pub warnings: Vec<Warning>,
@@ -109,10 +111,8 @@ pub fn checkout_tree(
         progress: watch.progress(),
         interrupt: watch.interrupt(),
     };
-    let options = checkout::Options {
-        obstructions: Obstructions::Collide,
-        ..repository.checkout_options()?
-    };
+    let mut options = repository.checkout_options()?;
+    options.obstructions = Obstructions::Collide;
     let mut outcome = write_files(&unpacked.plan, objects, &context, &options);
     if outcome.interrupted {
         return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
@@ -164,17 +164,4 @@ pub fn tree_of(objects: &Store, id: ObjectId) -> Result<ObjectId> {
             format!("unable to read tree ({id})"),
         )),
     }
-}
-
-/// The warning, in Git's words, about paths of which only one is in the worktree.
-pub fn collision_warning(paths: &[BString]) -> String {
-    let mut text = String::from(
-        "warning: the following paths have collided (e.g. case-sensitive paths\n\
-         on a case-insensitive filesystem) and only one from the same\n\
-         colliding group is in the working tree:\n\n",
-    );
-    for path in paths {
-        text.push_str(&format!("  '{path}'\n"));
-    }
-    text
 }

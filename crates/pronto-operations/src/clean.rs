@@ -4,10 +4,12 @@
 //! to a directory handle and follows no link. Paths in the index, at any stage, are never selected,
 //! and nested repositories only on request.
 
+use std::io;
+
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};
 use pronto_io::dir::{Directory, EntryKind};
-use pronto_io::error::IoContext;
+use pronto_io::error::{IoContext, OsReason};
 use pronto_io::watch::Watch;
 use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::pathspec::{Directory as Relation, Pathspec};
@@ -32,6 +34,7 @@ pub enum What {
 
 /// Options of `clean`.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// Which files.
     pub what: What,
@@ -57,7 +60,8 @@ pub struct Place {
 }
 
 /// An event of `clean`, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// Removed, or with `--dry-run` would be.
     Removed(Place),
@@ -65,8 +69,8 @@ pub enum Event {
     Repository(Place),
     /// The current directory, which stays.
     Here,
-    /// The path could not be removed, for this reason.
-    Failed(Place, String),
+    /// The path could not be removed.
+    Failed(Place, io::Error),
 }
 
 /// Removes files that are not tracked.
@@ -246,11 +250,9 @@ impl Walk<'_> {
             // It went, or became something else, in the meantime.
             Err(error) if pronto_io::dir::is_missing(&error) => return Ok(Vec::new()),
             Err(error) => {
-                let shown = directory.to_string();
-                self.repository.notify(Notice::warning(format!(
-                    "could not open directory '{shown}/': {}",
-                    pronto_io::error::reason(&error)
-                )));
+                let message = format!("could not open directory '{directory}/'");
+                let error = Error::new(ErrorKind::Io, message).because(OsReason(error));
+                self.repository.notify(Notice::Ignored(error));
                 return Ok(Vec::new());
             }
         };

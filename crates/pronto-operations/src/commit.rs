@@ -26,6 +26,7 @@ use message::Cleanup;
 
 /// Options of a commit.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The message, as given.
     pub message: BString,
@@ -41,6 +42,7 @@ pub struct Options {
 
 /// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// The commit.
     Done(ObjectId),

@@ -21,6 +21,7 @@ pub use pronto_worktree::diff::{Depth, Difference, MOST_SIMILAR, Origin, Side};
 
 /// The differences that count, and their form.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// Which paths count.
     pub pathspec: Pathspec,

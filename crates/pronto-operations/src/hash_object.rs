@@ -100,11 +100,7 @@ impl ContentHasher<'_> {
             .map_err(from_worktree)
             .and_then(|content| finish(&content));
         for warning in converter.take_warnings() {
-            let text = warning.to_string();
-            repository.notify(match warning.is_error() {
-                true => Notice::error(text),
-                false => Notice::warning(text),
-            });
+            repository.notify(Notice::Conversion(warning));
         }
         result
     }

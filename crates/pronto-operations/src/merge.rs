@@ -107,11 +107,9 @@ impl<'a> Texts<'a> {
         if [&ours, &base, &theirs].iter().any(|text| is_binary(text)) {
             return Err(lacking("conflicts of binary files"));
         }
-        let options = Options {
-            style: self.style,
-            names: names.map(|name| Some(name.to_owned())),
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.style = self.style;
+        options.names = names.map(|name| Some(name.to_owned()));
         let merged = merge(&ours, &base, &theirs, &options);
         let written = self.objects.write(Kind::Blob, &merged.text);
         Ok(MergedBlob {

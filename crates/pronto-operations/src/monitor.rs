@@ -117,10 +117,9 @@ pub fn run(repository: &Repository) -> Result<()> {
             .at_path(top)
             .because(error),
     };
-    let settings = Settings {
-        allow_remote,
-        source: source(repository)?,
-    };
+    let mut settings = Settings::default();
+    settings.allow_remote = allow_remote;
+    settings.source = source(repository)?;
     let address = address(repository)?;
     let server = Server::new(top, repository.git_dir(), &address, settings);
     server.map_err(failed)?.run().map_err(failed)

@@ -14,16 +14,17 @@ use pronto_io::watch::Watch;
 use pronto_worktree::checkout;
 use pronto_worktree::sparse::Sparse;
 use pronto_worktree::unpack::merge::{MergeDecision, Merged, Request, Rule, bind, merge};
-use pronto_worktree::unpack::{self, Side};
+use pronto_worktree::unpack::{self, Refusals, Side};
 
 use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
 use crate::{Error, ErrorKind, Repository, Result, index, sparse_checkout};
 
 /// The treatment of the present index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// The index is replaced.
+    #[default]
     Replace,
     /// The index is merged with the trees.
     Merge,
@@ -35,7 +36,8 @@ pub enum Mode {
 }
 
 /// Options for reading trees.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The treatment of the present index.
     pub mode: Mode,
@@ -57,11 +59,14 @@ pub struct Options {
 
 /// The result of `read-tree`.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ReadTrees {
     /// Done, with the results for files.
     Done(checkout::Outcome),
-    /// The operation is refused, for a reason in Git's words.
-    Refused(String),
+    /// Content would be lost: nothing was done.
+    Refused(Refusals),
+    /// Files have to be merged, and must not be (`trivial`): nothing was done.
+    NeedsFileMerge,
     /// The index has conflicts, and has to have none.
     Unmerged,
 }
@@ -95,13 +100,10 @@ pub fn read_trees(
     let decision = decide(&prepared, trees, options, watch)?;
     let mut merged = match decision {
         MergeDecision::Plan(merged) => merged,
-        MergeDecision::Refused(refusals) => {
-            return Ok(ReadTrees::Refused(refusals.first().unwrap_or_default()));
-        }
+        MergeDecision::Refused(refusals) => return Ok(ReadTrees::Refused(refusals)),
     };
     if options.trivial && merged.has_conflicts {
-        let message = "Merge requires file-level merging";
-        return Ok(ReadTrees::Refused(message.to_owned()));
+        return Ok(ReadTrees::NeedsFileMerge);
     }
     if options.dry_run {
         return Ok(ReadTrees::Done(checkout::Outcome::default()));

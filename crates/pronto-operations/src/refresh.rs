@@ -14,6 +14,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 /// The selection of files.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// Which paths.
     pub pathspec: Pathspec,

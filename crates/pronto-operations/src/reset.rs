@@ -12,7 +12,7 @@ use pronto_io::watch::Watch;
 use pronto_worktree::checkout::{Failure, Warning};
 use pronto_worktree::diff::{Announced, Difference, cached_trees, tree_and_index};
 use pronto_worktree::pathspec::Pathspec;
-use pronto_worktree::unpack::{self, Decision};
+use pronto_worktree::unpack::{self, Decision, Refusals};
 
 use crate::add::{self, Stage};
 use crate::errors::{from_index, from_worktree};
@@ -68,6 +68,7 @@ pub struct Target {
 
 /// Options of a reset.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The target.
     pub to: Target,
@@ -81,8 +82,22 @@ pub struct Options {
     pub refresh: bool,
 }
 
+impl Options {
+    /// Returns the options of `git reset` to `to`, without a refresh of the index.
+    pub fn new(to: Target) -> Self {
+        Options {
+            to,
+            mode: Mode::default(),
+            pathspec: Pathspec::default(),
+            intent_to_add: false,
+            refresh: false,
+        }
+    }
+}
+
 /// The result of a reset.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// The files that differ from the index, if it was refreshed.
     pub unstaged: Vec<Outdated>,
@@ -97,11 +112,14 @@ pub struct Report {
 
 /// The result of a reset.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Outcome {
     /// Done, except for files that could not be written.
     Done(Report),
-    /// Content would be lost, as Git words it: nothing was done.
-    Refused(String),
+    /// Content would be lost: nothing was done.
+    Refused(Refusals),
+    /// `HEAD` has no commit whose changes could be kept: nothing was done.
+    NoHead,
 }
 
 /// Resolves `name` for `reset`: a commit, or with paths a tree. `HEAD` before the first commit
@@ -144,9 +162,8 @@ fn report_kind(repository: &Repository, id: ObjectId) -> Result<()> {
     let header = repository.objects()?.header(&id);
     if let Ok(Some(header)) = header {
         let kind = header.kind;
-        repository.notify(Notice::error(format!(
-            "object {id} is a {kind}, not a commit"
-        )));
+        let message = format!("object {id} is a {kind}, not a commit");
+        repository.notify(Notice::Failure(Error::new(ErrorKind::Object, message)));
     }
     Ok(())
 }
@@ -173,7 +190,8 @@ pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
         Mode::Mixed => report.unstaged = reset_index(repository, options, watch)?,
         Mode::Hard | Mode::Merge | Mode::Keep => {
             match files::reset_files(repository, options, watch)? {
-                files::Reset::Refused(reason) => return Ok(Outcome::Refused(reason)),
+                files::Reset::Refused(refusals) => return Ok(Outcome::Refused(refusals)),
+                files::Reset::NoHead => return Ok(Outcome::NoHead),
                 files::Reset::Done(outcome) => {
                     report.failed = outcome.failed;
                     report.warnings = outcome.warnings;

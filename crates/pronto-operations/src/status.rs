@@ -55,6 +55,7 @@ pub(crate) use untracked_cache::new_untracked_cache;
 
 /// Options of a status.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The untracked files to report.
     pub untracked: Untracked,
@@ -100,6 +101,7 @@ impl Default for Options {
 
 /// The result of a status.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Report {
     /// The state of `HEAD`.
     pub head: Head,

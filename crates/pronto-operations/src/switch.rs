@@ -20,7 +20,7 @@ use crate::refs::{Expected, Head, RefName, bad_name};
 use crate::status::{self, Upstream};
 use crate::{Error, ErrorKind, Repository, Result, hooks};
 
-pub use branch::{NewBranch, Tracking, set_upstream};
+pub use branch::{NewBranch, Tracking, UpstreamSetup, set_upstream};
 pub(crate) use branch::{check_tracking, create_branch_at};
 pub use left_behind::LeftBehind;
 pub(crate) use left_behind::{short_id, title};
@@ -28,14 +28,15 @@ pub use remotes::Candidates;
 pub use remotes::remote_branches_named;
 pub use start::Start;
 pub use start::start_at;
-pub use state::refuse_while_in_progress;
 pub(crate) use state::remove_operation_state;
+pub use state::{Cancelled, refuse_while_in_progress};
 
 pub(crate) use branch::Point;
 pub(crate) use move_files::MovedFiles;
 
 /// Options of a switch.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The target; `None` for the commit of `HEAD`.
     pub to: Option<Start>,
@@ -63,6 +64,7 @@ pub struct Options {
 
 /// The result of a switch.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Outcome {
     /// Done.
     Done(Box<Report>),
@@ -74,6 +76,7 @@ pub enum Outcome {
 
 /// The result of a switch.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// The new state of `HEAD`.
     pub new_head: NewHead,
@@ -83,14 +86,14 @@ pub struct Report {
     pub left_behind: Option<LeftBehind>,
     /// The commit that is checked out now, with abbreviated id and title.
     pub commit: Option<(BString, BString)>,
-    /// The configuration of the new branch, as Git prints it on standard output.
-    pub set_up: Vec<String>,
+    /// The upstream of the new branch.
+    pub set_up: Option<UpstreamSetup>,
     /// Git's letter and path of files that differ from the new commit.
     pub local_changes: Vec<(u8, BString)>,
     /// The new branch's relation to its upstream.
     pub upstream: Option<Upstream>,
-    /// Operations in progress that were abandoned, with Git's names.
-    pub cancelled: Vec<&'static str>,
+    /// Operations in progress that were abandoned.
+    pub cancelled: Vec<Cancelled>,
     /// Files that could not be written.
     pub failed: Vec<Failure>,
     /// Warnings about other problems.

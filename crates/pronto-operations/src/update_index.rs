@@ -4,6 +4,7 @@
 
 mod apply;
 mod caches;
+mod event;
 mod mtime_test;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -13,13 +14,14 @@ pub use pronto_index::Version;
 use pronto_io::watch::Watch;
 
 use crate::errors::from_index;
-use crate::refresh::{Options as Refresh, Outdated};
+use crate::refresh::Options as Refresh;
 use crate::session::WorktreeSession;
 use crate::status::Pathspec;
 use crate::{ErrorKind, Repository, Result, add, index, split_index};
 
 use apply::Apply;
-pub use mtime_test::test_untracked_cache;
+pub use event::{Event, Refusal, Stop};
+pub use mtime_test::{MtimeDefect, test_untracked_cache};
 
 /// The changes that may happen to an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,10 +70,9 @@ pub enum Action {
         stage: u8,
         /// The allowed changes.
         allowed: Allowed,
-        /// Pass over a path that no index may have, instead of refusing it.
-        ignores_bad_path: bool,
-        /// The end of a refusal message.
-        refusal: String,
+        /// Whether the entry is one of a list, of which paths that no index may have are skipped
+        /// instead of refused.
+        from_list: bool,
     },
     /// Refresh the recorded stat data.
     Refresh(Refresh),
@@ -88,6 +89,7 @@ pub enum Action {
 
 /// Options of `update-index`.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// In this order.
     pub actions: Vec<Action>,
@@ -126,23 +128,6 @@ impl Options {
     }
 }
 
-/// The events of an update, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A path was added, or updated.
-    Added(BString),
-    /// A path was removed.
-    Removed(BString),
-    /// A path was made executable, or not.
-    Executable(BString, bool),
-    /// The file of an entry is not as it says.
-    Outdated(Outdated),
-    /// A line that says what sort it is itself.
-    Line(String),
-    /// Why nothing was written; nothing follows.
-    Fatal(String),
-}
-
 /// Changes entries of the index according to `options`, in their order. Several threads read
 /// files; the index is replaced last.
 ///
@@ -159,8 +144,8 @@ pub fn update_index(
     let plain = add::Options::default();
     let mut apply = Apply::new(repository, &prepared, &plain, watch)?;
     apply.run(&options.actions)?;
-    let (mut edit, mut said) = apply.finish()?;
-    let is_given_up = matches!(said.last(), Some(Event::Fatal(_)));
+    let (mut edit, mut events) = apply.finish()?;
+    let is_given_up = matches!(events.last(), Some(Event::Stopped(_)));
     let marks = options.actions.iter().filter_map(|action| match action {
         Action::Vouch(path, is_valid) => Some((path.clone(), *is_valid)),
         _ => None,
@@ -192,16 +177,17 @@ pub fn update_index(
     let is_other = |version| !number(version)[1..].contains(&base);
     changes |= !edit.is_empty() || options.version.is_some_and(is_other);
     if is_given_up || !(changes || options.force_write) {
-        return Ok(said);
+        return Ok(events);
     }
     let lock = lock?;
     let bytes = match prepared.encode_with(&writer, edit.content(), watch) {
         Err(error) if *error.kind() == ErrorKind::Worktree => {
-            said.push(Event::Fatal(error.message().to_owned()));
-            return Ok(said);
+            let error = error.without_context(ErrorKind::Worktree);
+            events.push(Event::Stopped(Stop::NotEncoded(error)));
+            return Ok(events);
         }
         bytes => bytes?,
     };
     lock.commit(&bytes).map_err(from_index)?;
-    Ok(said)
+    Ok(events)
 }

@@ -23,7 +23,7 @@ pub use carry::Carry;
 pub use locks::LockState;
 pub use locks::{lock, lock_state, unlock};
 pub use pronto_io::dir::Sharing;
-pub use prune::{Pruned, Verdict};
+pub use prune::{PruneReason, Pruned};
 pub use prune::{prune, prune_reason};
 pub use relocate::relocate;
 pub use remove::remove;
@@ -31,7 +31,7 @@ pub use repair::repair;
 
 pub use pronto_repository::expiry::Expiry;
 pub use remove::Removed;
-pub use repair::Repair;
+pub use repair::{Defect, Repair};
 
 use crate::siblings::DIRECTORY;
 pub use pronto_repository::linked::{HeadState, WorkTree};

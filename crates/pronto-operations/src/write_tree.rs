@@ -11,17 +11,18 @@ use crate::errors::from_worktree;
 use crate::index;
 use crate::session::WorktreeSession;
 use crate::tree_objects::{contains, new_trees};
-use crate::{Repository, Result};
+use crate::{Error, ErrorKind, Repository, Result};
 
 /// The result of writing a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
+#[non_exhaustive]
 pub enum WrittenTree {
     /// The tree.
     Tree(ObjectId),
     /// The index makes no tree, for these reasons.
     Faults(Vec<Fault>),
-    /// An entry's object is not there: Git's words.
-    Missing(String),
+    /// The object of an entry is missing.
+    Missing(Error),
     /// There is no such directory.
     NoSuchDirectory,
 }
@@ -126,7 +127,8 @@ pub(crate) fn make_trees(
     match new_trees(repository, index, cached.as_ref(), missing_ok, packed_from)? {
         Ok((id, made)) => Ok(Made::New(made, id)),
         Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
-            Ok(Made::Not(WrittenTree::Missing(error.message().to_owned())))
+            let error = error.without_context(ErrorKind::Object);
+            Ok(Made::Not(WrittenTree::Missing(error)))
         }
         Err(error) => Err(from_worktree(error)),
     }

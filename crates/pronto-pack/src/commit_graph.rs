@@ -27,6 +27,7 @@ pub const GENERATION_INFINITY: u64 = i64::MAX as u64;
 
 /// Options for opening a commit-graph. The defaults are those of Git.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The hash of the ids.
     pub kind: Kind,

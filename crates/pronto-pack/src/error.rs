@@ -34,6 +34,10 @@ pub enum ErrorKind {
     IndexSize,
     /// The input ends before it should.
     Truncated,
+    /// A file is too small for its header.
+    NoHeader,
+    /// A file is one of repositories with another hash function.
+    OtherHash,
     /// A checksum is not that of the bytes it covers.
     Checksum,
     /// Bytes follow where the input should end.
@@ -42,6 +46,11 @@ pub enum ErrorKind {
     Unsupported,
     /// A pack is of a version that is not known.
     PackVersion {
+        /// The version.
+        version: u32,
+    },
+    /// An index of a pack is of a version that is not known.
+    IndexVersion {
         /// The version.
         version: u32,
     },

@@ -52,7 +52,7 @@ impl Index {
     /// the first page and the size; nothing that grows with the number of objects.
     ///
     /// # Errors
-    /// `Io` when it cannot be opened, `Corrupt`, `Truncated` or `Unsupported` when it is not an
+    /// `Io` when it cannot be opened, `Corrupt`, `Truncated` or `IndexVersion` when it is not an
     /// index.
     pub fn open(path: impl AsRef<Path>, kind: Kind, access: Access) -> Result<Index, Error> {
         let path = path.as_ref();
@@ -78,9 +78,10 @@ impl Index {
         let version = if header[..4] == SIGNATURE {
             match be_u32(&header[4..]) {
                 2 => Version::Two,
-                other => {
-                    let message = format!("index file is of version {other}, which is not known");
-                    return Err(Error::new(ErrorKind::Unsupported, message).at_offset(4));
+                version => {
+                    let message = format!("index file is of version {version}, which is not known");
+                    let kind = ErrorKind::IndexVersion { version };
+                    return Err(Error::new(kind, message).at_offset(4));
                 }
             }
         } else {

@@ -345,7 +345,7 @@ fn read_chunks(view: &View, kind: Kind) -> Result<(Chunks, u32), Error> {
     let mut buffer = Vec::new();
     let header = view
         .read(0, HEADER_LEN, &mut buffer)
-        .map_err(|_| Error::new(ErrorKind::Truncated, "multi-pack-index file is too small"))?;
+        .map_err(|_| Error::new(ErrorKind::NoHeader, "multi-pack-index file is too small"))?;
     let (signature, expected) = (be_u32(header), u32::from_be_bytes(SIGNATURE));
     if signature != expected {
         let message = format!(
@@ -363,7 +363,7 @@ fn read_chunks(view: &View, kind: Kind) -> Result<(Chunks, u32), Error> {
             "multi-pack-index hash version {} does not match version {hash}",
             header[5]
         );
-        return Err(Error::new(ErrorKind::Unsupported, message).at_offset(5));
+        return Err(Error::new(ErrorKind::OtherHash, message).at_offset(5));
     }
     let (count, pack_count) = (header[6], be_u32(&header[8..]));
     let chunks = Chunks::read(view, HEADER_LEN as u64, count, kind.len_in_bytes());

@@ -83,8 +83,12 @@ impl fmt::Display for Damage {
     }
 }
 
+/// The default size from which blobs are not held whole.
+const LARGE_BYTES: u64 = 512 << 20;
+
 /// Options of salvaging a pack.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The hash of the ids.
     pub kind: Kind,
@@ -94,6 +98,18 @@ pub struct Options {
     pub large_bytes: u64,
     /// Whether objects are only examined: deltas are not applied.
     pub dry_run: bool,
+}
+
+impl Options {
+    /// Returns the options for a pack of objects whose ids are of `kind`, without a limit.
+    pub fn new(kind: Kind) -> Self {
+        Options {
+            kind,
+            limit_bytes: None,
+            large_bytes: LARGE_BYTES,
+            dry_run: false,
+        }
+    }
 }
 
 /// Reads a pack from `input` and passes its recoverable objects to `into`. Returns the bytes that

@@ -60,6 +60,7 @@ pub struct Found {
 
 /// Options that bound the search.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// With how many each object is compared (`pack.window`).
     pub window: usize,

@@ -54,6 +54,7 @@ const COUNT_OFFSET: u64 = 8;
 
 /// Options for writing a pack.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The zlib level of contents that are [streamed](PackWriter::append_stream), 0 to 9.
     pub level: u8,

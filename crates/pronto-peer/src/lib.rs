@@ -61,6 +61,7 @@ pub use tls::TlsLink;
 
 /// Options for a peer.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The local name of the peer: see [`is_peer_name`].
     pub peer: String,
@@ -71,6 +72,18 @@ pub struct Options {
     pub budget_bytes: u64,
     /// The number of threads that make and index segments; 0 for as many as there are cores.
     pub threads: usize,
+}
+
+impl Options {
+    /// Returns the options for a session with `peer` that receives at most `budget_bytes`.
+    pub fn new(peer: impl Into<String>, budget_bytes: u64) -> Self {
+        Options {
+            peer: peer.into(),
+            fast_forward: false,
+            budget_bytes,
+            threads: 0,
+        }
+    }
 }
 
 /// A repository as one peer sees it.

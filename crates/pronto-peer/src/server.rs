@@ -95,6 +95,7 @@ impl Default for Limits {
 
 /// Options of a server.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// A repository, or a directory of repositories.
     pub place: PathBuf,
@@ -116,8 +117,27 @@ pub struct Options {
     pub is_once: bool,
 }
 
+impl Options {
+    /// Returns the options of a server for the repositories at `place`, with the key pair `key` and
+    /// the list of known peers in the file `peers`.
+    pub fn new(place: PathBuf, key: KeyPair, peers: PathBuf, environment: Environment) -> Self {
+        Options {
+            place,
+            key,
+            peers,
+            environment,
+            limits: Limits::default(),
+            globs: pronto_netsync::message::Globs::default(),
+            fast_forward: false,
+            allows_unrelated: false,
+            is_once: false,
+        }
+    }
+}
+
 /// An event of the server.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// The server listens.
     Listening {
@@ -331,14 +351,12 @@ impl Server {
         ended.peer = known.as_ref().ok().map(|known| known.name.clone());
         let why = known.as_ref().err().map(|error| error.message().to_owned());
         let (asked, signal) = (Arc::new(Mutex::new(None)), Arc::new(Signal::default()));
-        let options = session::Options {
-            nonce: super::nonce().map_err(super::failed)?,
-            globs: self.options.globs.clone(),
-            allows_unrelated: self.options.allows_unrelated,
-            window_bytes: WINDOW_BYTES,
-            queue_bytes: WINDOW_BYTES as usize,
-            ..session::Options::default()
-        };
+        let mut options = session::Options::default();
+        options.nonce = super::nonce().map_err(super::failed)?;
+        options.globs = self.options.globs.clone();
+        options.allows_unrelated = self.options.allows_unrelated;
+        options.window_bytes = WINDOW_BYTES;
+        options.queue_bytes = WINDOW_BYTES as usize;
         let connection = Connection {
             server: Arc::clone(self),
             number: ended.number,

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use pronto_hash::{ObjectId, oid};
 use pronto_pack::commit_graph::{
-    ChangedPaths, CommitGraph, GENERATION_INFINITY, Options, Position, Remark,
+    ChangedPaths, CommitGraph, GENERATION_INFINITY, Options, Position,
 };
 
 use crate::links::CommitLinks;
@@ -55,15 +55,13 @@ impl Repository {
         let store = self.objects()?;
         let mut directories = vec![store.path()];
         directories.extend(store.alternates().iter().map(std::path::PathBuf::as_path));
-        let options = Options {
-            kind: self.object_hash(),
-            generation_version: self.generation_version()?,
-            changed_paths,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.kind = self.object_hash();
+        options.generation_version = self.generation_version()?;
+        options.changed_paths = changed_paths;
         let (graph, remarks) = CommitGraph::open(&directories, &options);
         for remark in remarks {
-            self.notify(remark_notice(&remark));
+            self.notify(Notice::CommitGraph(remark));
         }
         Ok(graph)
     }
@@ -313,15 +311,6 @@ impl<'a> Commits<'a> {
     /// A number above those of all its ancestors.
     pub fn generation(&self, number: Number) -> u64 {
         self.nodes[number as usize].generation
-    }
-}
-
-/// Returns the notice of a remark on the commit-graph.
-pub(crate) fn remark_notice(remark: &Remark) -> Notice {
-    let text = remark.to_string();
-    match remark.is_error() {
-        true => Notice::error(text),
-        false => Notice::warning(text),
     }
 }
 

@@ -167,14 +167,12 @@ impl Repository {
     pub fn checkout_options(&self) -> Result<checkout::Options> {
         let threshold = self.config().entry_of("checkout.thresholdforparallelism");
         let threshold = threshold.map(|entry| entry.i32()).transpose()?;
-        let mut options = checkout::Options {
-            workers: self.checkout_workers()?,
-            symlinks: self.config().bool_or("core.symlinks", true)?,
-            keep_directory: self.directory_to_keep(),
-            reflink_sources: self.reflink_sources()?,
-            in_place: self.in_place()?,
-            ..checkout::Options::default()
-        };
+        let mut options = checkout::Options::default();
+        options.workers = self.checkout_workers()?;
+        options.symlinks = self.config().bool_or("core.symlinks", true)?;
+        options.keep_directory = self.directory_to_keep();
+        options.reflink_sources = self.reflink_sources()?;
+        options.in_place = self.in_place()?;
         if let Some(threshold) = threshold {
             options.threshold_for_parallelism = usize::try_from(threshold).unwrap_or(0);
         }
@@ -254,8 +252,8 @@ impl Repository {
         let Some(text) = self.sparse_text()? else {
             return Ok(None);
         };
-        let (sparse, warning) = Sparse::parse(&text, self.uses_cone()?, self.ignores_case()?);
-        self.warn_of_sparse(warning.as_deref());
+        let (sparse, unrecognized) = Sparse::parse(&text, self.uses_cone()?, self.ignores_case()?);
+        self.note_unrecognized_pattern(unrecognized);
         Ok(Some(sparse))
     }
 }

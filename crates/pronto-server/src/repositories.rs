@@ -155,11 +155,9 @@ impl Repositories {
             Io::AlreadyExists => Error::new(ErrorKind::Exists, format!("'{name}' exists already")),
             _ => Error::new(ErrorKind::Io, format!("cannot create '{name}'")).because(error),
         })?;
-        let options = init::Options {
-            template: init::Template::None,
-            initial_branch: self.first_branch(),
-            ..init::Options::default()
-        };
+        let mut options = init::Options::default();
+        options.template = init::Template::None;
+        options.initial_branch = self.first_branch();
         let made = Repository::init(&git_dir, &options, &self.environment);
         if let Err(error) = made {
             // Nothing was in it before.

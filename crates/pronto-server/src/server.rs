@@ -37,6 +37,7 @@ const BACKLOG: u32 = 1024;
 const SPARE_THREADS: usize = 16;
 
 /// The configuration of a server, and the code around it.
+#[non_exhaustive]
 pub struct Options {
     /// The configuration.
     pub config: Config,
@@ -50,6 +51,26 @@ pub struct Options {
     pub service: Box<dyn GitService>,
     /// The receiver of events.
     pub tell: Box<Tell>,
+}
+
+impl Options {
+    /// Returns the options of a server with `config`, which was read from no file, whose requests
+    /// `service` answers in `environment`. `tell` receives its events.
+    pub fn new(
+        config: Config,
+        environment: Environment,
+        service: Box<dyn GitService>,
+        tell: Box<Tell>,
+    ) -> Self {
+        Options {
+            config,
+            file: None,
+            owner: None,
+            environment,
+            service,
+            tell,
+        }
+    }
 }
 
 /// A user without a file.

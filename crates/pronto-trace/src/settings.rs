@@ -11,6 +11,7 @@ pub type Duplicate = fn(i32) -> io::Result<OwnedFd>;
 
 /// The traces requested by the environment and the command line.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Settings {
     pub(crate) normal: Target,
     pub(crate) perf: Target,

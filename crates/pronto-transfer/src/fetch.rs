@@ -8,6 +8,7 @@ mod download;
 mod follow_head;
 mod head_file;
 mod map;
+mod outcome;
 mod prune;
 mod update;
 
@@ -27,6 +28,7 @@ use crate::remote::{INFINITE_DEPTH, Refspec, Remote, Tags, register_promisor, sh
 use crate::{Error, ErrorKind, Repository, Result, path};
 pub use map::pretty;
 use map::{Mapped, Mapping};
+pub use outcome::{Failure, Flag, Note, Outcome, Summary, Update, Warning};
 
 /// Options of a fetch. The default is `git fetch` without options.
 #[derive(Clone, Debug)]
@@ -112,83 +114,6 @@ impl Default for Options {
             action: "fetch".into(),
         }
     }
-}
-
-/// The result for a ref.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Update {
-    /// The kind of update.
-    pub flag: Flag,
-    /// A summary: `[new branch]`, `1234567..89abcde`.
-    pub summary: String,
-    /// A note: why it was refused, or that it was forced.
-    pub note: Option<String>,
-    /// The full remote name; empty for a removed ref.
-    pub remote: BString,
-    /// The full local name, or `FETCH_HEAD`.
-    pub local: BString,
-    /// The old value; null for a new ref.
-    pub old: ObjectId,
-    /// The new value; null for a removed ref.
-    pub new: ObjectId,
-}
-
-/// The kind of an update.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flag {
-    /// A fast-forward.
-    FastForward,
-    /// An update that is not a fast-forward.
-    Forced,
-    /// A new ref.
-    New,
-    /// A removed ref.
-    Pruned,
-    /// A changed tag.
-    Tag,
-    /// A failed or refused update.
-    Rejected,
-    /// An unchanged ref.
-    UpToDate,
-}
-
-impl Flag {
-    /// Returns the character for it in tables.
-    pub fn sign(self) -> char {
-        match self {
-            Flag::FastForward => ' ',
-            Flag::Forced => '+',
-            Flag::New => '*',
-            Flag::Pruned => '-',
-            Flag::Tag => 't',
-            Flag::Rejected => '!',
-            Flag::UpToDate => '=',
-        }
-    }
-}
-
-/// The result of a fetch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Outcome {
-    /// The displayed source.
-    pub url: BString,
-    /// The results for refs, in the order in which Git reports them.
-    pub updates: Vec<Update>,
-    /// The width of the longest remote name that a table shows.
-    pub name_width: usize,
-    /// The width of the summaries of a table.
-    pub summary_width: usize,
-    /// Lines that follow those of removed references.
-    pub dangling: Vec<String>,
-    /// Errors that did not end the fetch, without the prefix `error: `.
-    pub errors: Vec<String>,
-    /// Warnings, without the prefix `warning: `.
-    pub warnings: Vec<String>,
-    /// Whether an update was refused.
-    pub failed: bool,
-    /// The branches to be merged: full remote names.
-    pub for_merge: Vec<BString>,
 }
 
 /// State that the steps of a fetch share.

@@ -159,6 +159,7 @@ pub enum Family {
 
 /// All that can be set about connections.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The version to ask for; the other side may choose a lower one.
     pub version: Version,

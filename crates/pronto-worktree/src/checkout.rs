@@ -122,6 +122,7 @@ pub enum Obstructions {
 
 /// Options of a checkout.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The number of threads.
     pub workers: Workers,
@@ -170,6 +171,7 @@ impl Default for Options {
 
 /// The result of a plan.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Outcome {
     /// For each item to be written its recorded stat data, or `None` if it was not written.
     pub written: Vec<Option<Stat>>,

@@ -85,6 +85,7 @@ pub enum SafeCrlf {
 
 /// The configuration of conversions.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Settings {
     /// The programs that are configured.
     pub drivers: Vec<Driver>,

@@ -42,6 +42,7 @@ pub enum Favor {
 
 /// Options of a merge.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The form of a conflict.
     pub style: Style,

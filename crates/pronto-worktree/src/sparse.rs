@@ -40,18 +40,13 @@ enum Rules {
 
 impl Sparse {
     /// Parses the patterns. With `cone` they are directories; if they do not have that form, the
-    /// second value is a message in Git's words, and they are patterns.
-    pub fn parse(text: &[u8], cone: bool, ignore_case: bool) -> (Self, Option<String>) {
-        let mut warning = None;
+    /// second value is the first other line, and they are patterns.
+    pub fn parse(text: &[u8], cone: bool, ignore_case: bool) -> (Self, Option<BString>) {
+        let mut unrecognized = None;
         if cone {
             match parse_cone(text) {
                 Ok(rules) => return (Sparse { rules, ignore_case }, None),
-                Err(line) => {
-                    warning = Some(format!(
-                        "warning: unrecognized pattern: '{line}'\nwarning: disabling cone pattern \
-                         matching"
-                    ));
-                }
+                Err(line) => unrecognized = Some(line),
             }
         }
         let patterns = text
@@ -59,7 +54,7 @@ impl Sparse {
             .map(trim_end)
             .filter(|line| !line.starts_with(b"#"));
         let rules = Rules::Patterns(patterns.filter_map(Pattern::from_bytes).collect());
-        (Sparse { rules, ignore_case }, warning)
+        (Sparse { rules, ignore_case }, unrecognized)
     }
 
     /// Whether the file `path` is to be in the worktree.
@@ -255,8 +250,8 @@ mod tests {
     #[test]
     fn a_cone_holds_whole_directories_and_files_above_them() {
         let text = b"/*\n!/*/\n/a/\n!/a/*/\n/a/b/\n/c/\n";
-        let (sparse, warning) = Sparse::parse(text, true, false);
-        assert_eq!(warning, None);
+        let (sparse, unrecognized) = Sparse::parse(text, true, false);
+        assert_eq!(unrecognized, None);
         for path in ["f", "a/f", "a/b/f", "a/b/c/d/f", "c/f", "c/d/f"] {
             assert!(sparse.includes(path.into()), "{path}");
         }
@@ -279,12 +274,8 @@ mod tests {
 
     #[test]
     fn patterns_that_are_no_cone_are_said_so() {
-        let (sparse, warning) = Sparse::parse(b"*.c\n", true, false);
-        assert!(
-            warning
-                .expect("it warns")
-                .contains("unrecognized pattern: '*.c'")
-        );
+        let (sparse, unrecognized) = Sparse::parse(b"*.c\n", true, false);
+        assert_eq!(unrecognized, Some("*.c".into()));
         assert!(sparse.includes("x.c".into()));
     }
 }

@@ -65,6 +65,7 @@ pub enum Ignored {
 
 /// Options of a status walk.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// Look at tracked files.
     pub tracked: bool,
@@ -220,6 +221,7 @@ pub type Tell<'a> = dyn Fn(&BStr, Found) + Sync + 'a;
 
 /// The result of the walk.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Outcome {
     /// Tracked files that differ and conflicts, in the order of the index.
     pub changed: Vec<Changed>,

@@ -31,7 +31,7 @@ mod worktree_view;
 pub use fresh::{all, files};
 pub use guard::MayGo;
 pub use one_way::one_way;
-pub use refusal::Refusals;
+pub use refusal::{Refusal, Refusals};
 pub use sparsity::sparsity;
 pub use two_way::two_way;
 pub use worktree_view::{Checker, WorktreeView};

@@ -41,12 +41,10 @@ fn describe(repository: &Arc<Repository>) -> pronto::Result<String> {
             name.trim_start_matches("refs/heads/").to_owned()
         }),
     };
-    let options = Options {
-        renames: None,
-        state: false,
-        detached_from: false,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.renames = None;
+    options.state = false;
+    options.detached_from = false;
     let (mut staged, mut changed, mut untracked, mut is_complete) = (false, false, false, false);
     for item in pronto::status::items(repository, options, Some(BUDGET))? {
         match item? {

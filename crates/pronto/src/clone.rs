@@ -8,6 +8,7 @@ mod announce;
 mod checkout;
 mod heads;
 mod objects;
+mod outcome;
 mod place;
 mod references;
 mod setup;
@@ -22,6 +23,7 @@ use pronto_io::watch::Watch;
 use pronto_wire::client::Client;
 use pronto_wire::fetch::Deepen;
 
+pub use outcome::{Outcome, Warning};
 pub use source::guess_directory;
 
 use crate::config::{self, Config};
@@ -29,7 +31,7 @@ use crate::environment::Environment;
 use crate::local;
 use crate::remote::connection::{self, Settings};
 use crate::{
-    Error, ErrorKind, Repository, Result, gitmodules, hooks, path, remote, sparse_checkout,
+    Error, ErrorKind, Repository, Result, checkout_tree, gitmodules, path, remote, sparse_checkout,
 };
 use announce::Announcement;
 use heads::Heads;
@@ -126,42 +128,6 @@ impl Options {
 
     fn takes_tags(&self) -> bool {
         self.tags && !self.mirror && self.revision.is_none()
-    }
-}
-
-/// The result of a clone.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Outcome {
-    /// The repository.
-    pub repository: Repository,
-    /// The commit at which `HEAD` is detached, if it is.
-    pub detached: Option<ObjectId>,
-    /// Whether the checked out tree contains submodules.
-    pub has_submodules: bool,
-    /// Whether object files were linked or copied.
-    pub was_local: bool,
-    /// Warnings, without the prefix `warning: `.
-    pub warnings: Vec<String>,
-    /// Complete lines about paths that could not be written.
-    pub complaints: Vec<String>,
-    /// Whether files could not be checked out. The repository is complete nevertheless.
-    pub checkout_failed: bool,
-    /// The commit that was checked out.
-    pub checked_out: Option<ObjectId>,
-}
-
-impl Outcome {
-    /// Runs the hook `post-checkout` if it exists and files were checked out. Returns its exit
-    /// code, if it failed.
-    ///
-    /// # Errors
-    /// It cannot be started.
-    pub fn run_hook(&self) -> Result<Option<i32>> {
-        match self.checked_out {
-            Some(id) if !self.checkout_failed => run_hook(&self.repository, id),
-            _ => Ok(None),
-        }
     }
 }
 
@@ -314,10 +280,10 @@ impl<'a> Work<'a> {
     }
 
     /// Returns whether object files are linked or copied.
-    fn takes_files(&self, warnings: &mut Vec<String>) -> Result<bool> {
+    fn takes_files(&self, warnings: &mut Vec<Warning>) -> Result<bool> {
         let Some(source) = &self.source.local else {
             if self.options.local == Some(true) {
-                warnings.push("--local is ignored".into());
+                warnings.push(Warning::LocalIgnored);
             }
             return Ok(false);
         };
@@ -332,9 +298,7 @@ impl<'a> Work<'a> {
             ("--filter", self.options.filter.is_some()),
         ];
         for (option, _) in ignored.iter().filter(|(_, given)| *given) {
-            warnings.push(format!(
-                "{option} is ignored in local clones; use file:// instead."
-            ));
+            warnings.push(Warning::OptionIgnored(option));
         }
         if local::objects_of(source).with_file_name("shallow").exists() {
             if self.rejects_shallow()? {
@@ -342,7 +306,7 @@ impl<'a> Work<'a> {
                 return Err(Error::new(ErrorKind::Refused, message));
             }
             if self.options.local == Some(true) {
-                warnings.push("source repository is shallow, ignoring --local".into());
+                warnings.push(Warning::ShallowSource);
             }
             return Ok(false);
         }
@@ -358,7 +322,6 @@ impl<'a> Work<'a> {
 
     fn build(&self, client: Client, heads: &Heads<'_>, place: &mut Place) -> Result<Outcome> {
         let mut warnings = heads.warnings.clone();
-        let mut complaints = Vec::new();
         let takes_files = self.takes_files(&mut warnings)?;
         self.make_repository(&client, heads, place, &mut warnings)?;
         let mut repository = place.open_partial(self.environment)?;
@@ -366,7 +329,7 @@ impl<'a> Work<'a> {
             sparse_checkout::begin(&mut repository)?;
         }
         let objects = repository.objects_dir();
-        self.use_references(&objects, &mut complaints)?;
+        let missing_references = self.use_references(&objects)?;
         let received = if takes_files {
             self.take_files(&objects)?;
             client.close().map_err(connection::from_wire)?;
@@ -381,7 +344,9 @@ impl<'a> Work<'a> {
             has_submodules: false,
             was_local: takes_files,
             warnings,
-            complaints,
+            missing_references,
+            checkout: checkout_tree::Outcome::default(),
+            checkout_error: None,
             checkout_failed: false,
             checked_out: None,
             repository,
@@ -404,30 +369,26 @@ impl<'a> Work<'a> {
             .filter(|_| client.can_filter() && !takes_files)
     }
 
-    /// Adds the given repositories as alternates.
-    fn use_references(&self, objects: &Path, complaints: &mut Vec<String>) -> Result<()> {
-        let mut directories = Vec::new();
+    /// Adds the given repositories as alternates. Returns the optional ones that are missing.
+    fn use_references(&self, objects: &Path) -> Result<Vec<PathBuf>> {
+        let (mut directories, mut missing) = (Vec::new(), Vec::new());
         for (given, required) in &self.options.references {
             let found = source::Source::find(path::as_bytes(given), self.environment);
             match found.ok().and_then(|source| source.local) {
                 Some(git_dir) => directories.push(local::objects_of(&git_dir)),
-                None => {
+                None if *required => {
                     let shown = given.display();
                     let message =
                         format!("reference repository '{shown}' is not a local repository.");
-                    if *required {
-                        return Err(Error::new(ErrorKind::InvalidInput, message));
-                    }
-                    complaints.push(format!(
-                        "info: Could not add alternate for '{shown}': {message}\n"
-                    ));
+                    return Err(Error::new(ErrorKind::InvalidInput, message));
                 }
+                None => missing.push(given.clone()),
             }
         }
-        if directories.is_empty() {
-            return Ok(());
+        if !directories.is_empty() {
+            local::add_alternates(&objects.join("info/alternates"), &directories)?;
         }
-        local::add_alternates(&objects.join("info/alternates"), &directories)
+        Ok(missing)
     }
 
     fn take_files(&self, objects: &Path) -> Result<()> {
@@ -461,8 +422,7 @@ impl<'a> Work<'a> {
         };
         let Some(commit) = head.id else {
             if head.is_dangling {
-                let message = "remote HEAD refers to nonexistent ref, unable to checkout";
-                outcome.warnings.push(message.into());
+                outcome.warnings.push(Warning::DanglingHead);
             }
             return Ok(None);
         };
@@ -484,15 +444,4 @@ fn user_config(options: &Options, environment: &Environment) -> Result<Config> {
         environment.add_config_parameter(&key.to_str_lossy(), value.as_deref());
     }
     config::without_repository(&environment)
-}
-
-fn run_hook(repository: &Repository, id: ObjectId) -> Result<Option<i32>> {
-    let null = ObjectId::null(id.kind()).to_hex().to_string();
-    let id = id.to_hex().to_string();
-    let call = hooks::Call {
-        arguments: vec![null.as_ref(), id.as_ref(), "1".as_ref()],
-        ..hooks::Call::default()
-    };
-    let status = hooks::run(repository, "post-checkout", &call)?;
-    Ok(status.filter(|&status| status != 0))
 }

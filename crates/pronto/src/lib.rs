@@ -107,8 +107,8 @@ pub use pronto_operations::{
     update_index, worktrees, write_tree,
 };
 pub use pronto_repository::{
-    Environment, Error, ErrorKind, Layout, Notice, Repository, Result, Severity, config,
-    environment, glob, lock, path, quote,
+    Environment, Error, ErrorKind, Layout, Notice, PackNotice, Repository, Result, Severity,
+    config, environment, glob, lock, path, quote,
 };
 pub use pronto_repository::{
     bitmaps, commit_graph, fsck, gitmodules, history, hooks, identity, init, links,

@@ -10,6 +10,7 @@ use pronto::status::Pathspec;
 use pronto::{Repository, Watch};
 
 use crate::commands::pathspecs::{self, Source};
+use crate::staging_failures::{report_conversion, report_failure};
 use crate::terminal_text::sanitized_bytes;
 use crate::{CliError, Context, ExitCode};
 
@@ -143,10 +144,8 @@ fn refresh(
     verbose: bool,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
-    let options = pronto::refresh::Options {
-        pathspec,
-        ..Default::default()
-    };
+    let mut options = pronto::refresh::Options::default();
+    options.pathspec = pathspec;
     let interrupt = context.interrupt.clone();
     let refreshed = pronto::refresh::refresh_index(repository, &options, &Watch::from(&interrupt));
     let refreshed = refreshed.map_err(CliError::of)?;
@@ -209,22 +208,21 @@ fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError>
             None => config.bool_or("add.ignore-errors", false)?,
         },
     };
-    Ok(Options {
-        selection: match (args.renormalize, args.update) {
-            (true, _) => Selection::Renormalize,
-            (_, true) => Selection::Tracked,
-            _ => Selection::All,
-        },
-        force: args.force,
-        intent_to_add: args.intent_to_add,
-        dry_run: args.dry_run,
-        ignore_errors,
-        ignore_missing: args.ignore_missing,
-        sparse: args.sparse,
-        executable,
-        verbose: args.verbose,
-        ..Options::default()
-    })
+    let mut options = Options::default();
+    options.selection = match (args.renormalize, args.update) {
+        (true, _) => Selection::Renormalize,
+        (_, true) => Selection::Tracked,
+        _ => Selection::All,
+    };
+    options.force = args.force;
+    options.intent_to_add = args.intent_to_add;
+    options.dry_run = args.dry_run;
+    options.ignore_errors = ignore_errors;
+    options.ignore_missing = args.ignore_missing;
+    options.sparse = args.sparse;
+    options.executable = executable;
+    options.verbose = args.verbose;
+    Ok(options)
 }
 
 fn nothing_specified(repository: &Repository, context: &mut Context) {
@@ -240,12 +238,26 @@ fn tell(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let mut advised = false;
-    for said in report.said {
-        match said {
+    for event in report.events {
+        match event {
             Event::Added(path) => tell_path(context, "add", &path)?,
             Event::Removed(path) => tell_path(context, "remove", &path)?,
-            Event::Line(line) => context.remark(&line),
-            Event::Hint(hint) => context.hint(&hint),
+            Event::Conversion(warning) => report_conversion(context, &warning),
+            Event::Failure(failure) => report_failure(context, &failure),
+            Event::Unexamined(path, error) => {
+                let reason = pronto_io::error::reason(&error);
+                match path.ends_with(b"/") || path.is_empty() {
+                    true => context.warn(&format!("could not open directory '{path}': {reason}")),
+                    false => context.remark(&format!("{path}: {reason}")),
+                }
+            }
+            Event::Unmatched(spec) => context.report_error(&format!(
+                "pathspec '{spec}' did not match any file(s) known to git"
+            )),
+            Event::ModeKept(path, executable) => {
+                let sign = if executable { '+' } else { '-' };
+                context.report_error(&format!("cannot chmod {sign}x '{path}'"));
+            }
             Event::Ignored(paths) => {
                 context.remark("The following paths are ignored by one of your .gitignore files:");
                 list(context, &paths);
@@ -272,8 +284,14 @@ fn tell(
                     context.advise(repository.config(), "addEmbeddedRepo", &embedded(&path));
                 }
             }
-            Event::Fatal(message) => return Err(CliError::fatal(message)),
+            Event::Fatal(error) => {
+                if let Some(hint) = error.hint() {
+                    context.hint(hint);
+                }
+                return Err(CliError::fatal(error.to_string()));
+            }
             Event::Stopped => return Err(CliError::silent(ExitCode::FATAL)),
+            _ => {}
         }
     }
     Ok(match (report.mode_kept, report.failed) {

@@ -252,19 +252,18 @@ fn switch_branch(
     }
     // `checkout -b NEW` alone only creates the branch.
     let stay_lightly = args.create.is_some() && context.arguments.len() == 2;
-    let options = Options {
-        to: start,
-        create,
-        detach: common.detach,
-        discard: common.force,
-        merge: style(args, repository)?,
-        overwrite_untracked: common.force,
-        stay_lightly,
-        ignore_other_worktrees: common.ignore_other_worktrees,
-        keep_ignored: common.overwrite_ignore == Some(false),
-        empty: false,
-        quiet: common.quiet,
-    };
+    let mut options = Options::default();
+    options.to = start;
+    options.create = create;
+    options.detach = common.detach;
+    options.discard = common.force;
+    options.merge = style(args, repository)?;
+    options.overwrite_untracked = common.force;
+    options.stay_lightly = stay_lightly;
+    options.ignore_other_worktrees = common.ignore_other_worktrees;
+    options.keep_ignored = common.overwrite_ignore == Some(false);
+    options.empty = false;
+    options.quiet = common.quiet;
     switching::switch(repository, context, common, &options)
 }
 
@@ -275,21 +274,19 @@ fn restore_paths(
     source: Option<Start>,
     pathspec: Pathspec,
 ) -> Result<ExitCode, CliError> {
-    let options = checkout_paths::Options {
-        source,
-        pathspec,
-        overlay: args.overlay.unwrap_or(true),
-        stage: match (args.ours, args.theirs) {
-            (true, _) => Some(Stage::Ours),
-            (_, true) => Some(Stage::Theirs),
-            _ => None,
-        },
-        merge: style(args, repository)?,
-        ignore_unmerged: args.common.force,
-        index: true,
-        worktree: true,
-        ignore_skip_worktree: args.ignore_skip_worktree_bits,
+    let mut options = checkout_paths::Options::new(pathspec);
+    options.source = source;
+    options.overlay = args.overlay.unwrap_or(true);
+    options.stage = match (args.ours, args.theirs) {
+        (true, _) => Some(Stage::Ours),
+        (_, true) => Some(Stage::Theirs),
+        _ => None,
     };
+    options.merge = style(args, repository)?;
+    options.ignore_unmerged = args.common.force;
+    options.index = true;
+    options.worktree = true;
+    options.ignore_skip_worktree = args.ignore_skip_worktree_bits;
     let reporting = Reporting {
         quiet: args.common.quiet,
         progress: args.common.progress,

@@ -80,17 +80,16 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let paths = paths(args, &repository, &top)?;
     let below = repository.prefix_or_empty();
-    let options = Options {
-        paths,
-        all_below: args.all.then_some(below),
-        stages,
-        force: args.force,
-        no_create: args.no_create,
-        update_index: args.index,
-        ignore_skip_worktree: args.ignore_skip_worktree_bits,
-        directory: prefix.map(BString::from),
-        temporary: args.temp.unwrap_or(stages == Stages::All),
-    };
+    let mut options = Options::default();
+    options.paths = paths;
+    options.all_below = args.all.then_some(below);
+    options.stages = stages;
+    options.force = args.force;
+    options.no_create = args.no_create;
+    options.update_index = args.index;
+    options.ignore_skip_worktree = args.ignore_skip_worktree_bits;
+    options.directory = prefix.map(BString::from);
+    options.temporary = args.temp.unwrap_or(stages == Stages::All);
     let progress = context.progress(Some(false), true);
     let interrupt = context.interrupt.clone();
     let mut report = pronto::checkout_index::checkout_index(

@@ -89,24 +89,24 @@ fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError>
     if specs.is_empty() && !prefix.is_empty() {
         specs.push(".".into());
     }
-    Ok(Options {
-        what: match (args.all, args.ignored) {
-            (true, _) => What::All,
-            (_, true) => What::Ignored,
-            _ => What::Untracked,
-        },
-        directories: args.directories || !args.paths.is_empty(),
-        repositories: args.force > 1,
-        patterns: args
-            .exclude
-            .iter()
-            .map(|given| given.as_bytes().into())
-            .collect(),
-        pathspec: repository
-            .pathspec(specs.iter().map(|spec| spec.as_bstr()))
-            .map_err(pathspec_error)?,
-        dry_run: args.dry_run,
-    })
+    let mut options = Options::default();
+    options.what = match (args.all, args.ignored) {
+        (true, _) => What::All,
+        (_, true) => What::Ignored,
+        _ => What::Untracked,
+    };
+    options.directories = args.directories || !args.paths.is_empty();
+    options.repositories = args.force > 1;
+    options.patterns = args
+        .exclude
+        .iter()
+        .map(|given| given.as_bytes().into())
+        .collect();
+    options.pathspec = repository
+        .pathspec(specs.iter().map(|spec| spec.as_bstr()))
+        .map_err(pathspec_error)?;
+    options.dry_run = args.dry_run;
+    Ok(options)
 }
 
 /// Prints what was done, with paths relative to the current directory.
@@ -132,8 +132,8 @@ fn tell_all(
     let mut failed = false;
     for said in said {
         match said {
-            Event::Failed(path, reason) => {
-                let path = shown(path);
+            Event::Failed(path, error) => {
+                let (path, reason) = (shown(path), pronto_io::error::reason(error));
                 context.warn(&format!("failed to remove {path}: {reason}"));
                 failed = true;
             }
@@ -151,6 +151,7 @@ fn tell_all(
                 let verb = verbs(args, "Would refuse to remove", "Refusing to remove");
                 writeln!(context.out, "{verb} current working directory")?;
             }
+            _ => {}
         }
     }
     Ok(match failed {

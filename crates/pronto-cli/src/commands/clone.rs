@@ -4,13 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use bstr::ByteSlice;
-use pronto::Severity;
+use bstr::{BString, ByteSlice};
 use pronto::clone::{self, Options, Outcome};
 use pronto::path;
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, filter_spec, parse_date};
-use pronto::{Environment, Watch};
+use pronto::{Environment, ErrorKind, Severity, Watch};
 
 use crate::{CliError, Context, ExitCode, bad_pack, submodules};
 
@@ -272,18 +271,17 @@ fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
     options.template = args.template.as_ref().map(PathBuf::from);
     options.separate_git_dir.clone_from(&args.separate_git_dir);
     options.reject_shallow = args.reject_shallow;
-    options.settings = Settings {
-        upload_pack: args
-            .upload_pack
-            .as_ref()
-            .map(|program| bytes(program).into()),
-        family: match (args.ipv4, args.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        },
-        ..Settings::default()
+    let mut settings = Settings::default();
+    settings.upload_pack = args
+        .upload_pack
+        .as_ref()
+        .map(|program| bytes(program).into());
+    settings.family = match (args.ipv4, args.ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
     };
+    options.settings = settings;
     options.server_options = args
         .server_option
         .iter()
@@ -313,7 +311,7 @@ fn deepen(args: &Args) -> Result<Deepen, CliError> {
 
 fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
     for warning in &outcome.warnings {
-        context.warn(warning);
+        context.warn(&warning.to_string());
     }
     for warning in outcome.repository.take_notices_of(Severity::Warning) {
         context.warn(&warning.to_string());
@@ -321,9 +319,14 @@ fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
     if outcome.was_local && !args.quiet {
         context.remark("done.");
     }
-    for line in &outcome.complaints {
-        context.remark(line.trim_end_matches('\n'));
+    for missing in &outcome.missing_references {
+        let shown = missing.display();
+        context.remark(&format!(
+            "info: Could not add alternate for '{shown}': reference repository '{shown}' is not a \
+             local repository."
+        ));
     }
+    report_checkout(outcome, context);
     let config = outcome.repository.config();
     let advise =
         context.wants_advice() && config.bool_or("advice.detachedhead", true).unwrap_or(true);
@@ -344,6 +347,47 @@ fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
              Turn off this advice by setting config variable advice.detachedHead to false\n"
         ));
     }
+}
+
+/// Prints the problems of writing the files.
+fn report_checkout(outcome: &Outcome, context: &mut Context) {
+    let done = &outcome.checkout;
+    for warning in &done.warnings {
+        match warning.is_error() {
+            true => context.report_error(&warning.to_string()),
+            false => context.warn(&warning.to_string()),
+        }
+    }
+    for failure in &done.failed {
+        context.report_error(&failure.error.to_string());
+    }
+    if !done.collided.is_empty() {
+        context.warn(&collision_warning(&done.collided));
+    }
+    match &outcome.checkout_error {
+        Some(error) if *error.kind() == ErrorKind::Object => {
+            context.remark(&format!("fatal: {error}"));
+            return;
+        }
+        Some(error) => context.report_error(&error.to_string()),
+        None => {}
+    }
+    if outcome.checkout_failed {
+        context.remark("fatal: unable to checkout working tree");
+    }
+}
+
+/// Returns the warning about paths of which only one is in the worktree.
+fn collision_warning(paths: &[BString]) -> String {
+    let mut text = String::from(
+        "the following paths have collided (e.g. case-sensitive paths\n\
+         on a case-insensitive filesystem) and only one from the same\n\
+         colliding group is in the working tree:\n",
+    );
+    for path in paths {
+        text.push_str(&format!("\n  '{path}'"));
+    }
+    text
 }
 
 /// Runs git to clone the submodules. Returns its exit code if it failed.

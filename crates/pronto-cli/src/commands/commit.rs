@@ -46,13 +46,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             .ok_or_else(|| CliError::unsupported("this cleanup of messages"))
     });
     let repository = context.repository()?;
-    let options = Options {
-        message: message(args, &repository)?,
-        cleanup: cleanup.transpose()?,
-        allow_empty: args.allow_empty,
-        allow_empty_message: args.allow_empty_message,
-        no_verify: args.no_verify,
-    };
+    let mut options = Options::default();
+    options.message = message(args, &repository)?;
+    options.cleanup = cleanup.transpose()?;
+    options.allow_empty = args.allow_empty;
+    options.allow_empty_message = args.allow_empty_message;
+    options.no_verify = args.no_verify;
     let interrupt = context.interrupt.clone();
     let outcome = pronto::commit::commit(&repository, &options, &Watch::from(&interrupt))
         .map_err(CliError::of)?;
@@ -65,6 +64,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             context.remark("Aborting commit due to empty commit message.");
             Ok(ExitCode::FAILURE)
         }
+        other => Err(CliError::unknown_outcome(&other)),
     }
 }
 

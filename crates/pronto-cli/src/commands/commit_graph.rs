@@ -5,7 +5,7 @@ use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
-use pronto::commit_graph::{Source, Split, WriteOptions};
+use pronto::commit_graph::{Fault, Source, Split, WriteOptions};
 use pronto::{ErrorKind, Repository, Watch};
 use pronto_hash::ObjectId;
 
@@ -104,22 +104,22 @@ impl Args {
         let limit = number(self.max_new_filters.as_deref())?.or(configured);
         let size_multiple = number(self.size_multiple.as_deref())?;
         let defaults = WriteOptions::default();
-        Ok(WriteOptions {
-            object_dir: self.object_dir.clone(),
-            source: self.source()?,
-            append: self.append,
-            split,
-            size_multiple: size_multiple
-                .and_then(|number| u64::try_from(number).ok())
-                .filter(|number| *number > 0)
-                .unwrap_or(defaults.size_multiple),
-            max_commits: number(self.max_commits.as_deref())?
-                .and_then(|number| u64::try_from(number).ok())
-                .unwrap_or(defaults.max_commits),
-            expire_before: expire_before.transpose()?,
-            changed_paths: self.changed_paths,
-            max_new_filters: limit.and_then(|limit| usize::try_from(limit).ok()),
-        })
+        let mut options = WriteOptions::default();
+        options.object_dir = self.object_dir.clone();
+        options.source = self.source()?;
+        options.append = self.append;
+        options.split = split;
+        options.size_multiple = size_multiple
+            .and_then(|number| u64::try_from(number).ok())
+            .filter(|number| *number > 0)
+            .unwrap_or(defaults.size_multiple);
+        options.max_commits = number(self.max_commits.as_deref())?
+            .and_then(|number| u64::try_from(number).ok())
+            .unwrap_or(defaults.max_commits);
+        options.expire_before = expire_before.transpose()?;
+        options.changed_paths = self.changed_paths;
+        options.max_new_filters = limit.and_then(|limit| usize::try_from(limit).ok());
+        Ok(options)
     }
 
     fn source(&self) -> Result<Source, CliError> {
@@ -198,7 +198,12 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         args.object_dir.as_ref(),
         args.shallow,
         &Watch::from(&interrupt).with_progress(&*progress),
-        &mut |message| wrong.push(message.to_owned()),
+        &mut |fault| {
+            wrong.push(match fault {
+                Fault::Unreadable(_) => format!("error: {fault}"),
+                _ => fault.to_string(),
+            });
+        },
     );
     context.remark_all(&wrong)?;
     Ok(ExitCode::new(verdict.map_err(CliError::of)?.code))

@@ -225,11 +225,11 @@ fn one(
     };
     let outcome = fetched.map_err(|error| bad_pack::refused(error, ending, context))?;
     for warning in &outcome.warnings {
-        context.warn(warning);
+        context.warn(&warning.to_string());
     }
     context.report();
     for error in &outcome.errors {
-        context.report_error(error);
+        context.report_error(&error.to_string());
     }
     if args.porcelain {
         for update in &outcome.updates {
@@ -243,7 +243,7 @@ fn one(
     } else if !args.quiet {
         let compact = repository.config().raw("fetch.output");
         let compact = compact.is_some_and(|format| format.eq_ignore_ascii_case(b"compact"));
-        let text = table::render(&outcome, compact);
+        let text = table::render(&outcome, compact, options.dry_run);
         if !text.is_empty() {
             context.remark(text.trim_end_matches('\n'));
         }
@@ -360,18 +360,17 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     options.no_filter =
         args.filter.is_none() && context.arguments.iter().any(|given| given == "--no-filter");
     options.refetch = args.refetch;
-    options.settings = Settings {
-        upload_pack: args
-            .upload_pack
-            .as_ref()
-            .map(|program| program.as_bytes().into()),
-        family: match (args.ipv4, args.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        },
-        ..Settings::default()
+    let mut settings = Settings::default();
+    settings.upload_pack = args
+        .upload_pack
+        .as_ref()
+        .map(|program| program.as_bytes().into());
+    settings.family = match (args.ipv4, args.ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
     };
+    options.settings = settings;
     let values = args.server_option.iter();
     options.server_options = values.map(|value| value.as_bytes().into()).collect();
     options.show_progress = context.shows_progress(args.progress, args.quiet);

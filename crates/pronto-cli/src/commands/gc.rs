@@ -72,14 +72,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("gc in a partial clone"));
     }
     let settings = args.settings(&repository, &context.arguments)?;
-    let options = GcOptions {
-        aggressive: args.aggressive,
-        auto: args.auto,
-        quiet: args.quiet,
-        keep_largest_pack: args.keep_largest_pack,
-        skips_foreground: args.skip_foreground_tasks,
-        is_permitted: is_background,
-    };
+    let mut options = GcOptions::default();
+    options.aggressive = args.aggressive;
+    options.auto = args.auto;
+    options.quiet = args.quiet;
+    options.keep_largest_pack = args.keep_largest_pack;
+    options.skips_foreground = args.skip_foreground_tasks;
+    options.is_permitted = is_background;
     let planned = pronto::maintenance::plan_gc(&repository, &options, &settings);
     let Some(repacking) = planned.map_err(CliError::of)? else {
         return Ok(ExitCode::SUCCESS);
@@ -248,10 +247,8 @@ impl Work<'_> {
         let shown = !self.options.quiet && !is_background;
         let progress = context.progress(Some(shown), false);
         let interrupt = context.interrupt.clone();
-        let write = WriteOptions {
-            source: Source::Reachable,
-            ..WriteOptions::default()
-        };
+        let mut write = WriteOptions::default();
+        write.source = Source::Reachable;
         let written = repository
             .write_commit_graph(&write, &Watch::from(&interrupt).with_progress(&*progress));
         for warning in repository.take_notices_of(Severity::Warning) {

@@ -4,9 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use bstr::ByteSlice;
+use bstr::{BStr, ByteSlice};
 use pronto::Severity;
-use pronto::init::{self, Options, Template, shared};
+use pronto::init::{Options, Template, shared};
 use pronto::repository::{RefStorage, hash_named};
 use pronto::{Environment, Repository, path};
 use pronto_hash::Kind;
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(branch) = &outcome.unchosen_branch {
-        context.hint(&init::branch_advice(branch.as_bstr()));
+        context.hint(&branch_advice(branch.as_bstr()));
     }
     let what = match (outcome.existed, outcome.is_shared) {
         (true, true) => "Reinitialized existing shared Git repository in ",
@@ -123,7 +123,9 @@ fn ref_storage(args: &Args) -> Result<Option<RefStorage>, CliError> {
     let name = name.as_encoded_bytes().as_bstr();
     match RefStorage::named(name) {
         Some(storage) => Ok(Some(storage)),
-        None => Err(CliError::fatal(init::unknown_storage(name))),
+        None => Err(CliError::fatal(format!(
+            "unknown ref storage format '{name}'"
+        ))),
     }
 }
 
@@ -135,25 +137,25 @@ fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> 
         )?),
         None => None,
     };
-    Ok(Options {
-        work_tree: None,
-        template: match &args.template {
-            None => Template::Configured,
-            Some(path) if path.is_empty() => Template::None,
-            Some(path) => Template::Directory(environment.absolute(path)),
-        },
-        object_hash: None,
-        ref_storage: None,
-        initial_branch: args
-            .initial_branch
-            .as_ref()
-            .map(|name| name.as_encoded_bytes().into()),
-        shared: sharing,
-        separate_git_dir: args
-            .separate_git_dir
-            .as_ref()
-            .map(|path| environment.absolute(path)),
-    })
+    let mut options = Options::default();
+    options.work_tree = None;
+    options.template = match &args.template {
+        None => Template::Configured,
+        Some(path) if path.is_empty() => Template::None,
+        Some(path) => Template::Directory(environment.absolute(path)),
+    };
+    options.object_hash = None;
+    options.ref_storage = None;
+    options.initial_branch = args
+        .initial_branch
+        .as_ref()
+        .map(|name| name.as_encoded_bytes().into());
+    options.shared = sharing;
+    options.separate_git_dir = args
+        .separate_git_dir
+        .as_ref()
+        .map(|path| environment.absolute(path));
+    Ok(options)
 }
 
 /// Creates `directory` if necessary. From here on everything is relative to it.
@@ -211,5 +213,18 @@ fn work_tree(git_dir: &Path, is_bare: bool, environment: &Environment) -> Option
         full.parent()
             .unwrap_or(environment.current_dir())
             .to_owned(),
+    )
+}
+
+/// Returns the advice for a user who did not choose the name of the first branch.
+fn branch_advice(name: &BStr) -> String {
+    format!(
+        "Using '{name}' as the name for the initial branch. This default branch name\n\
+         is subject to change. To configure the initial branch name to use in all\n\
+         of your new repositories, which will suppress this warning, call:\n\n\
+         \tgit config --global init.defaultBranch <name>\n\n\
+         Names commonly chosen instead of 'master' are 'main', 'trunk' and\n\
+         'development'. The just-created branch can be renamed via this command:\n\n\
+         \tgit branch -m <name>"
     )
 }

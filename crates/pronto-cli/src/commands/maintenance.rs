@@ -169,23 +169,20 @@ fn run_tasks(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         .map_err(CliError::of)?,
         false => named,
     };
-    let run = Run {
-        tasks,
-        auto: args.auto,
-        quiet: args
-            .quiet
-            .unwrap_or_else(|| !std::io::stderr().is_terminal()),
-        detach: background.is_none() && args.detach == Some(true),
-        skips_foreground: background == Some(Background::Rest),
-        is_automatic: background == Some(Background::Automatic),
-        settings: Settings::of(&repository).map_err(CliError::of)?,
-    };
+    let mut run = Run::new(tasks, Settings::of(&repository).map_err(CliError::of)?);
+    run.auto = args.auto;
+    run.quiet = args
+        .quiet
+        .unwrap_or_else(|| !std::io::stderr().is_terminal());
+    run.detach = background.is_none() && args.detach == Some(true);
+    run.skips_foreground = background == Some(Background::Rest);
+    run.is_automatic = background == Some(Background::Automatic);
     if run.is_automatic {
         return in_background(&repository, context, |context| {
             Ok(match maintain(&repository, &run, context)? {
                 Outcome::Failed => Ending::Counts,
                 Outcome::Busy(_) => Ending::Idle,
-                Outcome::Done | Outcome::Detached => Ending::Passes,
+                _ => Ending::Passes,
             })
         });
     }
@@ -201,7 +198,7 @@ fn run_tasks(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
             }
             ExitCode::SUCCESS
         }
-        Outcome::Done | Outcome::Detached => ExitCode::SUCCESS,
+        _ => ExitCode::SUCCESS,
     })
 }
 

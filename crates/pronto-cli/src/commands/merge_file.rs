@@ -74,22 +74,21 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let name = args.names.get(at).unwrap_or(file);
         Some(name.as_bytes().into())
     };
-    let options = Options {
-        style: match (args.diff3, args.zdiff3) {
-            (true, _) => Style::Diff3,
-            (_, true) => Style::ZealousDiff3,
-            _ => configured,
-        },
-        favor: match (args.ours, args.theirs, args.union) {
-            (true, ..) => Favor::Ours,
-            (_, true, _) => Favor::Theirs,
-            (.., true) => Favor::Union,
-            _ => Favor::Nobody,
-        },
-        marker_len,
-        joins_over_punctuation: true,
-        names: [name(0, ours), name(1, base), name(2, theirs)],
+    let mut options = Options::default();
+    options.style = match (args.diff3, args.zdiff3) {
+        (true, _) => Style::Diff3,
+        (_, true) => Style::ZealousDiff3,
+        _ => configured,
     };
+    options.favor = match (args.ours, args.theirs, args.union) {
+        (true, ..) => Favor::Ours,
+        (_, true, _) => Favor::Theirs,
+        (.., true) => Favor::Union,
+        _ => Favor::Nobody,
+    };
+    options.marker_len = marker_len;
+    options.joins_over_punctuation = true;
+    options.names = [name(0, ours), name(1, base), name(2, theirs)];
     let merged = contents(&args.files).and_then(|contents| {
         let [ours_text, base_text, theirs_text] = contents;
         let merged = merge::merge(&ours_text, &base_text, &theirs_text, &options);

@@ -109,15 +109,17 @@ impl Args {
             false => None,
         };
         let preferred = self.preferred_pack.as_ref();
-        Ok(WriteOptions {
-            object_dir: self.object_dir.clone(),
-            preferred_pack: preferred.map(|name| BString::from(name.as_encoded_bytes())),
-            packs,
-            incremental: self.incremental,
-            bitmap: self.bitmap.then(|| BitmapOptions {
-                refs_snapshot: self.refs_snapshot.clone(),
-            }),
-        })
+        let mut options = WriteOptions::default();
+        options.object_dir = self.object_dir.clone();
+        options.preferred_pack = preferred.map(|name| BString::from(name.as_encoded_bytes()));
+        options.packs = packs;
+        options.incremental = self.incremental;
+        options.bitmap = self.bitmap.then(|| {
+            let mut bitmap = BitmapOptions::default();
+            bitmap.refs_snapshot = self.refs_snapshot.clone();
+            bitmap
+        });
+        Ok(options)
     }
 }
 
@@ -147,7 +149,7 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let sound = repository.verify_multi_pack_index(
         args.object_dir.as_ref(),
         &Watch::from(&interrupt).with_progress(&*progress),
-        &mut |message| wrong.push(message.to_owned()),
+        &mut |fault| wrong.push(fault.to_string()),
     );
     context.remark_all(&wrong)?;
     Ok(if sound.map_err(CliError::of)? {

@@ -279,12 +279,12 @@ fn select(
 /// Returns the objects that are omitted from the selection.
 fn leave_out(args: &Args) -> LeaveOut {
     let names = args.keep_pack.iter();
-    LeaveOut {
-        packed: args.incremental,
-        elsewhere: args.local,
-        kept: args.honor_pack_keep,
-        packs: names.map(|name| name.as_encoded_bytes().into()).collect(),
-    }
+    let mut options = LeaveOut::default();
+    options.packed = args.incremental;
+    options.elsewhere = args.local;
+    options.kept = args.honor_pack_keep;
+    options.packs = names.map(|name| name.as_encoded_bytes().into()).collect();
+    options
 }
 
 /// Parses a list of objects, each on a line with an optional name.

@@ -45,15 +45,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         includes.push("*".into());
     }
     let defaults = PackRefsOptions::default();
-    let options = PackRefsOptions {
-        prune: !args.no_prune,
-        auto: args.auto,
-        includes: match includes.is_empty() {
-            true => defaults.includes,
-            false => includes,
-        },
-        excludes: patterns(&args.exclude),
+    let mut options = PackRefsOptions::default();
+    options.prune = !args.no_prune;
+    options.auto = args.auto;
+    options.includes = match includes.is_empty() {
+        true => defaults.includes,
+        false => includes,
     };
+    options.excludes = patterns(&args.exclude);
     let repository = context.repository()?;
     if repository.common_dir().join("packed-refs").is_symlink() {
         return Err(CliError::unsupported("a symbolic link 'packed-refs'"));

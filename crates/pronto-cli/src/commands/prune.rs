@@ -58,12 +58,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             id.map_err(|_| CliError::fatal(format!("unrecognized argument: {}", spec.as_bstr())))?,
         );
     }
-    let options = Options {
-        expire: expiry(args.expire.as_deref())?,
-        heads,
-        dry_run: args.dry_run,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.expire = expiry(args.expire.as_deref())?;
+    options.heads = heads;
+    options.dry_run = args.dry_run;
     let shown = context.shows_progress(args.progress, false);
     let progress = context.prompt_progress(shown);
     let mut report = Report {

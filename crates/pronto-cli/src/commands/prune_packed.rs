@@ -22,10 +22,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = open(context, "prune-packed")?;
-    let options = Options {
-        dry_run: args.dry_run,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.dry_run = args.dry_run;
     let shown = context.shows_progress(None, args.quiet);
     let progress = context.prompt_progress(shown);
     let mut report = Report {

@@ -212,10 +212,9 @@ fn show(
         }
     }
     for upstream in &outcome.upstreams {
-        for notice in follow(args, &repository, destination, upstream)? {
-            if !args.quiet {
-                writeln!(context.out, "{notice}")?;
-            }
+        let line = follow(args, &repository, destination, upstream)?;
+        if !args.quiet {
+            writeln!(context.out, "{line}")?;
         }
     }
     if args.verbose > 0 {
@@ -237,17 +236,18 @@ fn follow(
     repository: &Repository,
     destination: &Destination,
     upstream: &Upstream,
-) -> Result<Vec<String>, CliError> {
+) -> Result<String, CliError> {
     let (branch, followed) = (upstream.branch.as_bstr(), upstream.followed.as_bstr());
     let remote = destination.name.as_bstr();
     if args.dry_run {
         let short = followed.strip_prefix(b"refs/heads/").unwrap_or(followed);
         let short = short.as_bstr();
-        return Ok(vec![format!(
+        return Ok(format!(
             "Would set upstream of '{branch}' to '{short}' of '{remote}'"
-        )]);
+        ));
     }
-    Ok(switch::set_upstream(repository, branch, remote, followed)?)
+    let set_up = switch::set_upstream(repository, branch, remote, followed)?;
+    Ok(set_up.to_string())
 }
 
 /// Leaves calls to git that need what pronto lacks: signatures, submodules, negotiation.
@@ -365,6 +365,9 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
         Some(follow) => follow,
         None => config.bool_or("push.followtags", false)?,
     };
+    let mut connection = Settings::default();
+    connection.family = family;
+    connection.server = std::env::current_exe().ok();
     Ok(Options {
         specs: Vec::new(),
         all: args.all || args.branches,
@@ -381,11 +384,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
         leases,
         quiet: args.quiet || !context.shows_progress(args.progress, args.quiet),
         receive_pack: program.map(|program| program.as_bytes().into()),
-        connection: Settings {
-            family,
-            server: std::env::current_exe().ok(),
-            ..Settings::default()
-        },
+        connection,
     })
 }
 

@@ -84,19 +84,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if merges && !args.index_only {
         repository.require_work_tree()?;
     }
-    let options = Options {
-        mode,
-        trivial: args.trivial,
-        aggressive: args.aggressive,
-        update: args.update,
-        index_only: args.index_only,
-        dry_run: args.dry_run,
-        ignore_sparse: args.no_sparse_checkout,
-        output: args.index_output.as_ref().map(|output| {
-            let top = repository.work_tree().unwrap_or(repository.git_dir());
-            top.join(output)
-        }),
-    };
+    let mut options = Options::default();
+    options.mode = mode;
+    options.trivial = args.trivial;
+    options.aggressive = args.aggressive;
+    options.update = args.update;
+    options.index_only = args.index_only;
+    options.dry_run = args.dry_run;
+    options.ignore_sparse = args.no_sparse_checkout;
+    options.output = args.index_output.as_ref().map(|output| {
+        let top = repository.work_tree().unwrap_or(repository.git_dir());
+        top.join(output)
+    });
     let progress = context.progress(Some(args.verbose), false);
     let result = pronto::read_tree::read_trees(
         &repository,
@@ -115,8 +114,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             })
         }
         Ok(ReadTrees::Unmerged) => Err(unmerged()),
-        Ok(ReadTrees::Refused(_)) if args.quiet => Err(CliError::silent(ExitCode::FATAL)),
-        Ok(ReadTrees::Refused(why)) => Err(CliError::error(why).with_code(ExitCode::FATAL)),
+        Ok(_) if args.quiet => Err(CliError::silent(ExitCode::FATAL)),
+        Ok(ReadTrees::Refused(refusals)) => {
+            if let Some(refusal) = refusals.first() {
+                context.report_error(&refusal.to_string());
+            }
+            Err(CliError::silent(ExitCode::FATAL))
+        }
+        Ok(ReadTrees::NeedsFileMerge) => {
+            context.report_error("Merge requires file-level merging");
+            Err(CliError::silent(ExitCode::FATAL))
+        }
+        Ok(other) => Err(CliError::unknown_outcome(&other)),
         Err(error) => Err(CliError::of(error)),
     }
 }

@@ -96,12 +96,12 @@ impl Args {
     }
 
     fn how(&self) -> Rewrite {
-        Rewrite {
-            rewrite: self.rewrite,
-            update_ref: self.updateref,
-            dry_run: self.dry_run,
-            verbose: self.verbose,
-        }
+        let mut options = Rewrite::default();
+        options.rewrite = self.rewrite;
+        options.update_ref = self.updateref;
+        options.dry_run = self.dry_run;
+        options.verbose = self.verbose;
+        options
     }
 }
 
@@ -154,14 +154,13 @@ fn moment(text: Option<&OsString>) -> Result<Option<i64>, CliError> {
 
 fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    let mut options = ExpireOptions {
-        expire: moment(args.expire.as_ref())?,
-        expire_unreachable: moment(args.expire_unreachable.as_ref())?,
-        rewrite: args.how(),
-        logs: match args.single_worktree {
-            true => Logs::OfWorkTree,
-            false => Logs::All,
-        },
+    let mut options = ExpireOptions::default();
+    options.expire = moment(args.expire.as_ref())?;
+    options.expire_unreachable = moment(args.expire_unreachable.as_ref())?;
+    options.rewrite = args.how();
+    options.logs = match args.single_worktree {
+        true => Logs::OfWorkTree,
+        false => Logs::All,
     };
     let interrupt = context.interrupt.clone();
     let mut code = ExitCode::SUCCESS;

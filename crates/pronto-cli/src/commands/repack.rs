@@ -163,29 +163,30 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
         None => config.bool("repack.packkeptobjects")?,
     };
     let names = args.keep_pack.iter();
-    Ok(Options {
-        what: match factor {
-            Some(factor) => What::Geometric(factor),
-            None if args.cruft => What::Cruft(cruft(args)?),
-            None if is_all => What::All { loosen: loosens },
-            None => What::Loose,
-        },
-        delete: args.delete,
-        local: args.local,
-        pack_kept_objects: takes_kept.unwrap_or(bitmaps == Bitmaps::Yes && !args.write_midx),
-        keep_packs: names
-            .map(|name| BString::from(name.as_encoded_bytes()))
-            .collect(),
-        bitmaps,
-        multi_pack_index: args.write_midx,
-        server_info: !args.no_server_info && config.bool_or("repack.updateserverinfo", true)?,
-        unpack_unreachable: match &args.unpack_unreachable {
-            Some(text) => Some(super::prune::expiry(Some(text))?),
-            None => None,
-        },
-        patience: pronto::prune::PATIENCE,
-        packing: packing(args, repository)?,
-    })
+    let mut options = Options::default();
+    options.what = match factor {
+        Some(factor) => What::Geometric(factor),
+        None if args.cruft => What::Cruft(cruft(args)?),
+        None if is_all => What::All { loosen: loosens },
+        None => What::Loose,
+    };
+    options.delete = args.delete;
+    options.local = args.local;
+    options.pack_kept_objects = takes_kept.unwrap_or(bitmaps == Bitmaps::Yes && !args.write_midx);
+    options.keep_packs = names
+        .map(|name| BString::from(name.as_encoded_bytes()))
+        .collect();
+    options.bitmaps = bitmaps;
+    options.multi_pack_index = args.write_midx;
+    options.server_info =
+        !args.no_server_info && config.bool_or("repack.updateserverinfo", true)?;
+    options.unpack_unreachable = match &args.unpack_unreachable {
+        Some(text) => Some(super::prune::expiry(Some(text))?),
+        None => None,
+    };
+    options.patience = pronto::prune::PATIENCE;
+    options.packing = packing(args, repository)?;
+    Ok(options)
 }
 
 /// Returns whether git is needed for the request.
@@ -214,12 +215,12 @@ fn cruft(args: &Args) -> Result<Cruft, CliError> {
     let expiration = expiration.map(|text| super::prune::expiry(Some(text)));
     let expiration = expiration.transpose()?;
     let below = number(&args.combine_cruft_below_size)?;
-    Ok(Cruft {
-        // No object is older than this.
-        expiration: expiration.filter(|expiry| *expiry != Expiry::Before(0)),
-        combine_below: below.filter(|below| *below > 0).map(|below| below as u64),
-        expire_to: args.expire_to.clone(),
-    })
+    let mut options = Cruft::default();
+    // No object is older than this.
+    options.expiration = expiration.filter(|expiry| *expiry != Expiry::Before(0));
+    options.combine_below = below.filter(|below| *below > 0).map(|below| below as u64);
+    options.expire_to = args.expire_to.clone();
+    Ok(options)
 }
 
 /// Parses a number. git reports an invalid one.

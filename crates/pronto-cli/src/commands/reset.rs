@@ -77,15 +77,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     })?;
     let to = pronto::reset::target(&repository, name.as_bstr(), !specs.is_empty());
     context.report();
-    let options = Options {
-        to: to?,
-        mode: mode(args, &repository, context, !specs.is_empty())?,
-        pathspec: repository
-            .pathspec(specs.iter().map(|spec| spec.as_bstr()))
-            .map_err(pathspec_error)?,
-        intent_to_add: args.intent_to_add,
-        refresh: !args.no_refresh,
-    };
+    let mut options = Options::new(to?);
+    options.mode = mode(args, &repository, context, !specs.is_empty())?;
+    options.pathspec = repository
+        .pathspec(specs.iter().map(|spec| spec.as_bstr()))
+        .map_err(pathspec_error)?;
+    options.intent_to_add = args.intent_to_add;
+    options.refresh = !args.no_refresh;
     let progress = context.progress(None, args.quiet);
     let interrupt = context.interrupt.clone();
     match pronto::reset::reset(
@@ -94,10 +92,17 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         &Watch::from(&interrupt).with_progress(&*progress),
     ) {
         Ok(Outcome::Done(report)) => tell(context, &options, &report, args.quiet),
-        Ok(Outcome::Refused(reason)) => {
-            context.report_error(&reason);
+        Ok(Outcome::Refused(refusals)) => {
+            if let Some(refusal) = refusals.first() {
+                context.report_error(&refusal.to_string());
+            }
             Err(not_reset(&options))
         }
+        Ok(Outcome::NoHead) => {
+            context.report_error("You do not have a valid HEAD.");
+            Err(not_reset(&options))
+        }
+        Ok(other) => Err(CliError::unknown_outcome(&other)),
         Err(error) => Err(match error.kind() {
             pronto::ErrorKind::Hostile => {
                 context.report_error(&error.to_string());

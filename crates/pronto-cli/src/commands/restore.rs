@@ -111,21 +111,19 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let message = "'--ours' or '--theirs' cannot be used with --staged";
         return Err(CliError::fatal(message));
     }
-    let options = Options {
-        source,
-        pathspec,
-        overlay: args.overlay,
-        stage: match (args.ours, args.theirs) {
-            (true, _) => Some(Stage::Ours),
-            (_, true) => Some(Stage::Theirs),
-            _ => None,
-        },
-        merge: style(args, &repository)?,
-        ignore_unmerged: args.ignore_unmerged,
-        index,
-        worktree,
-        ignore_skip_worktree: args.ignore_skip_worktree_bits,
+    let mut options = Options::new(pathspec);
+    options.source = source;
+    options.overlay = args.overlay;
+    options.stage = match (args.ours, args.theirs) {
+        (true, _) => Some(Stage::Ours),
+        (_, true) => Some(Stage::Theirs),
+        _ => None,
     };
+    options.merge = style(args, &repository)?;
+    options.ignore_unmerged = args.ignore_unmerged;
+    options.index = index;
+    options.worktree = worktree;
+    options.ignore_skip_worktree = args.ignore_skip_worktree_bits;
     let reporting = Reporting {
         quiet: args.quiet,
         progress: args.progress,

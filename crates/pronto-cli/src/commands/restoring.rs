@@ -47,8 +47,8 @@ pub(crate) fn restore(
         pronto::ErrorKind::Hostile => CliError::of(error).with_code(ExitCode::FAILURE),
         _ => CliError::of(error),
     })?;
-    for message in &report.errors {
-        context.report_error(message);
+    for error in &report.errors {
+        context.report_error(&error.to_string());
     }
     if !report.errors.is_empty() {
         return Ok(ExitCode::FAILURE);

@@ -216,9 +216,7 @@ impl<'a> Session<'a> {
                     }
                     Ok(None)
                 }
-                ErrorKind::Reference if self.quiet && error.message().starts_with("log for ") => {
-                    Err(CliError::silent(ExitCode::FATAL))
-                }
+                ErrorKind::ShortReflog if self.quiet => Err(CliError::silent(ExitCode::FATAL)),
                 _ => Err(CliError::of(error)),
             },
         }

@@ -133,6 +133,8 @@ fn show(
 fn options(args: &Args, specs: Vec<PushSpec>, context: &Context) -> Options {
     let program = args.receive_pack.as_ref().or(args.exec.as_ref());
     let push_options = args.push_option.iter();
+    let mut connection = Settings::default();
+    connection.server = std::env::current_exe().ok();
     Options {
         specs,
         all: args.all,
@@ -145,10 +147,7 @@ fn options(args: &Args, specs: Vec<PushSpec>, context: &Context) -> Options {
         leases: Leases::default(),
         quiet: args.quiet || !context.shows_progress(args.progress, args.quiet),
         receive_pack: program.map(|program| program.as_bytes().into()),
-        connection: Settings {
-            server: std::env::current_exe().ok(),
-            ..Settings::default()
-        },
+        connection,
         ..Options::default()
     }
 }

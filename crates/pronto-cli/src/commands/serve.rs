@@ -135,18 +135,13 @@ impl Args {
 /// Serves one peer, the process that has started this one.
 fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = find(args.directory()?, context)?;
-    let options = Options {
-        nonce: netsync::nonce()?,
-        globs: default_globs(),
-        allows_unrelated: args.allow_unrelated,
-        ..Options::default()
-    };
-    let ours = netsync::Options {
-        peer: peer.to_owned(),
-        fast_forward: args.ff,
-        budget_bytes: BUDGET_BYTES,
-        threads: 1,
-    };
+    let mut options = Options::default();
+    options.nonce = netsync::nonce()?;
+    options.globs = default_globs();
+    options.allows_unrelated = args.allow_unrelated;
+    let mut ours = netsync::Options::new(peer.to_owned(), BUDGET_BYTES);
+    ours.fast_forward = args.ff;
+    ours.threads = 1;
     let interrupt = context.interrupt.clone();
     let admit = move |_: &Hello| -> Result<Admission<PeerRepository>, Error> {
         let repository = PeerRepository::new(repository, ours, interrupt)?;

@@ -167,18 +167,17 @@ fn prepare(
     let optional_locks = repository
         .environment()
         .boolean("GIT_OPTIONAL_LOCKS", true)?;
-    let options = pronto::status::Options {
-        untracked: settings.untracked,
-        ignored: settings.ignored,
-        pathspec,
-        renames: settings.renames,
-        ignore_submodules: settings.ignore_submodules,
-        state: matches!(settings.format, Format::Long),
-        detached_from: matches!(settings.format, Format::Long),
-        write_back: optional_locks,
-        settle: pronto::status::Options::default().settle,
-        monitor_program: std::env::current_exe().ok(),
-    };
+    let mut options = pronto::status::Options::default();
+    options.untracked = settings.untracked;
+    options.ignored = settings.ignored;
+    options.pathspec = pathspec;
+    options.renames = settings.renames;
+    options.ignore_submodules = settings.ignore_submodules;
+    options.state = matches!(settings.format, Format::Long);
+    options.detached_from = matches!(settings.format, Format::Long);
+    options.write_back = optional_locks;
+    options.settle = pronto::status::Options::default().settle;
+    options.monitor_program = std::env::current_exe().ok();
     Ok((settings, options))
 }
 

@@ -88,19 +88,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         true => Some(restoring::style(args.conflict.as_deref(), &repository)?),
         false => None,
     };
-    let options = Options {
-        to: start,
-        create,
-        detach: common.detach,
-        discard: args.discard_changes || common.force,
-        merge,
-        overwrite_untracked: common.force,
-        stay_lightly: true,
-        ignore_other_worktrees: common.ignore_other_worktrees,
-        keep_ignored: common.overwrite_ignore == Some(false),
-        empty: common.orphan.is_some(),
-        quiet: common.quiet,
-    };
+    let mut options = Options::default();
+    options.to = start;
+    options.create = create;
+    options.detach = common.detach;
+    options.discard = args.discard_changes || common.force;
+    options.merge = merge;
+    options.overwrite_untracked = common.force;
+    options.stay_lightly = true;
+    options.ignore_other_worktrees = common.ignore_other_worktrees;
+    options.keep_ignored = common.overwrite_ignore == Some(false);
+    options.empty = common.orphan.is_some();
+    options.quiet = common.quiet;
     switching::switch(&repository, context, common, &options)
 }
 

@@ -9,9 +9,11 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::{BStr, BString, ByteSlice};
 use pronto::switch::{
     BranchChange, LeftBehind, NewBranch, NewHead, Options, Outcome, Report, Start, Tracking,
+    UpstreamSetup,
 };
 use pronto::{Repository, Watch};
 
+use crate::checkout_failures::refusal_message;
 pub(crate) use crate::checkout_failures::tell_failures;
 use crate::{CliError, Context, ExitCode, fallback};
 use upstream::tracking_text;
@@ -281,17 +283,17 @@ pub(crate) fn creation(
         return Err(CliError::fatal("'--orphan' cannot be used with '-t'"));
     }
     let name = repository.interpret_branch_name(&name)?.unwrap_or(name);
-    Ok(Some(NewBranch {
-        name,
-        force,
-        orphan: is_orphan,
-        log: creation.log,
-        tracking: match &common.track {
-            Some(_) => Tracking::Direct,
-            None if creation.follows_nothing => Tracking::Never,
-            None => Tracking::Configured,
-        },
-    }))
+    let mut options = NewBranch::default();
+    options.name = name;
+    options.force = force;
+    options.orphan = is_orphan;
+    options.log = creation.log;
+    options.tracking = match &common.track {
+        Some(_) => Tracking::Direct,
+        None if creation.follows_nothing => Tracking::Never,
+        None => Tracking::Configured,
+    };
+    Ok(Some(options))
 }
 
 /// Returns the name for `--track` without an explicit name: the part after the remote's.
@@ -323,14 +325,11 @@ pub(crate) fn switch(
     let progress = context.progress(common.progress, common.quiet);
     // git puts local changes that are in the way into a stash.
     let stashes = options.merge.is_some() && fallback::is_possible();
-    let merge = options.merge.filter(|_| !stashes);
-    let options = &Options {
-        merge,
-        ..options.clone()
-    };
+    let mut options = options.clone();
+    options.merge = options.merge.filter(|_| !stashes);
     let outcome = pronto::switch::switch(
         repository,
-        options,
+        &options,
         &Watch::from(&context.interrupt).with_progress(&*progress),
     )
     .map_err(|error| match error.kind() {
@@ -340,19 +339,20 @@ pub(crate) fn switch(
         _ => CliError::of(error),
     })?;
     match outcome {
-        Outcome::Done(report) => tell(repository, context, common, options, &report),
+        Outcome::Done(report) => tell(repository, context, common, &options, &report),
         Outcome::Refused(_) if stashes => {
             Err(CliError::unsupported("a stash of local changes in the way"))
         }
         Outcome::Refused(refusals) if options.discard => {
             if let Some(reason) = refusals.first() {
-                context.report_error(&reason);
+                context.report_error(&reason.to_string());
             }
             Ok(ExitCode::FATAL)
         }
         Outcome::Refused(refusals) => {
             let advice = advises(repository, "commitBeforeMerge")?;
-            let message = refusals.message("checkout", advice.then_some("switch branches"));
+            let message =
+                refusal_message(&refusals, "checkout", advice.then_some("switch branches"));
             context.remark(message.strip_suffix('\n').unwrap_or(&message));
             context.remark("Aborting");
             Ok(ExitCode::FAILURE)
@@ -364,6 +364,7 @@ pub(crate) fn switch(
             context.report_error("you need to resolve your current index first");
             Ok(ExitCode::FAILURE)
         }
+        other => Err(CliError::unknown_outcome(&other)),
     }
 }
 
@@ -383,11 +384,10 @@ fn tell(
         if let Some(left) = &report.left_behind {
             tell_left_behind(repository, context, left)?;
         }
-        for line in &report.set_up {
-            match line.strip_prefix("not ") {
-                Some(_) => context.warn(line),
-                None => writeln!(context.out, "{line}")?,
-            }
+        match &report.set_up {
+            Some(own @ UpstreamSetup::OwnUpstream { .. }) => context.warn(&own.to_string()),
+            Some(upstream) => writeln!(context.out, "{upstream}")?,
+            None => {}
         }
         tell_arrival(repository, context, report, options.detach)?;
         for what in &report.cancelled {

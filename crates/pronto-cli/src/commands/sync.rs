@@ -216,12 +216,9 @@ fn begin(
     repository: &Arc<Repository>,
     interrupt: &Interrupt,
 ) -> Result<Session<PeerRepository>, CliError> {
-    let ours = netsync::Options {
-        peer: part.peer.to_owned(),
-        fast_forward: args.ff,
-        budget_bytes: BUDGET_BYTES,
-        threads: 0,
-    };
+    let mut ours = netsync::Options::new(part.peer.to_owned(), BUDGET_BYTES);
+    ours.fast_forward = args.ff;
+    ours.threads = 0;
     let beneath = PeerRepository::new(Arc::clone(repository), ours, interrupt.clone());
     let beneath = beneath.map_err(|error| failure(&error))?;
     let admission = Admission {
@@ -230,14 +227,12 @@ fn begin(
         role: part.role,
         limits: part.limits,
     };
-    let options = Options {
-        globs: globs(args),
-        repository: part.path,
-        nonce: netsync::nonce()?,
-        is_dry_run: args.dry_run,
-        allows_unrelated: args.allow_unrelated,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.globs = globs(args);
+    options.repository = part.path;
+    options.nonce = netsync::nonce()?;
+    options.is_dry_run = args.dry_run;
+    options.allows_unrelated = args.allow_unrelated;
     Session::initiate(options, admission).map_err(|error| failure(&error))
 }
 

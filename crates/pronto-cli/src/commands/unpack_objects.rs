@@ -59,12 +59,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let quiet = args.quiet || !std::io::stderr().is_terminal();
     let progress = context.prompt_progress(!quiet);
     if args.recover {
-        let salvaging = salvage::Options {
-            kind: options.kind,
-            limit_bytes: options.max_input_size_bytes,
-            large_bytes: options.big_file_threshold_bytes,
-            dry_run: args.dry_run,
-        };
+        let mut salvaging = salvage::Options::new(options.kind);
+        salvaging.limit_bytes = options.max_input_size_bytes;
+        salvaging.large_bytes = options.big_file_threshold_bytes;
+        salvaging.dry_run = args.dry_run;
         let watch = Watch::from(&context.interrupt).with_progress(&*progress);
         let store = repository.objects()?;
         let salvaged = store.salvage(&mut input, &salvaging, &watch);

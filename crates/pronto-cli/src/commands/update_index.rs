@@ -11,6 +11,7 @@ use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
 use crate::commands::pathspecs::unquote;
+use crate::staging_failures::{report_conversion, report_failure};
 use crate::terminal_text::{sanitized, sanitized_bytes};
 use crate::{CliError, Context, ExitCode};
 
@@ -343,8 +344,7 @@ impl Reader<'_> {
             id,
             stage: 0,
             allowed: self.how.allowed,
-            ignores_bad_path: false,
-            refusal: format!("git update-index: --cacheinfo cannot add {path}"),
+            from_list: false,
         });
         Ok(())
     }
@@ -378,13 +378,12 @@ impl Reader<'_> {
                     .ok_or_else(|| CliError::fatal("git update-index: bad quoting of path name"))?,
             };
             self.options.actions.push(Action::Entry {
-                refusal: format!("git update-index: unable to update {path}"),
                 path,
                 mode,
                 id,
                 stage,
                 allowed,
-                ignores_bad_path: true,
+                from_list: true,
             });
         }
         Ok(())
@@ -445,33 +444,29 @@ fn test_untracked_cache(
         let _ = say(".");
         Ok(())
     };
-    let found = pronto::update_index::test_untracked_cache(top, &mut step)?;
-    match found {
-        Ok(()) => say(" OK\n")?,
-        Err(reason) => say(&format!("\n{reason}\n"))?,
+    let defect = pronto::update_index::test_untracked_cache(top, &mut step)?;
+    match defect {
+        None => say(" OK\n")?,
+        Some(defect) => say(&format!("\n{defect}\n"))?,
     }
     context.out.flush()?;
-    Ok(match found {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    })
+    Ok(defect.map_or(ExitCode::SUCCESS, |_| ExitCode::FAILURE))
 }
 
 fn octal(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(digits.to_str().ok()?, 8).ok()
 }
 
-fn tell(said: Vec<Event>, how: &How, context: &mut Context) -> Result<ExitCode, CliError> {
+fn tell(events: Vec<Event>, how: &How, context: &mut Context) -> Result<ExitCode, CliError> {
     let mut failed = false;
-    for said in said {
-        match said {
+    for event in events {
+        match event {
             Event::Added(path) if how.verbose => name(context, "add", &path)?,
             Event::Removed(path) if how.verbose => name(context, "remove", &path)?,
             Event::Executable(path, on) if how.verbose => {
                 let verb = if on { "chmod +x" } else { "chmod -x" };
                 name(context, verb, &path)?;
             }
-            Event::Added(_) | Event::Removed(_) | Event::Executable(..) => {}
             Event::Outdated(outdated) => {
                 let is_unmerged = outdated.letter == b'U';
                 if (is_unmerged && how.allow_unmerged) || (!is_unmerged && how.quiet) {
@@ -482,8 +477,12 @@ fn tell(said: Vec<Event>, how: &How, context: &mut Context) -> Result<ExitCode, 
                 context.out.write_all(&sanitized_bytes(&outdated.path))?;
                 writeln!(context.out, ": needs {need}")?;
             }
-            Event::Line(line) => context.remark(&line),
-            Event::Fatal(message) => return Err(CliError::fatal(message)),
+            Event::Conversion(warning) => report_conversion(context, &warning),
+            Event::Failure(failure) => report_failure(context, &failure),
+            Event::Refused(refusal) => context.report_error(&refusal.to_string()),
+            Event::Skipped(path) => context.remark(&format!("Ignoring path {path}")),
+            Event::Stopped(stop) => return Err(CliError::fatal(stop.to_string())),
+            _ => {}
         }
     }
     Ok(match failed {

@@ -233,7 +233,7 @@ fn prune(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
             context.remark(&format!("Removing worktrees/{id}: {reason}"));
         }
         if let Some(failure) = &gone.failure {
-            context.report_error(failure);
+            context.report_error(&failure.to_string());
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -246,7 +246,7 @@ fn remove(args: &Args, place: &BStr, context: &mut Context) -> Result<ExitCode, 
         pronto::worktrees::remove(&repository, place, args.force, &Watch::from(&interrupt))
             .map_err(CliError::of)?;
     for failure in &removed.failures {
-        context.report_error(failure);
+        context.report_error(&failure.to_string());
     }
     Ok(match removed.failures.is_empty() {
         true => ExitCode::SUCCESS,
@@ -258,12 +258,12 @@ fn remove(args: &Args, place: &BStr, context: &mut Context) -> Result<ExitCode, 
 fn repair(places: &[BString], context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     let mut code = ExitCode::SUCCESS;
-    for told in pronto::worktrees::repair(&repository, places)? {
-        let (what, place) = (told.what, &told.place);
-        if told.is_done {
-            context.remark(&format!("repair: {what}: {place}"));
+    for repair in pronto::worktrees::repair(&repository, places)? {
+        let (defect, place) = (repair.defect, &repair.place);
+        if repair.is_done {
+            context.remark(&format!("repair: {defect}: {place}"));
         } else {
-            context.report_error(&format!("{what}: {place}"));
+            context.report_error(&format!("{defect}: {place}"));
             code = ExitCode::FAILURE;
         }
     }

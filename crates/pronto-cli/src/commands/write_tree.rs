@@ -46,8 +46,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             }
             failure()
         }
-        WrittenTree::Missing(what) => {
-            context.report_error(&what);
+        WrittenTree::Missing(error) => {
+            context.report_error(&error.to_string());
             failure()
         }
         WrittenTree::NoSuchDirectory => {
@@ -55,5 +55,6 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             let message = format!("git-write-tree: prefix {prefix} not found");
             Err(CliError::fatal(message))
         }
+        other => Err(CliError::unknown_outcome(&other)),
     }
 }

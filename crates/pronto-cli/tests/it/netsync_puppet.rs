@@ -143,11 +143,9 @@ impl Attacker {
             role,
             limits: Matcher::default(),
         };
-        let options = Options {
-            nonce: [9; 32],
-            allows_unrelated: true,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.nonce = [9; 32];
+        options.allows_unrelated = true;
         let mut session = Session::initiate(options, admission).expect("a session");
         let (mut link, interrupt) = (self.meet().link, Interrupt::new());
         let mut watch = Watch {

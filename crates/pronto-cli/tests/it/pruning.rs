@@ -197,10 +197,8 @@ fn nothing_is_pruned_while_another_process_writes() {
     assert_eq!(written.expect("it is there").to_string(), blob);
     let other = pronto::Repository::open(top.join(".git"), &environment);
     let other = other.expect("it can be opened");
-    let options = pronto::prune::Options {
-        patience: Duration::ZERO,
-        ..pronto::prune::Options::default()
-    };
+    let mut options = pronto::prune::Options::default();
+    options.patience = Duration::ZERO;
     let watch = Watch::none();
     let prune = || other.prune(&options, &mut |_| {}, &watch);
     assert!(prune().expect("it can be done").gave_up);

@@ -9,6 +9,7 @@ pub struct BadLine(pub u32);
 
 /// An item that the cursor reached. Names and values are left in the [`Parser`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// A section header: [`Parser::section`] is now its name.
     Section,

@@ -3,6 +3,7 @@
 
 mod content;
 
+use std::fmt;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -69,6 +70,16 @@ pub enum SkipReason {
     InTheWay,
     /// A directory with a file `.git`, which ties it to its path.
     WorkTree,
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SkipReason::Special => "it is no file, directory or symbolic link",
+            SkipReason::InTheWay => "the new worktree has something there",
+            SkipReason::WorkTree => "it is a worktree or submodule of its own",
+        })
+    }
 }
 
 /// Why the operation ended early.

@@ -22,6 +22,7 @@ pub type Place = [u8];
 
 /// An event about a name in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Event<'a> {
     mask: u64,
     /// The directory.

@@ -12,6 +12,7 @@ use crate::error::{exceeded, malformed};
 
 /// The limits of one reconciliation.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The largest length of a message; never less than [`LEAST_MESSAGE_BYTES`].
     pub message_bytes: usize,

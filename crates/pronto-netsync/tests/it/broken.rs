@@ -158,20 +158,16 @@ fn broken_ranges() {
 fn limits_of_a_reconciliation() {
     let key = Fingerprinter::new([0; 32]);
     let set = SetBuilder::default().finish(&key).expect("nothing in it");
-    let few = Options {
-        turns: 1,
-        ..Options::default()
-    };
+    let mut few = Options::default();
+    few.turns = 1;
     let mut side = Reconciler::new(&set, &key, few);
     side.receive(b"\x05AAAAAAAAAAAAAAAA").expect("the first");
     let error = side
         .receive(b"\x05AAAAAAAAAAAAAAAA")
         .expect_err("the second");
     assert_eq!(message(&error), "a reconciliation of more than 1 messages");
-    let little = Options {
-        learned_bytes: 10,
-        ..Options::default()
-    };
+    let mut little = Options::default();
+    little.learned_bytes = 10;
     let mut side = Reconciler::new(&set, &key, little);
     let error = side.receive(b"\x06\x01\0\x01a\0").expect_err("too much");
     assert_eq!(message(&error), "more than 10 bytes of differences");
@@ -221,11 +217,9 @@ fn no_message_of_a_peer_breaks_the_limits() {
         left.finish(&key).expect("sound"),
         right.finish(&key).expect("sound"),
     );
-    let options = Options {
-        message_bytes: 8192,
-        list_below: 0,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.message_bytes = 8192;
+    options.list_below = 0;
     let mut here = Reconciler::new(&left, &key, options);
     let mut there = Reconciler::new(&right, &key, options);
     let mut sound = vec![here.start()];

@@ -86,12 +86,10 @@ fn item_of(key: &[u8]) -> Item {
 fn ours_alone(ours: &[Item], theirs: &[Item], limit: usize) -> (Found, Cost) {
     let key = Fingerprinter::new([3; 32]);
     let (ours, theirs) = (set(ours, &key), set(theirs, &key));
-    let options = Options {
-        message_bytes: limit,
-        list_below: 0,
-        turns: 100_000,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.message_bytes = limit;
+    options.list_below = 0;
+    options.turns = 100_000;
     let mut here = Reconciler::new(&ours, &key, options);
     let mut there = Reconciler::new(&theirs, &key, options);
     let mut cost = Cost {
@@ -279,11 +277,9 @@ fn values_are_part_of_entries_and_long_names_fit() {
         right.finish(&key).expect("sound"),
     );
     for limit in [8192, 50_000, 262_142] {
-        let options = Options {
-            message_bytes: limit,
-            turns: 1000,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.message_bytes = limit;
+        options.turns = 1000;
         let mut here = Reconciler::new(&left, &key, options);
         let mut there = Reconciler::new(&right, &key, options);
         let mut question = Some(here.start());

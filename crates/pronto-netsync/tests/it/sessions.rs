@@ -18,10 +18,9 @@ fn admission(repository: &Memory, role: Role) -> Admission<Memory> {
 }
 
 fn options(nonce: u8) -> Options {
-    Options {
-        nonce: [nonce; 32],
-        ..Options::default()
-    }
+    let mut options = Options::default();
+    options.nonce = [nonce; 32];
+    options
 }
 
 fn pair(one: &Memory, other: &Memory) -> (Session<Memory>, Session<Memory>) {
@@ -217,9 +216,10 @@ fn an_empty_repository_gets_everything_and_unrelated_ones_only_by_consent() {
     let (mut here, mut there) = pair(&stranger, &other);
     let error = run(&mut here, &mut there, 100).err().expect("refused");
     assert_eq!(*error.kind(), ErrorKind::Unrelated);
-    let consent = |nonce| Options {
-        allows_unrelated: true,
-        ..options(nonce)
+    let consent = |nonce| {
+        let mut changed = options(nonce);
+        changed.allows_unrelated = true;
+        changed
     };
     let (mut here, mut there) = pair_with((&stranger, consent(1)), (&other, options(2)));
     assert!(
@@ -360,12 +360,10 @@ fn roles_and_globs_are_enforced() {
     let error = run(&mut here, &mut there, 1000).err().expect("refused");
     assert_eq!(*error.kind(), ErrorKind::Denied);
     // Only refs that match the globs of both sides take part.
-    let wish = Options {
-        globs: Globs {
-            include: vec![b"refs/heads/t*".to_vec()],
-            exclude: Vec::new(),
-        },
-        ..options(1)
+    let mut wish = options(1);
+    wish.globs = Globs {
+        include: vec![b"refs/heads/t*".to_vec()],
+        exclude: Vec::new(),
     };
     let (mut here, mut there) = pair_with((&one, wish), (&other, options(2)));
     run(&mut here, &mut there, 1000).expect("no errors");
@@ -380,10 +378,8 @@ fn a_dry_run_moves_nothing_and_says_what_would() {
     for date in 11..20 {
         other.commit("refs/heads/main", date, b"other");
     }
-    let dry = Options {
-        is_dry_run: true,
-        ..options(1)
-    };
+    let mut dry = options(1);
+    dry.is_dry_run = true;
     let (mut here, mut there) = pair_with((&one, dry), (&other, options(2)));
     run(&mut here, &mut there, 1000).expect("no errors");
     let report = here.report();
@@ -554,10 +550,8 @@ fn long_greetings_are_refused() {
         include: (0..60).map(|_| vec![b'x'; 1000]).collect(),
         exclude: Vec::new(),
     };
-    let here = Options {
-        globs,
-        ..options(1)
-    };
+    let mut here = options(1);
+    here.globs = globs;
     let repository = Memory::default();
     let (mut here, mut there) = pair_with((&repository, here), (&repository, options(2)));
     let mut wire = Vec::new();

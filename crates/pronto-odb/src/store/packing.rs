@@ -60,6 +60,7 @@ pub struct Contents<'a> {
 
 /// Options for making a pack.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The search for deltas. A window or depth of zero disables it.
     pub search: search::Options,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pronto_hash::Kind;
 use pronto_io::view::Access;
-use pronto_odb::{ErrorKind, Options, Store};
+use pronto_odb::{ErrorKind, Store};
 
 use test_support::Random;
 
@@ -12,10 +12,8 @@ use super::support::{ListedObject, Repository};
 
 /// Reads everything. Readable objects must be right, and errors must name a location.
 fn read_all(repository: &Repository, access: Access, listed: &[ListedObject]) -> usize {
-    let options = Options {
-        access,
-        ..repository.options()
-    };
+    let mut options = repository.options();
+    options.access = access;
     let store = Store::open(repository.objects(), options).expect("it can be opened");
     let mut content = Vec::new();
     let mut failures = 0;

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::view::Access;
-use pronto_odb::{Content, Options, Store};
+use pronto_odb::{Content, Store};
 
 use test_support::Random;
 
@@ -72,11 +72,9 @@ fn chains_are_read_whatever_is_kept_of_them() {
         (8 << 20, Access::Positional),
         (0, Access::Mapped),
     ] {
-        let options = Options {
-            delta_base_cache_bytes,
-            access,
-            ..repository.options()
-        };
+        let mut options = repository.options();
+        options.delta_base_cache_bytes = delta_base_cache_bytes;
+        options.access = access;
         let store = Store::open(repository.objects(), options).expect("it can be opened");
         assert_eq!(ids.iter().filter(|id| is_delta(&store, id)).count(), 5);
         for at in [5, 0, 3, 3, 1, 4, 2] {

@@ -49,10 +49,8 @@ fn child() {
         return;
     };
     for (access, step) in [(Access::Mapped, 11), (Access::Positional, 353)] {
-        let options = Options {
-            access,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.access = access;
         let store = Store::open(&objects, options).expect("it can be opened");
         let mut found = Vec::new();
         for number in (0..PACKS).step_by(step) {

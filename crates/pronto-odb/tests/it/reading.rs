@@ -23,10 +23,8 @@ fn one_pack_mapped_and_by_position() {
     repository.git(&["repack", "-adfq", "--depth=50", "--window=50"]);
     let listed = repository.listed_objects();
     for access in [Access::Mapped, Access::Positional] {
-        let options = Options {
-            access,
-            ..repository.options()
-        };
+        let mut options = repository.options();
+        options.access = access;
         let store = Store::open(repository.objects(), options).expect("it can be opened");
         assert_same(&store, &listed);
     }
@@ -43,10 +41,8 @@ fn deltas_that_name_their_base_by_id_and_old_indexes() {
     assert_ne!(&index[..4], b"\xfftOc");
     let listed = repository.listed_objects();
     for access in [Access::Mapped, Access::Positional] {
-        let options = Options {
-            access,
-            ..repository.options()
-        };
+        let mut options = repository.options();
+        options.access = access;
         let store = Store::open(repository.objects(), options).expect("it can be opened");
         assert_same(&store, &listed);
     }
@@ -59,10 +55,8 @@ fn a_cache_that_is_too_small_changes_nothing() {
     repository.git(&["repack", "-adfq", "--depth=90", "--window=90"]);
     let listed = repository.listed_objects();
     for delta_base_cache_bytes in [0, 40_000] {
-        let options = Options {
-            delta_base_cache_bytes,
-            ..repository.options()
-        };
+        let mut options = repository.options();
+        options.delta_base_cache_bytes = delta_base_cache_bytes;
         let store = Store::open(repository.objects(), options).expect("it can be opened");
         assert_same(&store, &listed);
     }
@@ -95,10 +89,8 @@ fn many_packs_and_a_multi_pack_index() {
     repository.commit_history(17, 15);
     let listed = repository.listed_objects();
     assert_same(&repository.store(), &listed);
-    let options = Options {
-        access: Access::Positional,
-        ..repository.options()
-    };
+    let mut options = repository.options();
+    options.access = Access::Positional;
     let store = Store::open(repository.objects(), options).expect("it can be opened");
     assert_same(&store, &listed);
 }
@@ -200,10 +192,8 @@ fn alternates_of_alternates_in_circles_and_by_relative_paths() {
     assert_eq!(store.alternates().len(), 2);
     assert_eq!(store.warnings().len(), 1);
     assert_same(&store, &listed);
-    let options = Options {
-        alternates: vec![top.objects()],
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.alternates = vec![top.objects()];
     let empty = Repository::new(Kind::Sha1);
     let store = Store::open(empty.objects(), options).expect("it can be opened");
     assert_same(&store, &listed);
@@ -229,10 +219,8 @@ fn large_blobs_are_streamed() {
             repository.git(&["repack", "-adq"]);
         }
         for access in [Access::Mapped, Access::Positional] {
-            let options = Options {
-                access,
-                ..repository.options()
-            };
+            let mut options = repository.options();
+            options.access = access;
             let store = Store::open(repository.objects(), options).expect("it can be opened");
             let mut reader = store.reader(&id).expect("it can be read").expect("there");
             assert_eq!(reader.size_bytes(), content.len() as u64);

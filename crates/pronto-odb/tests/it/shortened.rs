@@ -22,12 +22,10 @@ fn child() {
     let Some(objects) = std::env::var_os(OBJECTS) else {
         return;
     };
-    let options = Options {
-        access: Access::Mapped,
-        // Caches are disabled.
-        delta_base_cache_bytes: 0,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.access = Access::Mapped;
+    // Caches are disabled.
+    options.delta_base_cache_bytes = 0;
     let store = Store::open(objects, options).expect("it can be opened");
     let mut content = Vec::new();
     for line in std::io::stdin().lines() {

@@ -97,10 +97,9 @@ impl Repository {
     }
 
     pub(crate) fn options(&self) -> Options {
-        Options {
-            kind: self.kind,
-            ..Options::default()
-        }
+        let mut options = Options::default();
+        options.kind = self.kind;
+        options
     }
 
     pub(crate) fn store(&self) -> Store {

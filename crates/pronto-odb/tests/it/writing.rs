@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
-use pronto_odb::{ErrorKind, Options, Quarantine, Sharing, Store};
+use pronto_odb::{ErrorKind, Quarantine, Sharing, Store};
 
 use super::support::{Repository, assert_same, git_in, git_with_input};
 
@@ -13,13 +13,11 @@ fn git_reads_what_was_written() {
     for kind in [Kind::Sha1, Kind::Sha256] {
         let repository = Repository::new(kind);
         for level in [0, 1, 6, 9] {
-            let options = Options {
-                loose_compression: level,
-                fsync_loose: match level {
-                    9 => pronto_io::sync::SyncMethod::Flush,
-                    _ => pronto_io::sync::SyncMethod::No,
-                },
-                ..repository.options()
+            let mut options = repository.options();
+            options.loose_compression = level;
+            options.fsync_loose = match level {
+                9 => pronto_io::sync::SyncMethod::Flush,
+                _ => pronto_io::sync::SyncMethod::No,
             };
             let store = Store::open(repository.objects(), options).expect("it can be opened");
             // One of them is too large to be deflated in one piece.
@@ -75,10 +73,8 @@ fn permissions_follow_sharing() {
         (Sharing::Everybody, "all", 0o444, Some(0o2775)),
         (Sharing::Mode(0o640), "0640", 0o440, Some(0o2750)),
     ] {
-        let options = Options {
-            sharing,
-            ..repository.options()
-        };
+        let mut options = repository.options();
+        options.sharing = sharing;
         let store = Store::open(repository.objects(), options).expect("it can be opened");
         let content = name.as_bytes();
         let id = store.write(ObjectKind::Blob, content).expect("writable");

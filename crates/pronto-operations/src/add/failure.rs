@@ -1,69 +1,122 @@
-//! The reasons for which a file cannot be staged, in Git's words.
+//! The reasons for which a file cannot be staged.
 
+use std::fmt;
 use std::io;
 
-use bstr::BStr;
+use bstr::{BStr, BString};
 use pronto_io::dir::is_missing;
-use pronto_io::error::reason;
+use pronto_io::error::{OsReason, reason};
+use pronto_worktree::filter;
 
-/// Why a target is none.
-pub(super) enum Failure {
-    Lines(Vec<String>),
-    Fatal {
-        message: String,
-        hint: Option<String>,
-        /// The messages that precede it.
-        lines: Vec<String>,
+use crate::errors::from_worktree;
+use crate::objects::from_odb;
+use crate::{Error, ErrorKind};
+
+/// The reason for which a file is not staged, while others may be. [`Display`](fmt::Display) gives
+/// the first line of Git's message.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The path is neither a regular file nor a symbolic link, nor the top of a repository.
+    UnfitKind(BString),
+    /// The content of a file, the target of a link or the commit of a repository cannot be read.
+    Unreadable {
+        /// The path from the top of the worktree.
+        path: BString,
+        /// The reason.
+        error: Error,
+    },
+    /// The object of a file cannot be stored.
+    NotStored {
+        /// The path from the top of the worktree.
+        path: BString,
+        /// The reason.
+        error: Error,
+    },
+    /// An index must not have this path.
+    HostilePath {
+        /// The path from the top of the worktree.
+        path: BString,
+        /// The reason.
+        error: Error,
     },
 }
 
-impl Failure {
-    pub(super) fn line(text: &str) -> Failure {
-        Failure::Lines(vec![format!("error: {text}")])
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::UnfitKind(path) => write!(
+                f,
+                "{path}: can only add regular files, symbolic links or git-directories"
+            ),
+            Failure::Unreadable { error, .. }
+            | Failure::NotStored { error, .. }
+            | Failure::HostilePath { error, .. } => error.fmt(f),
+        }
     }
+}
 
-    pub(super) fn fatal(message: String) -> Failure {
-        Failure::Fatal {
-            message,
-            hint: None,
-            lines: Vec::new(),
+/// The reason for which a target has no object.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The file cannot be staged; others can.
+    File(Failure),
+    /// Nothing can be staged.
+    Operation {
+        error: Error,
+        /// The warnings that precede it.
+        warnings: Vec<filter::Warning>,
+    },
+}
+
+impl Stop {
+    pub(super) fn all(kind: ErrorKind, message: String) -> Stop {
+        Stop::Operation {
+            error: Error::new(kind, message),
+            warnings: Vec::new(),
         }
     }
 
-    /// An error of a file, after which Git says which file it was.
-    pub(super) fn file(path: &BStr, text: &str) -> Failure {
-        let last = format!("error: unable to index file '{path}'");
-        Failure::Lines(vec![format!("error: {text}"), last])
+    /// An error of a file, whose message says all.
+    pub(super) fn unreadable(path: &BStr, message: impl Into<String>) -> Stop {
+        Stop::File(Failure::Unreadable {
+            path: path.to_owned(),
+            error: Error::new(ErrorKind::Worktree, message),
+        })
+    }
+
+    /// An error of the operating system while `action` was done to a file.
+    pub(super) fn io(path: &BStr, action: String, error: io::Error) -> Stop {
+        Stop::File(Failure::Unreadable {
+            path: path.to_owned(),
+            error: Error::new(ErrorKind::Io, action).because(OsReason(error)),
+        })
     }
 }
 
-pub(super) fn unstored(path: &BStr, error: &pronto_odb::Error) -> Failure {
-    Failure::Lines(vec![
-        format!("error: {error}"),
-        format!("error: {path}: failed to insert into database"),
-        format!("error: unable to index file '{path}'"),
-    ])
+pub(super) fn unstored(path: &BStr, error: pronto_odb::Error) -> Stop {
+    Stop::File(Failure::NotStored {
+        path: path.to_owned(),
+        error: from_odb(error),
+    })
 }
 
-pub(super) fn unseen(path: &BStr, error: &io::Error) -> Failure {
+pub(super) fn unseen(path: &BStr, error: &io::Error) -> Stop {
     let reason = match is_missing(error) {
         true => "No such file or directory".to_owned(),
         false => reason(error),
     };
-    Failure::fatal(format!("unable to stat '{path}': {reason}"))
+    Stop::all(ErrorKind::Io, format!("unable to stat '{path}': {reason}"))
 }
 
-pub(super) fn unfit(path: &BStr) -> Failure {
-    Failure::line(&format!(
-        "{path}: can only add regular files, symbolic links or git-directories"
-    ))
+pub(super) fn unfit(path: &BStr) -> Stop {
+    Stop::File(Failure::UnfitKind(path.to_owned()))
 }
 
-pub(super) fn fatal(error: &pronto_worktree::Error, lines: Vec<String>) -> Failure {
-    let hint = error.hint().map(ToOwned::to_owned);
-    Failure::Fatal {
-        message: error.message().to_owned(),
-        hint,
-        lines,
+pub(super) fn unconverted(error: pronto_worktree::Error, warnings: Vec<filter::Warning>) -> Stop {
+    let kind = *error.kind();
+    Stop::Operation {
+        error: from_worktree(error.without_context(kind)),
+        warnings,
     }
 }

@@ -17,16 +17,15 @@ use bstr::BStr;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Collision, DigestStream, ObjectId};
 use pronto_io::dir::{Metadata, file_metadata, read_at_most};
-use pronto_io::error::reason;
 use pronto_io::pool::{self, Gather, Workers};
 use pronto_io::watch::Watch;
 use pronto_odb::Bulk;
 use pronto_pack::writer::Encoder;
 use pronto_worktree::attributes::Attributes;
-use pronto_worktree::filter::{Conversion, Settings, ToGit};
+use pronto_worktree::filter::{Conversion, Settings, ToGit, Warning};
 
 use super::budget::Budget;
-use super::failure::{Failure, fatal, unfit, unseen, unstored};
+use super::failure::{Failure, Stop, unconverted, unfit, unseen, unstored};
 use crate::hash_object::{digest_stream, staged_blob};
 use crate::objects::from_odb;
 use crate::packs::writer_options;
@@ -64,20 +63,23 @@ impl<'a> Target<'a> {
 /// The result for a target.
 #[derive(Debug)]
 pub(crate) struct Hashed {
-    /// Messages, each with its kind.
-    pub(super) lines: Vec<String>,
+    /// The warnings of the conversion.
+    pub(super) warnings: Vec<Warning>,
     pub(super) outcome: Outcome,
 }
 
 impl Hashed {
-    /// The messages, and the object or the reason why nothing can be staged.
-    pub(crate) fn into_parts(self) -> (Vec<String>, Result<ObjectId, Option<String>>) {
+    /// Returns the warnings of the conversion, and the object or the reason why there is none.
+    pub(crate) fn into_parts(self) -> (Vec<Warning>, Result<ObjectId, Stop>) {
         let object = match self.outcome {
             Outcome::Object { id, .. } => Ok(id),
-            Outcome::Failed => Err(None),
-            Outcome::Fatal { message, .. } => Err(Some(message)),
+            Outcome::Failed(failure) => Err(Stop::File(failure)),
+            Outcome::Fatal(error) => Err(Stop::Operation {
+                error,
+                warnings: Vec::new(),
+            }),
         };
-        (self.lines, object)
+        (self.warnings, object)
     }
 }
 
@@ -86,12 +88,9 @@ pub(crate) enum Outcome {
     /// The file has this object.
     Object { id: ObjectId, metadata: Metadata },
     /// The file cannot be staged; others can.
-    Failed,
+    Failed(Failure),
     /// Nothing can be staged.
-    Fatal {
-        message: String,
-        hint: Option<String>,
-    },
+    Fatal(Error),
 }
 
 /// The state that the threads share.
@@ -170,7 +169,7 @@ struct Shared<'a> {
 }
 
 /// A content that is being digested: whose it is, and what the file was.
-type Token = (usize, Metadata, Vec<String>);
+type Token = (usize, Metadata, Vec<Warning>);
 
 struct Worker<'a> {
     shared: &'a Shared<'a>,
@@ -190,9 +189,9 @@ struct Sink<'a> {
 
 impl Sink<'_> {
     fn take(&mut self, mut body: Vec<u8>, token: Token, id: Result<ObjectId, Collision>) {
-        let (at, metadata, lines) = token;
+        let (at, metadata, warnings) = token;
         let result = self.store(at, &body, id);
-        self.results.push((at, hashed(result, metadata, lines)));
+        self.results.push((at, hashed(result, metadata, warnings)));
         if body.capacity() <= KEPT_BYTES {
             body.clear();
             self.spare.push(body);
@@ -204,13 +203,13 @@ impl Sink<'_> {
         at: usize,
         body: &[u8],
         id: Result<ObjectId, Collision>,
-    ) -> Result<ObjectId, Failure> {
+    ) -> Result<ObjectId, Stop> {
         let path = self.shared.targets[at].path;
-        let id = id.map_err(|collision| Failure::fatal(collision.to_string()))?;
+        let id = id.map_err(|collision| Stop::all(ErrorKind::Object, collision.to_string()))?;
         if self.shared.hasher.writes {
             let bulk = self.shared.bulk;
             let stored = bulk.add(&id, ObjectKind::Blob, body, &mut self.encoder);
-            stored.map_err(|error| unstored(path, &error))?;
+            stored.map_err(|error| unstored(path, error))?;
             if body.len() as u64 > LARGE_BYTES {
                 // Its buffers are as large as what went through it.
                 self.encoder = self.shared.bulk.encoder();
@@ -220,23 +219,23 @@ impl Sink<'_> {
     }
 }
 
-fn hashed(result: Result<ObjectId, Failure>, metadata: Metadata, mut lines: Vec<String>) -> Hashed {
+fn hashed(
+    result: Result<ObjectId, Stop>,
+    metadata: Metadata,
+    mut warnings: Vec<Warning>,
+) -> Hashed {
     let outcome = match result {
         Ok(id) => Outcome::Object { id, metadata },
-        Err(Failure::Lines(more)) => {
-            lines.extend(more);
-            Outcome::Failed
-        }
-        Err(Failure::Fatal {
-            message,
-            hint,
-            lines: more,
+        Err(Stop::File(failure)) => Outcome::Failed(failure),
+        Err(Stop::Operation {
+            error,
+            warnings: more,
         }) => {
-            lines.extend(more);
-            Outcome::Fatal { message, hint }
+            warnings.extend(more);
+            Outcome::Fatal(error)
         }
     };
-    Hashed { lines, outcome }
+    Hashed { warnings, outcome }
 }
 
 impl<'a> Worker<'a> {
@@ -282,7 +281,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Examines a target, and if it is a file, starts to process its content.
-    fn look(&mut self, at: usize) -> Result<(), Failure> {
+    fn look(&mut self, at: usize) -> Result<(), Stop> {
         let path = self.shared.targets[at].path;
         let top = &self.shared.hasher.prepared.top;
         let bare = path.strip_suffix(b"/").unwrap_or(path);
@@ -300,12 +299,12 @@ impl<'a> Worker<'a> {
                     self.file(at, &file, metadata)
                 }
             }
-            Err(error) => self.without_file(at, &error),
+            Err(error) => self.without_file(at, error),
         }
     }
 
     /// Handles a target that cannot be opened as a file: a link, or a missing or unreadable one.
-    fn without_file(&mut self, at: usize, error: &io::Error) -> Result<(), Failure> {
+    fn without_file(&mut self, at: usize, error: io::Error) -> Result<(), Stop> {
         let path = self.shared.targets[at].path;
         let (directory, name) = crate::path::split(path);
         let top = &self.shared.hasher.prepared.top;
@@ -317,9 +316,9 @@ impl<'a> Worker<'a> {
                 self.announce(at, metadata);
                 return Ok(());
             }
-            let target = directory.read_link(name).map_err(|error| {
-                Failure::file(path, &format!("readlink(\"{path}\"): {}", reason(&error)))
-            })?;
+            let target = directory
+                .read_link(name)
+                .map_err(|error| Stop::io(path, format!("readlink(\"{path}\")"), error))?;
             self.digest(at, metadata, target, Vec::new());
             return Ok(());
         }
@@ -330,8 +329,7 @@ impl<'a> Worker<'a> {
             self.announce(at, metadata);
             return Ok(());
         }
-        let text = format!("open(\"{path}\"): {}", reason(error));
-        Err(Failure::file(path, &text))
+        Err(Stop::io(path, format!("open(\"{path}\")"), error))
     }
 
     /// A file whose content does not count yet.
@@ -342,27 +340,27 @@ impl<'a> Worker<'a> {
     }
 
     /// A directory: the commit that is checked out in it.
-    fn gitlink(&mut self, at: usize, metadata: Metadata) -> Result<(), Failure> {
+    fn gitlink(&mut self, at: usize, metadata: Metadata) -> Result<(), Stop> {
         let path = self.shared.targets[at].path;
         let Some(id) = self.shared.hasher.repository.submodule_commit(path) else {
             let text = format!("'{path}' does not have a commit checked out");
-            return Err(Failure::file(path, &text));
+            return Err(Stop::unreadable(path, text));
         };
         if id.kind() != self.shared.hasher.repository.object_hash() {
             let text = "cannot add a submodule of a different hash algorithm";
-            return Err(Failure::file(path, text));
+            return Err(Stop::unreadable(path, text));
         }
         let result = hashed(Ok(id), metadata, Vec::new());
         self.sink.results.push((at, result));
         Ok(())
     }
 
-    fn file(&mut self, at: usize, file: &File, metadata: Metadata) -> Result<(), Failure> {
+    fn file(&mut self, at: usize, file: &File, metadata: Metadata) -> Result<(), Stop> {
         let path = self.shared.targets[at].path;
         let size = metadata.size_bytes;
         let settings = &self.shared.hasher.settings;
         let conversion =
-            (self.converter.conversion(path)).map_err(|error| fatal(&error, Vec::new()))?;
+            (self.converter.conversion(path)).map_err(|error| unconverted(error, Vec::new()))?;
         let keeps = conversion.keeps_towards_git(settings);
         if keeps && size > self.shared.packed_from.min(STREAMED_BYTES) {
             return self.stream(at, file, metadata);
@@ -373,18 +371,18 @@ impl<'a> Worker<'a> {
         let mut content = self.sink.spare.pop().unwrap_or_default();
         let read = read_at_most(file, size, &mut content);
         let read = read.map_err(|error| {
-            let text = format!("read error while indexing {path}: {}", reason(&error));
-            Failure::file(path, &text)
+            let action = format!("read error while indexing {path}");
+            Stop::io(path, action, error)
         })?;
         if read as u64 != size {
             let text = format!("short read while indexing {path}");
-            return Err(Failure::file(path, &text));
+            return Err(Stop::unreadable(path, text));
         }
-        let mut lines = Vec::new();
+        let mut warnings = Vec::new();
         if !keeps {
-            content = self.convert(path, content, &conversion, &mut lines)?;
+            content = self.convert(path, content, &conversion, &mut warnings)?;
         }
-        self.digest(at, metadata, content, lines);
+        self.digest(at, metadata, content, warnings);
         Ok(())
     }
 
@@ -393,8 +391,8 @@ impl<'a> Worker<'a> {
         path: &BStr,
         content: Vec<u8>,
         conversion: &Conversion,
-        lines: &mut Vec<String>,
-    ) -> Result<Vec<u8>, Failure> {
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Vec<u8>, Stop> {
         let hasher = self.shared.hasher;
         let by_program = conversion.needs_program_towards_git(&hasher.settings);
         let staged = |out: &mut Vec<u8>| {
@@ -416,24 +414,17 @@ impl<'a> Worker<'a> {
             let is_same = converted.as_ptr() == content.as_ptr();
             (!is_same).then(|| converted.into_owned())
         });
-        for warning in converter.take_warnings() {
-            let prefix = if warning.is_error() {
-                "error"
-            } else {
-                "warning"
-            };
-            lines.push(format!("{prefix}: {warning}"));
-        }
+        warnings.extend(converter.take_warnings());
         converter.shrink(KEPT_BYTES);
         match converted {
             Ok(converted) => Ok(converted.unwrap_or(content)),
-            Err(error) => Err(fatal(&error, std::mem::take(lines))),
+            Err(error) => Err(unconverted(error, std::mem::take(warnings))),
         }
     }
 
-    fn digest(&mut self, at: usize, metadata: Metadata, body: Vec<u8>, lines: Vec<String>) {
+    fn digest(&mut self, at: usize, metadata: Metadata, body: Vec<u8>, warnings: Vec<Warning>) {
         let header = gix_object::encode::loose_header(ObjectKind::Blob, body.len() as u64);
-        let token = (at, metadata, lines);
+        let token = (at, metadata, warnings);
         let sink = &mut self.sink;
         if body.len() as u64 > LARGE_BYTES {
             let kind = self.shared.hasher.repository.object_hash();
@@ -447,7 +438,7 @@ impl<'a> Worker<'a> {
     }
 
     /// A file too large to be held.
-    fn stream(&mut self, at: usize, mut file: &File, metadata: Metadata) -> Result<(), Failure> {
+    fn stream(&mut self, at: usize, mut file: &File, metadata: Metadata) -> Result<(), Stop> {
         let shared = self.shared;
         let path = shared.targets[at].path;
         let size = metadata.size_bytes;
@@ -459,7 +450,7 @@ impl<'a> Worker<'a> {
                     true => bulk.add_stream(kind, size, &mut file),
                     false => bulk.add_loose_stream(kind, size, &mut file),
                 };
-                stored.map_err(|error| unstored(path, &error))?
+                stored.map_err(|error| unstored(path, error))?
             }
         };
         let result = hashed(Ok(id), metadata, Vec::new());
@@ -474,17 +465,17 @@ impl<'a> Worker<'a> {
         at: usize,
         mut file: &File,
         size: u64,
-    ) -> Result<Option<ObjectId>, Failure> {
+    ) -> Result<Option<ObjectId>, Stop> {
         let shared = self.shared;
         let (path, hasher) = (shared.targets[at].path, shared.hasher);
         if hasher.writes && hasher.prepared.index.find(path, 0).is_err() {
             return Ok(None);
         }
-        let failure = |error: io::Error| Failure::file(path, &error.to_string());
+        let failure = |error: io::Error| Stop::unreadable(path, error.to_string());
         let kind = hasher.repository.object_hash();
         let id = digest_stream(kind, ObjectKind::Blob, size, &mut file).map_err(failure)?;
         let contains = || shared.bulk.contains(&id);
-        if !hasher.writes || contains().map_err(|error| unstored(path, &error))? {
+        if !hasher.writes || contains().map_err(|error| unstored(path, error))? {
             return Ok(Some(id));
         }
         file.rewind().map_err(failure)?;

@@ -10,17 +10,19 @@ use pronto_worktree::status::Outcome;
 
 use super::{Event, Selection, Step, Work};
 use crate::status::read_ignore_file;
-use crate::{Result, path};
+use crate::{Error, ErrorKind, Result, path};
 
 impl Work<'_> {
-    /// Why a path cannot be staged wherever it is: it is beyond a link, or in a submodule.
-    pub(super) fn misplaced(&self) -> Result<Option<String>> {
+    /// Returns the error if a path cannot be staged because of its place: it is beyond a link, or in
+    /// a submodule.
+    pub(super) fn misplaced(&self) -> Option<Error> {
+        let refused = |message| Some(Error::new(ErrorKind::Refused, message));
         let pathspec = &self.options.pathspec;
         for at in 0..pathspec.len() {
             let path = pathspec.path(at);
             if is_beyond_link(&self.prepared.top, path.as_bstr()) {
                 let spec = pathspec.original(at);
-                return Ok(Some(format!("pathspec '{spec}' is beyond a symbolic link")));
+                return refused(format!("pathspec '{spec}' is beyond a symbolic link"));
             }
         }
         let prefix = self.repository.prefix_or_empty();
@@ -31,7 +33,7 @@ impl Work<'_> {
         if !prefix.is_empty()
             && let Some(entry) = links().find(|entry| prefix.strip_suffix(b"/") == Some(entry.path))
         {
-            return Ok(Some(format!("in unpopulated submodule '{}'", entry.path)));
+            return refused(format!("in unpopulated submodule '{}'", entry.path));
         }
         for entry in links() {
             for at in 0..pathspec.len() {
@@ -39,12 +41,11 @@ impl Work<'_> {
                 let below = path.strip_prefix(entry.path.as_bytes());
                 if below.is_some_and(|rest| rest.len() > 1 && rest[0] == b'/') {
                     let (spec, module) = (pathspec.original(at), entry.path);
-                    let message = format!("Pathspec '{spec}' is in submodule '{module}'");
-                    return Ok(Some(message));
+                    return refused(format!("Pathspec '{spec}' is in submodule '{module}'"));
                 }
             }
         }
-        Ok(None)
+        None
     }
 
     /// Stops where a pathspec matches nothing that is tracked.
@@ -61,15 +62,11 @@ impl Work<'_> {
         }
         let unknown: Vec<Event> = (0..seen.len())
             .filter(|at| !seen[*at])
-            .map(|at| {
-                let spec = pathspec.original(at);
-                let reason = "did not match any file(s) known to git";
-                Event::Line(format!("error: pathspec '{spec}' {reason}"))
-            })
+            .map(|at| Event::Unmatched(pathspec.original(at).to_owned()))
             .collect();
         if !unknown.is_empty() {
-            self.report.said.extend(unknown);
-            self.report.said.push(Event::Stopped);
+            self.report.events.extend(unknown);
+            self.report.events.push(Event::Stopped);
         }
     }
 
@@ -119,12 +116,12 @@ impl Work<'_> {
         Ok(ignored.into_iter().collect())
     }
 
-    /// Finds pathspecs that match nothing; `Some` refuses one.
+    /// Finds pathspecs that match nothing. Returns the error about one that must match something.
     pub(super) fn unmatched(
         &mut self,
         outcome: &Outcome,
         ignored: &mut Vec<BString>,
-    ) -> Result<Option<String>> {
+    ) -> Option<Error> {
         let pathspec = &self.options.pathspec;
         let mut seen: Vec<bool> = (0..pathspec.len())
             .map(|at| pathspec.excludes(at))
@@ -157,7 +154,8 @@ impl Work<'_> {
             }
             if !self.options.ignore_missing {
                 let spec = pathspec.original(at);
-                return Ok(Some(format!("pathspec '{spec}' did not match any files")));
+                let message = format!("pathspec '{spec}' did not match any files");
+                return Some(Error::new(ErrorKind::InvalidInput, message));
             }
             if self.options.selection == Selection::All && self.would_be_ignored(path.as_bstr()) {
                 ignored.push(path);
@@ -166,9 +164,9 @@ impl Work<'_> {
         }
         if !outside.is_empty() {
             self.report.failed = true;
-            self.report.said.push(Event::OutsideSparse(outside));
+            self.report.events.push(Event::OutsideSparse(outside));
         }
-        Ok(None)
+        None
     }
 
     fn would_be_ignored(&self, path: &BStr) -> bool {

@@ -8,8 +8,8 @@ use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::{Protect, recorded};
 
 use super::hash::{Hashed, Outcome};
-use super::{Event, Options, Report, Selection};
-use crate::errors::from_index;
+use super::{Event, Failure, Options, Report, Selection};
+use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
 use crate::{Repository, Result};
 
@@ -64,7 +64,7 @@ impl<'a> Stage<'a> {
             self.remove_path(path);
         }
         if self.is_verbose() {
-            report.said.push(Event::Removed(path.to_owned()));
+            report.events.push(Event::Removed(path.to_owned()));
         }
     }
 
@@ -73,18 +73,17 @@ impl<'a> Stage<'a> {
         let Some(hashed) = hashed else {
             return false;
         };
-        report
-            .said
-            .extend(hashed.lines.into_iter().map(Event::Line));
+        let warnings = hashed.warnings.into_iter();
+        report.events.extend(warnings.map(Event::Conversion));
         match hashed.outcome {
             Outcome::Object { id, metadata } => self.put(path, id, &metadata, report),
-            Outcome::Failed => {
+            Outcome::Failed(failure) => {
+                report.events.push(Event::Failure(failure));
                 report.failed = true;
                 false
             }
-            Outcome::Fatal { message, hint } => {
-                report.said.extend(hint.map(Event::Hint));
-                report.fatal(message);
+            Outcome::Fatal(error) => {
+                report.events.push(Event::Fatal(error));
                 true
             }
         }
@@ -101,9 +100,11 @@ impl<'a> Stage<'a> {
         let mode = self.mode_of(path, metadata);
         let is_link = mode == mode::SYMLINK;
         if let Err(error) = self.protect.check_path(path, is_link) {
-            let lines = [error.message().to_owned(), unaddable(path)];
-            let lines = lines.map(|line| Event::Line(format!("error: {line}")));
-            report.said.extend(lines);
+            let kind = *error.kind();
+            let error = from_worktree(error.without_context(kind));
+            let path = path.to_owned();
+            let failure = Failure::HostilePath { path, error };
+            report.events.push(Event::Failure(failure));
             report.failed = true;
             return false;
         }
@@ -137,7 +138,7 @@ impl<'a> Stage<'a> {
             self.edit.set(entry);
         }
         if self.is_verbose() && !was_same {
-            report.said.push(Event::Added(shown.to_owned()));
+            report.events.push(Event::Added(shown.to_owned()));
         }
         true
     }
@@ -317,8 +318,4 @@ impl<'a> Stage<'a> {
         }
         all_files
     }
-}
-
-fn unaddable(path: &BStr) -> String {
-    format!("unable to add '{path}' to index")
 }

@@ -1,7 +1,6 @@
 //! Removes the selected paths.
 
 use pronto_io::watch::Watch;
-use std::io;
 
 use super::*;
 
@@ -78,10 +77,9 @@ impl Remover<'_> {
         self.top.open_beneath(crate::path::split(path).0)
     }
 
-    fn fail(&mut self, path: &BStr, error: &io::Error) {
+    fn fail(&mut self, path: &BStr, error: io::Error) {
         let place = self.place(path.to_owned());
-        self.said
-            .push(Event::Failed(place, pronto_io::error::reason(error)));
+        self.said.push(Event::Failed(place, error));
     }
 
     /// Removes a file. Returns whether it was removed, or would be.
@@ -96,7 +94,7 @@ impl Remover<'_> {
         match removed {
             Ok(()) => true,
             Err(error) => {
-                self.fail(path, &error);
+                self.fail(path, error);
                 false
             }
         }
@@ -184,7 +182,7 @@ impl Remover<'_> {
         match removed {
             Ok(()) => true,
             Err(error) => {
-                self.fail(path, &error);
+                self.fail(path, error);
                 false
             }
         }

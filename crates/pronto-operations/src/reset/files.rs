@@ -8,7 +8,8 @@ use pronto_io::watch::Watch;
 /// The result of resetting files.
 pub(super) enum Reset {
     Done(pronto_worktree::checkout::Outcome),
-    Refused(String),
+    Refused(Refusals),
+    NoHead,
 }
 
 pub(super) fn reset_files(
@@ -43,7 +44,7 @@ fn reset_hard(
     let mut unpacked = match decision {
         Decision::Plan(unpacked) => unpacked,
         Decision::Refused(refusals) => {
-            return Ok(Reset::Refused(refusals.first().unwrap_or_default()));
+            return Ok(Reset::Refused(refusals));
         }
         Decision::Expand => return Err(lacking("a reset by this sparse index")),
     };
@@ -75,7 +76,7 @@ fn reset_carefully(
     let mut trees = vec![options.to.tree];
     if options.mode == Mode::Keep {
         let Some(head) = repository.head()?.id() else {
-            return Ok(Reset::Refused("You do not have a valid HEAD.".to_owned()));
+            return Ok(Reset::NoHead);
         };
         trees.insert(0, crate::checkout_tree::tree_of(prepared.objects, head)?);
     }
@@ -92,7 +93,7 @@ fn reset_carefully(
     let mut merged = match read_tree::decide(&prepared, &trees, &how, watch)? {
         unpack::merge::MergeDecision::Plan(merged) => merged,
         unpack::merge::MergeDecision::Refused(refusals) => {
-            return Ok(Reset::Refused(refusals.first().unwrap_or_default()));
+            return Ok(Reset::Refused(refusals));
         }
     };
     let outcome = {

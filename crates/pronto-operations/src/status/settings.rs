@@ -11,12 +11,11 @@ pub fn walk_options(repository: &Repository) -> Result<Options> {
     let config = repository.config();
     let sparse = config.bool_or("core.sparseCheckout", false)?;
     let expects = config.bool_or("sparse.expectFilesOutsideOfPatterns", false)?;
-    Ok(Options {
-        rules: repository.stat_rules()?,
-        trust_executable: repository.trusts_file_mode()?,
-        has_symlinks: config.bool_or("core.symlinks", true)?,
-        ignore_case: repository.ignores_case()?,
-        notice_present_sparse: sparse && !expects,
-        ..Options::default()
-    })
+    let mut options = Options::default();
+    options.rules = repository.stat_rules()?;
+    options.trust_executable = repository.trusts_file_mode()?;
+    options.has_symlinks = config.bool_or("core.symlinks", true)?;
+    options.ignore_case = repository.ignores_case()?;
+    options.notice_present_sparse = sparse && !expects;
+    Ok(options)
 }

@@ -1,5 +1,7 @@
 //! Creates branches, and sets their upstream.
 
+use std::fmt;
+
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
@@ -11,6 +13,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 /// A branch to create.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NewBranch {
     /// Its short name.
     pub name: BString,
@@ -66,6 +69,50 @@ struct Followed {
     branch: BString,
 }
 
+/// The upstream of a new branch. [`Display`](fmt::Display) gives Git's message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UpstreamSetup {
+    /// The upstream is configured.
+    Configured {
+        /// The short name of the new branch.
+        branch: BString,
+        /// The remote of the upstream; `None` for a branch of this repository.
+        remote: Option<BString>,
+        /// The name of the upstream in its repository, without `refs/heads/`.
+        upstream: BString,
+        /// Whether a pull rebases the branch.
+        rebase: bool,
+    },
+    /// The branch would be its own upstream, so that none is configured.
+    OwnUpstream {
+        /// The short name of the branch.
+        branch: BString,
+    },
+}
+
+impl fmt::Display for UpstreamSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (branch, remote, upstream, rebase) = match self {
+            UpstreamSetup::OwnUpstream { branch } => {
+                return write!(f, "not setting branch '{branch}' as its own upstream");
+            }
+            UpstreamSetup::Configured {
+                branch,
+                remote,
+                upstream,
+                rebase,
+            } => (branch, remote, upstream, rebase),
+        };
+        write!(f, "branch '{branch}' set up to track '")?;
+        if let Some(remote) = remote {
+            write!(f, "{remote}/")?;
+        }
+        let how = if *rebase { " by rebasing" } else { "" };
+        write!(f, "{upstream}'{how}.")
+    }
+}
+
 impl NewBranch {
     /// Its full name.
     pub fn full_name(&self) -> BString {
@@ -97,14 +144,14 @@ pub(super) fn check_new_branch(repository: &Repository, create: &NewBranch) -> R
     Ok(())
 }
 
-/// Creates or moves the branch, and sets up what it follows: what was set up, in Git's words.
+/// Creates or moves the branch, and configures its upstream. Returns the upstream.
 pub(super) fn create_branch(
     repository: &Repository,
     create: &NewBranch,
     at: &Destination,
-) -> Result<Vec<String>> {
+) -> Result<Option<UpstreamSetup>> {
     let Some(commit) = at.commit else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
     let explicit = tracking_policy(repository, create.tracking)? == Policy::Explicit;
     let reference = at
@@ -119,12 +166,12 @@ pub(super) fn create_branch(
     create_branch_at(repository, create, &point)
 }
 
-/// Creates or moves the branch, and sets up what it follows: what was set up, in Git's words.
+/// Creates or moves the branch, and configures its upstream. Returns the upstream.
 pub(crate) fn create_branch_at(
     repository: &Repository,
     create: &NewBranch,
     at: &Point<'_>,
-) -> Result<Vec<String>> {
+) -> Result<Option<UpstreamSetup>> {
     let commit = at.commit;
     let full = create.full_name();
     let policy = tracking_policy(repository, create.tracking)?;
@@ -154,8 +201,8 @@ pub(crate) fn create_branch_at(
     });
     transaction.commit()?;
     match followed {
-        Some(followed) => set_up_following(repository, create.name.as_bstr(), &followed),
-        None => Ok(Vec::new()),
+        Some(followed) => set_up_following(repository, create.name.as_bstr(), &followed).map(Some),
+        None => Ok(None),
     }
 }
 
@@ -232,7 +279,7 @@ fn followed(
     }
 }
 
-/// Lets the branch `name` follow `branch` (a full name) of `remote`. Returns what to tell the user.
+/// Lets the branch `name` follow `branch` (a full name) of `remote`.
 ///
 /// # Errors
 /// The configuration cannot be written.
@@ -241,7 +288,7 @@ pub fn set_upstream(
     name: &BStr,
     remote: &BStr,
     branch: &BStr,
-) -> Result<Vec<String>> {
+) -> Result<UpstreamSetup> {
     let followed = Followed {
         remote: remote.to_owned(),
         branch: branch.to_owned(),
@@ -253,7 +300,7 @@ fn set_up_following(
     repository: &Repository,
     name: &BStr,
     followed: &Followed,
-) -> Result<Vec<String>> {
+) -> Result<UpstreamSetup> {
     let short = followed
         .branch
         .strip_prefix(b"refs/heads/")
@@ -261,9 +308,9 @@ fn set_up_following(
     let short = short.as_bstr();
     let is_local = followed.remote == ".";
     if is_local && short == name {
-        return Ok(vec![format!(
-            "not setting branch '{name}' as its own upstream"
-        )]);
+        return Ok(UpstreamSetup::OwnUpstream {
+            branch: name.to_owned(),
+        });
     }
     let rebase = match repository
         .config()
@@ -291,13 +338,10 @@ fn set_up_following(
         }
         Ok(())
     })?;
-    let what = if is_local {
-        short.to_string()
-    } else {
-        format!("{}/{short}", followed.remote)
-    };
-    let how = if rebase { " by rebasing" } else { "" };
-    Ok(vec![format!(
-        "branch '{name}' set up to track '{what}'{how}."
-    )])
+    Ok(UpstreamSetup::Configured {
+        branch: name.to_owned(),
+        remote: (!is_local).then(|| followed.remote.clone()),
+        upstream: short.to_owned(),
+        rebase,
+    })
 }

@@ -1,6 +1,7 @@
 //! Operations in progress: those that forbid switching, and those that switching ends.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 
 use crate::refs::Expected;
@@ -73,24 +74,44 @@ pub fn refuse_while_in_progress(repository: &Repository) -> Result<()> {
     Ok(())
 }
 
-/// Forgets what was in progress on the branch that was left; the operations that are given
-/// up by it, as Git names them.
-pub(crate) fn remove_operation_state(repository: &Repository) -> Result<Vec<&'static str>> {
+/// An operation in progress that ends when the branch is switched. [`Display`](fmt::Display) gives
+/// Git's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cancelled {
+    /// A cherry-pick.
+    CherryPick,
+    /// A revert.
+    Revert,
+}
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cancelled::CherryPick => "cherry picking",
+            Cancelled::Revert => "revert",
+        })
+    }
+}
+
+/// Removes the state of operations in progress on the branch that was left. Returns those that are
+/// abandoned.
+pub(crate) fn remove_operation_state(repository: &Repository) -> Result<Vec<Cancelled>> {
     let mut cancelled = Vec::new();
     let present = Present::list(repository);
     let remove = |file: &str| {
         present.may_have(file) && std::fs::remove_file(repository.git_path(file)).is_ok()
     };
-    for (file, name) in [
-        ("CHERRY_PICK_HEAD", "cherry picking"),
-        ("REVERT_HEAD", "revert"),
+    for (file, operation) in [
+        ("CHERRY_PICK_HEAD", Cancelled::CherryPick),
+        ("REVERT_HEAD", Cancelled::Revert),
     ] {
         let is_gone = match repository.refs().tables() {
             Some(_) => remove_pseudo_reference(repository, file)?,
             None => remove(file),
         };
         if is_gone {
-            cancelled.push(name);
+            cancelled.push(operation);
         }
     }
     if !cancelled.is_empty() {

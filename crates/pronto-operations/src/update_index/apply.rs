@@ -4,6 +4,7 @@ mod marks;
 mod merge;
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
@@ -13,16 +14,16 @@ use pronto_io::dir::{Metadata, is_missing};
 use pronto_io::watch::Watch;
 use pronto_worktree::{Protect, recorded};
 
-use super::{Action, Allowed, Event};
+use super::{Action, Allowed, Event, Refusal, Stop};
 use crate::add::{self, Hashed, Hasher, Stage, Target};
 use crate::session::WorktreeSession;
-use crate::{Repository, Result, attributes, refresh};
+use crate::{Error, Repository, Result, attributes, refresh};
 
 /// The thing at a path.
 enum Found {
     Nothing,
     BeyondLink,
-    Unknown(String),
+    Unknown(io::Error),
     There(Metadata),
 }
 
@@ -32,7 +33,7 @@ pub(super) struct Apply<'a> {
     pub(super) stage: Stage<'a>,
     protect: Protect,
     watch: &'a Watch<'a>,
-    pub(super) said: Vec<Event>,
+    pub(super) events: Vec<Event>,
     hashed: VecDeque<Hashed>,
 }
 
@@ -49,13 +50,13 @@ impl<'a> Apply<'a> {
             stage: Stage::new(prepared, repository, plain)?,
             protect: repository.protection()?,
             watch,
-            said: Vec::new(),
+            events: Vec::new(),
             hashed: VecDeque::new(),
         })
     }
 
     pub(super) fn finish(self) -> Result<(Edit<'a>, Vec<Event>)> {
-        Ok((self.stage.into_edit()?, self.said))
+        Ok((self.stage.into_edit()?, self.events))
     }
 
     /// Does all, up to what ends it.
@@ -75,8 +76,8 @@ impl<'a> Apply<'a> {
         }
         self.hash(actions, &looks)?;
         for (action, look) in actions.iter().zip(looks) {
-            if let Some(reason) = self.act(action, look)? {
-                self.said.push(Event::Fatal(reason));
+            if let Some(stop) = self.act(action, look)? {
+                self.events.push(Event::Stopped(stop));
                 break;
             }
         }
@@ -164,7 +165,7 @@ impl<'a> Apply<'a> {
     }
 
     /// Does one thing; `Some` ends all of them.
-    fn act(&mut self, action: &Action, look: Option<Look>) -> Result<Option<String>> {
+    fn act(&mut self, action: &Action, look: Option<Look>) -> Result<Option<Stop>> {
         match action {
             Action::Update(path, allowed) => {
                 let path = path.as_bstr();
@@ -184,7 +185,7 @@ impl<'a> Apply<'a> {
             Action::Remove(path) => {
                 if !self.is_bad(path.as_bstr(), 0) {
                     self.stage.remove_path(path.as_bstr());
-                    self.said.push(Event::Removed(path.clone()));
+                    self.events.push(Event::Removed(path.clone()));
                 }
                 Ok(None)
             }
@@ -196,12 +197,13 @@ impl<'a> Apply<'a> {
                 }
                 Ok(None)
             }
-            Action::Entry { refusal, .. } => Ok(self.take(action, refusal)),
+            Action::Entry { .. } => Ok(self.take(action)),
             Action::Refresh(options) => {
                 let edit = self.stage.edit_mut();
                 let outdated =
                     refresh::refresh(self.repository, self.prepared, edit, options, self.watch)?;
-                self.said.extend(outdated.into_iter().map(Event::Outdated));
+                self.events
+                    .extend(outdated.into_iter().map(Event::Outdated));
                 Ok(None)
             }
             Action::Again(how, pathspec) => {
@@ -216,7 +218,7 @@ impl<'a> Apply<'a> {
             // Done at the end, when it is known where the entries are.
             Action::Vouch(path, _) => Ok(match self.entry(path.as_bstr()) {
                 Some(_) => None,
-                None => Some(format!("Unable to mark file {path}")),
+                None => Some(Stop::NotMarked(path.clone())),
             }),
             Action::ClearResolveUndo => {
                 self.stage.set_resolve_undo(ResolveUndo::default());
@@ -225,23 +227,23 @@ impl<'a> Apply<'a> {
         }
     }
 
-    /// Updates one path and says so; gives the message if it cannot be done.
+    /// Updates one path and reports that. Returns the reason if it cannot be done.
     fn updated(
         &mut self,
         path: &BStr,
         allowed: Allowed,
         look: Look,
         hashed: Option<Hashed>,
-    ) -> Option<String> {
+    ) -> Option<Stop> {
         match self.update(path, allowed, look, hashed) {
             Ok(()) => {
-                self.said.push(Event::Added(path.to_owned()));
+                self.events.push(Event::Added(path.to_owned()));
                 None
             }
-            Err(Refusal::Fatal(message)) => Some(message),
-            Err(Refusal::Lines(lines)) => {
-                self.said.extend(lines.into_iter().map(Event::Line));
-                Some(format!("Unable to process path {path}"))
+            Err(Failed::Operation(error)) => Some(Stop::Failed(error)),
+            Err(Failed::Path(event)) => {
+                self.events.push(event);
+                Some(Stop::NotUpdated(path.to_owned()))
             }
         }
     }
@@ -251,7 +253,7 @@ impl<'a> Apply<'a> {
             .check_path(path, mode == mode::SYMLINK)
             .is_err();
         if is_bad {
-            self.said.push(Event::Line(format!("Ignoring path {path}")));
+            self.events.push(Event::Skipped(path.to_owned()));
         }
         is_bad
     }
@@ -262,12 +264,10 @@ impl<'a> Apply<'a> {
         allowed: Allowed,
         look: Look,
         hashed: Option<Hashed>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Failed> {
         let metadata = match look.found {
             Found::BeyondLink => {
-                return Err(Refusal::line(&format!(
-                    "'{path}' is beyond a symbolic link"
-                )));
+                return Err(refused(Refusal::BeyondLink(path.to_owned())));
             }
             found => found,
         };
@@ -280,7 +280,7 @@ impl<'a> Apply<'a> {
         }
         let kind = before.map(|entry| entry.mode & mode::TYPE);
         match metadata {
-            Found::Unknown(reason) => Err(Refusal::line(&format!("lstat(\"{path}\"): {reason}"))),
+            Found::Unknown(error) => Err(refused(Refusal::Unexamined(path.to_owned(), error))),
             Found::There(metadata) if metadata.is_directory() => {
                 self.directory(path, kind, allowed, &metadata)
             }
@@ -288,22 +288,22 @@ impl<'a> Apply<'a> {
                 let Some(hashed) = hashed else {
                     return Ok(());
                 };
-                let (lines, object) = hashed.into_parts();
-                self.said.extend(lines.iter().cloned().map(Event::Line));
+                let (warnings, object) = hashed.into_parts();
+                self.events
+                    .extend(warnings.into_iter().map(Event::Conversion));
                 match object {
                     Ok(id) => self.add(path, id, &metadata, allowed),
-                    Err(Some(message)) => Err(Refusal::Fatal(message)),
-                    Err(None) => Err(Refusal::Lines(Vec::new())),
+                    Err(add::Stop::Operation { error, .. }) => Err(Failed::Operation(error)),
+                    Err(add::Stop::File(failure)) => Err(Failed::Path(Event::Failure(failure))),
                 }
             }
             _ => self.gone(path, allowed),
         }
     }
 
-    fn gone(&mut self, path: &BStr, allowed: Allowed) -> Result<(), Refusal> {
+    fn gone(&mut self, path: &BStr, allowed: Allowed) -> Result<(), Failed> {
         if !allowed.remove {
-            let text = format!("{path}: does not exist and --remove not passed");
-            return Err(Refusal::line(&text));
+            return Err(refused(Refusal::Missing(path.to_owned())));
         }
         self.stage.remove_path(path);
         Ok(())
@@ -315,7 +315,7 @@ impl<'a> Apply<'a> {
         kind: Option<u32>,
         allowed: Allowed,
         metadata: &Metadata,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Failed> {
         let head = self.repository.submodule_commit(path);
         match (kind, head) {
             (Some(mode::GITLINK), None) => Ok(()),
@@ -329,12 +329,11 @@ impl<'a> Apply<'a> {
             (Some(_), _) => self.gone(path, allowed),
             (None, head) => {
                 if self.stage.has_below(path) {
-                    let text = format!("{path}: is a directory - add individual files instead");
-                    return Err(Refusal::line(&text));
+                    let path = path.to_owned();
+                    return Err(refused(Refusal::DirectoryWithEntries(path)));
                 }
                 let Some(id) = head else {
-                    let text = format!("{path}: is a directory - add files inside instead");
-                    return Err(Refusal::line(&text));
+                    return Err(refused(Refusal::Directory(path.to_owned())));
                 };
                 self.add(path, id, metadata, allowed)
             }
@@ -347,7 +346,7 @@ impl<'a> Apply<'a> {
         id: ObjectId,
         metadata: &Metadata,
         allowed: Allowed,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Failed> {
         let mut entry = Entry {
             path: path.to_owned(),
             id,
@@ -362,20 +361,20 @@ impl<'a> Apply<'a> {
     }
 
     /// Puts an entry into the index, if that is allowed.
-    fn insert(&mut self, entry: Entry, allowed: Allowed) -> Result<(), Refusal> {
+    fn insert(&mut self, entry: Entry, allowed: Allowed) -> Result<(), Failed> {
         let path = entry.path.clone();
-        let refused = || format!("error: {path}: cannot add to the index - missing --add option?");
         let stage = entry.stage();
         if self.stage.get(path.as_bstr(), stage).is_none() {
             let resolves =
                 stage == 0 && (1..4).any(|stage| self.stage.get(path.as_bstr(), stage).is_some());
             if !allowed.add && !resolves {
-                return Err(Refusal::Lines(vec![refused()]));
+                return Err(refused(Refusal::NotAllowed(path)));
             }
             let in_the_way = self.stage.in_the_way(path.as_bstr(), stage);
             if !in_the_way.is_empty() && !allowed.replace {
-                let text = format!("error: '{path}' appears as both a file and as a directory");
-                return Err(Refusal::Lines(vec![text, refused()]));
+                let conflict = Refusal::FileAndDirectory(path.clone());
+                self.events.push(Event::Refused(conflict));
+                return Err(refused(Refusal::NotAllowed(path)));
             }
             for other in in_the_way {
                 self.stage.remove_stage(other.as_bstr(), stage);
@@ -390,29 +389,33 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    fn take(&mut self, action: &Action, refusal: &str) -> Option<String> {
+    /// Enters the entry of `action`. Returns the reason if that is not possible.
+    fn take(&mut self, action: &Action) -> Option<Stop> {
         let Action::Entry {
             path,
             mode,
             id,
             stage,
             allowed,
-            ignores_bad_path,
-            ..
+            from_list,
         } = action
         else {
             return None;
         };
-        if *ignores_bad_path && self.is_bad(path.as_bstr(), *mode) {
+        let stop = || Stop::EntryRefused {
+            path: path.clone(),
+            from_list: *from_list,
+        };
+        if *from_list && self.is_bad(path.as_bstr(), *mode) {
             return None;
         }
         if (self.protect)
             .check_path(path.as_bstr(), *mode == mode::SYMLINK)
             .is_err()
         {
-            let text = format!("error: Invalid path '{path}'");
-            self.said.push(Event::Line(text));
-            return Some(refusal.to_owned());
+            let invalid = Refusal::InvalidPath(path.clone());
+            self.events.push(Event::Refused(invalid));
+            return Some(stop());
         }
         let entry = Entry {
             path: path.clone(),
@@ -423,13 +426,13 @@ impl<'a> Apply<'a> {
         };
         match self.insert(entry, *allowed) {
             Ok(()) => {
-                self.said.push(Event::Added(path.clone()));
+                self.events.push(Event::Added(path.clone()));
                 None
             }
-            Err(Refusal::Fatal(message)) => Some(message),
-            Err(Refusal::Lines(lines)) => {
-                self.said.extend(lines.into_iter().map(Event::Line));
-                Some(refusal.to_owned())
+            Err(Failed::Operation(error)) => Some(Stop::Failed(error)),
+            Err(Failed::Path(event)) => {
+                self.events.push(event);
+                Some(stop())
             }
         }
     }
@@ -442,16 +445,14 @@ struct Look {
     hash: Option<bool>,
 }
 
-/// Why an entry is not updated.
-enum Refusal {
-    Lines(Vec<String>),
-    Fatal(String),
+/// The reason for which an entry is not updated.
+enum Failed {
+    Path(Event),
+    Operation(Error),
 }
 
-impl Refusal {
-    fn line(text: &str) -> Refusal {
-        Refusal::Lines(vec![format!("error: {text}")])
-    }
+fn refused(refusal: Refusal) -> Failed {
+    Failed::Path(Event::Refused(refusal))
 }
 
 fn find(prepared: &WorktreeSession<'_>, path: &BStr) -> Found {
@@ -465,7 +466,7 @@ fn find(prepared: &WorktreeSession<'_>, path: &BStr) -> Found {
     match found {
         Ok(metadata) => Found::There(metadata),
         Err(error) if is_missing(&error) => Found::Nothing,
-        Err(error) => Found::Unknown(pronto_io::error::reason(&error)),
+        Err(error) => Found::Unknown(error),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests whether the times of directories are reliable enough for an untracked cache.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -14,24 +15,62 @@ use crate::{ErrorKind, Result};
 /// nanoseconds; others take another second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(1100)];
 
-/// An action, its place, whether the stat data of the directory change with it, and the error if
+/// An action, its place, whether the stat data of the directory change with it, and the defect if
 /// not.
 type Turn<'a> = (
     &'a dyn Fn() -> std::io::Result<()>,
     &'a Path,
     bool,
-    &'static str,
+    MtimeDefect,
 );
 
+/// A defect of a file system for which it cannot have an untracked cache.
+/// [`Display`](fmt::Display) gives Git's message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MtimeDefect {
+    /// A new file does not change the stat data of its directory.
+    NewFile,
+    /// A new directory does not change the stat data of the one above.
+    NewDirectory,
+    /// New content of a file changes the stat data of its directory.
+    Update,
+    /// A new file in a subdirectory changes the stat data of the directory above.
+    FileBelow,
+    /// The removal of a file does not change the stat data of its directory.
+    RemovedFile,
+    /// The removal of a directory does not change the stat data of the one above.
+    RemovedDirectory,
+}
+
+impl fmt::Display for MtimeDefect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MtimeDefect::NewFile => "directory stat info does not change after adding a new file",
+            MtimeDefect::NewDirectory => {
+                "directory stat info does not change after adding a new directory"
+            }
+            MtimeDefect::Update => "directory stat info changes after updating a file",
+            MtimeDefect::FileBelow => {
+                "directory stat info changes after adding a file inside subdirectory"
+            }
+            MtimeDefect::RemovedFile => "directory stat info does not change after deleting a file",
+            MtimeDefect::RemovedDirectory => {
+                "directory stat info does not change after deleting a directory"
+            }
+        })
+    }
+}
+
 /// Changes files in a new directory below `top`, which is removed at the end, and checks whether
-/// its stat data change. `step` is called after each pause; the error text is in Git's words.
+/// its stat data change. `step` is called after each pause. Returns the first defect.
 ///
 /// # Errors
 /// A file or directory cannot be created or removed.
 pub fn test_untracked_cache(
     top: &Path,
     step: &mut dyn FnMut() -> Result<()>,
-) -> Result<std::result::Result<(), &'static str>> {
+) -> Result<Option<MtimeDefect>> {
     let io = |result: std::io::Result<()>, path: &Path| -> Result<()> {
         result.context(ErrorKind::Io, "unable to change", path)
     };
@@ -54,49 +93,29 @@ pub fn test_untracked_cache(
     };
     let remove_below = || fs::remove_file(&inner).and_then(|()| fs::remove_dir(&below));
     let turns: [Turn<'_>; 6] = [
-        (
-            &|| create(&file),
-            &file,
-            true,
-            "directory stat info does not change after adding a new file",
-        ),
+        (&|| create(&file), &file, true, MtimeDefect::NewFile),
         (
             &|| fs::create_dir(&below),
             &below,
             true,
-            "directory stat info does not change after adding a new directory",
+            MtimeDefect::NewDirectory,
         ),
-        (
-            &|| append(&file),
-            &file,
-            false,
-            "directory stat info changes after updating a file",
-        ),
-        (
-            &|| create(&inner),
-            &inner,
-            false,
-            "directory stat info changes after adding a file inside subdirectory",
-        ),
+        (&|| append(&file), &file, false, MtimeDefect::Update),
+        (&|| create(&inner), &inner, false, MtimeDefect::FileBelow),
         (
             &|| fs::remove_file(&file),
             &file,
             true,
-            "directory stat info does not change after deleting a file",
+            MtimeDefect::RemovedFile,
         ),
-        (
-            &remove_below,
-            &below,
-            true,
-            "directory stat info does not change after deleting a directory",
-        ),
+        (&remove_below, &below, true, MtimeDefect::RemovedDirectory),
     ];
-    for (action, path, expected, reason) in turns {
+    for (action, path, expected, defect) in turns {
         if turn(action, path)? != expected {
-            return Ok(Err(reason));
+            return Ok(Some(defect));
         }
     }
-    Ok(Ok(()))
+    Ok(None)
 }
 
 struct Times(Metadata);

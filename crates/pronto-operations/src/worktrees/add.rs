@@ -19,7 +19,7 @@ use super::refused;
 use super::relocate;
 use crate::refs::name;
 use crate::revision::Want;
-use crate::switch::{self, NewBranch, Point, Tracking};
+use crate::switch::{self, NewBranch, Point, Tracking, UpstreamSetup};
 use crate::{Error, ErrorKind, Repository, Result, path, reset};
 use target::Target;
 
@@ -33,6 +33,7 @@ const UPSTREAM_ADVICE: &str = "\nIf you are planning on basing your work on an u
 
 /// Options for a new worktree.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct AddOptions {
     /// The path, as the user wrote it.
     pub place: BString,
@@ -78,6 +79,7 @@ pub enum Branching {
 
 /// A worktree to be created, with all names resolved.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Addition {
     options: AddOptions,
     /// The branch to be made, and whether one may be moved.
@@ -104,18 +106,20 @@ pub enum Preparation {
 
 /// The result of creating a worktree.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum AddOutcome {
     /// The branch could not be made: nothing was done.
     NoBranch(Error),
     /// The worktree is made, unless files could not be written.
-    Added(Added),
+    Added(Box<Added>),
 }
 
 /// The new worktree.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Added {
-    /// The upstream that was set up for the new branch, as Git prints it on standard output.
-    pub set_up: Vec<String>,
+    /// The upstream of the new branch.
+    pub set_up: Option<UpstreamSetup>,
     /// The results for files, unless no files were requested.
     pub reset: Option<reset::Outcome>,
     /// The exit code of the hook `post-checkout`, if it ran.
@@ -129,8 +133,8 @@ impl Added {
     pub fn has_failed(&self) -> bool {
         match &self.reset {
             None => false,
-            Some(reset::Outcome::Refused(_)) => true,
             Some(reset::Outcome::Done(report)) => !report.failed.is_empty(),
+            Some(_) => true,
         }
     }
 }
@@ -283,7 +287,7 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
         added.reset = Some(fill(&inside, watch)?);
         collect_remarks(repository, &inside);
         if added.has_failed() {
-            return Ok(AddOutcome::Added(added));
+            return Ok(AddOutcome::Added(Box::new(added)));
         }
         carry::carry(repository, &options.carry, &inside, watch)?;
         if options.share_submodules {
@@ -296,7 +300,7 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     if let (Some(commit), true) = (target.commit(), added.reset.is_some()) {
         added.hook = make::run_hook_there(repository, &place, commit)?;
     }
-    Ok(AddOutcome::Added(added))
+    Ok(AddOutcome::Added(Box::new(added)))
 }
 
 fn collect_remarks(repository: &Repository, inside: &Repository) {
@@ -352,7 +356,7 @@ fn make_branch(
     name: &BString,
     force: bool,
     addition: &Addition,
-) -> Result<Vec<String>> {
+) -> Result<Option<UpstreamSetup>> {
     let Some(full) = branch_called(repository, name.as_bstr())? else {
         return Err(refused(format!("'{name}' is not a valid branch name")));
     };

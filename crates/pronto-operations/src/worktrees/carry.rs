@@ -5,9 +5,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};
-use pronto_io::dir::{
-    CopyFailure, Directory, EntryKind, Sharing, SkipReason, Skipped, TreeCopy, is_missing,
-};
+use pronto_io::dir::{CopyFailure, Directory, EntryKind, Sharing, TreeCopy, is_missing};
 use pronto_io::error::{IoContext, OsReason};
 use pronto_io::watch::Watch;
 use pronto_worktree::ignore::{Patterns, Stack};
@@ -76,8 +74,11 @@ pub(super) fn carry(
     };
     let skipped = copy.run(&roots).map_err(failed)?;
     meter.finish();
-    for skipped in &skipped {
-        repository.notify(Notice::warning(told(skipped)));
+    for skipped in skipped {
+        repository.notify(Notice::NotCarried {
+            path: skipped.path.into(),
+            reason: skipped.reason,
+        });
     }
     Ok(())
 }
@@ -202,16 +203,6 @@ fn is_in_submodule(index: &Index, path: &BStr) -> bool {
     let ends = path.find_iter(b"/");
     let mut stages = ends.flat_map(|end| index.stages(path[..end].as_bstr()));
     stages.any(|at| index.entry(at).mode == mode::GITLINK)
-}
-
-fn told(skipped: &Skipped) -> String {
-    let path = skipped.path.as_bstr();
-    let reason = match skipped.reason {
-        SkipReason::Special => "it is no file, directory or symbolic link",
-        SkipReason::InTheWay => "the new worktree has something there",
-        SkipReason::WorkTree => "it is a worktree or submodule of its own",
-    };
-    format!("not carried: '{path}': {reason}")
 }
 
 fn failed(failure: CopyFailure) -> Error {

@@ -1,46 +1,85 @@
 //! Pruning the data of missing worktrees.
 
+use std::fmt;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_io::error::{IoContext, reason};
 
 use super::{DIRECTORY, WorkTree, exists, locks};
 use crate::expiry::Expiry;
-use crate::{Repository, Result, path};
+use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// The age from which `add` has surely locked a directory, and the time to wait for that.
 const NEW: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Whether a worktree may be pruned.
-#[derive(Debug)]
-pub enum Verdict {
+enum Verdict {
     /// The worktree exists, is locked, or is not yet expired.
     Keep,
     /// The worktree may be removed, for this reason. Its lock is released with the value.
-    Prune(String, Option<File>),
+    Prune(PruneReason, Option<File>),
+}
+
+/// The reason for which a worktree may be pruned. [`Display`](fmt::Display) gives Git's words.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PruneReason {
+    /// The entry below `worktrees` is not a directory.
+    NotADirectory,
+    /// A process of pronto was killed while it created the worktree.
+    Unfinished,
+    /// The file `gitdir` is missing.
+    MissingPointer,
+    /// The file `gitdir` cannot be read.
+    UnreadablePointer(io::Error),
+    /// The file `gitdir` is empty.
+    InvalidPointer,
+    /// The worktree is missing.
+    MissingWorktree,
+    /// Another entry below `worktrees` names the same worktree.
+    Duplicate,
+}
+
+impl fmt::Display for PruneReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PruneReason::NotADirectory => "not a valid directory",
+            PruneReason::Unfinished => "its making was broken off",
+            PruneReason::MissingPointer => "gitdir file does not exist",
+            PruneReason::UnreadablePointer(error) => {
+                return write!(f, "unable to read gitdir file ({})", reason(error));
+            }
+            PruneReason::InvalidPointer => "invalid gitdir file",
+            PruneReason::MissingWorktree => "gitdir file points to non-existent location",
+            PruneReason::Duplicate => "duplicate entry",
+        })
+    }
 }
 
 /// A worktree that was pruned, or would be.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Pruned {
     /// The name of its directory below `worktrees`.
     pub id: BString,
-    /// Why.
-    pub reason: String,
-    /// The error of a removal, in Git's words.
-    pub failure: Option<String>,
+    /// The reason.
+    pub reason: PruneReason,
+    /// The error if its data could not be removed.
+    pub failure: Option<Error>,
 }
 
-/// Why `work_tree` may be forgotten, if it may.
+/// Returns the reason for which `work_tree` may be pruned, if it may.
 pub fn prune_reason(
     repository: &Repository,
     work_tree: &WorkTree,
     expiry: Expiry,
-) -> Option<String> {
+) -> Option<PruneReason> {
     let id = work_tree.id.as_ref()?;
     match judge(repository, id.as_bstr(), expiry).0 {
         Verdict::Keep => None,
@@ -80,12 +119,8 @@ pub fn prune(repository: &Repository, expiry: Expiry, dry_run: bool) -> Result<V
             continue;
         };
         if fold(before) == fold(place) {
-            gone.push(forget(
-                repository,
-                id.clone(),
-                "duplicate entry".into(),
-                dry_run,
-            ));
+            let reason = PruneReason::Duplicate;
+            gone.push(forget(repository, id.clone(), reason, dry_run));
         }
     }
     if !dry_run {
@@ -94,7 +129,7 @@ pub fn prune(repository: &Repository, expiry: Expiry, dry_run: bool) -> Result<V
     Ok(gone)
 }
 
-fn forget(repository: &Repository, id: BString, reason: String, dry_run: bool) -> Pruned {
+fn forget(repository: &Repository, id: BString, reason: PruneReason, dry_run: bool) -> Pruned {
     let failure = match dry_run {
         true => None,
         false => remove_own_dir(repository, id.as_bstr()).err(),
@@ -106,8 +141,8 @@ fn forget(repository: &Repository, id: BString, reason: String, dry_run: bool) -
     }
 }
 
-/// Removes the data of the worktree `id` in the repository. Returns a failure in Git's words.
-pub(super) fn remove_own_dir(repository: &Repository, id: &BStr) -> Result<(), String> {
+/// Removes the data of the worktree `id` in the repository.
+pub(super) fn remove_own_dir(repository: &Repository, id: &BStr) -> Result<()> {
     let directory = repository.own_dir(id);
     // Of an empty one `add` may be about to begin: what it writes meanwhile is not taken.
     let is_empty = std::fs::read_dir(&directory).is_ok_and(|mut all| all.next().is_none());
@@ -116,16 +151,13 @@ pub(super) fn remove_own_dir(repository: &Repository, id: &BStr) -> Result<(), S
         false => std::fs::remove_dir_all(&directory),
     };
     let removed = match removed {
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
             std::fs::remove_file(&directory)
         }
         other => other,
     };
-    removed.map_err(|error| {
-        let said = super::spoken_own_dir(repository, id);
-        let reason = pronto_io::error::reason(&error);
-        format!("failed to delete '{}': {reason}", said.display())
-    })
+    let shown = super::spoken_own_dir(repository, id);
+    removed.context(ErrorKind::Io, "failed to delete", shown)
 }
 
 /// Removes the directory of linked worktrees if it is empty.
@@ -138,17 +170,14 @@ pub(super) fn remove_empty_work_tree_directory(repository: &Repository) {
 /// `.git`, unless it is locked.
 fn judge(repository: &Repository, id: &BStr, expiry: Expiry) -> (Verdict, Option<BString>) {
     let directory = repository.own_dir(id);
-    let prune = |reason: &str| (Verdict::Prune(reason.into(), None), None);
+    let prune = |reason| (Verdict::Prune(reason, None), None);
     if !directory.is_dir() {
-        return prune("not a valid directory");
+        return prune(PruneReason::NotADirectory);
     }
     let lock = directory.join("locked");
     if exists(&lock) {
         return match locks::abandoned(&lock) {
-            Some(held) => {
-                let reason = "its making was broken off".to_owned();
-                (Verdict::Prune(reason, Some(held)), None)
-            }
+            Some(held) => (Verdict::Prune(PruneReason::Unfinished, Some(held)), None),
             None => (Verdict::Keep, None),
         };
     }
@@ -160,18 +189,15 @@ fn judge(repository: &Repository, id: &BStr, expiry: Expiry) -> (Verdict, Option
                 return (Verdict::Keep, None);
             }
         }
-        return prune("gitdir file does not exist");
+        return prune(PruneReason::MissingPointer);
     }
     let place = match pronto_io::untrusted::content(&file) {
         Ok(place) => place,
-        Err(error) => {
-            let reason = pronto_io::error::reason(&error);
-            return prune(&format!("unable to read gitdir file ({reason})"));
-        }
+        Err(error) => return prune(PruneReason::UnreadablePointer(error)),
     };
     let place = place.trim_end_with(|c| c == '\n' || c == '\r');
     if place.is_empty() {
-        return prune("invalid gitdir file");
+        return prune(PruneReason::InvalidPointer);
     }
     // It may be relative to the directory that it stands in.
     let place = path::as_bytes(&directory.join(path::borrow(place))).to_owned();
@@ -182,7 +208,7 @@ fn judge(repository: &Repository, id: &BStr, expiry: Expiry) -> (Verdict, Option
             Expiry::Before(moment) => used.mtime() <= moment,
         };
         if used.as_ref().map_or(true, is_old) {
-            return prune("gitdir file points to non-existent location");
+            return prune(PruneReason::MissingWorktree);
         }
     }
     (Verdict::Keep, Some(place))

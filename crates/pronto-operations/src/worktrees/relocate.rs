@@ -44,11 +44,8 @@ pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) 
     if force < 2 {
         refuse_locked(repository, &work_tree, "move")?;
     }
-    validate(repository, &work_tree, false).map_err(|reason| {
-        refused(format!(
-            "validation failed, cannot move working tree: {reason}"
-        ))
-    })?;
+    validate(repository, &work_tree, false)
+        .map_err(|error| refused("validation failed, cannot move working tree").because(error))?;
     std::fs::rename(path::borrow(&work_tree.path), &place).map_err(|error| {
         let from = &work_tree.path;
         let message = format!("failed to move '{from}' to '{spoken}'");
@@ -102,7 +99,7 @@ pub(super) fn check_candidate(
     if force > u8::from(is_locked) {
         let id = found.id.as_ref().map(|id| id.as_bstr()).unwrap_or_default();
         return prune::remove_own_dir(repository, id).map_err(|failure| {
-            repository.notify(Notice::error(failure));
+            repository.notify(Notice::Failure(failure));
             refused(format!("unusable worktree destination '{spoken}'"))
         });
     }
@@ -147,21 +144,21 @@ fn has_populated_submodule(
     }))
 }
 
-/// Checks that repository and worktree point to each other, and returns the error in Git's
-/// words. `may_be_gone` accepts a worktree without files.
+/// Checks that repository and worktree point to each other. `may_be_gone` accepts a worktree
+/// without files.
 pub(super) fn validate(
     repository: &Repository,
     work_tree: &WorkTree,
     may_be_gone: bool,
-) -> Result<(), String> {
+) -> Result<()> {
     let id = work_tree.id.clone().unwrap_or_default();
     let own = super::spoken_own_dir(repository, id.as_bstr());
     let own = own.display();
     let top = path::borrow(&work_tree.path);
     if !top.is_absolute() {
-        return Err(format!(
+        return Err(refused(format!(
             "'{own}/gitdir' file does not contain absolute path to the working tree location"
-        ));
+        )));
     }
     if may_be_gone && !exists(top) {
         return Ok(());
@@ -169,11 +166,11 @@ pub(super) fn validate(
     let file = work_tree.git_file();
     let said = BString::from(path::as_bytes(&file));
     if !exists(&file) {
-        return Err(format!("'{said}' does not exist"));
+        return Err(refused(format!("'{said}' does not exist")));
     }
     let target = read_git_file(&file, repository.environment()).map_err(|flaw| {
         let number = flaw.number();
-        format!("'{said}' is not a .git file, error code {number}")
+        refused(format!("'{said}' is not a .git file, error code {number}"))
     })?;
     let own_dir = repository.own_dir(id.as_bstr());
     let back = super::real(&own_dir).unwrap_or(own_dir);
@@ -181,7 +178,7 @@ pub(super) fn validate(
         true => Ok(()),
         false => {
             let top = &work_tree.path;
-            Err(format!("'{top}' does not point back to '{own}'"))
+            Err(refused(format!("'{top}' does not point back to '{own}'")))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use bstr::{BStr, ByteSlice};
 use pronto_io::dir::remove_tree;
+use pronto_io::error::IoContext;
 use pronto_io::pool::Workers;
 use pronto_io::watch::Watch;
 
@@ -13,9 +14,10 @@ use crate::{Environment, Error, ErrorKind, Repository, Result, path};
 
 /// The result of removing a worktree.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Removed {
-    /// The errors of removals, in Git's words.
-    pub failures: Vec<String>,
+    /// The errors of removals.
+    pub failures: Vec<Error>,
 }
 
 /// Removes the linked worktree that `argument` names, with all its files. One with changes or
@@ -38,11 +40,8 @@ pub fn remove(
     if force < 2 {
         relocate::refuse_locked(repository, &work_tree, "remove")?;
     }
-    relocate::validate(repository, &work_tree, true).map_err(|reason| {
-        refused(format!(
-            "validation failed, cannot remove working tree: {reason}"
-        ))
-    })?;
+    relocate::validate(repository, &work_tree, true)
+        .map_err(|error| refused("validation failed, cannot remove working tree").because(error))?;
     let mut removed = Removed::default();
     let top = path::borrow(&work_tree.path);
     if exists(top) {
@@ -51,12 +50,9 @@ pub fn remove(
         }
         // What is wrong with it shows in what follows.
         let _ = std::fs::remove_file(work_tree.git_file());
-        if let Err(error) = remove_tree(top, Workers::ADAPTIVE) {
-            let reason = pronto_io::error::reason(&error);
-            let place = &work_tree.path;
-            let failure = format!("failed to delete '{place}': {reason}");
-            removed.failures.push(failure);
-        }
+        let gone = remove_tree(top, Workers::ADAPTIVE);
+        let gone = gone.context(ErrorKind::Io, "failed to delete", top);
+        removed.failures.extend(gone.err());
     }
     removed
         .failures

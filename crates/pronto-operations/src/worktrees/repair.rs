@@ -1,5 +1,6 @@
 //! Repairing the links between the repository and its worktrees.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
@@ -8,11 +9,58 @@ use super::{DIRECTORY, exists};
 use crate::{Repository, Result, path};
 use pronto_config::git_dir::{Flaw, read_git_file};
 
-/// One thing that was mended, or that could not be.
+/// A defect of the links between the repository and a worktree. [`Display`](fmt::Display) gives Git's
+/// words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Defect {
+    /// The top of a worktree is not a directory.
+    NotADirectory,
+    /// The `.git` of a worktree is not a file.
+    GitIsNotAFile,
+    /// The `.git` file of a worktree is malformed.
+    BrokenGitFile,
+    /// The `.git` file of a worktree names another directory.
+    WrongGitFile,
+    /// There is nothing at the given path.
+    InvalidPath,
+    /// No repository is known, because `.git` is not a file.
+    NoGitFile,
+    /// No repository is known, because the `.git` file names something else.
+    NoRepository,
+    /// No repository is known, because the `.git` file is malformed.
+    UnknownRepository,
+    /// The file `gitdir` in the repository cannot be read.
+    UnreadablePointer,
+    /// The file `gitdir` in the repository names another place.
+    WrongPointer,
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Defect::NotADirectory => "not a directory",
+            Defect::GitIsNotAFile => ".git is not a file",
+            Defect::BrokenGitFile => ".git file broken",
+            Defect::WrongGitFile => ".git file incorrect",
+            Defect::InvalidPath => "not a valid path",
+            Defect::NoGitFile => "unable to locate repository; .git is not a file",
+            Defect::NoRepository => {
+                "unable to locate repository; .git file does not reference a repository"
+            }
+            Defect::UnknownRepository => "unable to locate repository; .git file broken",
+            Defect::UnreadablePointer => "gitdir unreadable",
+            Defect::WrongPointer => "gitdir incorrect",
+        })
+    }
+}
+
+/// A defect that was repaired, or that could not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Repair {
     /// The defect.
-    pub what: &'static str,
+    pub defect: Defect,
     /// The path.
     pub place: BString,
     /// Whether the defect was repaired.
@@ -20,18 +68,18 @@ pub struct Repair {
 }
 
 impl Repair {
-    fn done(what: &'static str, place: &Path) -> Self {
+    fn done(defect: Defect, place: &Path) -> Self {
         Repair {
-            what,
+            defect,
             place: path::as_bytes(place).to_owned(),
             is_done: true,
         }
     }
 
-    fn impossible(what: &'static str, place: &Path) -> Self {
+    fn impossible(defect: Defect, place: &Path) -> Self {
         Repair {
             is_done: false,
-            ..Repair::done(what, place)
+            ..Repair::done(defect, place)
         }
     }
 }
@@ -69,26 +117,26 @@ fn repair_git_file(repository: &Repository, work_tree: &super::WorkTree) -> Resu
         return Ok(None);
     }
     if !top.is_dir() {
-        return Ok(Some(Repair::impossible("not a directory", top)));
+        return Ok(Some(Repair::impossible(Defect::NotADirectory, top)));
     }
     let own_dir = repository.own_dir(work_tree.id.as_ref().map_or("".into(), |id| id.as_bstr()));
     let own_dir = super::real(&own_dir).unwrap_or(own_dir);
     let file = work_tree.git_file();
-    let flaw = match read_git_file(&file, repository.environment()) {
+    let defect = match read_git_file(&file, repository.environment()) {
         Err(Flaw::NotAFile { .. }) => {
-            return Ok(Some(Repair::impossible(".git is not a file", top)));
+            return Ok(Some(Repair::impossible(Defect::GitIsNotAFile, top)));
         }
-        Err(_) => ".git file broken",
+        Err(_) => Defect::BrokenGitFile,
         Ok(back)
             if super::is_same_path(repository, path::as_bytes(&back), path::as_bytes(&own_dir)) =>
         {
             return Ok(None);
         }
-        Ok(_) => ".git file incorrect",
+        Ok(_) => Defect::WrongGitFile,
     };
     let line = [b"gitdir: ", path::as_bytes(&own_dir).as_bytes(), b"\n"].concat();
     super::replace_file(&file, &line)?;
-    Ok(Some(Repair::done(flaw, top)))
+    Ok(Some(Repair::done(defect, top)))
 }
 
 /// Repairs the record of the place of the worktree at `given`.
@@ -104,33 +152,29 @@ fn repair_pointer_to(repository: &Repository, given: &BStr) -> Result<Option<Rep
     }
     let Some(file) = super::real(&place.join(".git")) else {
         let said = path::borrow(given);
-        return Ok(Some(Repair::impossible("not a valid path", said)));
+        return Ok(Some(Repair::impossible(Defect::InvalidPath, said)));
     };
-    let impossible = |what| Ok(Some(Repair::impossible(what, &file)));
+    let impossible = |defect| Ok(Some(Repair::impossible(defect, &file)));
     let (own_dir, is_inferred) = match read_git_file(&file, repository.environment()) {
         Ok(back) => (back, false),
         Err(Flaw::NotAFile { .. }) => {
-            return impossible("unable to locate repository; .git is not a file");
+            return impossible(Defect::NoGitFile);
         }
         Err(Flaw::NotARepository(target)) => match inferred(repository, &target) {
             Some(inferred) => (inferred, true),
-            None => {
-                return impossible(
-                    "unable to locate repository; .git file does not reference a repository",
-                );
-            }
+            None => return impossible(Defect::NoRepository),
         },
-        Err(_) => return impossible("unable to locate repository; .git file broken"),
+        Err(_) => return impossible(Defect::UnknownRepository),
     };
     let pointer = own_dir.join("gitdir");
-    let what = match pronto_io::untrusted::content(&pointer) {
-        Err(_) => "gitdir unreadable",
+    let defect = match pronto_io::untrusted::content(&pointer) {
+        Err(_) => Defect::UnreadablePointer,
         Ok(old) => {
             let old = old.trim_ascii_end().as_bstr();
             if super::is_same_path(repository, old, path::as_bytes(&file)) {
                 return Ok(None);
             }
-            "gitdir incorrect"
+            Defect::WrongPointer
         }
     };
     let line = [path::as_bytes(&file).as_bytes(), b"\n"].concat();
@@ -139,7 +183,7 @@ fn repair_pointer_to(repository: &Repository, given: &BStr) -> Result<Option<Rep
         true => repository.spoken(&pointer),
         false => pointer,
     };
-    Ok(Some(Repair::done(what, &said)))
+    Ok(Some(Repair::done(defect, &said)))
 }
 
 fn is_main_place(repository: &Repository, place: &Path) -> bool {

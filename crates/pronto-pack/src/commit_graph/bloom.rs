@@ -3,6 +3,7 @@
 
 /// The settings of changed-path filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// 1 or 2: they differ for paths with bytes above 127, which version 1 sign-extends.
     pub hash_version: u32,

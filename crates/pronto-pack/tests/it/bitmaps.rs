@@ -366,7 +366,7 @@ fn broken_multi_pack_indexes_have_their_messages() {
         (
             5,
             b"\x02",
-            ErrorKind::Unsupported,
+            ErrorKind::OtherHash,
             "multi-pack-index hash version 2 does not match version 1",
         ),
         (

@@ -12,10 +12,9 @@ use test_support::Random;
 use super::support::{Repository, forking_history};
 
 fn options(kind: Kind) -> Options {
-    Options {
-        kind,
-        ..Options::default()
-    }
+    let mut options = Options::default();
+    options.kind = kind;
+    options
 }
 
 /// A repository with only a packed history that forks.
@@ -88,11 +87,9 @@ fn a_single_file_says_what_git_says() {
         check(&repository, &graph);
         assert_eq!(graph.layer_count(), 1);
         assert!(graph.has_corrected_dates() && graph.has_generations());
-        let levels = Options {
-            generation_version: 1,
-            access: Access::Positional,
-            ..options(kind)
-        };
+        let mut levels = options(kind);
+        levels.generation_version = 1;
+        levels.access = Access::Positional;
         let (graph, _) = CommitGraph::open(&[objects(&repository)], &levels);
         let graph = graph.expect("there is a graph");
         check(&repository, &graph);
@@ -185,10 +182,8 @@ fn filters_know_what_commits_changed() {
     }
     assert!(large > 0, "a commit changed more than a filter holds");
     assert!(refused > 150, "filters say no");
-    let ignoring = Options {
-        changed_paths: ChangedPaths::Ignore,
-        ..options(Kind::Sha1)
-    };
+    let mut ignoring = options(Kind::Sha1);
+    ignoring.changed_paths = ChangedPaths::Ignore;
     let (graph, _) = CommitGraph::open(&[objects(&repository)], &ignoring);
     assert_eq!(graph.expect("there is a graph").bloom_settings(), None);
 }

@@ -216,7 +216,7 @@ impl Indexer {
         let reports = look.inspector.take_reports();
         let outcome = outcome.map_err(|error| {
             let found = reports.iter().find(|report| report.is_error);
-            let found = found.map_or_else(String::new, |report| format!(": {}", report.text));
+            let found = found.map_or_else(String::new, |report| format!(": {report}"));
             match error.kind() {
                 pronto_pack::ErrorKind::Io => failed(packs::from_pack(error)),
                 _ => refused(format!("a segment is refused: {}{found}", error.message())),
@@ -254,7 +254,7 @@ impl Indexer {
         options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
         let mut levels = Levels::strict();
         let home = self.repository.environment().home();
-        let warn = &mut |warning| self.repository.notify(Notice::warning(warning));
+        let warn = &mut |check| self.repository.notify(Notice::UnknownFsckCheck(check));
         levels.configure(config, "fetch.fsck.", home, warn)?;
         Ok((options, levels))
     }

@@ -112,12 +112,9 @@ impl Scene {
 
     /// Returns the victim after it has sent its refs.
     fn looked_at(&self, fast_forward: bool) -> PeerRepository {
-        let options = Options {
-            peer: "thief".to_owned(),
-            fast_forward,
-            budget_bytes: 1 << 20,
-            threads: 0,
-        };
+        let mut options = Options::new("thief".to_owned(), 1 << 20);
+        options.fast_forward = fast_forward;
+        options.threads = 0;
         let repository = Arc::new(self.sandbox.open("victim"));
         let mut victim = PeerRepository::new(repository, options, Interrupt::new()).expect("plain");
         let mut own = Vec::new();
@@ -268,12 +265,9 @@ fn broken_and_evil_segments_leave_nothing() {
     // A second session has to wait for the first.
     let (first, offer) = scene.victim(&tip);
     let repository = Arc::new(scene.sandbox.open("victim"));
-    let options = Options {
-        peer: "thief".to_owned(),
-        fast_forward: false,
-        budget_bytes: 1 << 20,
-        threads: 0,
-    };
+    let mut options = Options::new("thief".to_owned(), 1 << 20);
+    options.fast_forward = false;
+    options.threads = 0;
     let mut second = PeerRepository::new(repository, options, Interrupt::new()).expect("plain");
     let busy = second.prepare(&[offer], &[true]).expect_err("busy");
     assert_eq!(
@@ -440,12 +434,9 @@ fn the_places_of_others_are_not_a_peers() {
     let scene = Scene::new();
     let git = |arguments: &[&str]| scene.sandbox.git("victim", arguments);
     let begin = |peer: &str| {
-        let options = Options {
-            peer: peer.to_owned(),
-            fast_forward: true,
-            budget_bytes: 1 << 20,
-            threads: 0,
-        };
+        let mut options = Options::new(peer.to_owned(), 1 << 20);
+        options.fast_forward = true;
+        options.threads = 0;
         let repository = Arc::new(scene.sandbox.open("victim"));
         PeerRepository::new(repository, options, Interrupt::new())
     };

@@ -36,6 +36,7 @@ const LEAST_TRIES: u32 = 3;
 
 /// Options for changes of a stack. The defaults are those of Git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StackOptions {
     /// Options for writing tables.
     pub write: WriteOptions,

@@ -9,6 +9,7 @@ pub use table::{TableWriter, Written};
 
 /// Options for writing a table. The defaults are those of Git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WriteOptions {
     /// The size of a block, at most 16,777,215 (`reftable.blockSize`); 0 stands for 4096.
     pub block_size: u32,

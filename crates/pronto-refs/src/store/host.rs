@@ -68,6 +68,6 @@ pub trait Host: fmt::Debug + Sync {
     /// It cannot be started.
     fn run_hook(&self, state: &str, input: Vec<u8>) -> Result<Option<i32>>;
 
-    /// Stores an error that did not stop the operation, for the caller to show as `error: …`.
-    fn report(&self, text: String);
+    /// Notes that the ref `name` points to an object that does not exist, and is not packed.
+    fn note_missing_target(&self, name: &BStr);
 }

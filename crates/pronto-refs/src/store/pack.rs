@@ -20,6 +20,7 @@ const FEWEST: u64 = 16;
 
 /// Which references are packed, and what happens to their files.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PackRefsOptions {
     /// Remove the file of each reference that was packed.
     pub prune: bool,
@@ -63,6 +64,7 @@ impl PackRefsOptions {
 
 /// The result of packing references.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct PackRefsReport {
     /// The number of packed references; `None` if `auto` found nothing to do.
     pub packed: Option<usize>,
@@ -85,7 +87,7 @@ impl dyn Host + '_ {
     /// are never packed. Each ref can be read at any moment, and a killed process loses none.
     ///
     /// Waits for the lock of `packed-refs` as `core.packedRefsTimeout` says. Refs that
-    /// lead to missing objects are [reported](Host::report).
+    /// lead to missing objects are [noted](Host::note_missing_target).
     ///
     /// With reftables, the tables of a stack are merged into one, or with `auto` as many as are
     /// needed to keep their number small.
@@ -173,7 +175,7 @@ impl dyn Host + '_ {
                 continue;
             }
             if !self.has_object(&id)? {
-                self.report(format!("{found} does not point to a valid object!"));
+                self.note_missing_target(found.as_bstr());
                 continue;
             }
             if options.includes(found.as_bstr()) {

@@ -82,12 +82,11 @@ fn small_tables() -> Vec<Vec<u8>> {
                 .collect(),
             logs: names.iter().map(|name| log(name, 3, &pair)).collect(),
         };
-        let options = WriteOptions {
-            block_size: 300,
-            restart_interval: 4,
-            index_objects: true,
-            is_padded,
-        };
+        let mut options = WriteOptions::default();
+        options.block_size = 300;
+        options.restart_interval = 4;
+        options.index_objects = true;
+        options.is_padded = is_padded;
         tables.push(write(kind, &content, options));
     }
     tables

@@ -269,12 +269,11 @@ fn tables_have_the_bytes_that_git_writes() {
                 "",
             );
             repository.run(&["symbolic-ref", "refs/heads/y", "refs/heads/x0/7"], "");
-            let options = WriteOptions {
-                block_size,
-                restart_interval,
-                index_objects,
-                is_padded: true,
-            };
+            let mut options = WriteOptions::default();
+            options.block_size = block_size;
+            options.restart_interval = restart_interval;
+            options.index_objects = index_objects;
+            options.is_padded = true;
             let compare = || {
                 let snapshot = open(&repository, kind).snapshot().expect("no fault");
                 for table in snapshot.tables() {

@@ -12,10 +12,9 @@ use pronto_refs::reftable::{
 use crate::support::{id, log};
 
 fn options() -> StackOptions {
-    StackOptions {
-        auto_compact: false,
-        ..StackOptions::default()
-    }
+    let mut options = StackOptions::default();
+    options.auto_compact = false;
+    options
 }
 
 fn open(directory: &Path, options: StackOptions) -> Stack {

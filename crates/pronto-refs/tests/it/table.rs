@@ -15,11 +15,13 @@ fn layouts() -> Vec<WriteOptions> {
     for block_size in [512, 4096, 65536] {
         for restart_interval in [1, 16, 200] {
             for is_padded in [true, false] {
-                layouts.push(WriteOptions {
-                    block_size,
-                    restart_interval,
-                    index_objects: true,
-                    is_padded,
+                layouts.push({
+                    let mut options = WriteOptions::default();
+                    options.block_size = block_size;
+                    options.restart_interval = restart_interval;
+                    options.index_objects = true;
+                    options.is_padded = is_padded;
+                    options
                 });
             }
         }
@@ -179,10 +181,8 @@ fn every_layout_is_read_as_it_was_written() {
 fn a_table_may_have_one_sort_of_records_or_none() {
     let fixture = Fixture::new(Kind::Sha1, 100);
     let content = fixture.content();
-    let options = WriteOptions {
-        block_size: 512,
-        ..WriteOptions::default()
-    };
+    let mut options = WriteOptions::default();
+    options.block_size = 512;
     let no_refs = Content {
         refs: Vec::new(),
         logs: content.logs.clone(),
@@ -206,10 +206,8 @@ fn what_cannot_be_written_is_refused() {
     let long = format!("refs/heads/{}", "x".repeat(600));
     let foreign = id(Kind::Sha256, 1);
     let limits = Limits { min: 2, max: 3 };
-    let options = WriteOptions {
-        block_size: 512,
-        ..WriteOptions::default()
-    };
+    let mut options = WriteOptions::default();
+    options.block_size = 512;
     let new = || TableWriter::new(Vec::new(), Kind::Sha1, limits, options).expect("fine options");
     let refused = |record: RefRecord<'_>| *new().add_ref(&record).expect_err("no").kind();
     assert_eq!(
@@ -253,10 +251,8 @@ fn what_cannot_be_written_is_refused() {
         .add_log(&log("HEAD", 1, &ids))
         .expect("older than the table");
     assert!(writer.add_ref(&direct("refs/heads/c", &ids[0])).is_err());
-    let huge = WriteOptions {
-        block_size: 1 << 24,
-        ..options
-    };
+    let mut huge = options;
+    huge.block_size = 1 << 24;
     let error = TableWriter::new(Vec::new(), Kind::Sha1, limits, huge).expect_err("too large");
     assert_eq!(*error.kind(), ErrorKind::Options);
 }

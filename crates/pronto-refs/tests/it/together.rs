@@ -40,10 +40,9 @@ fn create(stack: &Stack, name: &str) {
 }
 
 fn patient() -> StackOptions {
-    StackOptions {
-        lock_timeout: Duration::MAX,
-        ..StackOptions::default()
-    }
+    let mut options = StackOptions::default();
+    options.lock_timeout = Duration::MAX;
+    options
 }
 
 #[test]

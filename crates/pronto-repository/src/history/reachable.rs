@@ -80,7 +80,7 @@ impl Repository {
         match store.bitmaps() {
             Ok(found) => Ok(found),
             Err(error) => {
-                self.notify(Notice::error(error.to_string()));
+                self.notify(Notice::Failure(from_odb(error)));
                 Ok(None)
             }
         }

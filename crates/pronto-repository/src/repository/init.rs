@@ -12,7 +12,6 @@ use pronto_config::shared::Sharing;
 use pronto_hash::Kind;
 use pronto_io::error::IoContext;
 
-pub use storage::unknown as unknown_storage;
 pub use template::Template;
 pub use template::{copy as copy_template, missing as missing_template};
 
@@ -26,6 +25,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// Options for making a repository.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The top of its worktree; without one it is bare.
     pub work_tree: Option<PathBuf>,
@@ -47,6 +47,7 @@ pub struct Options {
 
 /// The result of an `init`.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The repository, open.
     pub repository: Repository,
@@ -56,19 +57,6 @@ pub struct Outcome {
     pub is_shared: bool,
     /// The name of the first branch, if the user did not choose it and should get advice.
     pub unchosen_branch: Option<BString>,
-}
-
-/// Returns the advice for a user who did not choose the name of the first branch.
-pub fn branch_advice(name: &BStr) -> String {
-    format!(
-        "Using '{name}' as the name for the initial branch. This default branch name\n\
-         is subject to change. To configure the initial branch name to use in all\n\
-         of your new repositories, which will suppress this warning, call:\n\n\
-         \tgit config --global init.defaultBranch <name>\n\n\
-         Names commonly chosen instead of 'master' are 'main', 'trunk' and\n\
-         'development'. The just-created branch can be renamed via this command:\n\n\
-         \tgit branch -m <name>"
-    )
 }
 
 impl Repository {
@@ -131,7 +119,7 @@ impl Repository {
             storage::write_first_head(&repository, first.name.as_bstr())?;
         }
         if let Some(warning) = choice.warning {
-            repository.notify(Notice::warning(warning));
+            repository.notify(warning);
         }
         if let Some(missing) = template::missing(&options.template, environment) {
             repository.notify(Notice::MissingTemplates(missing));

@@ -1,9 +1,19 @@
 //! Notices: what an operation reports beside its result.
 
+mod packs;
+mod push;
+
 use std::fmt;
 use std::path::PathBuf;
 
-use bstr::BString;
+use bstr::{BStr, BString};
+use pronto_hash::ObjectId;
+use pronto_io::dir::SkipReason;
+
+use crate::Error;
+
+pub use packs::PackNotice;
+pub use push::{PushNotice, SentKind, Side};
 
 /// The severity of a notice, the most severe one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +28,7 @@ pub enum Severity {
 
 /// A notice of an operation. Its text, which `Display` writes, is Git's, without a prefix such as
 /// `warning: `.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Notice {
     /// The configuration has both `core.bare` and `core.worktree`.
@@ -64,40 +74,68 @@ pub enum Notice {
     IgnoredHook(PathBuf),
     /// The branch is switched during a bisection.
     SwitchWhileBisecting,
-    /// Any other notice.
-    Message {
-        /// Its severity.
-        severity: Severity,
-        /// Its text, in Git's words.
-        text: String,
+    /// The configuration names an unknown storage of refs, so that the default is used.
+    UnknownRefStorage(BString),
+    /// The configuration names an unknown check of objects (`fsck.NAME`).
+    UnknownFsckCheck(BString),
+    /// A received object is malformed in a way that is accepted.
+    MalformedObject {
+        /// The object.
+        object: ObjectId,
+        /// The identifier of the check.
+        check: &'static str,
+        /// The defect.
+        detail: String,
     },
+    /// This reference points to an object that does not exist, and is not packed.
+    MissingTarget(BString),
+    /// A part of a commit-graph is not used.
+    CommitGraph(pronto_pack::commit_graph::Remark),
+    /// Layers of a chain of commit-graphs cannot be loaded.
+    IncompleteCommitGraph,
+    /// Packs or the files beside them have a problem.
+    Packs(PackNotice),
+    /// A push has a problem.
+    Push(PushNotice),
+    /// This line of the patterns of a sparse checkout is not a directory.
+    UnrecognizedPattern(BString),
+    /// The patterns of a sparse checkout are not all directories, so that they are read as patterns.
+    ConeDisabled,
+    /// A conversion of a file had a problem.
+    Conversion(pronto_worktree::filter::Warning),
+    /// A file is not carried to a new worktree.
+    NotCarried {
+        /// Its path from the top of the worktree.
+        path: BString,
+        /// The reason.
+        reason: SkipReason,
+    },
+    /// A remote is defined by a file in this directory, instead of by the configuration.
+    RemoteInFile {
+        /// The directory: `remotes` or `branches`.
+        directory: &'static str,
+        /// The name of the remote.
+        name: BString,
+    },
+    /// An error that did not stop the operation.
+    Failure(Error),
+    /// An error that the operation ignored, as a warning.
+    Ignored(Error),
 }
 
 impl Notice {
-    /// Returns advice for the user.
-    pub fn hint(text: impl Into<String>) -> Self {
-        Self::message(Severity::Hint, text.into())
-    }
-
-    /// Returns a notice of an error that did not stop the operation.
-    pub fn error(text: impl Into<String>) -> Self {
-        Self::message(Severity::Error, text.into())
-    }
-
-    /// Returns a warning.
-    pub fn warning(text: impl Into<String>) -> Self {
-        Self::message(Severity::Warning, text.into())
-    }
-
-    fn message(severity: Severity, text: String) -> Self {
-        Notice::Message { severity, text }
-    }
-
     /// Returns the severity.
     pub fn severity(&self) -> Severity {
         match self {
-            Notice::Message { severity, .. } => *severity,
             Notice::IgnoredHook(_) => Severity::Hint,
+            Notice::Push(notice) if notice.is_hint() => Severity::Hint,
+            Notice::Push(notice) if notice.is_error() => Severity::Error,
+            Notice::CommitGraph(remark) if remark.is_error() => Severity::Error,
+            Notice::Conversion(warning) if warning.is_error() => Severity::Error,
+            Notice::Packs(notice) if notice.is_error() => Severity::Error,
+            Notice::MissingTarget(_) | Notice::IncompleteCommitGraph | Notice::Failure(_) => {
+                Severity::Error
+            }
             _ => Severity::Warning,
         }
     }
@@ -105,43 +143,86 @@ impl Notice {
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Notice::BareWithWorktree => {
-                f.write_str("core.bare and core.worktree do not make sense")
+        f.write_str(match self {
+            Notice::BareWithWorktree => "core.bare and core.worktree do not make sense",
+            Notice::CommitGraphDisabled => {
+                "attempting to write a commit-graph, but 'core.commitGraph' is disabled"
             }
-            Notice::AmbiguousName(name) => write!(f, "refname '{name}' is ambiguous."),
-            Notice::DanglingReference(name) => write!(f, "ignoring dangling symref {name}"),
-            Notice::BrokenReference(name) => write!(f, "ignoring broken ref {name}"),
-            Notice::MalformedReplacement(name) => write!(f, "bad replace ref name: {name}"),
+            Notice::SwitchWhileBisecting => "you are switching branch while bisecting",
+            Notice::IncompleteCommitGraph => {
+                "one or more commit-graph chain files could not be loaded"
+            }
+            Notice::ConeDisabled => "disabling cone pattern matching",
+            Notice::CommitGraph(remark) => return remark.fmt(f),
+            Notice::Packs(notice) => return notice.fmt(f),
+            Notice::Push(notice) => return notice.fmt(f),
+            Notice::Conversion(warning) => return warning.fmt(f),
+            Notice::Failure(error) | Notice::Ignored(error) => return error.fmt(f),
+            Notice::AmbiguousName(name) => return write!(f, "refname '{name}' is ambiguous."),
+            Notice::DanglingReference(name) => return write!(f, "ignoring dangling symref {name}"),
+            Notice::BrokenReference(name) => return write!(f, "ignoring broken ref {name}"),
+            Notice::MalformedReplacement(name) => return write!(f, "bad replace ref name: {name}"),
+            Notice::MissingTarget(name) => {
+                return write!(f, "{name} does not point to a valid object!");
+            }
             Notice::ReflogTooShort { name, date } => {
-                write!(f, "log for '{name}' only goes back to {date}")
+                return write!(f, "log for '{name}' only goes back to {date}");
             }
             Notice::ReflogGap { name, date } => {
-                write!(f, "log for ref {name} has gap after {date}")
+                return write!(f, "log for ref {name} has gap after {date}");
             }
             Notice::ReflogEnded { name, date } => {
-                write!(f, "log for ref {name} unexpectedly ended on {date}")
+                return write!(f, "log for ref {name} unexpectedly ended on {date}");
             }
             Notice::PrunedInReflog(name) => {
-                write!(f, "reflog of '{name}' references pruned commits")
+                return write!(f, "reflog of '{name}' references pruned commits");
             }
             Notice::MissingTemplates(path) => {
-                write!(f, "templates not found in {}", path.display())
+                return write!(f, "templates not found in {}", path.display());
             }
             Notice::UnknownFsyncComponent(name) => {
-                write!(f, "ignoring unknown core.fsync component '{name}'")
+                return write!(f, "ignoring unknown core.fsync component '{name}'");
             }
-            Notice::CommitGraphDisabled => f.write_str(
-                "attempting to write a commit-graph, but 'core.commitGraph' is disabled",
-            ),
+            Notice::UnknownRefStorage(name) => return f.write_str(&unknown_storage(name.as_ref())),
+            Notice::UnknownFsckCheck(name) => return write!(f, "Skipping unknown msg id '{name}'"),
+            Notice::MalformedObject {
+                object,
+                check,
+                detail,
+            } => return write!(f, "object {object}: {check}: {detail}"),
+            Notice::UnrecognizedPattern(line) => {
+                return write!(f, "unrecognized pattern: '{line}'");
+            }
+            Notice::NotCarried { path, reason } => {
+                return write!(f, "not carried: '{path}': {reason}");
+            }
+            Notice::IgnoredHook(_) | Notice::RemoteInFile { .. } => return self.write_advice(f),
+        })
+    }
+}
+
+impl Notice {
+    /// Writes the text of a notice with advice.
+    fn write_advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Notice::IgnoredHook(path) => write!(
                 f,
                 "The '{}' hook was ignored because it's not set as executable.\n\
                  You can disable this warning with `git config set advice.ignoredHook false`.",
                 path.display()
             ),
-            Notice::SwitchWhileBisecting => f.write_str("you are switching branch while bisecting"),
-            Notice::Message { text, .. } => f.write_str(text),
+            Notice::RemoteInFile { directory, name } => write!(
+                f,
+                "reading remote from \"{directory}/{name}\", which is nominated for removal.\n\n\
+                 If you still use the \"remotes/\" directory it is recommended to\n\
+                 migrate to config-based remotes:\n\n\tgit remote rename {name} {name}"
+            ),
+            _ => Ok(()),
         }
     }
+}
+
+/// Returns the message about an unknown storage of refs.
+pub(crate) fn unknown_storage(name: &BStr) -> String {
+    format!("unknown ref storage format '{name}'")
 }

@@ -43,12 +43,10 @@ impl Repository {
 
     fn object_options(&self) -> Result<Options> {
         let config = self.config();
-        let mut options = Options {
-            kind: self.object_hash(),
-            alternates: self.environment_alternates(),
-            sharing: shared::configured(config)?,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.kind = self.object_hash();
+        options.alternates = self.environment_alternates();
+        options.sharing = shared::configured(config)?;
         if let Some(limit) = config.u64("core.deltabasecachelimit")? {
             options.delta_base_cache_bytes = usize::try_from(limit).unwrap_or(usize::MAX);
         }

@@ -61,11 +61,11 @@ pub fn writer_options(config: &Config, hash: Kind) -> Result<writer::Options> {
             None => loose_compression(config)?,
         },
     };
-    Ok(writer::Options {
-        level,
-        count: None,
-        files,
-    })
+    let mut options = writer::Options::default();
+    options.level = level;
+    options.count = None;
+    options.files = files;
+    Ok(options)
 }
 
 /// The zlib level of loose objects: `core.looseCompression`, or `core.compression`, or 1.

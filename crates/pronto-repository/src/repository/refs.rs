@@ -96,7 +96,7 @@ impl Host for Repository {
         hooks::run(self, HOOK, &call)
     }
 
-    fn report(&self, text: String) {
-        self.notify(Notice::error(text));
+    fn note_missing_target(&self, name: &BStr) {
+        self.notify(Notice::MissingTarget(name.to_owned()));
     }
 }

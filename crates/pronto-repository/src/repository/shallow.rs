@@ -62,10 +62,13 @@ pub(crate) fn grafts(repository: &Repository) -> Result<Grafts> {
                 let commit = ids.remove(0);
                 grafts.insert(commit, ids);
             }
-            _ => repository.notify(Notice::warning(format!(
-                "bad graft data: {}",
-                line.as_bstr()
-            ))),
+            _ => {
+                let message = format!("bad graft data: {}", line.as_bstr());
+                repository.notify(Notice::Ignored(Error::new(
+                    ErrorKind::InvalidInput,
+                    message,
+                )));
+            }
         }
     }
     Ok(grafts)

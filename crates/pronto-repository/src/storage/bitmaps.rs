@@ -38,12 +38,22 @@ static TEMPORARY: AtomicU32 = AtomicU32::new(0);
 
 /// Options for writing bitmaps; see [`Repository::bitmap_settings`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// Whether the hashes of names are kept (`pack.writeBitmapHashCache`).
     pub name_hashes: bool,
     /// Whether there is a table by which single bitmaps are found
     /// (`pack.writeBitmapLookupTable`).
     pub lookup_table: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            name_hashes: true,
+            lookup_table: false,
+        }
+    }
 }
 
 /// The commits at which the walk for bitmaps starts.

@@ -1,6 +1,7 @@
 //! Writing and verifying the commit-graph of a repository.
 
 mod changed_paths;
+mod fault;
 mod gather;
 mod install;
 mod levels;
@@ -19,6 +20,7 @@ use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result, path};
 use install::Chain;
 
+pub use fault::Fault;
 pub use verify::Verdict;
 
 /// The source of the commits of a graph. Their ancestors are added.
@@ -49,6 +51,7 @@ pub enum Split {
 
 /// Options for writing a commit-graph. The defaults are those of Git.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WriteOptions {
     /// The object directory to write to, if not the repository's own: one of its alternates.
     pub object_dir: Option<PathBuf>,

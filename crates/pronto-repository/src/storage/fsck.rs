@@ -12,6 +12,8 @@ mod names;
 mod special;
 mod tree;
 
+use std::fmt;
+
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 
@@ -19,13 +21,27 @@ pub use inspector::{Inspector, Scope};
 pub use levels::Levels;
 pub use message::{Level, Message};
 
-/// Something that was found.
+/// A defect of an object. [`Display`](fmt::Display) gives Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// Whether the object is to be refused for it.
     pub is_error: bool,
-    /// The text of the report, in Git's words.
-    pub text: String,
+    /// The object.
+    pub object: ObjectId,
+    /// The failed check; `None` if Git cannot parse the object.
+    pub message: Option<Message>,
+    /// The defect.
+    pub detail: String,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(message) = self.message {
+            write!(f, "object {}: {}: ", self.object, message.name())?;
+        }
+        f.write_str(&self.detail)
+    }
 }
 
 /// The findings in one object.
@@ -55,25 +71,28 @@ impl<'a> Findings<'a> {
     }
 
     /// Notes that something is wrong; true if the object is to be refused for it.
-    fn report(&mut self, message: Message, text: impl AsRef<str>) -> bool {
+    fn report(&mut self, message: Message, detail: impl Into<String>) -> bool {
         let level = self.levels.of(message);
         if level == Level::Ignore || self.levels.skips(self.id) {
             return false;
         }
         let is_error = matches!(level, Level::Error | Level::Fatal);
-        let (id, name, text) = (self.id, message.name(), text.as_ref());
         self.reports.push(Report {
             is_error,
-            text: format!("object {id}: {name}: {text}"),
+            object: *self.id,
+            message: Some(message),
+            detail: detail.into(),
         });
         is_error
     }
 
     /// Notes a reason that Git gives without an identifier.
-    fn remark(&mut self, text: impl Into<String>) {
+    fn remark(&mut self, detail: impl Into<String>) {
         self.reports.push(Report {
             is_error: true,
-            text: text.into(),
+            object: *self.id,
+            message: None,
+            detail: detail.into(),
         });
     }
 

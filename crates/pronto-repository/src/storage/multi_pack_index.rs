@@ -2,6 +2,7 @@
 
 mod bitmap;
 mod expire;
+mod fault;
 mod incremental;
 mod merge;
 mod present;
@@ -22,15 +23,13 @@ use pronto_pack::midx::write;
 
 use crate::durability::Component;
 use crate::lock::{Lock, PATIENCE};
-use crate::repository::Notice;
+use crate::repository::{Notice, PackNotice};
 use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use bitmap::BitmapOptions;
+pub use fault::Fault;
 use present::Present;
-
-/// The warning about an empty multi-pack-index.
-const NO_OBJECTS: &str = "refusing to write multi-pack .bitmap without any objects";
 
 /// The list of the layers of a chain.
 const CHAIN: &str = "multi-pack-index-chain";
@@ -42,6 +41,7 @@ const NOT_WRITTEN: &str = "could not write multi-pack-index";
 
 /// Options for writing a multi-pack-index. The defaults are those of Git.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WriteOptions {
     /// The object directory to write to, if not the repository's own: one of its alternates.
     pub object_dir: Option<PathBuf>,
@@ -170,7 +170,7 @@ impl Work<'_> {
         let is_empty = contents.entries.is_empty();
         let bitmap = options.bitmap.as_ref().filter(|_| !is_empty);
         if bitmap.is_none() && options.bitmap.is_some() {
-            self.repository.notify(Notice::warning(NO_OBJECTS));
+            self.notify(PackNotice::NoObjectsForBitmaps);
         }
         let order = bitmap.map(|_| write::order(&contents.entries, preferred));
         let path = lock.path().to_owned();
@@ -282,13 +282,11 @@ impl Work<'_> {
     fn source(&self, path: &Path, name: BString) -> Result<Option<Source>> {
         let spoken = self.spoken(path);
         let Some(modified) = modified(&path.with_extension("pack")) else {
-            let message = format!("failed to add packfile '{}'", spoken.display());
-            self.repository.notify(Notice::warning(message));
+            self.notify(PackNotice::MissingPack(spoken));
             return Ok(None);
         };
         let Ok(index) = self.index(path)? else {
-            let message = format!("failed to open pack-index '{}'", spoken.display());
-            self.repository.notify(Notice::warning(message));
+            self.notify(PackNotice::UnusableIndex(spoken));
             return Ok(None);
         };
         Ok(Some(Source {
@@ -325,6 +323,10 @@ impl Work<'_> {
         Ok(source.index.insert(index))
     }
 
+    fn notify(&self, notice: PackNotice) {
+        self.repository.notify(Notice::Packs(notice));
+    }
+
     /// The number of the preferred pack.
     fn preferred(&self, sources: &mut [Source], options: &WriteOptions) -> Result<Option<usize>> {
         let Some(wanted) = &options.preferred_pack else {
@@ -337,8 +339,7 @@ impl Work<'_> {
         let wanted_name = stem(wanted);
         let found = sources.iter().position(|source| source.name == wanted_name);
         if found.is_none() {
-            let message = format!("unknown preferred pack: '{wanted}'");
-            self.repository.notify(Notice::warning(message));
+            self.notify(PackNotice::UnknownPreferredPack(wanted.clone()));
         }
         // Git then takes the first one, or none since it writes layers.
         if sources.is_empty() || found.is_none() && options.incremental {

@@ -24,7 +24,7 @@ use pronto_odb::Pruning;
 pub(crate) use marks::Marks;
 
 use crate::expiry::Expiry;
-use crate::repository::Notice;
+use crate::repository::{Notice, PackNotice};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The default time that [`prune`](Repository::prune) waits for processes that write.
@@ -39,6 +39,7 @@ const REST: Duration = Duration::from_millis(15);
 
 /// Options for pruning.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// Only what was last written before this moment (`--expire`).
     pub expire: Expiry,
@@ -63,6 +64,7 @@ impl Default for Options {
 
 /// Something that is deleted, or would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Removed {
     /// An unreachable loose object, with its type if it can be read.
     Object(ObjectId, Option<Kind>),
@@ -81,6 +83,7 @@ pub enum Removed {
 /// The result of pruning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "it may have ended early"]
+#[non_exhaustive]
 pub struct Outcome {
     /// The number of objects that were deleted, or would be.
     pub objects: u64,
@@ -166,7 +169,8 @@ impl<'a> Work<'a> {
 
     fn ended(self) -> Outcome {
         if self.outcome.gave_up {
-            self.repository.notify(Notice::warning(GAVE_UP));
+            let notice = PackNotice::PruningGivenUp;
+            self.repository.notify(Notice::Packs(notice));
         }
         self.outcome
     }
@@ -201,10 +205,6 @@ impl<'a> Work<'a> {
         has_expired(self.options.expire, modified)
     }
 }
-
-/// The warning if other processes write all the time.
-pub(crate) const GAVE_UP: &str =
-    "other processes are writing objects all the time; what was to be deleted is kept";
 
 impl Repository {
     /// As [`pronto_odb::Store::begin_pruning`]; takes what the wait has cost from `patience`.

@@ -28,7 +28,7 @@ use crate::multi_pack_index::{BitmapOptions, WriteOptions};
 use crate::objects::from_odb;
 use crate::pack_objects::{Known, LeaveOut, Select, Selection, names};
 use crate::packs::writer_options;
-use crate::repository::Notice;
+use crate::repository::{Notice, PackNotice};
 use crate::{ErrorKind, Repository, Result, path};
 
 /// The form of the repack.
@@ -51,6 +51,7 @@ pub enum What {
 
 /// The treatment of unreachable objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cruft {
     /// Leave out what was last used before this moment, unless something younger leads to it
     /// (`--cruft-expiration`). What is left out is lost when its pack goes.
@@ -75,6 +76,7 @@ pub enum Bitmaps {
 
 /// Options for repacking a repository.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The form of the repack.
     pub what: What,
@@ -100,6 +102,24 @@ pub struct Options {
     pub patience: Duration,
     /// Options for making the pack.
     pub packing: packing::Options,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            what: What::Loose,
+            delete: false,
+            local: false,
+            pack_kept_objects: false,
+            keep_packs: Vec::new(),
+            bitmaps: Bitmaps::No,
+            multi_pack_index: false,
+            server_info: true,
+            unpack_unreachable: None,
+            patience: crate::prune::PATIENCE,
+            packing: packing::Options::default(),
+        }
+    }
 }
 
 /// A pack that was there before.
@@ -293,8 +313,7 @@ impl Work<'_> {
         let is_quiet = options.bitmaps == Bitmaps::IfPossible;
         if !is_whole {
             if !is_quiet {
-                let message = "disabling bitmap writing, as some objects are not being packed";
-                repository.notify(Notice::warning(message));
+                repository.notify(Notice::Packs(PackNotice::PartialPack));
             }
             return Ok(Some((stem, counts)));
         }

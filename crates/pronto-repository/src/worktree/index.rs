@@ -30,9 +30,8 @@ impl Repository {
     /// # Errors
     /// It cannot be read.
     pub fn sparse_index(&self) -> Result<Index> {
-        let options = OpenOptions {
-            shared_directory: Some(self.git_dir().to_owned()),
-        };
+        let mut options = OpenOptions::default();
+        options.shared_directory = Some(self.git_dir().to_owned());
         let path = self.index_path();
         let index = Index::open_with(&path, self.object_hash(), &options).map_err(from_index)?;
         self.mark_shared_as_used(&index);

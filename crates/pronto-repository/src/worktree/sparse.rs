@@ -1,5 +1,6 @@
 //! The recorded patterns of a sparse checkout.
 
+use bstr::BString;
 use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 use pronto_worktree::sparse::Definition;
 
@@ -31,8 +32,8 @@ impl Repository {
         let Some(text) = self.sparse_text()? else {
             return Ok(None);
         };
-        let (definition, warning) = Definition::parse(&text, self.uses_cone()?);
-        self.warn_of_sparse(warning.as_deref());
+        let (definition, unrecognized) = Definition::parse(&text, self.uses_cone()?);
+        self.note_unrecognized_pattern(unrecognized);
         Ok(Some(definition))
     }
 
@@ -49,10 +50,11 @@ impl Repository {
         }
     }
 
-    /// Reports a warning about the sparse patterns.
-    pub(crate) fn warn_of_sparse(&self, warning: Option<&str>) {
-        for line in warning.iter().flat_map(|warning| warning.lines()) {
-            self.notify(Notice::warning(line.trim_start_matches("warning: ")));
+    /// Reports the line for which the sparse patterns are not directories, if there is one.
+    pub(crate) fn note_unrecognized_pattern(&self, line: Option<BString>) {
+        if let Some(line) = line {
+            self.notify(Notice::UnrecognizedPattern(line));
+            self.notify(Notice::ConeDisabled);
         }
     }
 }

@@ -116,18 +116,18 @@ impl Server {
         let (drain, stop, reload) = (Interrupt::new(), Interrupt::new(), Interrupt::new());
         let events = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&events);
-        let options = Options {
+        let mut options = Options::new(
             config,
-            file: Some(site.path("pronto-server.toml")),
-            owner: None,
             environment,
-            service: Box::new(Native {
+            Box::new(Native {
                 program: "git".into(),
                 maintain: Box::new(|_| ()),
                 git: Git::default(),
             }),
-            tell: Box::new(move |event| log.lock().expect("no panic").push(event.clone())),
-        };
+            Box::new(move |event| log.lock().expect("no panic").push(event.clone())),
+        );
+        options.file = Some(site.path("pronto-server.toml"));
+        options.owner = None;
         let (sender, receiver) = channel();
         let flags = (drain.clone(), stop.clone(), reload.clone());
         let thread = std::thread::spawn(move || {

@@ -11,7 +11,7 @@ use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request};
 use pronto_wire::negotiate::Consecutive;
 
 use super::map::Mapped;
-use super::{Outcome, Work};
+use super::{Outcome, Warning, Work};
 use crate::remote::connection::from_wire;
 use crate::remote::{History, Receive, Unpack, alternate_tips, from_store, is_connected};
 use crate::remote::{checks_objects, receive_pack, shallow, unpack_limit};
@@ -302,9 +302,7 @@ impl Fetched {
                         Some(local) => &local.name,
                         None => &entry.name,
                     };
-                    outcome.warnings.push(format!(
-                        "rejected {name} because shallow roots are not allowed to be updated"
-                    ));
+                    outcome.warnings.push(Warning::ShallowRoots(name.clone()));
                 }
             }
             self.cut.clone_from(&work.cut);

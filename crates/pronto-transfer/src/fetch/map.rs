@@ -7,7 +7,7 @@ use pronto_hash::ObjectId;
 use pronto_odb::Store;
 use pronto_wire::advertisement::RemoteRef;
 
-use super::{Outcome, Work};
+use super::{Failure, Outcome, Warning, Work};
 use crate::refs::name::{self, Form};
 use crate::remote::{Refspec, Tags, from_store, local_name};
 use crate::{Error, ErrorKind, Result};
@@ -224,8 +224,8 @@ impl Builder<'_> {
             };
             match &entry.local {
                 Some(local) if !is_storable(local.name.as_bstr()) => {
-                    let message = format!("* Ignoring funny ref '{}' locally", local.name);
-                    out.errors.push(message);
+                    let name = local.name.clone();
+                    out.errors.push(Failure::UnstorableName(name));
                 }
                 _ => self.entries.push(entry),
             }
@@ -269,8 +269,7 @@ impl Builder<'_> {
                     continue;
                 };
                 if !is_storable(name.as_bstr()) {
-                    out.errors
-                        .push(format!("* Ignoring funny ref '{name}' locally"));
+                    out.errors.push(Failure::UnstorableName(name));
                     continue;
                 }
                 found.push(Mapped {
@@ -376,9 +375,11 @@ fn without_duplicates(entries: Vec<Mapped>, out: &mut Outcome) -> Result<Vec<Map
                 return Err(Error::new(ErrorKind::InvalidInput, message));
             }
             Some(&at) => {
-                let (taken, usual, ours) = (&kept[at].name, &entry.name, &local.name);
-                let message = format!("{ours} usually tracks {usual}, not {taken}");
-                out.warnings.push(message);
+                out.warnings.push(Warning::UnusualSource {
+                    local: local.name.clone(),
+                    usual: entry.name.clone(),
+                    fetched: kept[at].name.clone(),
+                });
             }
         }
     }

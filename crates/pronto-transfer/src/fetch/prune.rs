@@ -7,7 +7,7 @@ use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use super::map::Mapped;
-use super::{Flag, Options, Outcome, Update, Work};
+use super::{Flag, Options, Outcome, Summary, Update, Work};
 use crate::refs::Expected;
 use crate::remote::{Refspec, Remote};
 use crate::{Repository, Result};
@@ -63,7 +63,7 @@ pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) 
     if stale.is_empty() {
         return Ok(());
     }
-    tell_dangling(work, &stale, outcome)?;
+    find_dangling(work, &stale, outcome)?;
     if !work.options.dry_run {
         let mut transaction = work.repository.transaction();
         for (name, _) in &stale {
@@ -75,7 +75,7 @@ pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) 
     for (name, id) in &stale {
         outcome.updates.push(Update {
             flag: Flag::Pruned,
-            summary: "[deleted]".into(),
+            summary: Summary::Deleted,
             note: None,
             remote: BString::default(),
             local: name.clone(),
@@ -113,22 +113,17 @@ fn stale(
     Ok(stale)
 }
 
-/// Symbolic references that lead to what is removed.
-fn tell_dangling(
+/// Finds the symbolic refs whose target is removed.
+fn find_dangling(
     work: &Work<'_>,
     stale: &[(BString, ObjectId)],
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let verb = match work.options.dry_run {
-        true => "will become dangling",
-        false => "has become dangling",
-    };
     for reference in work.repository.refs().all("refs/")? {
         if let crate::refs::Target::Symbolic(target) = &reference.target
             && stale.iter().any(|(name, _)| *target == *name)
         {
-            let line = format!("   ({} {verb})", reference.name);
-            outcome.dangling.push(line);
+            outcome.dangling.push(reference.name.clone());
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use super::map::{Local, Mapped, Standing};
-use super::{Flag, Outcome, Update, Work, head_file};
+use super::{Failure, Flag, Note, Outcome, Summary, Update, Work, head_file};
 use crate::refs::Expected;
 use crate::remote::{History, from_store};
 use crate::{Error, ErrorKind, Result};
@@ -29,11 +29,12 @@ pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> R
         .filter(|entry| !entry.needs_cut)
         .cloned()
         .collect();
-    let before = outcome.clone();
+    let (reported, failed) = (outcome.updates.len(), outcome.failed);
     for attempt in 1.. {
         let ordered = update(work, &entries, outcome, attempt < MOST_ATTEMPTS)?;
         let Some(ordered) = ordered else {
-            *outcome = before.clone();
+            outcome.updates.truncate(reported);
+            outcome.failed = failed;
             for local in entries.iter_mut().filter_map(|entry| entry.local.as_mut()) {
                 local.old = work.repository.refs().id_of(&local.name)?;
             }
@@ -110,13 +111,13 @@ impl Planner<'_> {
                     force: false,
                     old: None,
                 };
-                self.tell(entry, &local, Flag::New, kind.into(), None);
+                self.tell(entry, &local, Flag::New, Summary::Fetched(kind), None);
             }
             return Ok(());
         };
         if local.old == Some(entry.id) {
             if self.work.options.tell_unchanged {
-                self.tell(entry, local, Flag::UpToDate, "[up to date]".into(), None);
+                self.tell(entry, local, Flag::UpToDate, Summary::UpToDate, None);
             }
             return Ok(());
         }
@@ -125,13 +126,13 @@ impl Planner<'_> {
             return self.plan_new(entry, local);
         };
         if self.is_checked_out(local)? {
-            return self.reject(entry, local, "can't fetch into checked-out branch");
+            return self.reject(entry, local, Note::CheckedOut);
         }
         if local.name.starts_with(b"refs/tags/") {
             if !forced {
-                return self.reject(entry, local, "would clobber existing tag");
+                return self.reject(entry, local, Note::ExistingTag);
             }
-            self.tell(entry, local, Flag::Tag, "[tag update]".into(), None);
+            self.tell(entry, local, Flag::Tag, Summary::TagUpdate, None);
             return self.record(entry, local, "updating tag");
         }
         let current = self.history.peel(&old).map_err(from_store)?;
@@ -147,28 +148,28 @@ impl Planner<'_> {
                 .is_ancestor(&current, &updated, &self.work.cut)?;
         let (from, to) = (self.short(&old)?, self.short(&entry.id)?);
         if is_forward {
-            let summary = format!("{from}..{to}");
+            let summary = Summary::Forward(from, to);
             self.tell(entry, local, Flag::FastForward, summary, None);
             self.record(entry, local, "fast-forward")
         } else if forced {
-            let summary = format!("{from}...{to}");
-            let note = Some("forced update".into());
+            let summary = Summary::Sideways(from, to);
+            let note = Some(Note::Forced);
             self.tell(entry, local, Flag::Forced, summary, note);
             self.record(entry, local, "forced-update")
         } else {
-            self.reject(entry, local, "non-fast-forward")
+            self.reject(entry, local, Note::NotFastForward)
         }
     }
 
     fn plan_new(&mut self, entry: &Mapped, local: &Local) -> Result<()> {
         let (message, what) = if entry.name.starts_with(b"refs/tags/") {
-            ("storing tag", "[new tag]")
+            ("storing tag", Summary::NewTag)
         } else if entry.name.starts_with(b"refs/heads/") {
-            ("storing head", "[new branch]")
+            ("storing head", Summary::NewBranch)
         } else {
-            ("storing ref", "[new ref]")
+            ("storing ref", Summary::NewRef)
         };
-        self.tell(entry, local, Flag::New, what.into(), None);
+        self.tell(entry, local, Flag::New, what, None);
         self.record(entry, local, message)
     }
 
@@ -185,10 +186,9 @@ impl Planner<'_> {
         Ok(self.work.checked_out.iter().any(|(found, _)| found == name))
     }
 
-    fn reject(&mut self, entry: &Mapped, local: &Local, why: &str) -> Result<()> {
+    fn reject(&mut self, entry: &Mapped, local: &Local, note: Note) -> Result<()> {
         self.outcome.failed = true;
-        let (summary, note) = ("[rejected]".into(), Some(why.into()));
-        self.tell(entry, local, Flag::Rejected, summary, note);
+        self.tell(entry, local, Flag::Rejected, Summary::Rejected, Some(note));
         Ok(())
     }
 
@@ -197,8 +197,8 @@ impl Planner<'_> {
         entry: &Mapped,
         local: &Local,
         flag: Flag,
-        summary: String,
-        note: Option<String>,
+        summary: Summary,
+        note: Option<Note>,
     ) {
         let null = ObjectId::null(entry.id.kind());
         self.outcome.updates.push(Update {
@@ -251,7 +251,7 @@ fn commit(
     }
     if work.options.atomic {
         outcome.failed = true;
-        outcome.errors.push(error.to_string());
+        outcome.errors.push(Failure::NotWritten(error));
         return Ok(true);
     }
     let mut has_conflict = false;
@@ -265,23 +265,17 @@ fn commit(
             let is_first = !has_conflict && *error.kind() == ErrorKind::NameConflict;
             has_conflict |= is_first;
             outcome.errors.push(match is_first {
-                true => conflict_message(work),
-                false => error.to_string(),
+                true => Failure::NameConflict {
+                    remote: work.remote.name.clone(),
+                },
+                false => Failure::NotWritten(error),
             });
             let told = &mut outcome.updates[one.told];
             told.flag = Flag::Rejected;
-            told.note = Some("unable to update local ref".into());
+            told.note = Some(Note::NotWritten);
         }
     }
     Ok(true)
-}
-
-fn conflict_message(work: &Work<'_>) -> String {
-    format!(
-        "some local refs could not be updated; try running\n \
-         'git remote prune {}' to remove any old, conflicting branches",
-        work.remote.name
-    )
 }
 
 fn commit_some(work: &Work<'_>, planned: &[&Planned]) -> Result<(), Error> {

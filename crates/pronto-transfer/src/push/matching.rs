@@ -11,7 +11,7 @@ use super::refspec::PushSpec;
 use super::{Peer, PushedRef};
 use crate::refs::name;
 use crate::{Error, ErrorKind, Repository, Result};
-use pronto_repository::Notice;
+use pronto_repository::{Notice, PushNotice, SentKind, Side};
 
 /// The rules of matching beyond the refspecs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl<'a> Matching<'a> {
         }
         let local = self.local;
         for peer in local {
-            let Some(found) = chosen(specs, peer.name.as_bstr(), mode.mirror, Side::Here) else {
+            let Some(found) = chosen(specs, peer.name.as_bstr(), mode.mirror, Side::Source) else {
                 continue;
             };
             match self.by_name.get(&found.name) {
@@ -172,13 +172,16 @@ impl<'a> Matching<'a> {
     fn source(&self, spec: &PushSpec) -> Result<Option<Peer>> {
         let name = spec.source.as_bstr();
         let names = self.local.iter().map(|peer| peer.name.as_bstr());
-        let fail = |message: String| {
-            self.repository.notify(Notice::error(message));
+        let fail = |notice: PushNotice| {
+            self.repository.notify(Notice::Push(notice));
             Ok(None)
         };
         match meant(name, names) {
             Meant::One(at) => Ok(self.local.get(at).cloned()),
-            Meant::Many => fail(format!("src refspec {name} matches more than one")),
+            Meant::Many => fail(PushNotice::Ambiguous {
+                side: Side::Source,
+                name: name.to_owned(),
+            }),
             Meant::Nothing if name.is_empty() => Ok(Some(Peer {
                 name: "(delete)".into(),
                 id: self.repository.object_hash().null(),
@@ -190,7 +193,7 @@ impl<'a> Matching<'a> {
                         name: name.to_owned(),
                         id,
                     })),
-                    None => fail(format!("src refspec {name} does not match any")),
+                    None => fail(PushNotice::NoSource(name.to_owned())),
                 }
             }
         }
@@ -208,8 +211,10 @@ impl<'a> Matching<'a> {
         let at = match meant(wanted.as_bstr(), names) {
             Meant::One(at) => at,
             Meant::Many => {
-                let message = format!("dst refspec {wanted} matches more than one");
-                self.repository.notify(Notice::error(message));
+                self.repository.notify(Notice::Push(PushNotice::Ambiguous {
+                    side: Side::Destination,
+                    name: wanted,
+                }));
                 return Ok(false);
             }
             Meant::Nothing => match self.new_destination(&wanted, &source)? {
@@ -218,9 +223,8 @@ impl<'a> Matching<'a> {
             },
         };
         if let Some(remote) = self.remote.get(at).filter(|remote| remote.peer.is_some()) {
-            let name = &remote.name;
-            let message = format!("dst ref {name} receives from more than one src");
-            self.repository.notify(Notice::error(message));
+            let notice = PushNotice::SharedDestination(remote.name.clone());
+            self.repository.notify(Notice::Push(notice));
             return Ok(false);
         }
         self.link(at, source, spec.force);
@@ -245,8 +249,8 @@ impl<'a> Matching<'a> {
             return Ok(Some(wanted.clone()));
         }
         if source.id.is_null() {
-            let message = format!("unable to delete '{wanted}': remote ref does not exist");
-            self.repository.notify(Notice::error(message));
+            let notice = PushNotice::NothingToDelete(wanted.clone());
+            self.repository.notify(Notice::Push(notice));
             return Ok(None);
         }
         let resolved = self.repository.refs().resolve(&source.name);
@@ -257,39 +261,33 @@ impl<'a> Matching<'a> {
                 return Ok(Some([place, wanted].concat().into()));
             }
         }
-        self.complain_of_unqualified(wanted.as_bstr(), source)?;
+        self.report_unqualified(wanted.as_bstr(), source)?;
         Ok(None)
     }
 
-    fn complain_of_unqualified(&self, wanted: &BStr, source: &Peer) -> Result<()> {
-        let name = &source.name;
-        self.repository.notify(Notice::error(format!(
-            "The destination you provided is not a full refname (i.e.,\n\
-             starting with \"refs/\"). We tried to guess what you meant by:\n\
-             \n\
-             - Looking for a ref that matches '{wanted}' on the remote side.\n\
-             - Checking if the <src> being pushed ('{name}')\n  \
-             is a ref in \"refs/{{heads,tags}}/\". If so we add a corresponding\n  \
-             refs/{{heads,tags}}/ prefix on the remote side.\n\
-             \n\
-             Neither worked, so we gave up. You must fully qualify the ref."
-        )));
+    /// Reports that the full name of a new ref cannot be guessed, and proposes one.
+    fn report_unqualified(&self, wanted: &BStr, source: &Peer) -> Result<()> {
+        let notify = |notice| self.repository.notify(Notice::Push(notice));
+        notify(PushNotice::Unqualified {
+            destination: wanted.to_owned(),
+            source: source.name.clone(),
+        });
         let config = self.repository.config();
         if config.bool("advice.pushunqualifiedrefname")? == Some(false) {
             return Ok(());
         }
-        let (kind, action, place) = match self.repository.kind_of(source.id)? {
-            Some(ObjectKind::Commit) => ("commit", "create a new branch", "heads"),
-            Some(ObjectKind::Tag) => ("tag", "create a new tag", "tags"),
-            Some(ObjectKind::Tree) => ("tree", "tag a new tree", "tags"),
-            Some(ObjectKind::Blob) => ("blob", "tag a new blob", "tags"),
+        let kind = match self.repository.kind_of(source.id)? {
+            Some(ObjectKind::Commit) => SentKind::Commit,
+            Some(ObjectKind::Tag) => SentKind::Tag,
+            Some(ObjectKind::Tree) => SentKind::Tree,
+            Some(ObjectKind::Blob) => SentKind::Blob,
             None => return Ok(()),
         };
-        self.repository.notify(Notice::hint(format!(
-            "The <src> part of the refspec is a {kind} object.\n\
-             Did you mean to {action} by pushing to\n\
-             '{name}:refs/{place}/{wanted}'?"
-        )));
+        notify(PushNotice::Proposal {
+            kind,
+            destination: wanted.to_owned(),
+            source: source.name.clone(),
+        });
         Ok(())
     }
 
@@ -349,7 +347,7 @@ impl<'a> Matching<'a> {
         let here: HashSet<&BStr> = self.local.iter().map(|peer| peer.name.as_bstr()).collect();
         let null = self.repository.object_hash().null();
         for remote in self.remote.iter_mut().filter(|it| it.peer.is_none()) {
-            let found = chosen(specs, remote.name.as_bstr(), mirror, Side::There);
+            let found = chosen(specs, remote.name.as_bstr(), mirror, Side::Destination);
             if found.is_some_and(|found| !here.contains(found.name.as_bstr())) {
                 remote.peer = Some(Peer {
                     name: "(delete)".into(),
@@ -359,13 +357,6 @@ impl<'a> Matching<'a> {
         }
         Ok(())
     }
-}
-
-/// The side that a name comes from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Here,
-    There,
 }
 
 /// The refspec that decides about a ref, and what the ref is called on the other side.
@@ -378,7 +369,7 @@ fn chosen<'a>(specs: &'a [PushSpec], name: &BStr, mirror: bool, side: Side) -> O
     let mut matching: Option<&PushSpec> = None;
     if specs
         .iter()
-        .any(|spec| side == Side::Here && spec.excludes(name))
+        .any(|spec| side == Side::Source && spec.excludes(name))
     {
         return None;
     }
@@ -393,8 +384,8 @@ fn chosen<'a>(specs: &'a [PushSpec], name: &BStr, mirror: bool, side: Side) -> O
             continue;
         }
         let expanded = match side {
-            Side::Here => spec.expand(name),
-            Side::There => spec.expand_back(name),
+            Side::Source => spec.expand(name),
+            Side::Destination => spec.expand_back(name),
         };
         if let Some(name) = expanded {
             return Some(Chosen { name, spec });

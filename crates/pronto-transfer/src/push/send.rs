@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use bstr::ByteSlice;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_wire::advertisement::Greeting;
@@ -14,7 +13,7 @@ use crate::objects::from_odb;
 use crate::pack_objects::Select;
 use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Repository, Result};
-use pronto_repository::Notice;
+use pronto_repository::{Notice, PushNotice};
 
 /// The abilities of the other side.
 struct Abilities {
@@ -48,7 +47,8 @@ pub(super) fn send(
         }
     }
     if let Some(rejected) = choose(refs, options, &abilities) {
-        repository.notify(Notice::error(rejected));
+        let error = Error::new(ErrorKind::Refused, rejected);
+        repository.notify(Notice::Failure(error));
         return Ok(false);
     }
     let is_sent = |it: &&PushedRef| is_to_be_sent(it, options);
@@ -228,20 +228,22 @@ fn take_answer(repository: &Repository, answer: Answer, refs: &mut [PushedRef]) 
     if let Some(report) = answer.report {
         is_fine &= report.errors.is_empty();
         for error in &report.errors {
-            repository.notify(Notice::error(error));
+            let error = Error::new(ErrorKind::Refused, error.to_string());
+            repository.notify(Notice::Failure(error));
         }
         take_report(repository, report, refs);
     }
     if let Some(error) = answer.unsent
         && error.kind() != io::ErrorKind::BrokenPipe
     {
-        repository.notify(Notice::error(error.to_string()));
+        let error = Error::new(ErrorKind::Io, error.to_string());
+        repository.notify(Notice::Failure(error));
         is_fine = false;
     } else if let Some(error) = answer.unread {
         return match from_wire(error) {
             error if *error.kind() == ErrorKind::Interrupted => Err(error),
             error => {
-                repository.notify(Notice::error(error.to_string()));
+                repository.notify(Notice::Failure(error));
                 Ok(false)
             }
         };
@@ -256,17 +258,13 @@ fn take_report(repository: &Repository, report: Report, refs: &mut [PushedRef]) 
     for reply in report.replies {
         let found = by_name.get(&reply.name).and_then(|at| refs.get_mut(*at));
         let Some(pushed) = found else {
-            let name = reply.name.as_bstr();
-            repository.notify(Notice::warning(format!(
-                "remote reported status on unknown ref: {name}"
-            )));
+            let notice = PushNotice::UnknownReport(reply.name);
+            repository.notify(Notice::Push(notice));
             continue;
         };
         if pushed.status != Status::ExpectingReport {
-            let name = reply.name.as_bstr();
-            repository.notify(Notice::warning(format!(
-                "remote reported status on unexpected ref: {name}"
-            )));
+            let notice = PushNotice::UnexpectedReport(reply.name);
+            repository.notify(Notice::Push(notice));
             continue;
         }
         match reply.failure {

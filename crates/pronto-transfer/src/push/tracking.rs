@@ -59,7 +59,7 @@ fn update_one(
     }
     if let Err(error) = transaction.commit() {
         // The push itself is done.
-        repository.notify(Notice::error(error.to_string()));
+        repository.notify(Notice::Failure(error));
     }
     Ok(Some(tracking))
 }

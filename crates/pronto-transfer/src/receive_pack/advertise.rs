@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::{Options, bands};
 use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Repository, Result, path};
-use pronto_repository::Notice;
+use pronto_repository::{Notice, PushNotice};
 
 /// The features that the settings let the client choose.
 pub(super) fn offer(repository: &Repository, settings: &Settings) -> Offer {
@@ -174,10 +174,8 @@ fn tips_by_command(
         match ObjectId::from_hex(line) {
             Ok(id) if id.kind() == repository.object_hash() => found.push(id),
             _ => {
-                let line = line.as_bstr();
-                repository.notify(Notice::warning(format!(
-                    "invalid line while parsing alternate refs: {line}"
-                )));
+                let notice = PushNotice::MalformedAlternateRef(line.into());
+                repository.notify(Notice::Push(notice));
                 break;
             }
         }

@@ -82,7 +82,9 @@ impl<'a> Bands<'a> {
     pub(super) fn error(&self, text: &str) {
         match self.is_banded {
             true => self.message(format!("error: {text}\n").as_bytes()),
-            false => self.repository.notify(Notice::error(text)),
+            false => self
+                .repository
+                .notify(Notice::Failure(Error::new(ErrorKind::Refused, text))),
         }
     }
 
@@ -90,7 +92,9 @@ impl<'a> Bands<'a> {
     pub(super) fn warning(&self, text: &str) {
         match self.is_banded {
             true => self.message(format!("warning: {text}\n").as_bytes()),
-            false => self.repository.notify(Notice::warning(text)),
+            false => self
+                .repository
+                .notify(Notice::Ignored(Error::new(ErrorKind::Refused, text))),
         }
     }
 

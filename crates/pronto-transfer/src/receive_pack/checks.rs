@@ -12,7 +12,7 @@ use super::settings::Deny;
 use super::{Command, Push, messages};
 use crate::objects::from_odb;
 use crate::refs::name::{self, Form};
-use crate::{Repository, Result, path};
+use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_repository::Notice;
 
 /// A worktree that has a branch checked out.
@@ -55,7 +55,8 @@ impl Push<'_> {
         if !command.deletes() && !self.has_object(&command.new)? {
             let id = command.new;
             let text = format!("unpack should have generated {id}, but I can't find it!");
-            self.repository.notify(Notice::error(text));
+            let error = Error::new(ErrorKind::Object, text);
+            self.repository.notify(Notice::Failure(error));
             return refused("bad pack");
         }
         if !command.creates() && command.deletes() {
@@ -142,7 +143,8 @@ impl Push<'_> {
         };
         if !is_commit(&old)? || !is_commit(&new)? {
             let text = format!("Bad sha1 objects {old} and {new} for {name}");
-            self.repository.notify(Notice::error(text));
+            let error = Error::new(ErrorKind::Object, text);
+            self.repository.notify(Notice::Failure(error));
             return Ok(Some("bad ref"));
         }
         let cuts: BTreeSet<ObjectId> = self.own_cuts()?;

@@ -31,7 +31,7 @@ impl Push<'_> {
         if let Some(quarantine) = self.quarantine.take()
             && let Err(error) = quarantine.publish()
         {
-            self.repository.notify(Notice::error(error.to_string()));
+            self.repository.notify(Notice::Failure(from_odb(error)));
             self.fail_all("unable to migrate objects to permanent storage");
             return Ok(());
         }

@@ -13,7 +13,7 @@ use crate::fsck::{Inspector, Levels, Scope};
 use crate::objects::from_odb;
 use crate::packs;
 use crate::{Error, ErrorKind, Result};
-use pronto_repository::Notice;
+use pronto_repository::{Notice, PushNotice};
 
 /// The header of a pack: signature, version, and how many objects there are.
 const HEADER_LEN: usize = 12;
@@ -136,7 +136,7 @@ impl Push<'_> {
                 true => ProgramLine::Error,
                 false => ProgramLine::Warning,
             };
-            self.bands.program_line(kind, &report.text);
+            self.bands.program_line(kind, &report.to_string());
         }
         match taken {
             Ok(keep) => {
@@ -201,10 +201,9 @@ impl Push<'_> {
         let mut levels = Levels::strict();
         let home = self.repository.environment().home();
         // Only the server's own errors show what is wrong with its configuration.
-        let warn = &mut |warning: String| {
-            let rest = warning.strip_prefix('S').map(|rest| format!("s{rest}"));
-            self.repository
-                .notify(Notice::warning(rest.unwrap_or(warning)));
+        let warn = &mut |check| {
+            let notice = PushNotice::UnknownFsckCheck(check);
+            self.repository.notify(Notice::Push(notice));
         };
         levels.configure(self.repository.config(), "receive.fsck.", home, warn)?;
         Ok(Some(levels))

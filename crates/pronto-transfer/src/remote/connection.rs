@@ -24,6 +24,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 /// Settings of a connection for one operation.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Settings {
     /// The program that serves on the other side (`--upload-pack`).
     pub upload_pack: Option<bstr::BString>,
@@ -179,14 +180,12 @@ fn options(
     let changes = environment.changes().filter(|(name, _)| !is_own(name));
     let changes =
         changes.map(|(name, value)| (name.to_owned(), value.map(|value| value.to_owned())));
-    let mut options = Options {
-        version: version(config, environment)?,
-        command: settings.upload_pack.clone(),
-        environment: changes.collect(),
-        family: settings.family,
-        policy: policy(config, environment)?,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.version = version(config, environment)?;
+    options.command = settings.upload_pack.clone();
+    options.environment = changes.collect();
+    options.family = settings.family;
+    options.policy = policy(config, environment)?;
     if let Some(server) = settings.server.as_deref().or(environment.server()) {
         server.clone_into(&mut options.git);
         // What the other side leaves to git is not for this side to say.

@@ -37,7 +37,11 @@ fn is_file_name(name: &BStr) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(&b'/')
 }
 
-fn content(repository: &Repository, directory: &str, remote: &Remote) -> Result<Option<Vec<u8>>> {
+fn content(
+    repository: &Repository,
+    directory: &'static str,
+    remote: &Remote,
+) -> Result<Option<Vec<u8>>> {
     let name = &remote.name;
     let directory_path = repository.common_dir().join(directory);
     let path = directory_path.join(crate::path::borrow(name));
@@ -55,11 +59,10 @@ fn content(repository: &Repository, directory: &str, remote: &Remote) -> Result<
             };
         }
     };
-    repository.notify(Notice::warning(format!(
-        "reading remote from \"{directory}/{name}\", which is nominated for removal.\n\n\
-         If you still use the \"remotes/\" directory it is recommended to\n\
-         migrate to config-based remotes:\n\n\tgit remote rename {name} {name}"
-    )));
+    repository.notify(Notice::RemoteInFile {
+        directory,
+        name: name.clone(),
+    });
     Ok(Some(text))
 }
 

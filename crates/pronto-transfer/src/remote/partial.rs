@@ -51,8 +51,9 @@ fn check_extensions(repository: &Repository) -> Result<()> {
         {
             let message = "unable to upgrade repository format to support partial clone";
             let name = BStr::new(name);
-            let notice = format!("cannot upgrade repository format: unknown extension {name}");
-            repository.notify(Notice::error(notice));
+            let cause = format!("cannot upgrade repository format: unknown extension {name}");
+            let cause = Error::new(ErrorKind::UnknownFormat, cause);
+            repository.notify(Notice::Failure(cause));
             return Err(Error::new(ErrorKind::UnknownFormat, message));
         }
     }

@@ -120,8 +120,12 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
         None => take_in(pack, receive, &options, &context, None),
     };
     for report in checks.iter().flat_map(Inspector::take_reports) {
-        if !report.is_error {
-            receive.repository.notify(Notice::warning(report.text));
+        if let (Some(message), false) = (report.message, report.is_error) {
+            receive.repository.notify(Notice::MalformedObject {
+                object: report.object,
+                check: message.name(),
+                detail: report.detail,
+            });
         }
     }
     // Why the connection broke says more than that the pack ended too early.
@@ -173,7 +177,10 @@ fn fsck_levels(receive: &Receive<'_>) -> Result<Option<Levels>> {
     // The configured levels do not apply to a promisor remote.
     if receive.promisor.is_none() {
         let home = receive.repository.environment().home();
-        let warn = &mut |warning| receive.repository.notify(Notice::warning(warning));
+        let warn = &mut |check| {
+            let notice = Notice::UnknownFsckCheck(check);
+            receive.repository.notify(notice);
+        };
         levels.configure(config, "fetch.fsck.", home, warn)?;
     }
     Ok(Some(levels))

@@ -43,10 +43,10 @@ impl Web for WebSettings {
             Ok((options, helpers))
         });
         let (options, helpers) = found.map_err(to_wire)?;
-        Ok(UrlSettings {
-            options,
-            credentials: Some((self.wrap)(Box::new(helpers))),
-        })
+        let mut settings = UrlSettings::default();
+        settings.options = options;
+        settings.credentials = Some((self.wrap)(Box::new(helpers)));
+        Ok(settings)
     }
 }
 
@@ -129,24 +129,24 @@ impl<'a> Lookup<'a> {
             Some(proxy) => Some(proxy.to_string()),
             None => self.text("proxy")?.or_else(|| self.proxy()),
         };
-        let options = Options {
-            proxy,
-            no_proxy: self.first_of(&["no_proxy", "NO_PROXY"]),
-            ssl_verify: !self.is_set("GIT_SSL_NO_VERIFY") && self.boolean("sslverify", true)?,
-            ssl_ca_info: self.file("GIT_SSL_CAINFO", "sslcainfo")?,
-            ssl_ca_path: self.file("GIT_SSL_CAPATH", "sslcapath")?,
-            ssl_cert: self.file("GIT_SSL_CERT", "sslcert")?,
-            ssl_key: self.file("GIT_SSL_KEY", "sslkey")?,
-            extra_headers: extra_headers(self.config, self.url.normal()),
-            user_agent: match self.environment.text("GIT_HTTP_USER_AGENT") {
-                Some(agent) => Some(agent.to_owned()),
-                None => self.text("useragent")?,
-            },
-            follow_redirects: self.redirects()?,
-            accept_language: None,
-            low_speed: self.low_speed()?,
-            post_buffer_bytes: self.post_buffer_bytes()?,
+        let mut options = Options::default();
+        options.proxy = proxy;
+        options.no_proxy = self.first_of(&["no_proxy", "NO_PROXY"]);
+        options.ssl_verify =
+            !self.is_set("GIT_SSL_NO_VERIFY") && self.boolean("sslverify", true)?;
+        options.ssl_ca_info = self.file("GIT_SSL_CAINFO", "sslcainfo")?;
+        options.ssl_ca_path = self.file("GIT_SSL_CAPATH", "sslcapath")?;
+        options.ssl_cert = self.file("GIT_SSL_CERT", "sslcert")?;
+        options.ssl_key = self.file("GIT_SSL_KEY", "sslkey")?;
+        options.extra_headers = extra_headers(self.config, self.url.normal());
+        options.user_agent = match self.environment.text("GIT_HTTP_USER_AGENT") {
+            Some(agent) => Some(agent.to_owned()),
+            None => self.text("useragent")?,
         };
+        options.follow_redirects = self.redirects()?;
+        options.accept_language = None;
+        options.low_speed = self.low_speed()?;
+        options.post_buffer_bytes = self.post_buffer_bytes()?;
         foreign::check(self, &options, settings)?;
         Ok(options)
     }

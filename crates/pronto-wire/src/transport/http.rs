@@ -80,6 +80,7 @@ pub trait Settings: Send {
 
 /// The settings for one URL.
 #[derive(Default)]
+#[non_exhaustive]
 pub struct UrlSettings {
     /// Options of HTTP.
     pub options: Options,

@@ -30,15 +30,14 @@ fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
 }
 
 fn impatient() -> Options {
-    Options {
-        limits: Limits {
-            connect: Duration::from_millis(200),
-            idle: Duration::from_millis(200),
-            head: Duration::from_millis(200),
-            ..Limits::default()
-        },
-        ..Options::default()
-    }
+    let mut options = Options::default();
+    options.limits = Limits {
+        connect: Duration::from_millis(200),
+        idle: Duration::from_millis(200),
+        head: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    options
 }
 
 #[test]

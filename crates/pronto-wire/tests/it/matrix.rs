@@ -68,10 +68,8 @@ fn local_processes() {
         &scene,
         "sha1",
     );
-    let options = Options {
-        command: Some("FOO=1 git-upload-pack".into()),
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.command = Some("FOO=1 git-upload-pack".into());
     clone_in_all_versions(url, &options, &scene, "sha1");
 }
 
@@ -151,15 +149,11 @@ fn https() {
     let error = connect(&tls.url("origin"), &options).err();
     let error = error.expect("nobody knows the authority").to_string();
     assert!(error.starts_with("unable to access"), "{error}");
-    let known = http::Options {
-        ssl_ca_info: Some(tls.authority.clone()),
-        ..http::Options::default()
-    };
+    let mut known = http::Options::default();
+    known.ssl_ca_info = Some(tls.authority.clone());
     clone_with(&tls.url("origin"), &options, &known, &scene, "sha1");
-    let unverified = http::Options {
-        ssl_verify: false,
-        ..http::Options::default()
-    };
+    let mut unverified = http::Options::default();
+    unverified.ssl_verify = false;
     clone_with(&tls.url("origin"), &options, &unverified, &scene, "sha1");
 }
 
@@ -175,10 +169,8 @@ fn cut_histories_and_filters() {
     for url in [local, daemon.url("origin"), web.url("origin")] {
         for version in VERSIONS {
             let into = target(scene.path(), "cut", "sha1");
-            let options = Options {
-                version,
-                ..Options::default()
-            };
+            let mut options = Options::default();
+            options.version = version;
             let mut client = connect(&url, &options).expect("a connection");
             let head = find(&refs(&mut client), "refs/heads/main")
                 .id
@@ -226,10 +218,8 @@ fn an_unborn_branch_is_told_in_version_2() {
     let url = folder.path().join("empty");
     let url = url.to_str().expect("a name in ASCII");
     for version in VERSIONS {
-        let options = Options {
-            version,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.version = version;
         let mut client = connect(url, &options).expect("a connection");
         let refs = refs(&mut client);
         if version == Version::V2 {

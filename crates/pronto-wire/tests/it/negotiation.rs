@@ -39,10 +39,8 @@ fn only_what_is_new_is_sent() {
     git(&copy, &["update-ref", "refs/heads/ours", &tip]);
     for url in urls {
         for version in VERSIONS {
-            let options = Options {
-                version,
-                ..Options::default()
-            };
+            let mut options = Options::default();
+            options.version = version;
             let mut client = connect(&url, &options).expect("a connection");
             let head = find(&refs(&mut client), "refs/heads/main")
                 .id
@@ -93,10 +91,8 @@ fn a_refused_want_is_a_remote_error() {
         ..Request::default()
     };
     for version in VERSIONS {
-        let options = Options {
-            version,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.version = version;
         let mut client = connect(url, &options).expect("a connection");
         let error = client.fetch(&request, &mut Nothing, &()).err();
         let error = error.expect("there is no such object").to_string();

@@ -134,10 +134,10 @@ pub(crate) struct Fixed {
 
 impl http::Settings for Fixed {
     fn for_url(&mut self, _: &Url) -> Result<http::UrlSettings, Error> {
-        Ok(http::UrlSettings {
-            options: self.options.clone(),
-            credentials: self.credentials.take(),
-        })
+        let mut settings = http::UrlSettings::default();
+        settings.options = self.options.clone();
+        settings.credentials = self.credentials.take();
+        Ok(settings)
     }
 }
 

@@ -18,23 +18,23 @@ pub enum Definition {
 
 impl Definition {
     /// Parses `info/sparse-checkout`. With `cone` it consists of directories; if it does not have
-    /// that form, the second value is a message in Git's words, and it consists of patterns.
-    pub fn parse(text: &[u8], cone: bool) -> (Self, Option<String>) {
-        let mut warning = None;
+    /// that form, the second value is the first other line, and it consists of patterns.
+    pub fn parse(text: &[u8], cone: bool) -> (Self, Option<BString>) {
+        let mut unrecognized = None;
         if cone {
-            let (sparse, told) = Sparse::parse(text, true, false);
+            let (sparse, line) = Sparse::parse(text, true, false);
             match sparse.rules {
                 Rules::Cone { whole, .. } => {
                     return (Definition::Directories(whole.into_iter().collect()), None);
                 }
-                Rules::Patterns(_) => warning = told,
+                Rules::Patterns(_) => unrecognized = line,
             }
         }
         let lines = text.lines().map(trim_end);
         let patterns = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
         (
             Definition::Patterns(patterns.map(BString::from).collect()),
-            warning,
+            unrecognized,
         )
     }
 

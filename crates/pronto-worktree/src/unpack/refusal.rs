@@ -1,5 +1,7 @@
 //! The reasons for which a plan is refused: content that it would lose.
 
+use std::fmt;
+
 use bstr::{BStr, BString, ByteSlice};
 
 /// The obstructing paths, by reason, each list in index order.
@@ -62,74 +64,73 @@ impl Refusals {
         }
     }
 
-    /// Returns the message of Git's plumbing, which names the first path alone.
-    pub fn first(&self) -> Option<String> {
-        type Say = fn(&BStr) -> String;
-        let lists: [(&[BString], Say); 7] = [
-            (&self.staged, |path| {
-                format!("Entry '{path}' would be overwritten by merge. Cannot merge.")
-            }),
-            (&self.modified, |path| {
-                format!("Entry '{path}' not uptodate. Cannot merge.")
-            }),
-            (&self.directories, |path| {
-                format!("Updating '{path}' would lose untracked files in it")
-            }),
-            (&self.current_directory, |path| {
-                format!("Refusing to remove '{path}' since it is the current working directory.")
-            }),
-            (&self.overwritten, |path| {
-                format!("Untracked working tree file '{path}' would be overwritten by merge.")
-            }),
-            (&self.removed, |path| {
-                format!("Untracked working tree file '{path}' would be removed by merge.")
-            }),
-            (&self.overlapping, |path| {
-                format!("Entry '{path}' overlaps with '{path}'.  Cannot bind.")
-            }),
+    /// Returns the first path in the order of the index.
+    pub fn first(&self) -> Option<Refusal> {
+        type Wrap = fn(BString) -> Refusal;
+        let lists: [(&[BString], Wrap); 7] = [
+            (&self.staged, Refusal::Staged),
+            (&self.modified, Refusal::Modified),
+            (&self.directories, Refusal::Directory),
+            (&self.current_directory, Refusal::CurrentDirectory),
+            (&self.overwritten, Refusal::Overwritten),
+            (&self.removed, Refusal::Removed),
+            (&self.overlapping, Refusal::Overlapping),
         ];
         let firsts = lists
             .iter()
-            .filter_map(|(paths, say)| Some((paths.first()?, say)));
-        let (path, say) = firsts.min_by_key(|(path, _)| *path)?;
-        Some(say(path.as_bstr()))
+            .filter_map(|(paths, refusal)| Some((paths.first()?, refusal)));
+        let (path, refusal) = firsts.min_by_key(|(path, _)| *path)?;
+        Some(refusal(path.clone()))
     }
+}
 
-    /// Returns Git's message, from `error:` to before `Aborting`. `operation` is Git's word for the
-    /// operation ("checkout", "merge"), `advice` the advised action ("switch branches", "merge";
-    /// `None` for no advice).
-    pub fn message(&self, operation: &str, advice: Option<&str>) -> String {
-        let mut text = String::new();
-        let mut say = |paths: &[BString], head: String, tail: Option<String>| {
-            if paths.is_empty() {
-                return;
+/// An obstructing path. [`Display`](fmt::Display) gives the message of Git's plumbing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// An entry of the index that is neither as in the old tree nor as in the new.
+    Staged(BString),
+    /// A file that is not as the index says.
+    Modified(BString),
+    /// A directory that holds untracked files and would become a file.
+    Directory(BString),
+    /// The directory where the user is, which would become a file.
+    CurrentDirectory(BString),
+    /// An untracked file in place of a new one.
+    Overwritten(BString),
+    /// An untracked file in place of a removed one.
+    Removed(BString),
+    /// An entry in place of one of a tree that is read into a directory.
+    Overlapping(BString),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Staged(path) => write!(
+                f,
+                "Entry '{path}' would be overwritten by merge. Cannot merge."
+            ),
+            Refusal::Modified(path) => write!(f, "Entry '{path}' not uptodate. Cannot merge."),
+            Refusal::Directory(path) => {
+                write!(f, "Updating '{path}' would lose untracked files in it")
             }
-            text.push_str(&format!("error: {head}\n"));
-            for path in paths {
-                text.push_str(&format!("\t{}\n", path.to_str_lossy()));
+            Refusal::CurrentDirectory(path) => write!(
+                f,
+                "Refusing to remove '{path}' since it is the current working directory."
+            ),
+            Refusal::Overwritten(path) => write!(
+                f,
+                "Untracked working tree file '{path}' would be overwritten by merge."
+            ),
+            Refusal::Removed(path) => write!(
+                f,
+                "Untracked working tree file '{path}' would be removed by merge."
+            ),
+            Refusal::Overlapping(path) => {
+                write!(f, "Entry '{path}' overlaps with '{path}'.  Cannot bind.")
             }
-            // Git ends the advice of its format with the line end of `error()`.
-            text.push_str(&tail.unwrap_or_default());
-            text.push('\n');
-        };
-        let local = format!(
-            "Your local changes to the following files would be overwritten by {operation}:"
-        );
-        let stash = advice
-            .map(|verb| format!("Please commit your changes or stash them before you {verb}."));
-        let moving = advice.map(|verb| format!("Please move or remove them before you {verb}."));
-        let untracked = |what| {
-            format!("The following untracked working tree files would be {what} by {operation}:")
-        };
-        say(&self.staged, local.clone(), stash.clone());
-        say(&self.modified, local, stash);
-        let directories = "Updating the following directories would lose untracked files in them:";
-        say(&self.directories, directories.to_owned(), None);
-        let current = "Refusing to remove the current working directory:";
-        say(&self.current_directory, current.to_owned(), None);
-        say(&self.overwritten, untracked("overwritten"), moving.clone());
-        say(&self.removed, untracked("removed"), moving);
-        text
+        }
     }
 }
 

@@ -25,12 +25,11 @@ struct Clone {
 }
 
 fn options(workers: Workers) -> Options {
-    Options {
-        workers,
-        threshold_for_parallelism: 0,
-        obstructions: Obstructions::Collide,
-        ..Options::default()
-    }
+    let mut options = Options::default();
+    options.workers = workers;
+    options.threshold_for_parallelism = 0;
+    options.obstructions = Obstructions::Collide;
+    options
 }
 
 fn clone(source: &Path, tree: ObjectId, settings: &Settings, options: &Options) -> Clone {
@@ -446,10 +445,8 @@ fn nothing_is_written_through_a_link_that_is_in_the_way() {
                 item("f", ids[0], 0o100644),
             ],
         };
-        let options = Options {
-            obstructions,
-            ..options(Workers::Exactly(1))
-        };
+        let mut options = options(Workers::Exactly(1));
+        options.obstructions = obstructions;
         let outcome = run(&scratch.join("top"), &plan, &objects, &options);
         assert!(outcome.failed.is_empty(), "{:?}", outcome.failed);
         assert_eq!(

@@ -82,11 +82,9 @@ fn a_directory_goes_with_the_last_file_in_it_and_perhaps_the_one_above() {
     let files = [going.clone(), names(&staying)].concat();
     let remaining = ["i/", "i/2", "k/", "k/l/", "k/l/m/", "k/l/m/2", "n"];
     for workers in [Workers::Exactly(1), Workers::Exactly(5), Workers::ADAPTIVE] {
-        let mut options = Options {
-            workers,
-            threshold_for_parallelism: 0,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.workers = workers;
+        options.threshold_for_parallelism = 0;
         assert_eq!(left(&files, &going, &options), remaining);
         // Files that are already missing leave their directories; missing files are not searched
         // for.

@@ -9,13 +9,10 @@ use pronto_index::Cover;
 use pronto_odb::Store;
 
 use super::{Outcome, Work, objects};
-use crate::checkout_tree::{self, collision_warning};
+use crate::checkout_tree;
 use crate::links::tree_entries;
 use crate::remote::from_store;
 use crate::{ErrorKind, Repository, Result};
-
-/// The last error message.
-const NOT_CHECKED_OUT: &str = "fatal: unable to checkout working tree";
 
 /// Writes the files of `commit` into the worktree of the repository, then the index. `head` is
 /// the full name of the branch, or `HEAD`.
@@ -30,43 +27,19 @@ pub(super) fn check_out(
     if work.options.filter.is_some() {
         fetch_contents(work, commit, store, repository)?;
     }
-    let options = checkout_tree::Options {
-        ref_name: Some(head.clone()).filter(|name| name != "HEAD"),
-    };
-    let done = checkout_tree::checkout_tree(repository, store, commit, &options, work.watch);
-    let done = match done {
-        Err(error) if matches!(error.kind(), ErrorKind::Hostile | ErrorKind::Object) => {
-            // The repository is good to look at, and to check out something else.
-            let complaints = &mut outcome.complaints;
-            match error.kind() {
-                ErrorKind::Hostile => {
-                    complaints.push(format!("error: {error}"));
-                    complaints.push(NOT_CHECKED_OUT.into());
-                }
-                _ => complaints.push(format!("fatal: {error}")),
-            }
-            outcome.checkout_failed = true;
-            return Ok(());
+    let mut options = checkout_tree::Options::default();
+    options.ref_name = Some(head.clone()).filter(|name| name != "HEAD");
+    match checkout_tree::checkout_tree(repository, store, commit, &options, work.watch) {
+        Ok(done) => {
+            outcome.checkout_failed = !done.failed.is_empty();
+            outcome.checkout = done;
         }
-        done => done?,
-    };
-    for warning in &done.warnings {
-        let prefix = if warning.is_error() {
-            "error"
-        } else {
-            "warning"
-        };
-        outcome.complaints.push(format!("{prefix}: {warning}"));
-    }
-    for failure in &done.failed {
-        outcome.complaints.push(format!("error: {}", failure.error));
-    }
-    if !done.collided.is_empty() {
-        outcome.complaints.push(collision_warning(&done.collided));
-    }
-    if !done.failed.is_empty() {
-        outcome.complaints.push(NOT_CHECKED_OUT.into());
-        outcome.checkout_failed = true;
+        // The repository can be read, and something else can be checked out.
+        Err(error) if matches!(error.kind(), ErrorKind::Hostile | ErrorKind::Object) => {
+            outcome.checkout_failed = true;
+            outcome.checkout_error = Some(error);
+        }
+        Err(error) => return Err(error),
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_wire::advertisement::{LsRefs, RemoteRef};
 
-use super::Work;
+use super::{Warning, Work};
 use crate::refs::RefName;
 use crate::remote::{Refspec, local_name};
 use crate::{Error, ErrorKind, Result, refs};
@@ -34,7 +34,7 @@ pub(super) struct Heads<'a> {
     /// The full name of the branch that `HEAD` stands for while it has no commit.
     pub(super) unborn: Option<RefName>,
     pub(super) is_empty: bool,
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
 }
 
 /// Returns the references to request from the other side.
@@ -141,8 +141,7 @@ impl<'a> Heads<'a> {
     /// A remote without a `HEAD` that leads anywhere.
     fn choose_unborn(&mut self, head: Option<&RemoteRef>, work: &Work<'_>) -> Result<()> {
         if self.is_empty {
-            let message = "You appear to have cloned an empty repository.";
-            self.warnings.push(message.into());
+            self.warnings.push(Warning::EmptyRepository);
         }
         let told = head
             .and_then(|head| head.symref_target.clone())

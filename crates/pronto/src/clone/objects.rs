@@ -50,10 +50,8 @@ impl Received {
 
 /// The objects of the new repository, and of those that it points to.
 pub(super) fn open(repository: &Repository) -> Result<Store> {
-    let options = pronto_odb::Options {
-        kind: repository.object_hash(),
-        ..pronto_odb::Options::default()
-    };
+    let mut options = pronto_odb::Options::default();
+    options.kind = repository.object_hash();
     Store::open(repository.objects_dir(), options).map_err(crate::remote::from_store)
 }
 

@@ -7,9 +7,9 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_io::error::IoContext;
 use pronto_wire::client::Client;
 
-use super::Work;
 use super::heads::Heads;
 use super::place::Place;
+use super::{Warning, Work};
 use crate::config::edit::Document;
 use crate::init::{self, Template};
 use crate::{Error, ErrorKind, Result, config, repository};
@@ -35,7 +35,7 @@ impl Work<'_> {
         client: &Client,
         heads: &Heads<'_>,
         place: &Place,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<Warning>,
     ) -> Result<()> {
         let git_dir = &place.partial;
         let template = match &self.options.template {
@@ -47,7 +47,7 @@ impl Work<'_> {
         let sharing = Sharing::Umask;
         init::copy_template(&template, git_dir, self.environment, sharing)?;
         if let Some(missing) = init::missing_template(&template, self.environment) {
-            warnings.push(format!("templates not found in {}", missing.display()));
+            warnings.push(Warning::MissingTemplates(missing));
         }
         init::make_reference_directories(git_dir)?;
         init::make_object_directories(&git_dir.join("objects"))?;

@@ -82,10 +82,8 @@ pub(super) fn need(
         Task::Gc => has_garbage(repository, settings)?.into(),
         Task::CommitGraph => lacks_commit_graph(repository, references)?,
         Task::PackRefs => {
-            let options = PackRefsOptions {
-                auto: true,
-                ..PackRefsOptions::all()
-            };
+            let mut options = PackRefsOptions::all();
+            options.auto = true;
             repository.should_pack_refs(&options)?.into()
         }
         Task::ReflogExpire => has_old_reflog(repository)?.into(),

@@ -31,6 +31,7 @@ const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
     clippy::struct_excessive_bools,
     reason = "each is an option of the command line"
 )]
+#[non_exhaustive]
 pub struct GcOptions {
     /// Whether all deltas are recomputed (`--aggressive`).
     pub aggressive: bool,

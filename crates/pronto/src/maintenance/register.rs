@@ -100,7 +100,8 @@ fn listed(repository: &Repository, file: Option<&Path>) -> Result<Vec<BString>> 
         .map(|entry| entry.value.map(BStr::to_owned))
         .collect();
     Ok(values.unwrap_or_else(|| {
-        repository.notify(Notice::error(format!("missing value for '{KEY}'")));
+        let message = format!("missing value for '{KEY}'");
+        repository.notify(Notice::Failure(Error::new(ErrorKind::Config, message)));
         Vec::new()
     }))
 }

@@ -26,6 +26,7 @@ use crate::{ErrorKind, Repository, Result};
     clippy::struct_excessive_bools,
     reason = "each is an option of the command line"
 )]
+#[non_exhaustive]
 pub struct Run {
     /// The tasks, in their order.
     pub tasks: Vec<Task>,
@@ -44,8 +45,24 @@ pub struct Run {
     pub settings: Settings,
 }
 
+impl Run {
+    /// Returns a run of `tasks` in the foreground, whatever the state of the repository.
+    pub fn new(tasks: Vec<Task>, settings: Settings) -> Self {
+        Run {
+            tasks,
+            auto: false,
+            quiet: false,
+            detach: false,
+            skips_foreground: false,
+            is_automatic: false,
+            settings,
+        }
+    }
+}
+
 /// The result of maintenance.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// All tasks have run, or need not.
     Done,

@@ -172,7 +172,7 @@ impl Schedules<'_> {
             };
             match ended {
                 Err(error) if *error.kind() == ErrorKind::Refused => {
-                    self.repository.notify(Notice::error(error.to_string()));
+                    self.repository.notify(Notice::Failure(error));
                 }
                 ended => ended?,
             }

@@ -10,6 +10,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 /// The settings `gc.*`, with Git's defaults.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Settings {
     /// Whether references are packed (`gc.packRefs`).
     pub pack_refs: bool,

@@ -41,10 +41,9 @@ fn without_trees(sandbox: &Sandbox) {
 
 /// Runs status without waiting for other processes that hold the index.
 fn at_once() -> Options {
-    Options {
-        settle: Duration::ZERO,
-        ..Options::default()
-    }
+    let mut options = Options::default();
+    options.settle = Duration::ZERO;
+    options
 }
 
 fn status(sandbox: &Sandbox, options: &Options) -> usize {
@@ -63,10 +62,8 @@ fn missing_and_stale_cached_trees_are_repaired() {
             .map(|trees| trees.known_count())
     };
     assert!(known().unwrap_or(0) < 7);
-    let quiet = Options {
-        write_back: false,
-        ..at_once()
-    };
+    let mut quiet = at_once();
+    quiet.write_back = false;
     status(&sandbox, &quiet);
     assert!(known().unwrap_or(0) < 7);
     status(&sandbox, &at_once());
@@ -191,11 +188,9 @@ fn truth(sandbox: &Sandbox, mode: &str) -> Vec<String> {
 }
 
 fn told(sandbox: &Sandbox, untracked: Untracked) -> Vec<String> {
-    let options = Options {
-        untracked,
-        renames: None,
-        ..at_once()
-    };
+    let mut options = at_once();
+    options.untracked = untracked;
+    options.renames = None;
     let report = pronto::status::status(&sandbox.open("a"), &options, &Watch::none());
     let report = report.expect("nothing is broken");
     let entries = report.entries.iter().map(|entry| entry.path.to_string());

@@ -31,7 +31,10 @@ fn look(levels: &Levels, kind: ObjectKind, content: &[u8]) -> (Vec<String>, bool
     let result = result.and_then(|()| inspector.complete(&Only(content)));
     let reports = inspector.take_reports();
     (
-        reports.into_iter().map(|report| report.text).collect(),
+        reports
+            .into_iter()
+            .map(|report| report.to_string())
+            .collect(),
         result.is_err(),
     )
 }

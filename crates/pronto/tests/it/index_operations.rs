@@ -43,14 +43,12 @@ fn entries_are_added_changed_and_removed() {
         add: true,
         ..Allowed::default()
     };
-    let options = update_index::Options {
-        actions: vec![
-            Action::Update("new".into(), allowed),
-            Action::Executable("a".into(), true),
-            Action::Remove("b".into()),
-        ],
-        ..update_index::Options::default()
-    };
+    let mut options = update_index::Options::default();
+    options.actions = vec![
+        Action::Update("new".into(), allowed),
+        Action::Executable("a".into(), true),
+        Action::Remove("b".into()),
+    ];
     let repository = sandbox.open("r");
     update_index::update_index(&repository, &options, &Watch::none())
         .expect("the index can be written");
@@ -66,10 +64,8 @@ fn entries_are_added_changed_and_removed() {
 fn a_path_that_may_not_be_added_changes_nothing() {
     let sandbox = Sandbox::with_files();
     sandbox.write("new", "new");
-    let options = update_index::Options {
-        actions: vec![Action::Update("new".into(), Allowed::default())],
-        ..update_index::Options::default()
-    };
+    let mut options = update_index::Options::default();
+    options.actions = vec![Action::Update("new".into(), Allowed::default())];
     let repository = sandbox.open("r");
     let events = update_index::update_index(&repository, &options, &Watch::none());
     assert!(!events.expect("a refusal is an event").is_empty());
@@ -77,16 +73,16 @@ fn a_path_that_may_not_be_added_changes_nothing() {
 }
 
 fn merging() -> read_tree::Options {
-    read_tree::Options {
-        mode: Mode::Merge,
-        trivial: false,
-        aggressive: false,
-        update: true,
-        index_only: false,
-        dry_run: false,
-        ignore_sparse: false,
-        output: None,
-    }
+    let mut options = read_tree::Options::default();
+    options.mode = Mode::Merge;
+    options.trivial = false;
+    options.aggressive = false;
+    options.update = true;
+    options.index_only = false;
+    options.dry_run = false;
+    options.ignore_sparse = false;
+    options.output = None;
+    options
 }
 
 #[test]
@@ -109,10 +105,8 @@ fn trees_are_read_into_index_and_files() {
     assert!(matches!(read(&merging()), ReadTrees::Refused(_)));
     assert_eq!(sandbox.read("e").as_deref(), Some("not committed"));
     sandbox.git("r", &["checkout", "-q", "e"]);
-    let dry = read_tree::Options {
-        dry_run: true,
-        ..merging()
-    };
+    let mut dry = merging();
+    dry.dry_run = true;
     assert!(matches!(read(&dry), ReadTrees::Done(_)));
     assert_eq!(sandbox.read("a").as_deref(), Some("changed"));
     assert!(matches!(read(&merging()), ReadTrees::Done(_)));
@@ -128,12 +122,10 @@ fn files_are_copied_from_the_index() {
     std::fs::remove_file(sandbox.root.join("r/d/c")).expect("it is there");
     let repository = sandbox.open("r");
     let copy = |force| {
-        let options = checkout_index::Options {
-            all_below: Some("".into()),
-            force,
-            update_index: true,
-            ..checkout_index::Options::default()
-        };
+        let mut options = checkout_index::Options::default();
+        options.all_below = Some("".into());
+        options.force = force;
+        options.update_index = true;
         let watch = Watch::none();
         let report = checkout_index::checkout_index(&repository, &options, &watch);
         report.expect("the index can be read")
@@ -159,11 +151,9 @@ fn texts_are_merged_as_by_git() {
         for (name, text) in [("ours", &*ours), ("base", base), ("theirs", &*theirs)] {
             sandbox.write(name, text);
         }
-        let options = merge::Options {
-            joins_over_punctuation: true,
-            names: ["ours", "base", "theirs"].map(|name| Some(name.into())),
-            ..merge::Options::default()
-        };
+        let mut options = merge::Options::default();
+        options.joins_over_punctuation = true;
+        options.names = ["ours", "base", "theirs"].map(|name| Some(name.into()));
         let merged = merge::merge(
             ours.as_bytes(),
             base.as_bytes(),

@@ -31,11 +31,10 @@ fn files_below(directory: &std::path::Path) -> Vec<String> {
 }
 
 fn options(environment: &Environment, directory: &str) -> Options {
-    Options {
-        work_tree: Some(environment.current_dir().join(directory)),
-        initial_branch: Some("main".into()),
-        ..Options::default()
-    }
+    let mut options = Options::default();
+    options.work_tree = Some(environment.current_dir().join(directory));
+    options.initial_branch = Some("main".into());
+    options
 }
 
 #[test]
@@ -48,9 +47,10 @@ fn what_is_made_is_what_git_makes() {
         let object_format = format!("--object-format={format}");
         sandbox.git("", &["init", "-q", "-b", "main", &object_format, &theirs]);
         std::fs::create_dir(sandbox.root.join(&ours)).expect("a directory");
-        let options = Options {
-            object_hash,
-            ..options(&environment, &ours)
+        let options = {
+            let mut changed = options(&environment, &ours);
+            changed.object_hash = object_hash;
+            changed
         };
         let git_dir = sandbox.root.join(&ours).join(".git");
         let outcome = Repository::init(&git_dir, &options, &environment).expect("it is made");
@@ -68,27 +68,21 @@ fn what_is_made_is_what_git_makes() {
 fn bare_ones_have_no_work_tree_and_formats_stay() {
     let sandbox = Sandbox::new();
     let environment = sandbox.environment("");
-    let options = Options {
-        object_hash: Some(Kind::Sha256),
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.object_hash = Some(Kind::Sha256);
     let git_dir = sandbox.root.join("b.git");
     let outcome = Repository::init(&git_dir, &options, &environment).expect("it is made");
     assert!(outcome.repository.is_bare());
     assert_eq!(outcome.unchosen_branch, Some("master".into()));
-    let options = Options {
-        object_hash: Some(Kind::Sha1),
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.object_hash = Some(Kind::Sha1);
     let error = Repository::init(&git_dir, &options, &environment).expect_err("another hash");
     assert_eq!(
         error.message(),
         "attempt to reinitialize repository with different hash"
     );
-    let options = Options {
-        initial_branch: Some("a..b".into()),
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.initial_branch = Some("a..b".into());
     let other = sandbox.root.join("c.git");
     let error = Repository::init(&other, &options, &environment).expect_err("no name");
     assert_eq!(error.message(), "invalid initial branch name: 'a..b'");

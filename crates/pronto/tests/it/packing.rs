@@ -300,12 +300,10 @@ fn nothing_is_reused_if_so_wished() {
         (false, false, true),
         (true, true, false),
     ] {
-        let options = Options {
-            reuse_deltas,
-            reuse_objects,
-            offset_deltas,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.reuse_deltas = reuse_deltas;
+        options.reuse_objects = reuse_objects;
+        options.offset_deltas = offset_deltas;
         let choice = (Select::default(), &options);
         let (pack, counts) = ours(&repository, &sandbox, question, choice);
         let theirs = gits(&sandbox, question, &["--no-reuse-delta"]);

@@ -92,7 +92,7 @@ fn check(sandbox: &Sandbox) -> usize {
         assert_eq!(all.count(), expected.len(), "each once");
         packed += found.packed.len();
     }
-    assert_eq!(repository.take_notices_of(Severity::Error), []);
+    assert!(repository.take_notices_of(Severity::Error).is_empty());
     packed
 }
 
@@ -184,10 +184,9 @@ fn bitmaps_written_for_a_pack_say_what_git_walks() {
     let count = git(&["rev-list", "--count", "--objects", "--all"]);
     for (name_hashes, lookup_table) in [(true, true), (true, false), (false, true)] {
         let repository = sandbox.open("r");
-        let settings = Settings {
-            name_hashes,
-            lookup_table,
-        };
+        let mut settings = Settings::default();
+        settings.name_hashes = name_hashes;
+        settings.lookup_table = lookup_table;
         let tips = repository.bitmap_tips().expect("references can be read");
         let written = repository
             .write_pack_bitmaps(&pack_index(&sandbox), &tips, &settings, &Watch::none())

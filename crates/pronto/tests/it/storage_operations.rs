@@ -38,7 +38,7 @@ fn a_commit_graph_is_written_and_verified() {
     sandbox.git("r", &["commit-graph", "verify"]);
     let verify = || {
         let mut problems = Vec::new();
-        let mut report = |problem: &str| problems.push(problem.to_owned());
+        let mut report = |fault| problems.push(fault);
         let repository = sandbox.open("r");
         let verdict = repository.verify_commit_graph(None, false, &watch, &mut report);
         (verdict.expect("it can be read").code, problems.len())
@@ -65,7 +65,7 @@ fn a_multi_pack_index_is_written_verified_and_repacked() {
         .expect("it can be written");
     sandbox.git("r", &["multi-pack-index", "verify"]);
     let mut problems = Vec::new();
-    let mut report = |problem: &str| problems.push(problem.to_owned());
+    let mut report = |fault| problems.push(fault);
     let sound = repository.verify_multi_pack_index(None, &watch, &mut report);
     assert!(sound.expect("it can be read"));
     assert!(problems.is_empty(), "{problems:?}");
@@ -89,10 +89,8 @@ fn unreachable_objects_are_pruned() {
     let id = sandbox.git("r", &["hash-object", "-w", "loose"]);
     let repository = sandbox.open("r");
     let watch = Watch::none();
-    let mut options = prune::Options {
-        dry_run: true,
-        ..prune::Options::default()
-    };
+    let mut options = prune::Options::default();
+    options.dry_run = true;
     let mut told = Vec::new();
     let mut tell = |removed: &prune::Removed| told.push(format!("{removed:?}"));
     let outcome = repository.prune(&options, &mut tell, &watch);
@@ -178,12 +176,10 @@ fn reflogs_are_listed_shortened_and_dropped() {
     assert!(deleted.failure.is_none(), "{deleted:?}");
     assert_eq!((deleted.kept, deleted.pruned), (2, 1));
     assert_eq!(entries(&sandbox), 2);
-    let options = reflog::ExpireOptions {
-        logs: reflog::Logs::Named(vec![name.to_owned()]),
-        expire: Some(i64::MAX),
-        expire_unreachable: Some(i64::MAX),
-        ..reflog::ExpireOptions::default()
-    };
+    let mut options = reflog::ExpireOptions::default();
+    options.logs = reflog::Logs::Named(vec![name.to_owned()]);
+    options.expire = Some(i64::MAX);
+    options.expire_unreachable = Some(i64::MAX);
     let expired = repository.expire_reflogs(&options, &Watch::none());
     let expired = expired.expect("they can be read");
     assert!(
@@ -203,11 +199,9 @@ fn a_worktree_is_added_locked_moved_and_removed() {
     let watch = Watch::none();
     let place =
         |name: &str| bstr::BString::from(sandbox.root.join(name).to_string_lossy().as_bytes());
-    let options = AddOptions {
-        place: place("linked"),
-        branching: Branching::New("side".into()),
-        ..AddOptions::default()
-    };
+    let mut options = AddOptions::default();
+    options.place = place("linked");
+    options.branching = Branching::New("side".into());
     let addition = pronto::worktrees::plan(&repository, options).expect("there is room");
     let added = pronto::worktrees::add(&repository, &addition, &watch);
     assert!(matches!(
@@ -294,19 +288,18 @@ fn objects_and_references_are_named_shortly() {
 fn a_repository_is_repacked_into_one_pack() {
     let sandbox = packed();
     let repository = sandbox.open("r");
-    let options = repack::Options {
-        what: repack::What::All { loosen: false },
-        delete: true,
-        local: false,
-        pack_kept_objects: false,
-        keep_packs: Vec::new(),
-        bitmaps: repack::Bitmaps::No,
-        multi_pack_index: false,
-        server_info: false,
-        unpack_unreachable: None,
-        patience: Duration::from_secs(30),
-        packing: repository.packing_options().expect("it is configured"),
-    };
+    let mut options = repack::Options::default();
+    options.what = repack::What::All { loosen: false };
+    options.delete = true;
+    options.local = false;
+    options.pack_kept_objects = false;
+    options.keep_packs = Vec::new();
+    options.bitmaps = repack::Bitmaps::No;
+    options.multi_pack_index = false;
+    options.server_info = false;
+    options.unpack_unreachable = None;
+    options.patience = Duration::from_secs(30);
+    options.packing = repository.packing_options().expect("it is configured");
     let counts = repository.repack(&options, &Watch::none());
     assert!(counts.expect("it can be packed").is_some());
     let counts = sandbox.git("r", &["count-objects", "-v"]);
@@ -348,15 +341,12 @@ fn maintenance_runs_its_tasks_once_at_a_time() {
     let settings = maintenance::Settings::of(&repository).expect("they can be read");
     let is_needed = |task| maintenance::is_needed(&repository, task, &settings);
     assert!(!is_needed(Task::Gc).expect("it can be decided"));
-    let run = maintenance::Run {
-        tasks: vec![Task::PackRefs, Task::CommitGraph],
-        auto: false,
-        quiet: true,
-        detach: false,
-        skips_foreground: false,
-        is_automatic: false,
-        settings: settings.clone(),
-    };
+    let mut run = maintenance::Run::new(vec![Task::PackRefs, Task::CommitGraph], settings.clone());
+    run.auto = false;
+    run.quiet = true;
+    run.detach = false;
+    run.skips_foreground = false;
+    run.is_automatic = false;
     let mut recorder = Recorder::default();
     let outcome = maintenance::maintain(&repository, &run, &mut recorder);
     assert_eq!(
@@ -387,10 +377,8 @@ fn garbage_collection_says_how_it_repacks() {
     let repository = sandbox.open("r");
     let settings = maintenance::Settings::of(&repository).expect("they can be read");
     let plan = |auto| {
-        let options = maintenance::GcOptions {
-            auto,
-            ..maintenance::GcOptions::default()
-        };
+        let mut options = maintenance::GcOptions::default();
+        options.auto = auto;
         maintenance::plan_gc(&repository, &options, &settings).expect("it can be decided")
     };
     assert!(plan(false).is_some());

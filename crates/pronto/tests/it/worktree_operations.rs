@@ -17,10 +17,8 @@ use pronto::{
 use crate::support::Sandbox;
 
 fn add_all(repository: &Repository) {
-    let options = add::Options {
-        pathspec: repository.pathspec([BStr::new(".")]).expect("a pathspec"),
-        ..add::Options::default()
-    };
+    let mut options = add::Options::default();
+    options.pathspec = repository.pathspec([BStr::new(".")]).expect("a pathspec");
     let report = add::add(repository, &options, &Watch::none());
     assert!(!report.expect("it can be added").failed);
 }
@@ -38,10 +36,8 @@ fn files_are_staged_and_committed() {
         panic!("a tree is written");
     };
     assert_eq!(tree.to_string(), sandbox.git("r", &["write-tree"]));
-    let options = commit::Options {
-        message: "two".into(),
-        ..commit::Options::default()
-    };
+    let mut options = commit::Options::default();
+    options.message = "two".into();
     let repository = sandbox.open("r");
     let made = commit::commit(&repository, &options, &Watch::none());
     let commit::Outcome::Done(id) = made.expect("it can be committed") else {
@@ -60,10 +56,8 @@ fn files_are_staged_and_committed() {
 fn a_commit_without_message_is_not_made() {
     let sandbox = Sandbox::with_files();
     let before = sandbox.git("r", &["rev-parse", "HEAD"]);
-    let options = commit::Options {
-        allow_empty: true,
-        ..commit::Options::default()
-    };
+    let mut options = commit::Options::default();
+    options.allow_empty = true;
     let made = commit::commit(&sandbox.open("r"), &options, &Watch::none());
     assert_eq!(made.expect("it is no error"), commit::Outcome::EmptyMessage);
     assert_eq!(sandbox.git("r", &["rev-parse", "HEAD"]), before);
@@ -113,13 +107,11 @@ fn a_reset_moves_branch_index_and_files() {
         (Mode::Hard, "a", ""),
     ] {
         sandbox.git("r", &["reset", "-q", "--hard", &second]);
-        let options = reset::Options {
-            to: to.clone(),
-            mode,
-            pathspec: repository.pathspec([]).expect("it matches all"),
-            intent_to_add: false,
-            refresh: true,
-        };
+        let mut options = reset::Options::new(to.clone());
+        options.mode = mode;
+        options.pathspec = repository.pathspec([]).expect("it matches all");
+        options.intent_to_add = false;
+        options.refresh = true;
         let outcome = reset::reset(&sandbox.open("r"), &options, &Watch::none());
         let reset::Outcome::Done(report) = outcome.expect("it can be reset") else {
             panic!("nothing is lost");
@@ -135,13 +127,10 @@ fn a_reset_moves_branch_index_and_files() {
 fn a_new_branch_is_made_and_left() {
     let sandbox = Sandbox::with_files();
     let repository = sandbox.open("r");
-    let options = switch::Options {
-        create: Some(NewBranch {
-            name: "side".into(),
-            ..NewBranch::default()
-        }),
-        ..switch::Options::default()
-    };
+    let mut branch = NewBranch::default();
+    branch.name = "side".into();
+    let mut options = switch::Options::default();
+    options.create = Some(branch);
     let outcome = switch::switch(&repository, &options, &Watch::none());
     assert!(matches!(
         outcome.expect("it can be made"),
@@ -155,10 +144,8 @@ fn a_new_branch_is_made_and_left() {
     sandbox.git("r", &["commit", "-qam", "two"]);
     let repository = sandbox.open("r");
     let back = |repository: &Repository| {
-        let options = switch::Options {
-            to: switch::start_at(repository, "main").expect("it can be read"),
-            ..switch::Options::default()
-        };
+        let mut options = switch::Options::default();
+        options.to = switch::start_at(repository, "main").expect("it can be read");
         switch::switch(repository, &options, &Watch::none())
     };
     // A file that the switch would overwrite stops it.
@@ -186,19 +173,19 @@ fn paths_come_back_from_the_index() {
     sandbox.write("a", "changed");
     std::fs::remove_file(sandbox.root.join("r/d/c")).expect("it is there");
     let repository = sandbox.open("r");
-    let options = checkout_paths::Options {
-        source: None,
-        pathspec: repository
+    let mut options = checkout_paths::Options::new(
+        repository
             .pathspec([BStr::new("a"), BStr::new("d")])
             .expect("pathspecs"),
-        overlay: true,
-        stage: None,
-        merge: None,
-        ignore_unmerged: false,
-        index: false,
-        worktree: true,
-        ignore_skip_worktree: false,
-    };
+    );
+    options.source = None;
+    options.overlay = true;
+    options.stage = None;
+    options.merge = None;
+    options.ignore_unmerged = false;
+    options.index = false;
+    options.worktree = true;
+    options.ignore_skip_worktree = false;
     let report = checkout_paths::checkout_paths(&repository, &options, &Watch::none());
     let report = report.expect("they can be written");
     assert!(report.errors.is_empty() && report.failed.is_empty());
@@ -215,12 +202,10 @@ fn clean_removes_what_is_untracked_and_nothing_else() {
         sandbox.write(path, "new");
     }
     let repository = sandbox.open("r");
-    let mut options = clean::Options {
-        pathspec: repository.pathspec([]).expect("it matches all"),
-        directories: true,
-        dry_run: true,
-        ..clean::Options::default()
-    };
+    let mut options = clean::Options::default();
+    options.pathspec = repository.pathspec([]).expect("it matches all");
+    options.directories = true;
+    options.dry_run = true;
     let said = clean::clean(&repository, &options, &Watch::none());
     assert_eq!(said.expect("it can be told").len(), 3);
     assert!(sandbox.read("new").is_some(), "nothing happens yet");
@@ -271,10 +256,8 @@ fn stale_stat_data_are_refreshed() {
         .expect("it is ours");
     assert_ne!(sandbox.git("r", &["diff-files"]), "");
     let repository = sandbox.open("r");
-    let options = refresh::Options {
-        pathspec: repository.pathspec([]).expect("it matches all"),
-        ..refresh::Options::default()
-    };
+    let mut options = refresh::Options::default();
+    options.pathspec = repository.pathspec([]).expect("it matches all");
     refresh::refresh_index(&repository, &options, &Watch::none()).expect("it can be written");
     assert_eq!(sandbox.git("r", &["diff-files"]), "");
 }
@@ -337,10 +320,8 @@ fn status_tells_each_kind_of_change() {
     sandbox.write("new", "new");
     sandbox.git("r", &["rm", "-q", "b"]);
     let repository = sandbox.open("r");
-    let options = status::Options {
-        pathspec: repository.pathspec([]).expect("it matches all"),
-        ..status::Options::default()
-    };
+    let mut options = status::Options::default();
+    options.pathspec = repository.pathspec([]).expect("it matches all");
     let report = status::status(&repository, &options, &Watch::none());
     let report = report.expect("it can be told");
     let changed: Vec<String> = report

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use pronto::fetch::{Flag, Outcome, pretty};
 
-/// Formats the lines of the table, the URL first.
-pub(super) fn render(outcome: &Outcome, compact: bool) -> String {
+/// Formats the lines of the table, the URL first. With `dry_run`, refs would be removed.
+pub(super) fn render(outcome: &Outcome, compact: bool, dry_run: bool) -> String {
     let mut text = String::new();
     let lines = outcome.updates.iter();
     let mut is_first = true;
@@ -24,7 +24,11 @@ pub(super) fn render(outcome: &Outcome, compact: bool) -> String {
         };
         let local = pretty(update.local.as_ref()).to_string();
         let _ = write!(text, " {} ", update.flag.sign());
-        pad(&mut text, &update.summary, outcome.summary_width);
+        pad(
+            &mut text,
+            &update.summary.to_string(),
+            outcome.summary_width,
+        );
         text.push(' ');
         let (remote, local) = match compact {
             true => shortened(&remote, &local),
@@ -37,8 +41,9 @@ pub(super) fn render(outcome: &Outcome, compact: bool) -> String {
         }
         text.push('\n');
         if at + 1 == pruned {
-            for line in &outcome.dangling {
-                let _ = writeln!(text, "{line}");
+            let verb = if dry_run { "will" } else { "has" };
+            for name in &outcome.dangling {
+                let _ = writeln!(text, "   ({name} {verb} become dangling)");
             }
         }
     }

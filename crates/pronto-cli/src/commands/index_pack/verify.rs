@@ -78,10 +78,11 @@ fn open(index: &Path, options: &Options, context: &mut Context) -> Result<Index,
             ErrorKind::FanoutOrder => Some(format!("non-monotonic index {shown}")),
             ErrorKind::IndexSize => Some(format!("wrong index v2 file size in {shown}")),
             ErrorKind::Io => None,
-            _ => {
-                let subject = format!("index file {shown}");
-                Some(error.message().replacen("index file", &subject, 1))
-            }
+            ErrorKind::Truncated => Some(format!("index file {shown} is too small")),
+            ErrorKind::IndexVersion { version } => Some(format!(
+                "index file {shown} is of version {version}, which is not known"
+            )),
+            _ => Some(error.message().to_owned()),
         };
         if let Some(remark) = remark {
             context.report_error(&remark);

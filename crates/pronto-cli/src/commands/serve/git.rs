@@ -10,7 +10,7 @@ use pronto_io::signals;
 use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
 use pronto_server::config::{Config, DEFAULT_TEXT, TlsFiles};
 use pronto_server::service::{Git, Native};
-use pronto_server::{Control, Options, Owner, Started, check, generate_token, serve};
+use pronto_server::{Control, Event, Options, Owner, Started, check, generate_token, serve};
 
 use super::Args;
 use super::log::Log;
@@ -44,19 +44,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let greeting = Greeting::of(args, &config, owner.as_ref());
     warn_of_plain_tokens(args, &config, context);
+    let file = args.config.as_deref();
+    let file = file.map(|path| environment.absolute(path));
     let log = Log::start()?;
     let writer = log.writer();
-    let options = Options {
-        config,
-        file: args
-            .config
-            .as_deref()
-            .map(|path| environment.absolute(path)),
-        owner,
-        environment,
-        service: Box::new(native()?),
-        tell: Box::new(move |event| writer.write(event)),
-    };
+    let tell = Box::new(move |event: &Event| writer.write(event));
+    let mut options = Options::new(config, environment, Box::new(native()?), tell);
+    options.file = file;
+    options.owner = owner;
     let (drain, reload) = (context.drain(), Interrupt::new());
     signals::reload_on_hangup(&reload);
     let out = RefCell::new(&mut context.out);

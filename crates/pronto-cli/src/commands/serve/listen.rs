@@ -44,17 +44,12 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
         ..limits
     };
     let listener = bind(at)?;
-    let options = server::Options {
-        place,
-        key,
-        peers,
-        environment,
-        limits,
-        globs: default_globs(),
-        fast_forward: args.ff,
-        allows_unrelated: args.allow_unrelated,
-        is_once: args.once,
-    };
+    let mut options = server::Options::new(place, key, peers, environment);
+    options.limits = limits;
+    options.globs = default_globs();
+    options.fast_forward = args.ff;
+    options.allows_unrelated = args.allow_unrelated;
+    options.is_once = args.once;
     let drain = context.drain();
     server::serve(
         &listener,
@@ -103,6 +98,7 @@ fn tell(event: &Event) {
             "\"event\":\"draining\",\"connections\":{connections}"
         )),
         Event::Ended(ended) => session(ended, &mut line, &text),
+        _ => line.push_str("\"event\":\"unknown\""),
     }
     line.push_str("}\n");
     let _ = io::stderr().lock().write_all(line.as_bytes());

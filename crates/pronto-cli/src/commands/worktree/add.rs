@@ -7,7 +7,7 @@ use bstr::{BString, ByteSlice};
 use pronto::config::Config;
 use pronto::path;
 use pronto::reset::{Outcome, Report};
-use pronto::switch::Tracking;
+use pronto::switch::{Tracking, UpstreamSetup};
 use pronto::worktrees::{AddOptions, AddOutcome, Added, Branching, Carry, Preparation, Sharing};
 use pronto::{Repository, Watch};
 
@@ -37,19 +37,18 @@ pub(super) fn run(
         Some(guess) => guess,
         None => repository.config().bool_or("worktree.guessremote", false)?,
     };
-    let options = AddOptions {
-        place: place.clone(),
-        commit: commit.cloned(),
-        branching,
-        tracking,
-        guess_remote,
-        force: args.force,
-        no_checkout: args.no_checkout,
-        lock,
-        quiet: args.quiet,
-        carry: carry(args, repository.config())?,
-        share_submodules: recurses(args, repository.config())?,
-    };
+    let mut options = AddOptions::default();
+    options.place = place.clone();
+    options.commit = commit.cloned();
+    options.branching = branching;
+    options.tracking = tracking;
+    options.guess_remote = guess_remote;
+    options.force = args.force;
+    options.no_checkout = args.no_checkout;
+    options.lock = lock;
+    options.quiet = args.quiet;
+    options.carry = carry(args, repository.config())?;
+    options.share_submodules = recurses(args, repository.config())?;
     let addition = pronto::worktrees::plan(&repository, options).map_err(CliError::of)?;
     if !args.quiet {
         let what = match &addition.preparation {
@@ -76,6 +75,7 @@ pub(super) fn run(
         }
         // Git's exit code is -1.
         Ok(AddOutcome::NoBranch(error)) => Err(CliError::from(error).with_code(ExitCode::new(255))),
+        Ok(other) => Err(CliError::unknown_outcome(&other)),
         // Handing over is no longer possible.
         Err(error) if *error.kind() == pronto::ErrorKind::Unsupported => {
             Err(CliError::fatal(error.to_string()))
@@ -191,19 +191,19 @@ fn branching(args: &Args, has_commit: bool) -> Result<Branching, CliError> {
 }
 
 fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, CliError> {
-    for line in &added.set_up {
-        match line.strip_prefix("not ") {
-            Some(_) => context.warn(line),
-            None if quiet => {}
-            None => writeln!(context.out, "{line}")?,
-        }
+    match &added.set_up {
+        Some(own @ UpstreamSetup::OwnUpstream { .. }) => context.warn(&own.to_string()),
+        Some(upstream) if !quiet => writeln!(context.out, "{upstream}")?,
+        _ => {}
     }
     let name = "HEAD";
     let not_reset = || CliError::fatal(format!("Could not reset index file to revision '{name}'."));
     match &added.reset {
         None => {}
-        Some(Outcome::Refused(reason)) => {
-            context.report_error(reason);
+        Some(Outcome::Refused(refusals)) => {
+            if let Some(refusal) = refusals.first() {
+                context.report_error(&refusal.to_string());
+            }
             return Err(not_reset());
         }
         Some(Outcome::Done(report)) => {
@@ -214,6 +214,7 @@ fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, C
                 tell_head(report, context)?;
             }
         }
+        Some(other) => return Err(CliError::unknown_outcome(other)),
     }
     let code = added.hook.unwrap_or(0);
     Ok(ExitCode::new(u8::try_from(code & 0xff).unwrap_or(u8::MAX)))

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use bstr::{BString, ByteSlice, ByteVec};
 use pronto::Repository;
-use pronto::worktrees::{HeadState, WorkTree};
+use pronto::worktrees::{HeadState, PruneReason, WorkTree};
 
 use super::Args;
 use crate::{CliError, Context, ExitCode};
@@ -13,7 +13,7 @@ use crate::{CliError, Context, ExitCode};
 struct Row {
     work_tree: WorkTree,
     lock: Option<BString>,
-    prune: Option<String>,
+    prune: Option<PruneReason>,
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -89,7 +89,7 @@ fn porcelain(repository: &Repository, rows: &[Row], null: bool) -> BString {
             }
         }
         if let Some(reason) = prune {
-            line(&[b"prunable ", reason.as_bytes()]);
+            line(&[b"prunable ", reason.to_string().as_bytes()]);
         }
         line(&[]);
     }
@@ -150,7 +150,7 @@ fn table(repository: &Repository, rows: &[Row], verbose: bool) -> Result<BString
             None => {}
             Some(reason) if verbose => {
                 out.push_str("\n\tprunable: ");
-                out.push_str(reason);
+                out.push_str(reason.to_string());
             }
             Some(_) => out.push_str(" prunable"),
         }

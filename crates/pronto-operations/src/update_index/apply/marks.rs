@@ -4,10 +4,10 @@ use bstr::{BString, ByteSlice};
 use pronto_index::Flags;
 
 use super::Apply;
-use crate::update_index::{Event, Mark};
+use crate::update_index::{Event, Mark, Stop};
 
 impl Apply<'_> {
-    pub(super) fn mark(&mut self, path: &BString, mark: Mark, on: bool) -> Option<String> {
+    pub(super) fn mark(&mut self, path: &BString, mark: Mark, on: bool) -> Option<Stop> {
         if self.is_bad(path.as_bstr(), 0) {
             return None;
         }
@@ -16,7 +16,7 @@ impl Apply<'_> {
             Mark::SkipWorktree => Flags::SKIP_WORKTREE,
         };
         let Some(entry) = self.entry(path.as_bstr()) else {
-            return Some(format!("Unable to mark file {path}"));
+            return Some(Stop::NotMarked(path.clone()));
         };
         let mut entry = entry.to_owned();
         entry.flags = match on {
@@ -27,14 +27,13 @@ impl Apply<'_> {
         None
     }
 
-    pub(super) fn chmod(&mut self, path: &BString, on: bool) -> Option<String> {
+    pub(super) fn chmod(&mut self, path: &BString, on: bool) -> Option<Stop> {
         let is_there = self.entry(path.as_bstr()).is_some();
         let changed = is_there && self.stage.chmod(path.as_bstr(), on, false);
         if !changed {
-            let sign = if on { '+' } else { '-' };
-            return Some(format!("git update-index: cannot chmod {sign}x '{path}'"));
+            return Some(Stop::ModeKept(path.clone(), on));
         }
-        self.said.push(Event::Executable(path.clone(), on));
+        self.events.push(Event::Executable(path.clone(), on));
         None
     }
 }

@@ -102,9 +102,10 @@ fn pass_on_sparse_checkout(repository: &Repository, own_dir: &Path) -> Result<()
         if copy(&from, &to).is_err() {
             let (from, to) = (repository.spoken(&from), repository.spoken(&to));
             let (from, to) = (from.display(), to.display());
-            repository.notify(Notice::error(format!(
+            let message = format!(
                 "failed to copy '{from}' to '{to}'; sparse-checkout may not work correctly"
-            )));
+            );
+            repository.notify(Notice::Failure(Error::new(ErrorKind::Io, message)));
         }
     }
     if !repository.format().worktree_config {
@@ -118,9 +119,8 @@ fn pass_on_sparse_checkout(repository: &Repository, own_dir: &Path) -> Result<()
         Err(_) => {
             let (from, to) = (repository.spoken(&from), repository.spoken(&to));
             let (from, to) = (from.display(), to.display());
-            repository.notify(Notice::error(format!(
-                "failed to copy worktree config from '{from}' to '{to}'"
-            )));
+            let message = format!("failed to copy worktree config from '{from}' to '{to}'");
+            repository.notify(Notice::Failure(Error::new(ErrorKind::Io, message)));
             Ok(())
         }
     }

@@ -36,6 +36,7 @@ pub enum Logs {
     clippy::struct_excessive_bools,
     reason = "each is an option of the command line"
 )]
+#[non_exhaustive]
 pub struct Rewrite {
     /// The old id of a line becomes the new one of the line that precedes it then.
     pub rewrite: bool,
@@ -49,6 +50,7 @@ pub struct Rewrite {
 
 /// Options for expiring reflogs.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ExpireOptions {
     /// The logs.
     pub logs: Logs,
@@ -74,6 +76,7 @@ impl Default for ExpireOptions {
 
 /// The result for an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verdict {
     /// Whether the entry is kept.
     pub is_kept: bool,
@@ -83,6 +86,7 @@ pub struct Verdict {
 
 /// The result for one reflog.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ExpiredLog {
     /// The full name of the reference.
     pub name: BString,

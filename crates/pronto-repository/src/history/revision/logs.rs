@@ -204,13 +204,13 @@ fn nth(
         Some(old) if seen == position && !old.is_null() => Ok(Some(old)),
         Some(_) => {
             let message = format!("log for '{}' only has {seen} entries", said());
-            Err(Error::new(ErrorKind::Reference, message))
+            Err(Error::new(ErrorKind::ShortReflog, message))
         }
     }
 }
 
 fn empty(log_of: &BStr) -> Error {
-    Error::new(ErrorKind::Reference, format!("log for {log_of} is empty"))
+    Error::new(ErrorKind::ShortReflog, format!("log for {log_of} is empty"))
 }
 
 #[cfg(test)]

@@ -6,13 +6,14 @@ use super::Options;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::refs::{RefName, bad_name};
-use crate::repository::{Format, RefStorage};
+use crate::repository::notice::unknown_storage;
+use crate::repository::{Format, Notice, RefStorage};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The storage of a new or existing repository, and a warning.
 pub(super) struct Choice {
     pub(super) storage: RefStorage,
-    pub(super) warning: Option<String>,
+    pub(super) warning: Option<Notice>,
 }
 
 impl Choice {
@@ -45,7 +46,7 @@ impl Choice {
             return Ok(plain(wanted));
         }
         if let Some(name) = environment.bytes("GIT_DEFAULT_REF_FORMAT") {
-            let unknown = || Error::new(ErrorKind::InvalidInput, unknown(name.as_bstr()));
+            let unknown = || Error::new(ErrorKind::InvalidInput, unknown_storage(name.as_bstr()));
             let named = RefStorage::named(name.as_bstr());
             return named.map(plain).ok_or_else(unknown);
         }
@@ -59,14 +60,9 @@ impl Choice {
         };
         Ok(Choice {
             storage,
-            warning: name.map(unknown),
+            warning: name.map(|name| Notice::UnknownRefStorage(name.to_owned())),
         })
     }
-}
-
-/// The message about an unknown storage.
-pub fn unknown(name: &BStr) -> String {
-    format!("unknown ref storage format '{name}'")
 }
 
 /// Points `HEAD` of a new repository with reftables to `branch`.

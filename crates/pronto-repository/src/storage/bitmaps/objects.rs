@@ -152,8 +152,8 @@ impl<'a> Objects<'a> {
     pub(super) fn name_hashes(&self, work: &Work<'_>, brought: &Brought) -> Result<Vec<u32>> {
         let mut hashes = vec![0; self.bits.len()];
         let present = work.store.bitmaps().unwrap_or_else(|error| {
-            work.repository
-                .notify(Notice::error(error.message().to_owned()));
+            let error = error.without_context(ErrorKind::Object);
+            work.repository.notify(Notice::Failure(error));
             None
         });
         if let Some(present) = &present {

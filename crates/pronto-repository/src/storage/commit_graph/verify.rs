@@ -8,13 +8,15 @@ use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::commit_graph::{CommitGraph, Opened, Options, Position, chain_path, single_path};
 
-use crate::history::{self, from_graph};
+use super::Fault;
+use crate::history::from_graph;
 use crate::links::{CommitLinks, links_in};
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The problems that were found in a commit-graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verdict {
     /// Zero without problems; bit 0 stands for problems in general, bit 1 for a wrong checksum.
     pub code: u8,
@@ -25,8 +27,8 @@ const WRONG_CHECKSUM: u8 = 2;
 
 impl Repository {
     /// Compares the commit-graph of an object directory (by default the repository's own) with the
-    /// commits; with `shallow` only the topmost layer. Calls `report` with each error in Git's
-    /// words. Without a graph there are no errors.
+    /// commits; with `shallow` only the topmost layer. Calls `report` with each fault. Without a
+    /// graph there are none.
     ///
     /// Costs reading every commit.
     ///
@@ -37,7 +39,7 @@ impl Repository {
         object_dir: Option<&std::path::PathBuf>,
         shallow: bool,
         watch: &Watch<'_>,
-        report: &mut dyn FnMut(&str),
+        report: &mut dyn FnMut(Fault),
     ) -> Result<Verdict> {
         let (directory, _) = self.object_directory(object_dir)?;
         let single = single_path(&directory);
@@ -56,7 +58,7 @@ impl Repository {
         };
         let opened = self.graph_of(&directory)?;
         for remark in opened.remarks {
-            self.notify(history::remark_notice(&remark));
+            self.notify(Notice::CommitGraph(remark));
         }
         let chain_bytes = match is_single {
             true => 0,
@@ -94,8 +96,7 @@ impl Repository {
         }
         meter.finish();
         if !opened.is_complete {
-            let message = "one or more commit-graph chain files could not be loaded";
-            self.notify(Notice::error(message));
+            self.notify(Notice::IncompleteCommitGraph);
             code |= WRONG;
         }
         Ok(Verdict { code })
@@ -120,12 +121,10 @@ impl Repository {
     }
 
     fn graph_of(&self, directory: &Path) -> Result<Opened> {
-        let options = Options {
-            kind: self.object_hash(),
-            generation_version: self.generation_version()?,
-            changed_paths: self.changed_paths_to_read()?,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.kind = self.object_hash();
+        options.generation_version = self.generation_version()?;
+        options.changed_paths = self.changed_paths_to_read()?;
         let store = self.objects()?;
         let others = std::iter::once(store.path())
             .chain(store.alternates().iter().map(std::path::PathBuf::as_path))
@@ -139,18 +138,18 @@ struct Check<'a> {
     store: &'a Store,
     graph: &'a CommitGraph,
     code: u8,
-    report: &'a mut dyn FnMut(&str),
+    report: &'a mut dyn FnMut(Fault),
 }
 
 impl Check<'_> {
-    fn wrong(&mut self, message: &str) {
+    fn wrong(&mut self, fault: Fault) {
         self.code = WRONG;
-        (self.report)(message);
+        (self.report)(fault);
     }
 
     fn layer(&mut self, layer: usize, meter: &Meter, watch: &Watch<'_>) -> Result<()> {
         if !self.graph.checksum_holds(layer).map_err(from_graph)? {
-            self.wrong("the commit-graph file has incorrect checksum and is likely corrupt");
+            self.wrong(Fault::Checksum);
             self.code = WRONG_CHECKSUM;
         }
         let before = self.code;
@@ -185,7 +184,7 @@ impl Check<'_> {
         let position = Position(position);
         let commit = self.graph.commit_at(position, &mut parents);
         let id = self.graph.id_at(position).map_err(from_graph)?;
-        Ok((id, commit.map_err(|error| plain(&error))?, parents))
+        Ok((id, commit.map_err(plain)?, parents))
     }
 
     fn order(&mut self, layer: usize) -> Result<()> {
@@ -194,31 +193,32 @@ impl Check<'_> {
         let mut previous: Option<ObjectId> = None;
         let mut byte = 0;
         let mut wrong = Vec::new();
-        let mut fanout = |row: u32, end: usize, wrong: &mut Vec<String>| {
+        let mut fanout = |row: u32, end: usize, wrong: &mut Vec<Fault>| {
             while byte < end {
-                let value = graph.fanout_value(layer, byte as u8);
-                if value != row {
-                    wrong.push(format!(
-                        "commit-graph has incorrect fanout value: fanout[{byte}] = {value} != {row}"
-                    ));
+                let recorded = graph.fanout_value(layer, byte as u8);
+                let actual = row;
+                if recorded != actual {
+                    wrong.push(Fault::Fanout {
+                        byte,
+                        recorded,
+                        actual,
+                    });
                 }
                 byte += 1;
             }
         };
         for position in range.clone() {
             let id = graph.id_at(Position(position)).map_err(from_graph)?;
-            if let Some(previous) = previous.filter(|previous| *previous >= id) {
-                wrong.push(format!(
-                    "commit-graph has incorrect OID order: {previous} then {id}"
-                ));
+            if let Some(before) = previous.filter(|previous| *previous >= id) {
+                wrong.push(Fault::Order { before, after: id });
             }
             let first_byte = usize::from(id.as_bytes()[0]);
             fanout(position - range.start, first_byte, &mut wrong);
             previous = Some(id);
         }
         fanout(range.len() as u32, 256, &mut wrong);
-        for message in wrong {
-            self.wrong(&message);
+        for fault in wrong {
+            self.wrong(fault);
         }
         Ok(())
     }
@@ -228,27 +228,22 @@ impl Check<'_> {
         let (id, commit, parents) = self.commit(position)?;
         let mut buffer = Vec::new();
         let Ok(links) = links_in(self.store, &id, &mut buffer) else {
-            (self.report)(&format!("error: Could not read {id}"));
-            self.wrong(&format!(
-                "failed to parse commit {id} from object database for commit-graph"
-            ));
+            (self.report)(Fault::Unreadable(id));
+            self.wrong(Fault::Unparsable(id));
             return Ok(());
         };
         if commit.tree != links.tree {
-            let (graph, own) = (commit.tree, links.tree);
-            self.wrong(&format!(
-                "root tree OID for commit {id} in commit-graph is {graph} != {own}"
-            ));
+            self.wrong(Fault::Tree {
+                commit: id,
+                recorded: commit.tree,
+                actual: links.tree,
+            });
         }
         let greatest = self.parents(&id, &parents, &links)?;
         let is_zero = commit.generation == 0;
         match (is_zero, *has_zero) {
-            (true, Some(false)) => self.wrong(&format!(
-                "commit-graph has generation number zero for commit {id}, but non-zero elsewhere"
-            )),
-            (false, Some(true)) => self.wrong(&format!(
-                "commit-graph has non-zero generation number for commit {id}, but zero elsewhere"
-            )),
+            (true, Some(false)) => self.wrong(Fault::ZeroGeneration(id)),
+            (false, Some(true)) => self.wrong(Fault::NonZeroGeneration(id)),
             _ => {}
         }
         if is_zero || *has_zero == Some(true) {
@@ -266,25 +261,23 @@ impl Check<'_> {
         let mut own = links.parents.iter();
         for parent in parents {
             let Some(expected) = own.next() else {
-                self.wrong(&format!(
-                    "commit-graph parent list for commit {id} is too long"
-                ));
+                self.wrong(Fault::TooManyParents(*id));
                 return Ok(greatest);
             };
             let found = self.graph.id_at(*parent).map_err(from_graph)?;
             if found != *expected {
-                self.wrong(&format!(
-                    "commit-graph parent for {id} is {found} != {expected}"
-                ));
+                self.wrong(Fault::Parent {
+                    commit: *id,
+                    recorded: found,
+                    actual: *expected,
+                });
             }
             let parent = self.graph.commit_alone_at(*parent);
-            let parent = parent.map_err(|error| plain(&error))?;
+            let parent = parent.map_err(plain)?;
             greatest = greatest.max(parent.generation);
         }
         if own.next().is_some() {
-            self.wrong(&format!(
-                "commit-graph parent list for commit {id} terminates early"
-            ));
+            self.wrong(Fault::TooFewParents(*id));
         }
         Ok(greatest)
     }
@@ -301,23 +294,24 @@ impl Check<'_> {
             greatest -= 1;
         }
         if commit.generation < greatest + 1 {
-            self.wrong(&format!(
-                "commit-graph generation for commit {id} is {} < {}",
-                commit.generation,
-                greatest + 1
-            ));
+            self.wrong(Fault::Generation {
+                commit: *id,
+                recorded: commit.generation,
+                least: greatest + 1,
+            });
         }
         let time = u64::try_from(links.time).unwrap_or(0);
         if commit.time != time {
-            self.wrong(&format!(
-                "commit date for commit {id} in commit-graph is {} != {time}",
-                commit.time
-            ));
+            self.wrong(Fault::Date {
+                commit: *id,
+                recorded: commit.time,
+                actual: time,
+            });
         }
     }
 }
 
-/// The message without where it happened: Git does not say either.
-fn plain(error: &pronto_pack::Error) -> Error {
-    Error::new(ErrorKind::Object, error.message().to_owned())
+/// Returns the error without its place, which Git does not say either.
+fn plain(error: pronto_pack::Error) -> Error {
+    error.without_context(ErrorKind::Object)
 }

@@ -83,7 +83,7 @@ impl<'a> Inspector<'a> {
     /// Keeps what was found; an error if the object is to be refused.
     fn keep(&self, findings: Findings<'_>, refusal: ErrorKind) -> Result<(), Error> {
         let errors = findings.reports.iter().filter(|report| report.is_error);
-        let errors: Vec<&str> = errors.map(|report| report.text.as_str()).collect();
+        let errors: Vec<String> = errors.map(ToString::to_string).collect();
         let error = (!errors.is_empty()).then(|| refused(refusal, &errors.join("\n")));
         let mut state = self.state();
         state.modules.extend(findings.modules);
@@ -109,7 +109,9 @@ impl<'a> Inspector<'a> {
         let error = invalid.because(reason.clone());
         self.state().reports.push(Report {
             is_error: true,
-            text: reason,
+            object: *id,
+            message: None,
+            detail: reason,
         });
         Err(error)
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use bstr::{BStr, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};
 
 use super::{Level, Message};
@@ -116,7 +116,7 @@ impl Levels {
         config: &Config,
         prefix: &str,
         home: Option<&Path>,
-        warn: &mut dyn FnMut(String),
+        warn: &mut dyn FnMut(BString),
     ) -> Result<()> {
         for entry in config.iter() {
             let Some(name) = entry.key.strip_prefix(prefix.as_bytes()) else {
@@ -129,7 +129,7 @@ impl Levels {
             } else if Message::named(name).is_some() {
                 self.set(name.as_bstr(), entry.string()?)?;
             } else {
-                warn(format!("Skipping unknown msg id '{}'", name.as_bstr()));
+                warn(name.into());
             }
         }
         Ok(())

@@ -16,6 +16,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// Options for the bitmaps of a multi-pack-index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BitmapOptions {
     /// A file that says what references point to, if it is not to be as they say now.
     pub refs_snapshot: Option<PathBuf>,
@@ -107,7 +108,7 @@ impl Work<'_> {
         let written = work.write(&objects, &tips, &settings, id, &target);
         written.map_err(|error| match error.kind() {
             ErrorKind::Refused => {
-                repository.notify(Notice::warning(error.message().to_owned()));
+                repository.notify(Notice::Ignored(error));
                 Error::new(ErrorKind::Refused, "could not write multi-pack bitmap")
             }
             _ => error,

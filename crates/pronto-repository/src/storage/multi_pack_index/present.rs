@@ -8,7 +8,7 @@ use pronto_pack::midx::{MultiIndex, chain};
 
 use super::{CHAIN, Source, Work};
 use crate::history::from_graph;
-use crate::repository::Notice;
+use crate::repository::{Notice, PackNotice};
 use crate::{Error, ErrorKind, Result};
 
 /// The multi-pack-index of a directory of packs.
@@ -133,8 +133,7 @@ impl Work<'_> {
         };
         for layer in &present.layers {
             if !layer.checksum_holds().map_err(from_graph)? {
-                let message = "ignoring existing multi-pack-index; checksum mismatch";
-                self.repository.notify(Notice::warning(message));
+                self.notify(PackNotice::MultiPackIndexChecksum);
                 return Ok(None);
             }
         }
@@ -161,16 +160,15 @@ impl Work<'_> {
             files => files.map_err(from_graph)?,
         };
         if let Some(error) = error {
-            self.repository
-                .notify(Notice::warning(error.message().to_owned()));
+            let error = error.without_context(ErrorKind::Object);
+            self.repository.notify(Notice::Ignored(error));
         }
         let mut layers = Vec::new();
         for path in files {
             match self.open_one(&path)? {
                 Some(index) => layers.push(index),
                 None => {
-                    let message = "unable to find all multi-pack index files";
-                    self.repository.notify(Notice::warning(message));
+                    self.notify(PackNotice::MissingLayer);
                     break;
                 }
             }
@@ -190,16 +188,16 @@ impl Work<'_> {
         match MultiIndex::open(path, kind, access) {
             Ok(index) => Ok(Some(index)),
             Err(error) => {
-                let message = error.message().to_owned();
-                let is_hash = message.starts_with("multi-pack-index hash version");
-                if *error.kind() != pronto_pack::ErrorKind::Truncated && !is_hash {
-                    return Err(Error::new(ErrorKind::Object, message));
-                }
-                let spoken = self.spoken(path);
-                let small = format!("multi-pack-index file {} is too small", spoken.display());
-                let is_small = message == "multi-pack-index file is too small";
-                self.repository
-                    .notify(Notice::error(if is_small { small } else { message }));
+                use pronto_pack::ErrorKind as Below;
+                let kind = *error.kind();
+                let error = error.without_context(ErrorKind::Object);
+                self.repository.notify(match kind {
+                    Below::NoHeader => {
+                        Notice::Packs(PackNotice::MultiPackIndexTooSmall(self.spoken(path)))
+                    }
+                    Below::Truncated | Below::OtherHash => Notice::Failure(error),
+                    _ => return Err(error),
+                });
                 Ok(None)
             }
         }

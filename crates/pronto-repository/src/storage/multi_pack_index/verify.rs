@@ -7,15 +7,15 @@ use pronto_pack::idx::{Index, IndexPosition};
 use pronto_pack::midx::MultiIndex;
 use pronto_pack::pack::{Pack, PackOffset};
 
-use super::Work;
+use super::{Fault, Work};
 use crate::history::from_graph;
-use crate::repository::Notice;
+use crate::repository::{Notice, PackNotice};
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
     /// Compares the multi-pack-index of an object directory (by default the repository's own) with
-    /// the indexes of its packs. Calls `report` with each error in Git's words. Returns whether
-    /// there are no errors, also without a multi-pack-index.
+    /// the indexes of its packs. Calls `report` with each fault. Returns whether there are none, also
+    /// without a multi-pack-index.
     ///
     /// # Errors
     /// There is no such object directory, or the file is not a multi-pack-index.
@@ -23,15 +23,13 @@ impl Repository {
         &self,
         object_dir: Option<&PathBuf>,
         watch: &Watch<'_>,
-        report: &mut dyn FnMut(&str),
+        report: &mut dyn FnMut(Fault),
     ) -> Result<bool> {
         let work = self.multi_pack_work(object_dir, watch)?;
         let Some(present) = work.open()? else {
             let exists = work.path().exists();
             if exists {
-                self.notify(Notice::error(
-                    "multi-pack-index file exists, but failed to parse",
-                ));
+                self.notify(Notice::Packs(PackNotice::MalformedMultiPackIndex));
             }
             return Ok(!exists);
         };
@@ -53,24 +51,24 @@ impl Repository {
 struct Check<'a> {
     work: &'a Work<'a>,
     index: &'a MultiIndex,
-    report: &'a mut dyn FnMut(&str),
+    report: &'a mut dyn FnMut(Fault),
     sound: bool,
 }
 
 impl Check<'_> {
-    fn wrong(&mut self, message: &str) {
+    fn wrong(&mut self, fault: Fault) {
         self.sound = false;
-        (self.report)(message);
+        (self.report)(fault);
     }
 
     fn run(&mut self) -> Result<()> {
         if !self.index.checksum_holds().map_err(from_graph)? {
-            self.wrong("incorrect checksum");
+            self.wrong(Fault::Checksum);
         }
         let packs = self.open_packs()?;
         self.pack_names();
         if self.index.is_empty() {
-            self.wrong("the midx contains no oid");
+            self.wrong(Fault::Empty);
             return Ok(());
         }
         self.order()?;
@@ -100,7 +98,7 @@ impl Check<'_> {
                 });
                 packs.push(index);
             } else {
-                self.wrong(&format!("failed to load pack in position {number}"));
+                self.wrong(Fault::MissingPack(number));
                 packs.push(None);
             }
             meter.add(1);
@@ -119,9 +117,8 @@ impl Check<'_> {
             if let [before, after] = pair
                 && before >= after
             {
-                self.wrong(&format!(
-                    "multi-pack-index pack names out of order: '{before}' before '{after}'"
-                ));
+                let (before, after) = (before.clone(), after.clone());
+                self.wrong(Fault::PackOrder { before, after });
             }
         }
     }
@@ -138,10 +135,8 @@ impl Check<'_> {
         for row in 1..count {
             let id = self.index.id_at(IndexPosition(row)).map_err(from_graph)?;
             if previous >= id {
-                let before = row - 1;
-                self.wrong(&format!(
-                    "oid lookup out of order: oid[{before}] = {previous} >= {id} = oid[{row}]"
-                ));
+                let before = previous;
+                self.wrong(Fault::ObjectOrder { row, before, id });
             }
             previous = id;
             meter.add(1);
@@ -157,8 +152,8 @@ impl Check<'_> {
         let mut rows = Vec::with_capacity(count as usize);
         for row in 0..count {
             let location = self.index.location_at(IndexPosition(row));
-            let (pack, offset) = location
-                .map_err(|error| Error::new(ErrorKind::Object, error.message().to_owned()))?;
+            let (pack, offset) =
+                location.map_err(|error| error.without_context(ErrorKind::Object))?;
             rows.push((pack, row, offset));
             meter.add(1);
         }
@@ -174,16 +169,19 @@ impl Check<'_> {
             let id = self.index.id_at(IndexPosition(row)).map_err(from_graph)?;
             let pack = packs.get(pack.0 as usize).and_then(Option::as_ref);
             let Some(index) = pack else {
-                self.wrong(&format!("failed to load pack entry for oid[{row}] = {id}"));
+                self.wrong(Fault::UnreadablePack { row, id });
                 continue;
             };
             let expected = index.find_offset(&id).map_err(from_graph)?;
             let expected = expected.unwrap_or(PackOffset(0));
             if offset != expected {
-                let (offset, expected) = (offset.0, expected.0);
-                self.wrong(&format!(
-                    "incorrect object offset for oid[{row}] = {id}: {offset:x} != {expected:x}"
-                ));
+                let (recorded, actual) = (offset.0, expected.0);
+                self.wrong(Fault::Offset {
+                    row,
+                    id,
+                    recorded,
+                    actual,
+                });
             }
             meter.add(1);
         }

@@ -13,6 +13,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// Which objects are left out of a selection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LeaveOut {
     /// Those in any pack (`--incremental`).
     pub packed: bool,

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pronto_hash::ObjectId;
+use pronto_io::error::OsReason;
 
 use super::{BATCH, HOLD, REST, Removed, Work, has_expired, order};
 use crate::objects::from_odb;
 use crate::pack_objects::names;
 use crate::repository::Notice;
-use crate::{Result, path};
+use crate::{Error, ErrorKind, Result, path};
 
 /// A file in one of the directories of loose objects.
 pub(super) enum Found {
@@ -134,11 +135,9 @@ impl Work<'_> {
     pub(super) fn unlink(&self, path: &Path) {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                let reason = pronto_io::error::reason(&error);
-                let path = path.display();
-                self.repository.notify(Notice::warning(format!(
-                    "unable to unlink '{path}': {reason}"
-                )));
+                let message = format!("unable to unlink '{}'", path.display());
+                let error = Error::new(ErrorKind::Io, message).because(OsReason(error));
+                self.repository.notify(Notice::Ignored(error));
             }
             _ => {}
         }

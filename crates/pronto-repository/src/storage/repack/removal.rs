@@ -12,7 +12,7 @@ use super::{Work, named};
 use crate::objects::from_odb;
 use crate::pack_objects::{loose_objects, mark};
 use crate::prune::{self, Marks};
-use crate::repository::Notice;
+use crate::repository::{Notice, PackNotice};
 use crate::{Result, path};
 
 impl<'a> Work<'a> {
@@ -40,7 +40,8 @@ impl<'a> Work<'a> {
             match self.repository.begin_pruning(&mut patience)? {
                 Some(pruning) => self.remove_packs(redundant, marks, &pruning)?,
                 None => {
-                    self.repository.notify(Notice::warning(prune::GAVE_UP));
+                    let notice = PackNotice::PruningGivenUp;
+                    self.repository.notify(Notice::Packs(notice));
                     return Ok(());
                 }
             }

@@ -17,6 +17,7 @@ use crate::url::Url;
 
 /// Options of HTTP: the settings for the one URL that is used.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The proxy; a bare `host:port` means HTTP.
     pub proxy: Option<String>,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::super::conditions::failed;
 use super::program::{run, silent};
 use super::{Scheduler, Schedules, frequencies};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
+use pronto_io::error::OsReason;
 use pronto_repository::Notice;
 
 const HEAD: &str = "\
@@ -71,9 +72,9 @@ pub(super) fn stop(schedules: &Schedules<'_>) -> Result<()> {
         let file = unit(schedules, name, ending)?;
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != Io::NotFound => {
-                let reason = pronto_io::error::reason(&error);
-                let message = format!("failed to delete '{}': {reason}", file.display());
-                schedules.repository.notify(Notice::error(message));
+                let message = format!("failed to delete '{}'", file.display());
+                let error = Error::new(ErrorKind::Io, message).because(OsReason(error));
+                schedules.repository.notify(Notice::Failure(error));
             }
             _ => {}
         }
@@ -87,7 +88,8 @@ fn remove_stale(schedules: &Schedules<'_>) -> Result<()> {
     match std::fs::remove_file(&file) {
         Err(error) if error.kind() != Io::NotFound => {
             let message = format!("failed to delete '{}'", file.display());
-            schedules.repository.notify(Notice::warning(message));
+            let error = Error::new(ErrorKind::Io, message);
+            schedules.repository.notify(Notice::Ignored(error));
         }
         _ => {}
     }

@@ -1,0 +1,32 @@
+//! Prints the reasons for which files are not staged.
+
+use pronto::add::Failure;
+use pronto_worktree::filter::Warning;
+
+use crate::Context;
+
+/// Prints Git's lines about a file that is not staged.
+pub(crate) fn report_failure(context: &mut Context, failure: &Failure) {
+    context.report_error(&failure.to_string());
+    match failure {
+        Failure::Unreadable { path, .. } => {
+            context.report_error(&format!("unable to index file '{path}'"));
+        }
+        Failure::NotStored { path, .. } => {
+            context.report_error(&format!("{path}: failed to insert into database"));
+            context.report_error(&format!("unable to index file '{path}'"));
+        }
+        Failure::HostilePath { path, .. } => {
+            context.report_error(&format!("unable to add '{path}' to index"));
+        }
+        _ => {}
+    }
+}
+
+/// Prints a problem of a conversion.
+pub(crate) fn report_conversion(context: &mut Context, warning: &Warning) {
+    match warning.is_error() {
+        true => context.report_error(&warning.to_string()),
+        false => context.warn(&warning.to_string()),
+    }
+}

@@ -1,0 +1,153 @@
+//! Notices about sending and receiving pushes.
+
+use std::fmt;
+
+use bstr::BString;
+
+/// The side of a refspec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What is sent.
+    Source,
+    /// The ref at the other end.
+    Destination,
+}
+
+/// The kind of an object that a refspec sends, and what its ref would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SentKind {
+    /// A commit, for a branch.
+    Commit,
+    /// A tag object.
+    Tag,
+    /// A tree, for a tag.
+    Tree,
+    /// A blob, for a tag.
+    Blob,
+}
+
+/// A notice about a push. [`Display`](fmt::Display) gives Git's message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PushNotice {
+    /// More than one ref has this name.
+    Ambiguous {
+        /// Where refs were looked for.
+        side: Side,
+        /// The name.
+        name: BString,
+    },
+    /// No ref or object has this name.
+    NoSource(BString),
+    /// Two refspecs have this ref as their destination.
+    SharedDestination(BString),
+    /// This ref is to be deleted and does not exist.
+    NothingToDelete(BString),
+    /// The full name of a new ref cannot be guessed.
+    Unqualified {
+        /// The destination as it was given.
+        destination: BString,
+        /// The source as it was given.
+        source: BString,
+    },
+    /// A proposal of a full name.
+    Proposal {
+        /// The kind of the object.
+        kind: SentKind,
+        /// The destination as it was given.
+        destination: BString,
+        /// The source as it was given.
+        source: BString,
+    },
+    /// The server reports about a ref that was not sent.
+    UnknownReport(BString),
+    /// The server reports twice about this ref, or about one that needs no report.
+    UnexpectedReport(BString),
+    /// The configuration of the server names an unknown check of objects.
+    UnknownFsckCheck(BString),
+    /// The command that lists refs of alternates printed this line.
+    MalformedAlternateRef(BString),
+}
+
+impl PushNotice {
+    /// Returns whether Git reports it as an error.
+    pub fn is_error(&self) -> bool {
+        matches!(
+            self,
+            PushNotice::Ambiguous { .. }
+                | PushNotice::NoSource(_)
+                | PushNotice::SharedDestination(_)
+                | PushNotice::NothingToDelete(_)
+                | PushNotice::Unqualified { .. }
+        )
+    }
+
+    /// Returns whether it is advice.
+    pub fn is_hint(&self) -> bool {
+        matches!(self, PushNotice::Proposal { .. })
+    }
+}
+
+impl fmt::Display for PushNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PushNotice::Ambiguous { side, name } => {
+                let side = match side {
+                    Side::Source => "src",
+                    Side::Destination => "dst",
+                };
+                write!(f, "{side} refspec {name} matches more than one")
+            }
+            PushNotice::NoSource(name) => write!(f, "src refspec {name} does not match any"),
+            PushNotice::SharedDestination(name) => {
+                write!(f, "dst ref {name} receives from more than one src")
+            }
+            PushNotice::NothingToDelete(name) => {
+                write!(f, "unable to delete '{name}': remote ref does not exist")
+            }
+            PushNotice::Unqualified {
+                destination,
+                source,
+            } => write!(
+                f,
+                "The destination you provided is not a full refname (i.e.,\n\
+                 starting with \"refs/\"). We tried to guess what you meant by:\n\
+                 \n\
+                 - Looking for a ref that matches '{destination}' on the remote side.\n\
+                 - Checking if the <src> being pushed ('{source}')\n  \
+                 is a ref in \"refs/{{heads,tags}}/\". If so we add a corresponding\n  \
+                 refs/{{heads,tags}}/ prefix on the remote side.\n\
+                 \n\
+                 Neither worked, so we gave up. You must fully qualify the ref."
+            ),
+            PushNotice::Proposal {
+                kind,
+                destination,
+                source,
+            } => {
+                let (kind, action, place) = match kind {
+                    SentKind::Commit => ("commit", "create a new branch", "heads"),
+                    SentKind::Tag => ("tag", "create a new tag", "tags"),
+                    SentKind::Tree => ("tree", "tag a new tree", "tags"),
+                    SentKind::Blob => ("blob", "tag a new blob", "tags"),
+                };
+                write!(
+                    f,
+                    "The <src> part of the refspec is a {kind} object.\n\
+                     Did you mean to {action} by pushing to\n\
+                     '{source}:refs/{place}/{destination}'?"
+                )
+            }
+            PushNotice::UnknownReport(name) => {
+                write!(f, "remote reported status on unknown ref: {name}")
+            }
+            PushNotice::UnexpectedReport(name) => {
+                write!(f, "remote reported status on unexpected ref: {name}")
+            }
+            PushNotice::UnknownFsckCheck(name) => write!(f, "skipping unknown msg id '{name}'"),
+            PushNotice::MalformedAlternateRef(line) => {
+                write!(f, "invalid line while parsing alternate refs: {line}")
+            }
+        }
+    }
+}

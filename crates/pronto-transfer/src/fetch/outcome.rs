@@ -1,0 +1,222 @@
+//! The result of a fetch.
+
+use std::fmt;
+
+use bstr::BString;
+use pronto_hash::ObjectId;
+
+use crate::Error;
+
+/// The result of a fetch.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The displayed source.
+    pub url: BString,
+    /// The results for refs, in the order in which Git reports them.
+    pub updates: Vec<Update>,
+    /// The width of the longest remote name that a table shows.
+    pub name_width: usize,
+    /// The width of the summaries of a table.
+    pub summary_width: usize,
+    /// The symbolic refs whose target was removed, or would be removed.
+    pub dangling: Vec<BString>,
+    /// Errors that did not end the fetch.
+    pub errors: Vec<Failure>,
+    /// Warnings.
+    pub warnings: Vec<Warning>,
+    /// Whether an update was refused.
+    pub failed: bool,
+    /// The branches to be merged: full remote names.
+    pub for_merge: Vec<BString>,
+}
+
+/// The result for a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Update {
+    /// The kind of update.
+    pub flag: Flag,
+    /// A summary of the change.
+    pub summary: Summary,
+    /// The reason for which it was refused, or that it was forced.
+    pub note: Option<Note>,
+    /// The full remote name; empty for a removed ref.
+    pub remote: BString,
+    /// The full local name, or `FETCH_HEAD`.
+    pub local: BString,
+    /// The old value; null for a new ref.
+    pub old: ObjectId,
+    /// The new value; null for a removed ref.
+    pub new: ObjectId,
+}
+
+/// The kind of an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Flag {
+    /// A fast-forward.
+    FastForward,
+    /// An update that is not a fast-forward.
+    Forced,
+    /// A new ref.
+    New,
+    /// A removed ref.
+    Pruned,
+    /// A changed tag.
+    Tag,
+    /// A failed or refused update.
+    Rejected,
+    /// An unchanged ref.
+    UpToDate,
+}
+
+impl Flag {
+    /// Returns the character for it in tables.
+    pub fn sign(self) -> char {
+        match self {
+            Flag::FastForward => ' ',
+            Flag::Forced => '+',
+            Flag::New => '*',
+            Flag::Pruned => '-',
+            Flag::Tag => 't',
+            Flag::Rejected => '!',
+            Flag::UpToDate => '=',
+        }
+    }
+}
+
+/// The summary of an update. [`Display`](fmt::Display) gives Git's words: `[new branch]`,
+/// `1234567..89abcde`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Summary {
+    /// The ref has the fetched value already.
+    UpToDate,
+    /// The tag is new.
+    NewTag,
+    /// The branch is new.
+    NewBranch,
+    /// The ref is new, and neither a branch nor a tag.
+    NewRef,
+    /// The ref is a fetched one of this kind (`branch`, `tag`) without a local name.
+    Fetched(&'static str),
+    /// The tag gets another value.
+    TagUpdate,
+    /// The update is refused.
+    Rejected,
+    /// The ref is removed.
+    Deleted,
+    /// The ref moves between these abbreviated commits, the second of which descends from the first.
+    Forward(String, String),
+    /// The ref moves between these abbreviated commits, the second of which does not descend from
+    /// the first.
+    Sideways(String, String),
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Summary::UpToDate => "[up to date]",
+            Summary::NewTag => "[new tag]",
+            Summary::NewBranch => "[new branch]",
+            Summary::NewRef => "[new ref]",
+            Summary::Fetched(kind) => kind,
+            Summary::TagUpdate => "[tag update]",
+            Summary::Rejected => "[rejected]",
+            Summary::Deleted => "[deleted]",
+            Summary::Forward(old, new) => return write!(f, "{old}..{new}"),
+            Summary::Sideways(old, new) => return write!(f, "{old}...{new}"),
+        })
+    }
+}
+
+/// A note on an update. [`Display`](fmt::Display) gives Git's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// The update was not a fast-forward, and was forced.
+    Forced,
+    /// Refused: a worktree has the branch checked out.
+    CheckedOut,
+    /// Refused: the tag exists with another value.
+    ExistingTag,
+    /// Refused: the update is not a fast-forward.
+    NotFastForward,
+    /// The ref could not be written. [`Outcome::errors`] has the reason.
+    NotWritten,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Note::Forced => "forced update",
+            Note::CheckedOut => "can't fetch into checked-out branch",
+            Note::ExistingTag => "would clobber existing tag",
+            Note::NotFastForward => "non-fast-forward",
+            Note::NotWritten => "unable to update local ref",
+        })
+    }
+}
+
+/// An error that does not end a fetch. [`Display`](fmt::Display) gives Git's message.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A ref would get this local name, which is invalid or not below `refs/`.
+    UnstorableName(BString),
+    /// A ref could not be written because of another one, like `a/b` beside `a`.
+    NameConflict {
+        /// The name of the remote, whose stale refs may be the others.
+        remote: BString,
+    },
+    /// A ref, or with `atomic` all of them, could not be written.
+    NotWritten(Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::UnstorableName(name) => write!(f, "* Ignoring funny ref '{name}' locally"),
+            Failure::NameConflict { remote } => write!(
+                f,
+                "some local refs could not be updated; try running\n \
+                 'git remote prune {remote}' to remove any old, conflicting branches"
+            ),
+            Failure::NotWritten(error) => error.fmt(f),
+        }
+    }
+}
+
+/// A warning of a fetch. [`Display`](fmt::Display) gives Git's message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// This ref is not fetched, because its history ends at shallow commits of the other side.
+    ShallowRoots(BString),
+    /// A local ref gets the value of another remote ref than the configured one.
+    UnusualSource {
+        /// The local ref.
+        local: BString,
+        /// The configured remote ref.
+        usual: BString,
+        /// The fetched remote ref.
+        fetched: BString,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::ShallowRoots(name) => write!(
+                f,
+                "rejected {name} because shallow roots are not allowed to be updated"
+            ),
+            Warning::UnusualSource {
+                local,
+                usual,
+                fetched,
+            } => write!(f, "{local} usually tracks {usual}, not {fetched}"),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The result of a clone.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use pronto_hash::ObjectId;
+
+use crate::checkout_tree;
+use crate::{Error, Repository, Result, hooks};
+
+/// The result of a clone.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The repository.
+    pub repository: Repository,
+    /// The commit at which `HEAD` is detached, if it is.
+    pub detached: Option<ObjectId>,
+    /// Whether the checked out tree contains submodules.
+    pub has_submodules: bool,
+    /// Whether object files were linked or copied.
+    pub was_local: bool,
+    /// Warnings.
+    pub warnings: Vec<Warning>,
+    /// Optional reference repositories that do not exist, or are not local.
+    pub missing_references: Vec<PathBuf>,
+    /// The result of writing the files. Empty if none were written.
+    pub checkout: checkout_tree::Outcome,
+    /// The error that stopped the writing of files: a path is hostile, or an object is missing.
+    pub checkout_error: Option<Error>,
+    /// Whether files could not be checked out. The repository is complete nevertheless.
+    pub checkout_failed: bool,
+    /// The commit that was checked out.
+    pub checked_out: Option<ObjectId>,
+}
+
+impl Outcome {
+    /// Runs the hook `post-checkout` if it exists and files were checked out. Returns its exit
+    /// code, if it failed.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run_hook(&self) -> Result<Option<i32>> {
+        match self.checked_out {
+            Some(id) if !self.checkout_failed => run_hook(&self.repository, id),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn run_hook(repository: &Repository, id: ObjectId) -> Result<Option<i32>> {
+    let null = ObjectId::null(id.kind()).to_hex().to_string();
+    let id = id.to_hex().to_string();
+    let call = hooks::Call {
+        arguments: vec![null.as_ref(), id.as_ref(), "1".as_ref()],
+        ..hooks::Call::default()
+    };
+    let status = hooks::run(repository, "post-checkout", &call)?;
+    Ok(status.filter(|&status| status != 0))
+}
+
+/// A warning of a clone. [`Display`](fmt::Display) gives Git's message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The source is not a path, so that [`local`](super::Options::local) has no effect.
+    LocalIgnored,
+    /// The source is shallow, so that its files are not linked or copied.
+    ShallowSource,
+    /// This option of `git clone` has no effect if object files are linked or copied.
+    OptionIgnored(&'static str),
+    /// The source has no refs.
+    EmptyRepository,
+    /// There is no such directory of templates.
+    MissingTemplates(PathBuf),
+    /// The `HEAD` of the source names a ref that does not exist, so that no files are written.
+    DanglingHead,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Warning::LocalIgnored => "--local is ignored",
+            Warning::ShallowSource => "source repository is shallow, ignoring --local",
+            Warning::OptionIgnored(option) => {
+                return write!(
+                    f,
+                    "{option} is ignored in local clones; use file:// instead."
+                );
+            }
+            Warning::EmptyRepository => "You appear to have cloned an empty repository.",
+            Warning::MissingTemplates(path) => {
+                return write!(f, "templates not found in {}", path.display());
+            }
+            Warning::DanglingHead => "remote HEAD refers to nonexistent ref, unable to checkout",
+        })
+    }
+}
