@@ -103,10 +103,8 @@ impl<'r> WorktreeSession<'r> {
         let rules = repository.stat_rules()?;
         let sparse = repository.sparse_checkout()?;
         let index = repository.with_present_files(read()?)?;
-        let source = FromWorktree {
-            top: top.try_clone().context(ErrorKind::Io, cannot_open, path)?,
-            otherwise: Directories::new(),
-        };
+        let same = top.try_clone().context(ErrorKind::Io, cannot_open, path)?;
+        let source = FromWorktree::new(same, Directories::new());
         let present =
             Attributes::new(&ATTRIBUTES, &files, Box::new(source)).map_err(from_worktree)?;
         Ok(WorktreeSession {

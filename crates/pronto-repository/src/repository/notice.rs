@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use bstr::BString;
+use bstr::{BStr, BString, ByteSlice};
+use pronto_worktree::attributes::Flaw;
 
 /// The severity of a notice, the most severe one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,6 +13,8 @@ pub enum Severity {
     Error,
     /// A warning.
     Warning,
+    /// A remark, which is printed without a prefix.
+    Remark,
     /// Advice for the user.
     Hint,
 }
@@ -64,6 +67,15 @@ pub enum Notice {
     IgnoredHook(PathBuf),
     /// The branch is switched during a bisection.
     SwitchWhileBisecting,
+    /// The file `info/grafts` replaces parents of commits.
+    GraftFileDeprecated,
+    /// A line of an attributes file, or the whole file, is ignored.
+    AttributesFlaw {
+        /// The file.
+        file: BString,
+        /// Why it is ignored.
+        flaw: Flaw,
+    },
     /// Any other notice.
     Message {
         /// Its severity.
@@ -92,7 +104,11 @@ impl Notice {
     pub fn severity(&self) -> Severity {
         match self {
             Notice::Message { severity, .. } => *severity,
-            Notice::IgnoredHook(_) => Severity::Hint,
+            Notice::IgnoredHook(_) | Notice::GraftFileDeprecated => Severity::Hint,
+            Notice::AttributesFlaw {
+                flaw: Flaw::InvalidName { .. } | Flaw::Macro { .. },
+                ..
+            } => Severity::Remark,
             _ => Severity::Warning,
         }
     }
@@ -136,7 +152,35 @@ impl fmt::Display for Notice {
                 path.display()
             ),
             Notice::SwitchWhileBisecting => f.write_str("you are switching branch while bisecting"),
+            Notice::GraftFileDeprecated => f.write_str(
+                "Support for <GIT_DIR>/info/grafts is deprecated\n\
+                 and will be removed in a future Git version.\n\n\
+                 Please use \"git replace --convert-graft-file\"\n\
+                 to convert the grafts into replace refs.\n\n\
+                 Turn this message off by running\n\
+                 \"git config set advice.graftFileDeprecated false\"",
+            ),
+            Notice::AttributesFlaw { file, flaw } => describe_flaw(file.as_bstr(), flaw, f),
             Notice::Message { text, .. } => f.write_str(text),
         }
+    }
+}
+
+fn describe_flaw(file: &BStr, flaw: &Flaw, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match flaw {
+        Flaw::Link => write!(
+            f,
+            "unable to access '{file}': Too many levels of symbolic links"
+        ),
+        Flaw::LongLine { line } => write!(f, "ignoring overly long attributes line {line}"),
+        Flaw::Macro { text, line } => write!(f, "{text} not allowed: {file}:{line}"),
+        Flaw::InvalidName { name, line } => {
+            write!(f, "{name} is not a valid attribute name: {file}:{line}")
+        }
+        // Of the others only negative patterns are known.
+        _ => f.write_str(
+            "Negative patterns are ignored in git attributes\n\
+             Use '\\!' for literal leading exclamation.",
+        ),
     }
 }
