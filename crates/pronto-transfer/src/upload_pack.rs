@@ -24,6 +24,8 @@ use pronto_wire::advertisement::Version;
 use pronto_wire::pktline::{self, Packet};
 use pronto_wire::reader::PacketReader;
 
+use crate::refs::Broken;
+use crate::refs::name::{Form, is_valid};
 use crate::remote::connection::from_wire;
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 use pronto_config::safety;
@@ -216,19 +218,38 @@ impl Session<'_> {
         if is_wanted(b"HEAD") && !self.hidden.hides(b"HEAD".into()) {
             found.extend(self.head()?);
         }
-        self.repository.refs().for_each("refs/", |reference| {
-            if is_wanted(reference.name) && !self.hidden.hides(reference.name) {
-                found.push(Shown {
+        let refs = self.repository.refs();
+        refs.for_each_or_broken("refs/", |reference| {
+            let shown = match reference {
+                Ok(reference) => Shown {
                     name: reference.name.to_owned(),
                     id: Some(reference.id),
                     symbolic: reference.symbolic.map(|name| name.clone().into_inner()),
                     peeled: reference.peeled,
-                });
+                },
+                // As in Git the other side learns that it is broken.
+                Err(Broken::Contents(name))
+                    if is_valid(name, Form::Full) && !refs.is_symbolic(name) =>
+                {
+                    Shown {
+                        name: name.to_owned(),
+                        id: Some(self.repository.object_hash().null()),
+                        symbolic: None,
+                        peeled: None,
+                    }
+                }
+                Err(_) => return Ok(ControlFlow::Continue(())),
+            };
+            if is_wanted(&shown.name) && !self.hidden.hides(shown.name.as_bstr()) {
+                found.push(shown);
             }
             Ok(ControlFlow::Continue(()))
         })?;
         if peel {
-            for reference in &mut found {
+            let tags = found
+                .iter_mut()
+                .filter(|found| found.id.is_some_and(|id| !id.is_null()));
+            for reference in tags {
                 if let (Some(id), None) = (reference.id, reference.peeled) {
                     reference.peeled = self.repository.peel_tag(id)?;
                 }
