@@ -82,14 +82,7 @@ impl Repository {
     /// # Errors
     /// The list of cuts cannot be read.
     pub fn has_plain_history(&self) -> Result<bool> {
-        let grafts = self.environment().path("GIT_GRAFT_FILE");
-        let grafts = grafts.map_or_else(
-            || self.git_path("info/grafts"),
-            |path| self.environment().absolute(path),
-        );
-        Ok(!self.is_shallow()
-            && self.shallow_commits()?.is_empty()
-            && !std::fs::metadata(grafts).is_ok_and(|file| file.len() > 0))
+        Ok(!self.is_shallow() && self.shallow_commits()?.is_empty() && self.grafts()?.is_empty())
     }
 }
 
@@ -205,7 +198,7 @@ impl<'a> Commits<'a> {
         if self.lenient && !self.is_there(id)? {
             return Ok(None);
         }
-        let mut links = self.repository.written_links(id, &mut self.content)?;
+        let mut links = self.repository.uncut_links(id, &mut self.content)?;
         if cut.contains(id) {
             links.parents.clear();
         }

@@ -12,6 +12,7 @@ pub mod notice;
 pub mod objects;
 pub mod packs;
 
+mod grafts;
 pub mod refs;
 pub mod shallow;
 
@@ -32,6 +33,7 @@ use crate::config::{Config, Loader, Place};
 use crate::durability::Fsync;
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Layout, Result, path};
+use grafts::Grafts;
 
 /// An open repository. `Send + Sync`; open it once and share it by reference.
 #[derive(Debug)]
@@ -44,6 +46,7 @@ pub struct Repository {
     pub(crate) objects: OnceLock<pronto_odb::Store>,
     pub(crate) fsync: OnceLock<Fsync>,
     pub(crate) shallow: OnceLock<Vec<pronto_hash::ObjectId>>,
+    pub(crate) grafts: OnceLock<Grafts>,
     pub(crate) commit_graph: OnceLock<Option<Box<pronto_pack::commit_graph::CommitGraph>>>,
 }
 
@@ -130,6 +133,7 @@ impl Repository {
             objects: OnceLock::new(),
             fsync: OnceLock::new(),
             shallow: OnceLock::new(),
+            grafts: OnceLock::new(),
             commit_graph: OnceLock::new(),
         })
     }
