@@ -26,6 +26,7 @@ mod whole;
 use std::collections::HashSet;
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
@@ -62,6 +63,9 @@ pub struct Selection {
     /// Those of the members that are not to become deltas, nor bases of new ones: see
     /// [`KeptWhole`].
     pub whole: HashSet<ObjectId>,
+    /// The pack whose bitmap selected the members: what a sent pack takes from it is counted as a
+    /// block.
+    pub bitmapped: Option<PathBuf>,
 }
 
 /// Options for selecting objects.
@@ -213,6 +217,7 @@ impl Repository {
             bases: &selection.bases,
             receiver_has: None,
             whole: Some(&selection.whole),
+            bitmapped: selection.bitmapped.as_deref(),
         };
         let sent = self.objects()?.pack_to(&contents, options, out, watch);
         sent.map_err(from_odb)
@@ -262,6 +267,7 @@ impl Repository {
         let ids = found.packed.into_iter().chain(found.others);
         Ok(Selection {
             members: ids.map(member).collect(),
+            bitmapped: bitmaps.reused_pack().map_err(from_odb)?,
             ..Selection::default()
         })
     }
