@@ -149,8 +149,9 @@ fn write_all(
     });
     outcome.most_workers = outcome.most_workers.max(summary.most_workers);
     outcome.interrupted |= !summary.complete;
-    if let Some(lane) = lane {
+    if let Some(mut lane) = lane {
         outcome.interrupted |= lane.interrupted;
+        outcome.programs = lane.writer.programs.take();
         gathered.take_from(lane.writer);
     }
     for (at, stat) in gathered.done.into_inner() {
