@@ -214,7 +214,7 @@ impl<'r> WorktreeSession<'r> {
         };
         let mut outcome = write_files(plan, self.objects, &context, &self.options);
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        *programs = outcome.programs.take();
+        *programs = outcome.programs.take().map(|boxed| *boxed);
         drop(programs);
         if outcome.interrupted {
             return Err(Error::new(ErrorKind::Interrupted, "interrupted"));

@@ -184,7 +184,7 @@ pub struct Outcome {
     /// Whether it was broken off.
     pub interrupted: bool,
     /// The programs that filtered files. Their processes still run, and may convert others.
-    pub programs: Option<Programs>,
+    pub programs: Option<Box<Programs>>,
 }
 
 /// A path that failed.

@@ -151,7 +151,7 @@ fn write_all(
     outcome.interrupted |= !summary.complete;
     if let Some(mut lane) = lane {
         outcome.interrupted |= lane.interrupted;
-        outcome.programs = lane.writer.programs.take();
+        outcome.programs = lane.writer.programs.take().map(Box::new);
         gathered.take_from(lane.writer);
     }
     for (at, stat) in gathered.done.into_inner() {
