@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pronto::Severity;
 use pronto::config::Config;
 use pronto::{Environment, ErrorKind, Repository};
-use pronto::{Notice, Severity};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::signals;
@@ -251,18 +251,23 @@ impl Context {
         repository
     }
 
-    /// Prints the messages of the repository so far: errors, warnings, then advice.
+    /// Prints the messages of the repository so far: errors, warnings with remarks, then advice.
     pub fn report(&mut self) {
         let Some(repository) = self.repository.clone() else {
             return;
         };
         let mut notices = repository.take_notices();
-        notices.sort_by_key(Notice::severity);
+        // Remarks keep their places among warnings.
+        notices.sort_by_key(|notice| match notice.severity() {
+            Severity::Remark => Severity::Warning,
+            severity => severity,
+        });
         for notice in notices {
             let text = notice.to_string();
             match notice.severity() {
                 Severity::Error => self.report_error(&text),
                 Severity::Warning => self.warn(&text),
+                Severity::Remark => self.remark(&text),
                 Severity::Hint => self.hint(&text),
             }
         }

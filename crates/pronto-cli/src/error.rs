@@ -59,6 +59,8 @@ pub struct CliError(Box<Repr>);
 struct Repr {
     kind: Kind,
     code: ExitCode,
+    /// Errors that are printed before the messages.
+    earlier: Vec<String>,
     messages: Vec<String>,
     hints: Vec<String>,
 }
@@ -68,6 +70,7 @@ impl CliError {
         CliError(Box::new(Repr {
             kind,
             code,
+            earlier: Vec::new(),
             messages,
             hints: Vec::new(),
         }))
@@ -171,6 +174,11 @@ impl CliError {
             _ => "error: ",
         };
         let mut text = String::new();
+        for message in &self.0.earlier {
+            text.push_str("error: ");
+            text.push_str(message);
+            text.push('\n');
+        }
         for message in &self.0.messages {
             text.push_str(prefix);
             text.push_str(message);
@@ -196,7 +204,12 @@ impl std::error::Error for CliError {}
 /// Converts an error of a library: fatal, with its hint.
 impl<K> From<pronto_io::error::Error<K>> for CliError {
     fn from(error: pronto_io::error::Error<K>) -> Self {
-        let fatal = CliError::fatal(error.to_string());
+        let mut fatal = CliError::fatal(error.to_string());
+        fatal.0.earlier = error
+            .reported_before()
+            .map(Into::into)
+            .into_iter()
+            .collect();
         match error.hint() {
             Some(hint) => fatal.with_hint(hint),
             None => fatal,

@@ -365,7 +365,10 @@ impl<'a> EntryRef<'a> {
     /// # Errors
     /// The key has no value.
     pub fn string(&self) -> Result<&'a BStr> {
-        self.value.ok_or_else(|| self.bad_variable())
+        self.value.ok_or_else(|| {
+            let missing = format!("missing value for '{}'", self.key);
+            self.bad_variable().reported_after(missing)
+        })
     }
 
     /// Returns the value as a boolean.

@@ -134,8 +134,10 @@ impl Format {
 
     fn read_newer_extension(&mut self, name: &BStr, entry: &EntryRef<'_>) -> Result<()> {
         let invalid = |value: &BStr| {
-            let message = format!("invalid value for 'extensions.{name}': '{value}'");
-            Err(Error::new(ErrorKind::Config, message))
+            let (line, file) = (entry.line, &entry.origin.name);
+            let message = format!("bad config line {line} in file {file}");
+            let invalid = format!("invalid value for 'extensions.{name}': '{value}'");
+            Err(Error::new(ErrorKind::Config, message).reported_after(invalid))
         };
         match name.as_ref() as &[u8] {
             b"objectformat" => match hash_named(entry.string()?) {

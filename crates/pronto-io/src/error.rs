@@ -16,6 +16,7 @@ struct Repr<K> {
     offset: Option<u64>,
     object: Option<String>,
     hint: Option<String>,
+    reported_before: Option<String>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -29,6 +30,7 @@ impl<K> Error<K> {
             offset: None,
             object: None,
             hint: None,
+            reported_before: None,
             source: None,
         }))
     }
@@ -58,6 +60,14 @@ impl<K> Error<K> {
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
+    /// Adds a message that is printed as an error on a line before this one. It is not part of
+    /// this error's text.
+    #[must_use]
+    pub fn reported_after(mut self, message: impl Into<String>) -> Self {
+        self.0.reported_before.get_or_insert_with(|| message.into());
         self
     }
 
@@ -107,6 +117,11 @@ impl<K> Error<K> {
         self.0.hint.as_deref()
     }
 
+    /// The message to print as an error before this one, if there is any.
+    pub fn reported_before(&self) -> Option<&str> {
+        self.0.reported_before.as_deref()
+    }
+
     /// The same error as another kind: how an error passes from one crate to the next above.
     pub fn map_kind<L>(self, map: impl FnOnce(K) -> L) -> Error<L> {
         let Repr {
@@ -116,6 +131,7 @@ impl<K> Error<K> {
             offset,
             object,
             hint,
+            reported_before,
             source,
         } = *self.0;
         Error(Box::new(Repr {
@@ -125,6 +141,7 @@ impl<K> Error<K> {
             offset,
             object,
             hint,
+            reported_before,
             source,
         }))
     }

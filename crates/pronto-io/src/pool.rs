@@ -44,7 +44,7 @@ impl Workers {
 /// The statistics of a [`run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// The most workers that there were at one time.
+    /// The most workers that there were at one time; of [`Workers::Exactly`], those that were started.
     pub most_workers: usize,
     /// Whether every item was handed out; otherwise a worker broke off.
     pub complete: bool,
@@ -125,15 +125,17 @@ pub fn run_groups<S>(
             .then(|| Tuner::new(start, most.min(count.max(1)))),
         job: Job { begin, work, end },
     };
-    std::thread::scope(|scope| {
-        for _ in 1..start {
-            row.spawn(scope);
-        }
+    let started = std::thread::scope(|scope| {
+        let spawned = (1..start).filter(|_| row.spawn(scope)).count();
         row.join();
         row.work_through(scope);
+        spawned + 1
     });
     Summary {
-        most_workers: row.most_alive.load(Relaxed),
+        most_workers: match workers {
+            Workers::Exactly(_) => started,
+            Workers::Adaptive { .. } => row.most_alive.load(Relaxed),
+        },
         complete: !row.stopped.load(Relaxed),
     }
 }
@@ -162,7 +164,8 @@ where
     W: Fn(&mut S, Range<usize>) -> ControlFlow<()> + Sync,
     E: Fn(S) + Sync,
 {
-    fn spawn<'scope, 'row: 'scope>(&'row self, scope: &'scope Scope<'scope, 'row>) {
+    /// Starts a worker; returns whether that was possible.
+    fn spawn<'scope, 'row: 'scope>(&'row self, scope: &'scope Scope<'scope, 'row>) -> bool {
         self.join();
         let spawned = std::thread::Builder::new()
             .name("worker".into())
@@ -171,6 +174,7 @@ where
             // If no thread can be started, the existing workers continue.
             self.alive.fetch_sub(1, Relaxed);
         }
+        spawned.is_ok()
     }
 
     fn join(&self) {

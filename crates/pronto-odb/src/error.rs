@@ -11,6 +11,8 @@ pub enum ErrorKind {
     Io,
     /// A file is not what its format says, or not what its name says.
     Corrupt,
+    /// A loose object is of a type that does not exist.
+    UnknownType,
     /// A version or feature of a format that is not known.
     Unsupported,
     /// An object or file is too large for a limit.
@@ -49,7 +51,7 @@ impl From<ErrorKind> for pronto_pack::ErrorKind {
         use pronto_pack::ErrorKind as Pack;
         match kind {
             ErrorKind::Io => Pack::Io,
-            ErrorKind::Corrupt => Pack::Corrupt,
+            ErrorKind::Corrupt | ErrorKind::UnknownType => Pack::Corrupt,
             ErrorKind::Unsupported => Pack::Unsupported,
             ErrorKind::Limit => Pack::Limit,
             ErrorKind::Missing => Pack::Missing,

@@ -402,7 +402,8 @@ fn parse_start(bytes: &[u8]) -> Result<Start, Error> {
         .iter()
         .position(|byte| *byte == b' ')
         .ok_or_else(unparsable)?;
-    let kind = ObjectKind::from_bytes(&head[..blank]).map_err(|_| unparsable())?;
+    let kind = ObjectKind::from_bytes(&head[..blank])
+        .map_err(|_| Error::new(ErrorKind::UnknownType, "invalid object type").at_offset(0))?;
     let digits = &head[blank + 1..end];
     if digits.is_empty() || (digits[0] == b'0' && digits.len() > 1) {
         return Err(unparsable());

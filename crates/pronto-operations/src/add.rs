@@ -377,10 +377,11 @@ impl Work<'_> {
         if targets.is_empty() {
             return Ok(Vec::new());
         }
-        Hasher {
+        let attributes = attributes::attributes_of_still_files(self.repository, index)?;
+        let hashed = Hasher {
             repository: self.repository,
             prepared,
-            attributes: attributes::attributes_of_still_files(self.repository, index)?,
+            attributes: attributes.clone(),
             settings: std::sync::Arc::new(settings),
             renormalize: self.options.selection == Selection::Renormalize,
             intent_to_add: self.options.intent_to_add,
@@ -388,7 +389,9 @@ impl Work<'_> {
             stops: !self.options.ignore_errors,
             watch,
         }
-        .run(targets)
+        .run(targets);
+        attributes::notify_of_flaws(self.repository, &attributes);
+        hashed
     }
 
     fn change_mode(&mut self, executable: bool, stage: &mut Stage<'_>) {

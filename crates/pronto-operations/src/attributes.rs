@@ -18,6 +18,7 @@ use pronto_worktree::filter::ATTRIBUTES;
 
 use crate::errors::from_worktree;
 use crate::{ErrorKind, Repository, Result};
+use pronto_repository::Notice;
 
 pub use pronto_worktree::attributes::{Flaw, State};
 
@@ -104,14 +105,23 @@ fn attributes_source(
     index: &Index,
 ) -> Result<FromWorktree<FromIndex<Store>>> {
     let top = repository.require_work_tree()?;
-    Ok(FromWorktree {
-        top: Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?,
-        otherwise: FromIndex {
-            blobs: FromIndex::<Store>::find_in_index(index.iter()),
-            objects: repository.objects()?.clone(),
-            worktree: None,
-        },
-    })
+    let top = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
+    let in_index = FromIndex {
+        blobs: FromIndex::<Store>::find_in_index(index.iter()),
+        objects: repository.objects()?.clone(),
+        worktree: None,
+    };
+    Ok(FromWorktree::new(top, in_index))
+}
+
+/// Notifies of the lines and files that `attributes` ignored, sorted by file.
+pub(crate) fn notify_of_flaws(repository: &Repository, attributes: &Attributes) {
+    let mut flaws = attributes.take_flaws();
+    flaws.sort_by(|(a, _), (b, _)| a.cmp(b));
+    flaws.dedup();
+    for (file, flaw) in flaws {
+        repository.notify(Notice::AttributesFlaw { file, flaw });
+    }
 }
 
 /// A way to ask for attributes: of the files in the worktree, and where there are none of
@@ -170,10 +180,10 @@ fn source(
     };
     Ok(match (place, repository.work_tree()) {
         (Place::Index, _) => Box::new(in_index()),
-        (Place::Worktree, Some(path)) => Box::new(FromWorktree {
-            top: Directory::open(path).context(ErrorKind::Io, "cannot open", path)?,
-            otherwise: in_index(),
-        }),
+        (Place::Worktree, Some(path)) => {
+            let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
+            Box::new(FromWorktree::new(top, in_index()))
+        }
         _ => Box::new(Directories::new()),
     })
 }

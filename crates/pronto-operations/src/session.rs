@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -15,7 +15,7 @@ use pronto_worktree::attributes::{
     Attributes, Directories, Files, FromIndex, FromWorktree, Growing,
 };
 use pronto_worktree::checkout::{self, Context, Plan};
-use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf, Settings, ToGit};
+use pronto_worktree::filter::{ATTRIBUTES, Programs, SafeCrlf, Settings, ToGit};
 use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::sparse::Sparse;
 use pronto_worktree::unpack::{Checker, MayGo, Unpacked, WorktreeView};
@@ -41,6 +41,8 @@ pub(crate) struct WorktreeSession<'r> {
     pub(crate) given_up: Vec<BString>,
     /// The attributes of the present files.
     present: Attributes,
+    /// The programs that filtered written files.
+    programs: Mutex<Option<Programs>>,
 }
 
 impl<'r> WorktreeSession<'r> {
@@ -103,10 +105,8 @@ impl<'r> WorktreeSession<'r> {
         let rules = repository.stat_rules()?;
         let sparse = repository.sparse_checkout()?;
         let index = repository.with_present_files(read()?)?;
-        let source = FromWorktree {
-            top: top.try_clone().context(ErrorKind::Io, cannot_open, path)?,
-            otherwise: Directories::new(),
-        };
+        let same = top.try_clone().context(ErrorKind::Io, cannot_open, path)?;
+        let source = FromWorktree::new(same, Directories::new());
         let present =
             Attributes::new(&ATTRIBUTES, &files, Box::new(source)).map_err(from_worktree)?;
         Ok(WorktreeSession {
@@ -121,6 +121,7 @@ impl<'r> WorktreeSession<'r> {
             sparse,
             given_up: Vec::new(),
             present,
+            programs: Mutex::default(),
         })
     }
 
@@ -151,7 +152,9 @@ impl<'r> WorktreeSession<'r> {
 
     /// Returns the converter from present files to blobs.
     pub(crate) fn to_git(&self) -> ToGit {
-        ToGit::new(self.present.stack(), Arc::clone(&self.settings))
+        let programs = self.programs.lock();
+        let programs = programs.unwrap_or_else(PoisonError::into_inner).take();
+        ToGit::new(self.present.stack(), Arc::clone(&self.settings)).with_programs(programs)
     }
 
     /// Writes files. `entries` are all of the index that is to be, where attributes are read.
@@ -209,7 +212,10 @@ impl<'r> WorktreeSession<'r> {
             progress: watch.progress(),
             interrupt: watch.interrupt(),
         };
-        let outcome = write_files(plan, self.objects, &context, &self.options);
+        let mut outcome = write_files(plan, self.objects, &context, &self.options);
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        *programs = outcome.programs.take().map(|boxed| *boxed);
+        drop(programs);
         if outcome.interrupted {
             return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
         }

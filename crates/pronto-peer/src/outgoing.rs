@@ -265,6 +265,7 @@ impl Outgoing {
             bases: &bases,
             receiver_has: Some(&|id| chosen.outside.contains(&id.to_owned())),
             whole: None,
+            bitmapped: None,
         };
         let packed =
             (self.store).pack_to(&contents, &self.options, &mut file, &Watch::from(interrupt));

@@ -266,6 +266,21 @@ impl References {
         }
     }
 
+    /// Returns whether `name` is a symbolic ref, even if it leads to an impossible name. An
+    /// unreadable ref is none.
+    pub fn is_symbolic(&self, name: impl AsRef<[u8]>) -> bool {
+        let name = name.as_ref().as_bstr();
+        if self.tables.is_some() {
+            let found = self.find(name).ok().flatten();
+            return found.is_some_and(|found| found.target.object().is_none());
+        }
+        let Ok(safe) = RefNameRef::existing(name) else {
+            return false;
+        };
+        let contents = loose::read(&self.file_of(safe), name, self.object_hash);
+        matches!(contents, Ok(Some(loose::Contents::Symbolic(_))))
+    }
+
     /// Returns the loose ref of this name, if it exists.
     fn find_loose(&self, name: &BStr) -> Result<Loose> {
         let Ok(safe) = RefNameRef::existing(name) else {

@@ -80,19 +80,7 @@ impl Repository {
     /// # Errors
     /// The list of cuts cannot be read.
     pub fn has_plain_history(&self) -> Result<bool> {
-        let grafts = std::fs::metadata(self.graft_path());
-        Ok(!self.is_shallow()
-            && self.shallow_commits()?.is_empty()
-            && !grafts.is_ok_and(|file| file.len() > 0))
-    }
-
-    /// Returns the path of the list of grafts.
-    pub(crate) fn graft_path(&self) -> std::path::PathBuf {
-        let grafts = self.environment().path("GIT_GRAFT_FILE");
-        grafts.map_or_else(
-            || self.git_path("info/grafts"),
-            |path| self.environment().absolute(path),
-        )
+        Ok(!self.is_shallow() && self.shallow_commits()?.is_empty() && self.grafts()?.is_empty())
     }
 }
 
@@ -208,7 +196,7 @@ impl<'a> Commits<'a> {
         if self.lenient && !self.is_there(id)? {
             return Ok(None);
         }
-        let mut links = self.repository.written_links(id, &mut self.content)?;
+        let mut links = self.repository.uncut_links(id, &mut self.content)?;
         if cut.contains(id) {
             links.parents.clear();
         }

@@ -12,6 +12,7 @@ pub mod notice;
 pub mod objects;
 pub mod packs;
 
+mod grafts;
 pub mod refs;
 pub mod shallow;
 
@@ -32,6 +33,7 @@ use crate::config::{Config, Loader, Place};
 use crate::durability::Fsync;
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Layout, Result, path};
+use grafts::Grafts;
 
 /// An open repository. `Send + Sync`; open it once and share it by reference.
 #[derive(Debug)]
@@ -44,8 +46,7 @@ pub struct Repository {
     pub(crate) objects: OnceLock<pronto_odb::Store>,
     pub(crate) fsync: OnceLock<Fsync>,
     pub(crate) shallow: OnceLock<Vec<pronto_hash::ObjectId>>,
-    /// Commits whose parents are others than they say.
-    pub(crate) grafts: shallow::Grafts,
+    pub(crate) grafts: OnceLock<Grafts>,
     pub(crate) commit_graph: OnceLock<Option<Box<pronto_pack::commit_graph::CommitGraph>>>,
 }
 
@@ -132,41 +133,19 @@ impl Repository {
             objects: OnceLock::new(),
             fsync: OnceLock::new(),
             shallow: OnceLock::new(),
-            grafts: shallow::Grafts::default(),
+            grafts: OnceLock::new(),
             commit_graph: OnceLock::new(),
         })
     }
 
-    /// Opens it again with a history that ends at the commits `cut`, and nowhere else. What the
-    /// file `shallow` says does not count, and grafts do not. Shares the open object store.
+    /// Opens it again with a history that ends at the commits `cut`, and nowhere else: neither the
+    /// file `shallow` nor grafts count. Shares the open object store.
     ///
     /// # Errors
     /// Its refs or objects cannot be opened.
     pub fn with_history_cut_at(&self, mut cut: Vec<pronto_hash::ObjectId>) -> Result<Self> {
         cut.sort_unstable();
         cut.dedup();
-        let again = self.opened_again()?;
-        Ok(Repository {
-            shallow: OnceLock::from(cut),
-            ..again
-        })
-    }
-
-    /// Opens it again with the parents that the file `info/grafts` gives commits; `None` if there
-    /// are none. Shares the open object store.
-    ///
-    /// # Errors
-    /// The file cannot be read, or refs or objects cannot be opened.
-    pub fn with_grafts(&self) -> Result<Option<Self>> {
-        let grafts = shallow::grafts(self)?;
-        if grafts.is_empty() {
-            return Ok(None);
-        }
-        let again = self.opened_again()?;
-        Ok(Some(Repository { grafts, ..again }))
-    }
-
-    fn opened_again(&self) -> Result<Self> {
         Ok(Repository {
             environment: self.environment.clone(),
             layout: self.layout.clone(),
@@ -175,8 +154,8 @@ impl Repository {
             notices: Mutex::default(),
             objects: OnceLock::from(self.objects()?.clone()),
             fsync: OnceLock::new(),
-            shallow: OnceLock::new(),
-            grafts: shallow::Grafts::default(),
+            shallow: OnceLock::from(cut),
+            grafts: OnceLock::from(Grafts::default()),
             commit_graph: OnceLock::new(),
         })
     }

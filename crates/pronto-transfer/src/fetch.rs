@@ -12,7 +12,7 @@ mod outcome;
 mod prune;
 mod update;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,7 @@ use pronto_wire::advertisement::{LsRefs, RemoteRef};
 use pronto_wire::client::Client;
 use pronto_wire::fetch::Deepen;
 
+use crate::refs::Broken;
 use crate::remote::connection::{self, Settings, from_wire};
 use crate::remote::{INFINITE_DEPTH, Refspec, Remote, Tags, register_promisor, shallow};
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -125,6 +126,8 @@ struct Work<'a> {
     tags: Tags,
     /// All local refs.
     ours: HashMap<BString, ObjectId>,
+    /// Those of them that are symbolic.
+    symbolic: HashSet<BString>,
     /// The branches of worktrees, with their places.
     checked_out: Vec<(BString, PathBuf)>,
     /// The local shallow commits.
@@ -231,8 +234,18 @@ impl<'a> Work<'a> {
             deepen.depth = Some(INFINITE_DEPTH);
         }
         let mut ours = HashMap::new();
-        repository.refs().for_each("refs/", |found| {
-            ours.insert(found.name.to_owned(), found.id);
+        let mut symbolic = HashSet::new();
+        repository.refs().for_each_or_broken("refs/", |found| {
+            match found {
+                Ok(found) => {
+                    ours.insert(found.name.to_owned(), found.id);
+                    if found.symbolic.is_some() {
+                        symbolic.insert(found.name.to_owned());
+                    }
+                }
+                Err(Broken::Dangling(name)) => _ = symbolic.insert(name.to_owned()),
+                Err(Broken::Contents(_)) => {}
+            }
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(Work {
@@ -242,6 +255,7 @@ impl<'a> Work<'a> {
             deepen,
             tags: options.tags.or(remote.tags).unwrap_or_default(),
             ours,
+            symbolic,
             checked_out: checked_out(repository)?,
             cut: shallow::read(repository)?,
             url: shown_url(remote)?,

@@ -233,10 +233,6 @@ pub fn answer(
     watch: &Watch<'_>,
 ) -> Result<Ended> {
     let Streams { input, output } = streams;
-    let grafted = match repository.has_plain_history()? {
-        true => None,
-        false => repository.with_grafts()?,
-    };
     let version = match options.version {
         Version::V0 => "0",
         Version::V1 => "1",
@@ -244,7 +240,7 @@ pub fn answer(
     };
     pronto_io::data!("transfer", "negotiated-version", version);
     let mut session = Session {
-        repository: grafted.as_ref().unwrap_or(repository),
+        repository,
         stored: repository,
         options,
         settings: Settings::read(repository.config())?,

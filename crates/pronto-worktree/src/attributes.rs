@@ -126,6 +126,12 @@ impl Attributes {
         })))
     }
 
+    /// Returns the lines and files that were ignored since the last call, each with the name of its
+    /// file.
+    pub fn take_flaws(&self) -> Vec<(BString, Flaw)> {
+        self.0.take_flaws()
+    }
+
     /// A way to ask, for one thread.
     pub fn stack(&self) -> Stack {
         Stack {
@@ -135,6 +141,14 @@ impl Attributes {
             directory: BString::default(),
             levels: Vec::new(),
         }
+    }
+}
+
+/// The attributes file of a directory.
+fn file_in(directory: &BStr) -> BString {
+    match directory.is_empty() {
+        true => source::NAME.into(),
+        false => [directory.as_bytes(), b"/", source::NAME].concat().into(),
     }
 }
 
@@ -150,6 +164,13 @@ impl std::fmt::Debug for Attributes {
 }
 
 impl Shared {
+    fn take_flaws(&self) -> Vec<(BString, Flaw)> {
+        let links = self.source.take_links().into_iter();
+        let links = links.map(|directory| (file_in(directory.as_bstr()), Flaw::Link));
+        let mut flaws = self.flaws.lock().unwrap_or_else(PoisonError::into_inner);
+        links.chain(std::mem::take(&mut *flaws)).collect()
+    }
+
     fn list(&self, directory: &BStr) -> Result<Option<Arc<List>>, Error> {
         let read = self.read.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = read.get(directory) {
@@ -161,7 +182,7 @@ impl Shared {
             .map(|bytes| {
                 let mut flaws = Vec::new();
                 let lines = rules::parse(&bytes, false, &mut flaws);
-                let file: BString = [directory.as_bytes(), b"/", source::NAME].concat().into();
+                let file = file_in(directory);
                 let mut all = self.flaws.lock().unwrap_or_else(PoisonError::into_inner);
                 all.extend(flaws.into_iter().map(|flaw| (file.clone(), flaw)));
                 drop(all);
@@ -191,8 +212,7 @@ impl Stack {
     /// Returns the lines that were ignored since the last call, by any stack of these attributes,
     /// each with the name of its file.
     pub fn take_flaws(&self) -> Vec<(BString, Flaw)> {
-        let flaws = self.shared.flaws.lock();
-        std::mem::take(&mut flaws.unwrap_or_else(PoisonError::into_inner))
+        self.shared.take_flaws()
     }
 
     /// Returns the state of each selected attribute for `path`, in the order of the selection. A

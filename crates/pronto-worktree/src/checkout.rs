@@ -15,7 +15,7 @@ use pronto_io::pool::Workers;
 use pronto_io::progress::Progress;
 
 use crate::attributes::Attributes;
-use crate::filter::Settings;
+use crate::filter::{Programs, Settings};
 use crate::{Error, Objects};
 
 mod collide;
@@ -185,6 +185,8 @@ pub struct Outcome {
     pub most_workers: usize,
     /// Whether it was broken off.
     pub interrupted: bool,
+    /// The programs that filtered files. Their processes still run, and may convert others.
+    pub programs: Option<Box<Programs>>,
 }
 
 /// A path that failed.

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, ByteSlice};
-use pronto::Repository;
-use pronto::attributes::{AttributeCheck, Flaw, Selection, State, is_attribute_name};
+use pronto::attributes::{AttributeCheck, Selection, State, is_attribute_name};
 use pronto::quote::c_quote_into;
+use pronto::{Notice, Repository};
 
 use crate::paths::{InputNames, pathspec_error};
 use crate::{CliError, Context, ExitCode};
@@ -133,21 +133,9 @@ impl List<'_> {
     /// Warns of lines of attributes files that are ignored.
     fn tell_flaws(&mut self) {
         for (file, flaw) in self.check.take_flaws() {
-            match flaw {
-                Flaw::Negative => self.context.warn(
-                    "Negative patterns are ignored in git attributes\n\
-                     Use '\\!' for literal leading exclamation.",
-                ),
-                Flaw::LongLine { line } => {
-                    let message = format!("ignoring overly long attributes line {line}");
-                    self.context.warn(&message);
-                }
-                Flaw::InvalidName { name, line } => {
-                    let message = format!("{name} is not a valid attribute name: {file}:{line}");
-                    self.context.remark(&message);
-                }
-                _ => {}
-            }
+            self.repository
+                .notify(Notice::AttributesFlaw { file, flaw });
         }
+        self.context.report();
     }
 }

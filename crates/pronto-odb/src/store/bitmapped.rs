@@ -1,5 +1,6 @@
 //! Reachability bitmaps, with the objects that their bits stand for.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pronto_hash::{ObjectId, oid};
@@ -113,6 +114,25 @@ fn check(bitmaps: &Bitmaps, checksum: &ObjectId) -> Result<(), Error> {
 }
 
 impl Bitmapped {
+    /// Returns the path of the pack whose objects a pack of selected objects takes as a block, as
+    /// in Git: the pack of the bitmaps, or the preferred one of a multi-pack-index.
+    ///
+    /// # Errors
+    /// The multi-pack-index cannot be read.
+    pub fn reused_pack(&self) -> Result<Option<PathBuf>, Error> {
+        let index = match &self.objects {
+            Objects::Pack(pack) => return Ok(Some(pack.pack_path())),
+            Objects::Multi(index, _) => index,
+        };
+        let Some(first) = index.position_at_place(0).map_err(from_pack)? else {
+            return Ok(None);
+        };
+        let (number, _) = index.location_at(first).map_err(from_pack)?;
+        let name = index.pack_names().get(number.0 as usize);
+        let path = name.map(|name| index.path().with_file_name(name));
+        Ok(path.map(|path| path.with_extension("pack")))
+    }
+
     /// The file itself.
     pub fn file(&self) -> &Bitmaps {
         &self.bitmaps

@@ -56,6 +56,9 @@ pub struct Contents<'a> {
     /// Objects that are neither deltified nor used as bases in the search. Objects stored as deltas
     /// may stay deltas.
     pub whole: Option<&'a HashSet<ObjectId>>,
+    /// The path of a pack whose bitmap selected the members: what is stored in it stays as it is,
+    /// and is counted as taken from a pack as a block.
+    pub bitmapped: Option<&'a Path>,
 }
 
 /// Options for making a pack.
@@ -104,7 +107,8 @@ pub struct Counts {
     pub reused: u32,
     /// The number of deltas among the copied objects.
     pub reused_deltas: u32,
-    /// The number of objects in a pack that was copied whole.
+    /// The number of objects that were copied from the pack whose bitmap selected them, or in a
+    /// pack that was copied whole. They count neither as reused nor as deltas.
     pub whole_pack: u32,
     /// The number of bytes that were copied as stored.
     pub reused_bytes: u64,
@@ -134,7 +138,7 @@ impl Store {
         plan.decide(contents)?;
         let stream = PackStream::begin(out, store.kind(), plan.count()?).map_err(from_pack)?;
         let mut gathered = emit::Gathered::new(stream);
-        let counts = emit::emit(&mut plan, &mut gathered)?;
+        let counts = emit::emit(&mut plan, &mut gathered, contents.bitmapped)?;
         let streamed = gathered.finish().map_err(from_pack)?;
         Ok((streamed, counts))
     }
@@ -161,7 +165,7 @@ impl Store {
         files.count = Some(plan.count()?);
         files.level = options.level;
         let mut writer = PackWriter::begin(directory, files).map_err(from_pack)?;
-        let counts = emit::emit(&mut plan, &mut writer)?;
+        let counts = emit::emit(&mut plan, &mut writer, None)?;
         let written = writer.finish().map_err(from_pack)?;
         Ok((written, counts))
     }

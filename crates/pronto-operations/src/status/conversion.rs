@@ -70,8 +70,7 @@ impl Conversion for Converter<'_> {
 fn prepare(repository: &Repository) -> Result<(Attributes, Arc<Settings>)> {
     let work_tree = repository.require_work_tree()?;
     let top = Directory::open(work_tree).context(ErrorKind::Io, "cannot open", work_tree)?;
-    let otherwise = Directories::new();
-    let source = Box::new(FromWorktree { top, otherwise });
+    let source = Box::new(FromWorktree::new(top, Directories::new()));
     let attributes = Attributes::new(&ATTRIBUTES, &repository.attribute_files()?, source)
         .map_err(from_worktree)?;
     Ok((attributes, Arc::new(repository.filter_settings()?)))

@@ -67,6 +67,7 @@ pub fn write(
     }
     if let Some(order) = order {
         chunks.push((*b"RIDX", order.len() as u64 * 4));
+        chunks.push((*b"BTMP", pack_names.len() as u64 * 8));
     }
     let mut out = Trailing::new(out, kind);
     out.put(&SIGNATURE)?;
@@ -98,8 +99,41 @@ pub fn write(
     for entry in entries.iter().filter(is_large) {
         out.put(&entry.offset.to_be_bytes())?;
     }
-    for row in order.unwrap_or_default() {
-        out.put(&row.to_be_bytes())?;
+    if let Some(order) = order {
+        for row in order {
+            out.put(&row.to_be_bytes())?;
+        }
+        for run in runs(entries, order, pack_names.len()) {
+            out.put(&run.start.to_be_bytes())?;
+            out.put(&run.count.to_be_bytes())?;
+        }
     }
     out.finish()
+}
+
+/// The objects of a pack in the order of packs.
+#[derive(Clone, Copy)]
+struct Run {
+    start: u32,
+    count: u32,
+}
+
+/// Returns where the objects of each pack are in `order`, in which they are neighbours. A pack
+/// without objects starts at `u32::MAX`, as in Git.
+fn runs(entries: &[Entry], order: &[u32], packs: usize) -> Vec<Run> {
+    let mut runs = vec![
+        Run {
+            start: u32::MAX,
+            count: 0,
+        };
+        packs
+    ];
+    for (at, row) in (0..).zip(order) {
+        let pack = entries.get(*row as usize).map(|entry| entry.pack as usize);
+        if let Some(run) = pack.and_then(|pack| runs.get_mut(pack)) {
+            run.start = run.start.min(at);
+            run.count += 1;
+        }
+    }
+    runs
 }

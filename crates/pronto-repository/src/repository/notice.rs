@@ -6,9 +6,10 @@ mod push;
 use std::fmt;
 use std::path::PathBuf;
 
-use bstr::{BStr, BString};
+use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::dir::SkipReason;
+use pronto_worktree::attributes::Flaw;
 
 use crate::Error;
 
@@ -22,6 +23,8 @@ pub enum Severity {
     Error,
     /// A warning.
     Warning,
+    /// A remark, which is printed without a prefix.
+    Remark,
     /// Advice for the user.
     Hint,
 }
@@ -74,6 +77,17 @@ pub enum Notice {
     IgnoredHook(PathBuf),
     /// The branch is switched during a bisection.
     SwitchWhileBisecting,
+    /// The file `info/grafts` replaces parents of commits.
+    GraftFileDeprecated,
+    /// A line of an attributes file, or the whole file, is ignored.
+    AttributesFlaw {
+        /// The file.
+        file: BString,
+        /// Why it is ignored.
+        flaw: Flaw,
+    },
+    /// This line of the list of grafts is not a commit and its parents.
+    MalformedGraft(BString),
     /// The configuration names an unknown storage of refs, so that the default is used.
     UnknownRefStorage(BString),
     /// The configuration names an unknown check of objects (`fsck.NAME`).
@@ -127,7 +141,12 @@ impl Notice {
     /// Returns the severity.
     pub fn severity(&self) -> Severity {
         match self {
-            Notice::IgnoredHook(_) => Severity::Hint,
+            Notice::IgnoredHook(_) | Notice::GraftFileDeprecated => Severity::Hint,
+            Notice::AttributesFlaw {
+                flaw: Flaw::InvalidName { .. } | Flaw::Macro { .. },
+                ..
+            } => Severity::Remark,
+            Notice::MalformedGraft(_) => Severity::Error,
             Notice::Push(notice) if notice.is_hint() => Severity::Hint,
             Notice::Push(notice) if notice.is_error() => Severity::Error,
             Notice::CommitGraph(remark) if remark.is_error() => Severity::Error,
@@ -196,7 +215,13 @@ impl fmt::Display for Notice {
             Notice::NotCarried { path, reason } => {
                 return write!(f, "not carried: '{path}': {reason}");
             }
-            Notice::IgnoredHook(_) | Notice::RemoteInFile { .. } => return self.write_advice(f),
+            Notice::MalformedGraft(line) => return write!(f, "bad graft data: {line}"),
+            Notice::AttributesFlaw { file, flaw } => {
+                return describe_flaw(file.as_bstr(), flaw, f);
+            }
+            Notice::IgnoredHook(_) | Notice::RemoteInFile { .. } | Notice::GraftFileDeprecated => {
+                return self.write_advice(f);
+            }
         })
     }
 }
@@ -210,6 +235,14 @@ impl Notice {
                 "The '{}' hook was ignored because it's not set as executable.\n\
                  You can disable this warning with `git config set advice.ignoredHook false`.",
                 path.display()
+            ),
+            Notice::GraftFileDeprecated => f.write_str(
+                "Support for <GIT_DIR>/info/grafts is deprecated\n\
+                 and will be removed in a future Git version.\n\n\
+                 Please use \"git replace --convert-graft-file\"\n\
+                 to convert the grafts into replace refs.\n\n\
+                 Turn this message off by running\n\
+                 \"git config set advice.graftFileDeprecated false\"",
             ),
             Notice::RemoteInFile { directory, name } => write!(
                 f,
@@ -225,4 +258,23 @@ impl Notice {
 /// Returns the message about an unknown storage of refs.
 pub(crate) fn unknown_storage(name: &BStr) -> String {
     format!("unknown ref storage format '{name}'")
+}
+
+fn describe_flaw(file: &BStr, flaw: &Flaw, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match flaw {
+        Flaw::Link => write!(
+            f,
+            "unable to access '{file}': Too many levels of symbolic links"
+        ),
+        Flaw::LongLine { line } => write!(f, "ignoring overly long attributes line {line}"),
+        Flaw::Macro { text, line } => write!(f, "{text} not allowed: {file}:{line}"),
+        Flaw::InvalidName { name, line } => {
+            write!(f, "{name} is not a valid attribute name: {file}:{line}")
+        }
+        // Of the others only negative patterns are known.
+        _ => f.write_str(
+            "Negative patterns are ignored in git attributes\n\
+             Use '\\!' for literal leading exclamation.",
+        ),
+    }
 }

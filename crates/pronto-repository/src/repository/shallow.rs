@@ -1,13 +1,13 @@
 //! The commits at which local history ends: the file `shallow`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use bstr::ByteSlice;
 use pronto_hash::ObjectId;
 use pronto_wire::fetch::ShallowUpdate;
 
 use crate::lock::{Lock, PATIENCE};
-use crate::{Error, ErrorKind, Notice, Repository, Result};
+use crate::{Error, ErrorKind, Repository, Result};
 
 /// Reads the list. It is empty for a whole history.
 ///
@@ -31,47 +31,6 @@ pub fn read(repository: &Repository) -> Result<BTreeSet<ObjectId>> {
             })
         })
         .collect()
-}
-
-/// Commits with parents other than those that they name.
-pub(crate) type Grafts = HashMap<ObjectId, Vec<ObjectId>>;
-
-/// Reads the grafts (`info/grafts`, `GIT_GRAFT_FILE`): in each line a commit and its parents. Wrong
-/// lines are skipped with a warning.
-///
-/// # Errors
-/// The file cannot be read.
-pub(crate) fn grafts(repository: &Repository) -> Result<Grafts> {
-    let path = repository.graft_path();
-    let text = match pronto_io::untrusted::content(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Grafts::new()),
-        Err(error) => {
-            let message = format!("cannot read '{}'", path.display());
-            return Err(Error::new(ErrorKind::Io, message).because(error));
-        }
-    };
-    let mut grafts = Grafts::new();
-    for line in text.lines().map(ByteSlice::trim_end) {
-        if line.is_empty() || line.starts_with(b"#") {
-            continue;
-        }
-        let ids = line.split(|byte| *byte == b' ').map(ObjectId::from_hex);
-        match ids.collect::<std::result::Result<Vec<_>, _>>() {
-            Ok(mut ids) if !ids.is_empty() => {
-                let commit = ids.remove(0);
-                grafts.insert(commit, ids);
-            }
-            _ => {
-                let message = format!("bad graft data: {}", line.as_bstr());
-                repository.notify(Notice::Ignored(Error::new(
-                    ErrorKind::InvalidInput,
-                    message,
-                )));
-            }
-        }
-    }
-    Ok(grafts)
 }
 
 /// The list as it will be after `update`.

@@ -207,7 +207,9 @@ impl Work<'_> {
         // Missing commits are reported before other missing objects.
         (history.commits.iter()).try_for_each(|commit| commit.row().map(drop))?;
         let brought = brought::brought(self, objects, &history)?;
-        let reach = unite::unite(self, objects, &history, &brought)?;
+        let mut reach = unite::unite(self, objects, &history, &brought)?;
+        // Old commits first, as git 2.55.
+        reach.reverse();
         let name_hashes = match settings.name_hashes {
             true => Some(objects.name_hashes(self, &brought)?),
             false => None,

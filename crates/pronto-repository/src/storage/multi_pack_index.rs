@@ -338,14 +338,10 @@ impl Work<'_> {
         };
         let wanted_name = stem(wanted);
         let found = sources.iter().position(|source| source.name == wanted_name);
-        if found.is_none() {
+        let Some(number) = found else {
             self.notify(PackNotice::UnknownPreferredPack(wanted.clone()));
-        }
-        // Git then takes the first one, or none since it writes layers.
-        if sources.is_empty() || found.is_none() && options.incremental {
             return Ok(None);
-        }
-        let number = found.unwrap_or(0);
+        };
         if self.open_index(&mut sources[number])?.is_empty() {
             let pack = self.spoken(&self.pack_path(&sources[number]));
             let message = format!(

@@ -29,6 +29,7 @@ mod whole;
 use std::collections::HashSet;
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
@@ -70,6 +71,9 @@ pub struct Selection {
     pub whole: HashSet<ObjectId>,
     /// Objects that were left out because they are missing: see [`Missing::LeaveOut`].
     pub missing: Vec<ObjectId>,
+    /// The pack whose bitmap selected the members: what a sent pack takes from it is counted as a
+    /// block.
+    pub bitmapped: Option<PathBuf>,
 }
 
 /// Options for selecting objects.
@@ -210,6 +214,7 @@ impl Repository {
             bases: &selection.bases,
             receiver_has: None,
             whole: Some(&selection.whole),
+            bitmapped: selection.bitmapped.as_deref(),
         };
         let sent = self.objects()?.pack_to(&contents, options, out, watch);
         sent.map_err(from_odb)
@@ -259,6 +264,7 @@ impl Repository {
         let ids = found.packed.into_iter().chain(found.others);
         Ok(Selection {
             members: ids.map(member).collect(),
+            bitmapped: bitmaps.reused_pack().map_err(from_odb)?,
             ..Selection::default()
         })
     }

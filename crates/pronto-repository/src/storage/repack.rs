@@ -206,10 +206,12 @@ impl Work<'_> {
         }
         if options.multi_pack_index {
             let largest = geometry.as_ref().and_then(geometry::Geometry::largest);
+            // Not that of unreachable objects.
+            let preferred = largest.or_else(|| name.map(|stem| named(stem, ".pack")));
             self.write_multi(
                 &written,
                 &redundant,
-                largest,
+                preferred,
                 tips.as_ref().map(|tips| &tips.0),
             )?;
         }
@@ -344,7 +346,7 @@ impl Work<'_> {
         &self,
         new: &[BString],
         redundant: &[BString],
-        largest: Option<BString>,
+        preferred_pack: Option<BString>,
         tips: Option<&PathBuf>,
     ) -> Result<()> {
         let redundant: HashSet<&BString> = redundant.iter().collect();
@@ -356,7 +358,7 @@ impl Work<'_> {
         }
         let bitmaps = self.options.bitmaps;
         let write = WriteOptions {
-            preferred_pack: largest,
+            preferred_pack,
             packs: Some(packs.clone()),
             bitmap: (bitmaps == Bitmaps::Yes).then(|| BitmapOptions {
                 refs_snapshot: tips.cloned(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_odb::{Quarantine, Store};
+use pronto_pack::indexer::Inspect;
 use pronto_wire::advertisement::{RemoteRef, Version};
 use pronto_wire::client::Client;
 use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request};
@@ -13,8 +14,8 @@ use pronto_wire::negotiate::Consecutive;
 use super::map::Mapped;
 use super::{Outcome, Warning, Work};
 use crate::remote::connection::from_wire;
-use crate::remote::{History, Receive, Unpack, alternate_tips, from_store, is_connected};
-use crate::remote::{checks_objects, receive_pack, shallow, unpack_limit};
+use crate::remote::{History, Links, Receive, Unpack, alternate_tips, from_store, is_connected};
+use crate::remote::{checks_objects, keep_linked_objects, receive_pack, shallow, unpack_limit};
 use crate::{Error, ErrorKind, Result};
 
 /// Checks that the server allows the wants that it does not advertise. A server of version 2 says so
@@ -238,13 +239,16 @@ impl Fetched {
             None => None,
         };
         let unpack = self.unpack(work, quarantine.store())?;
+        let links = Links::new(work.repository.object_hash(), &self.cut);
+        let is_promised = promisor.is_some();
+        let directory = quarantine.pack_directory();
         receive_pack(
             &mut response.pack,
             &Receive {
-                directory: &quarantine.pack_directory(),
+                directory: &directory,
                 repository: work.repository,
                 existing: Some(&self.store),
-                inspect: None,
+                inspect: is_promised.then_some(&links as &dyn Inspect),
                 unpack: unpack.filter(|_| promisor.is_none()),
                 promisor,
                 sync: true,
@@ -252,6 +256,12 @@ impl Fetched {
             },
         )?;
         quarantine.store().refresh().map_err(from_store)?;
+        if is_promised {
+            let (store, quiet) = (quarantine.store(), work.watch.quiet());
+            let ids = links.into_ids();
+            keep_linked_objects(work.repository, store, &ids, &directory, &quiet)?;
+            store.refresh().map_err(from_store)?;
+        }
         self.quarantine = Some(quarantine);
         Ok(())
     }

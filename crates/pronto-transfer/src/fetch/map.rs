@@ -184,7 +184,9 @@ impl Builder<'_> {
         let mut found = Vec::new();
         if spec.is_pattern() {
             for theirs in self.refs {
-                if let (Some(id), Some(ours)) = (theirs.id, spec.expand(theirs.name.as_bstr())) {
+                if let (Some(id), Some(ours)) = (theirs.id, spec.expand(theirs.name.as_bstr()))
+                    && !self.is_symbolic(ours.as_ref())
+                {
                     found.push((theirs.name.clone(), id, ours));
                 }
             }
@@ -233,6 +235,12 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// Whether a pattern leads to a local symbolic ref. It is skipped: it would change the ref
+    /// that it leads to, which another remote ref may change, too.
+    fn is_symbolic(&self, local: Option<&BString>) -> bool {
+        local.is_some_and(|name| self.work.symbolic.contains(name))
+    }
+
     fn find(&self, source: &BStr) -> Option<(BString, ObjectId)> {
         let source = if source.is_empty() {
             BStr::new("HEAD")
@@ -257,7 +265,8 @@ impl Builder<'_> {
         for spec in specs.iter().filter(|spec| !spec.negative) {
             for entry in &self.entries {
                 let ours = if spec.is_pattern() {
-                    spec.expand(entry.name.as_bstr()).flatten()
+                    let ours = spec.expand(entry.name.as_bstr()).flatten();
+                    ours.filter(|name| !self.is_symbolic(Some(name)))
                 } else if name::candidates(spec.source.as_bstr()).any(|name| name == entry.name) {
                     spec.destination
                         .as_ref()

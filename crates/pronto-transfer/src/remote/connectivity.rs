@@ -52,6 +52,14 @@ impl<'a> Links<'a> {
     /// # Errors
     /// An object cannot be read.
     pub fn first_missing(self, store: &Store) -> Result<Option<ObjectId>> {
+        let ids = self.into_ids();
+        let found = store.contains_batch(&ids).map_err(from_store)?;
+        let missing = found.iter().position(|found| !found);
+        Ok(missing.map(|at| ids[at]))
+    }
+
+    /// Returns all collected links, sorted, each once.
+    pub fn into_ids(self) -> Vec<ObjectId> {
         let idle = self
             .idle
             .into_inner()
@@ -62,9 +70,7 @@ impl<'a> Links<'a> {
         }
         ids.sort_unstable();
         ids.dedup();
-        let found = store.contains_batch(&ids).map_err(from_store)?;
-        let missing = found.iter().position(|found| !found);
-        Ok(missing.map(|at| ids[at]))
+        ids
     }
 
     fn borrow(&self) -> Collector {

@@ -8,7 +8,7 @@ use pronto_wire::client::Client;
 use pronto_wire::fetch::{Nothing, Request};
 
 use super::connection::{self, Settings, from_wire};
-use super::{Receive, Remote, from_store, receive_pack};
+use super::{Links, Receive, Remote, from_store, keep_linked_objects, receive_pack, shallow};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// A fetch of exactly the requested objects, without those reachable from them.
@@ -33,19 +33,29 @@ impl Exact<'_> {
         let mut response = client
             .fetch(&request, &mut Nothing, self.watch.progress())
             .map_err(from_wire)?;
+        let (repository, directory) = (self.repository, self.repository.objects_dir().join("pack"));
+        let cut = shallow::read(repository)?;
+        let links = Links::new(repository.object_hash(), &cut);
         receive_pack(
             &mut response.pack,
             &Receive {
-                directory: &self.repository.objects_dir().join("pack"),
-                repository: self.repository,
+                directory: &directory,
+                repository,
                 existing: None,
-                inspect: None,
+                inspect: Some(&links),
                 promisor: Some(Vec::new()),
                 sync: true,
                 unpack: None,
                 watch: self.watch,
             },
         )?;
+        let ids = links.into_ids();
+        if !ids.is_empty() {
+            let store = repository.objects()?;
+            store.refresh().map_err(from_store)?;
+            let quiet = self.watch.quiet();
+            keep_linked_objects(repository, store, &ids, &directory, &quiet)?;
+        }
         client.close().map_err(from_wire)
     }
 

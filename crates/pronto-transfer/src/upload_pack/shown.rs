@@ -8,6 +8,7 @@ use pronto_hash::ObjectId;
 
 use super::hidden::Hidden;
 use crate::objects::from_odb;
+use crate::refs::Broken;
 use crate::refs::name::{Form, is_valid};
 use crate::{Repository, Result};
 
@@ -66,21 +67,34 @@ impl View<'_> {
     pub(super) fn for_each(&self, prefix: &[u8], visit: &mut dyn FnMut(Shown, bool)) -> Result<()> {
         let refs = self.repository.refs();
         let full = [refs.namespace().as_bytes(), prefix].concat();
-        refs.for_each(full, |reference| {
-            let Some(name) = self.without_namespace(reference.name) else {
+        refs.for_each_or_broken(full, |reference| {
+            let (full, found) = match reference {
+                Ok(reference) => (reference.name, Some(reference)),
+                // As in Git, the client sees that it is broken: its object is the null one.
+                Err(Broken::Contents(name))
+                    if is_valid(name, Form::Full) && !refs.is_symbolic(name) =>
+                {
+                    (name, None)
+                }
+                Err(_) => return Ok(ControlFlow::Continue(())),
+            };
+            let Some(name) = self.without_namespace(full) else {
                 return Ok(ControlFlow::Continue(()));
             };
-            let is_hidden = self.hidden.hides_in(Some(name), reference.name);
-            let symbolic = match reference.symbolic {
-                Some(_) => self.target_of(reference.name)?,
-                None => None,
-            };
-            let shown = Shown {
+            let is_hidden = self.hidden.hides_in(Some(name), full);
+            let mut shown = Shown {
                 name: name.to_owned(),
-                id: Some(reference.id),
-                symbolic,
-                peeled: reference.peeled,
+                id: Some(self.repository.object_hash().null()),
+                symbolic: None,
+                peeled: None,
             };
+            if let Some(found) = found {
+                shown.id = Some(found.id);
+                shown.peeled = found.peeled;
+                if found.symbolic.is_some() {
+                    shown.symbolic = self.target_of(full)?;
+                }
+            }
             visit(shown, is_hidden);
             Ok(ControlFlow::Continue(()))
         })
@@ -148,7 +162,7 @@ impl View<'_> {
         let store = self.repository.objects()?;
         let mut kept = Vec::with_capacity(found.len());
         for mut reference in found.drain(..) {
-            if let (Some(id), None) = (reference.id, reference.peeled) {
+            if let (Some(id), None) = (reference.id.filter(|id| !id.is_null()), reference.peeled) {
                 let header = store.header(&id).map_err(from_odb)?;
                 match header.map(|header| header.kind) {
                     None => continue,

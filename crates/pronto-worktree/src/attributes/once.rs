@@ -47,6 +47,10 @@ impl<S: Source> Source for Once<S> {
         let content = self.source.read(directory)?;
         Ok(known.insert(content).clone())
     }
+
+    fn take_links(&self) -> Vec<BString> {
+        self.source.take_links()
+    }
 }
 
 #[cfg(test)]

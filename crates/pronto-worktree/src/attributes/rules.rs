@@ -16,14 +16,23 @@ pub(super) const BUILT_IN: &str = "[attr]binary -diff -merge -text";
 /// Lines of this many bytes or more are ignored. The limit is Git's.
 const LONGEST_LINE: usize = 2048;
 
-/// Why a line of an attributes file is ignored.
+/// Why a line of an attributes file is ignored, or the whole file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Flaw {
+    /// The file is a symbolic link.
+    Link,
     /// Its pattern begins with an exclamation mark.
     Negative,
     /// The line is longer than lines may be.
     LongLine {
+        /// Its number, from one.
+        line: usize,
+    },
+    /// The line defines a macro in a file below the top directory.
+    Macro {
+        /// The line.
+        text: BString,
         /// Its number, from one.
         line: usize,
     },
@@ -67,6 +76,10 @@ pub(super) fn parse(bytes: &[u8], macros: bool, flaws: &mut Vec<Flaw>) -> Vec<De
         };
         let line = numbered.find(|(_, at)| *at == number);
         if matches!(target, Kind::Macro(_)) && !macros {
+            flaws.extend(line.map(|(line, number)| Flaw::Macro {
+                text: line.trim_start().into(),
+                line: number,
+            }));
             continue;
         }
         match read_assignments(assignments) {

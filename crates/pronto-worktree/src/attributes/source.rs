@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind as IoErrorKind;
 use std::path::Path;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -26,6 +26,11 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// When there is one and it cannot be read.
     fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error>;
+
+    /// Takes the directories whose file is a symbolic link, which is skipped.
+    fn take_links(&self) -> Vec<BString> {
+        Vec::new()
+    }
 }
 
 /// Attributes that are in memory, by directory.
@@ -39,10 +44,21 @@ impl Source for Directories {
 
 /// From the worktree, and if it has none, from `otherwise`: for examining and adding files.
 pub struct FromWorktree<S> {
-    /// The top of the worktree.
-    pub top: Directory,
-    /// Asked where the worktree has no file: usually the index, or nothing (`Directories`).
-    pub otherwise: S,
+    top: Directory,
+    otherwise: S,
+    links: Mutex<Vec<BString>>,
+}
+
+impl<S> FromWorktree<S> {
+    /// The worktree whose top is `top`. `otherwise` is asked where it has no file: usually the
+    /// index, or nothing (`Directories`).
+    pub fn new(top: Directory, otherwise: S) -> Self {
+        FromWorktree {
+            top,
+            otherwise,
+            links: Mutex::default(),
+        }
+    }
 }
 
 impl<S: Source> Source for FromWorktree<S> {
@@ -56,9 +72,20 @@ impl<S: Source> Source for FromWorktree<S> {
             }
         };
         match found(file, directory)? {
-            Found::File(Some(content)) => Ok(Some(content)),
-            _ => self.otherwise.read(directory),
+            Found::File(Some(content)) => return Ok(Some(content)),
+            Found::Link => {
+                let links = self.links.lock();
+                let mut links = links.unwrap_or_else(PoisonError::into_inner);
+                links.push(directory.to_owned());
+            }
+            _ => {}
         }
+        self.otherwise.read(directory)
+    }
+
+    fn take_links(&self) -> Vec<BString> {
+        let links = self.links.lock();
+        std::mem::take(&mut links.unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -118,7 +145,7 @@ impl Growing {
         };
         match found {
             Found::File(content) => Ok(content),
-            Found::Nothing => Ok(None),
+            Found::Nothing | Found::Link => Ok(None),
             Found::NoDirectory => {
                 let missing = self.missing.write();
                 let mut missing = missing.unwrap_or_else(PoisonError::into_inner);
@@ -180,6 +207,8 @@ enum Found {
     /// A file, unless it is too large or no file.
     File(Option<Vec<u8>>),
     Nothing,
+    /// A symbolic link in its place, or on the way to it.
+    Link,
     NoDirectory,
 }
 
@@ -204,15 +233,16 @@ fn found(file: std::io::Result<std::fs::File>, directory: &BStr) -> Result<Found
             let content = content.context(ErrorKind::Patterns, "unable to read", shown());
             content.map(Found::File)
         }
-        // Not there, below a link or a file, or a link itself: as if there were none.
+        // Not there, or below a file: as if there were none.
         Err(error)
             if matches!(
                 error.kind(),
                 IoErrorKind::NotFound | IoErrorKind::NotADirectory | IoErrorKind::PermissionDenied
-            ) || is_link_error(&error) =>
+            ) =>
         {
             Ok(Found::Nothing)
         }
+        Err(error) if is_link_error(&error) => Ok(Found::Link),
         Err(error) => Err(error).context(ErrorKind::Patterns, "unable to access", shown()),
     }
 }

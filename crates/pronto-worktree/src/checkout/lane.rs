@@ -13,7 +13,7 @@ use pronto_io::progress::Meter;
 use super::content::Content;
 use super::directories::Directories;
 use super::write::{Smudged, Writer, Written};
-use super::{Context, Options, Plan};
+use super::{Context, Failure, Options, Plan};
 use crate::filter::Delayed;
 use crate::{Error, ErrorKind};
 
@@ -176,14 +176,17 @@ impl<'a> Lane<'a> {
             Ok(ready) if !ready.is_empty() => ready,
             _ => return false,
         };
+        let mut is_reliable = true;
         for path in ready {
-            // A process that sends an unrequested path is unreliable.
             let Some(at) = self
                 .owed
                 .get_mut(process)
                 .and_then(|left| left.remove(&path))
             else {
-                return false;
+                let error = process.unexpected(path.as_bstr());
+                self.writer.failed.push((u32::MAX, Failure { path, error }));
+                is_reliable = false;
+                continue;
             };
             let item = &plan.write[at as usize];
             let mut filtered = std::mem::take(&mut self.writer.filtered);
@@ -197,6 +200,6 @@ impl<'a> Lane<'a> {
             meter.add(1);
             self.writer.filtered = filtered;
         }
-        true
+        is_reliable
     }
 }

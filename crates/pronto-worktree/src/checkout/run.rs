@@ -149,8 +149,9 @@ fn write_all(
     });
     outcome.most_workers = outcome.most_workers.max(summary.most_workers);
     outcome.interrupted |= !summary.complete;
-    if let Some(lane) = lane {
+    if let Some(mut lane) = lane {
         outcome.interrupted |= lane.interrupted;
+        outcome.programs = lane.writer.programs.take().map(Box::new);
         gathered.take_from(lane.writer);
     }
     for (at, stat) in gathered.done.into_inner() {
@@ -159,8 +160,7 @@ fn write_all(
     let mut warnings = gathered.warnings.into_inner();
     warnings.sort_by_key(|(at, _)| *at);
     let warnings = warnings.into_iter().map(|(_, warning)| warning);
-    let sources = options.reflink_sources.as_deref();
-    let unshared = sources.and_then(ReflinkSources::warning);
+    let unshared = (options.reflink_sources.as_deref()).and_then(ReflinkSources::warning);
     outcome.warnings.extend(warnings.chain(unshared));
     let mut found = Found {
         collided: gathered.collided.into_inner(),

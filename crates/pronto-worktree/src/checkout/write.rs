@@ -55,7 +55,7 @@ pub(super) struct Writer<'a> {
     blob: Vec<u8>,
     internal: Internal,
     /// Started when the first file needs one.
-    programs: Option<Programs>,
+    pub(super) programs: Option<Programs>,
     /// The output of a filter program.
     pub(super) filtered: Vec<u8>,
     /// The stat data, by item.

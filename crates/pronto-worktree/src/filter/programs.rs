@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bstr::{BStr, BString};
 use gix_filter::driver::apply::{Context, Delay, MaybeDelayed};
-use gix_filter::driver::{Key, Operation, State, shutdown};
+use gix_filter::driver::{Key, Operation, Process, State, shutdown};
 use pronto_hash::ObjectId;
 
 use super::{Conversion, Direction, Driver, Settings, Warning};
@@ -34,7 +34,23 @@ pub enum Asked {
 
 /// A process that owes answers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Delayed(Key);
+pub struct Delayed {
+    key: Key,
+    /// `filter.<name>.process`.
+    command: BString,
+}
+
+impl Delayed {
+    /// Returns the error for a process that offers the file `path`, for which it owes nothing.
+    pub fn unexpected(&self, path: &BStr) -> Error {
+        let message = format!(
+            "external filter '{}' signaled that '{path}' is now available although it has not been \
+             delayed earlier",
+            self.command
+        );
+        Error::new(ErrorKind::Filter, message)
+    }
+}
 
 impl std::fmt::Debug for Programs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -159,21 +175,20 @@ impl Programs {
         let answer =
             self.state
                 .apply_delayed(&program, &mut &content[..], operation, delay, context);
-        let failed = match answer {
-            Ok(Some(MaybeDelayed::Delayed(key))) => return Ok(Asked::Delayed(Delayed(key))),
-            Ok(Some(MaybeDelayed::Immediate(mut output))) => match output.read_to_end(out) {
-                Ok(_) => return Ok(Asked::Filtered),
-                // A program that ended well need not have read all; its output is complete by then.
-                Err(error)
-                    if driver.process.is_none()
-                        && error.kind() == std::io::ErrorKind::BrokenPipe =>
-                {
-                    return Ok(Asked::Filtered);
+        let failed = match receive(answer, driver.process.is_some(), out) {
+            Received::Filtered => return Ok(Asked::Filtered),
+            Received::Delayed(key) => {
+                let command = driver.process.clone().unwrap_or_default();
+                return Ok(Asked::Delayed(Delayed { key, command }));
+            }
+            Received::Nothing => None,
+            Received::Refused => Some(None),
+            Received::Broken(error) => {
+                if driver.process.is_some() && error.kind() != std::io::ErrorKind::Other {
+                    self.forget(&program, operation, path);
                 }
-                Err(error) => Some(exit_code(&error)),
-            },
-            Ok(None) => None,
-            Err(_) => Some(None),
+                Some(exit_code(&error))
+            }
         };
         out.clear();
         if let Some(code) = failed {
@@ -199,13 +214,23 @@ impl Programs {
         Ok(Asked::Unfiltered)
     }
 
+    /// Forgets the process of `program`, which ended in the middle of an answer, so that the next
+    /// file starts another one.
+    fn forget(&mut self, program: &gix_filter::Driver, operation: Operation, path: &BStr) {
+        let process = self.state.maybe_launch_process(program, operation, path);
+        if let Ok(Some(Process::MultiFile { key, .. })) = process {
+            // A request that cannot be sent removes the process.
+            let _ = self.state.list_delayed_paths(&key);
+        }
+    }
+
     /// The files whose results are ready. An empty answer means that there will be no more.
     ///
     /// # Errors
     /// When the process has ended or violates the protocol.
     pub fn ready(&mut self, process: &Delayed) -> Result<Vec<BString>, Error> {
         self.state
-            .list_delayed_paths(&process.0)
+            .list_delayed_paths(&process.key)
             .map_err(|error| Error::new(ErrorKind::Filter, error.to_string()))
     }
 
@@ -222,7 +247,7 @@ impl Programs {
         let failed = |text: String| Error::new(ErrorKind::Filter, text).at_path(path.to_string());
         let mut output = self
             .state
-            .fetch_delayed(&process.0, path, Operation::Smudge)
+            .fetch_delayed(&process.key, path, Operation::Smudge)
             .map_err(|error| failed(error.to_string()))?;
         out.clear();
         output
@@ -241,6 +266,41 @@ impl Drop for Programs {
     fn drop(&mut self) {
         // Git ignores how they end: every answer has been checked by then.
         let _ = self.state.shutdown(shutdown::Mode::WaitForProcesses);
+    }
+}
+
+/// The answer of a program, as it was read.
+enum Received {
+    /// The whole result.
+    Filtered,
+    /// The promise of a result.
+    Delayed(Key),
+    /// There is no program for this.
+    Nothing,
+    /// The program could not be asked, or refused.
+    Refused,
+    /// The result ended with an error.
+    Broken(std::io::Error),
+}
+
+/// Reads the answer of a program into `out`.
+fn receive(
+    answer: gix_error::Result<Option<MaybeDelayed<'_>>>,
+    is_process: bool,
+    out: &mut Vec<u8>,
+) -> Received {
+    match answer {
+        Ok(Some(MaybeDelayed::Delayed(key))) => Received::Delayed(key),
+        Ok(Some(MaybeDelayed::Immediate(mut output))) => match output.read_to_end(out) {
+            Ok(_) => Received::Filtered,
+            // A program that ended well need not have read all; its output is complete by then.
+            Err(error) if !is_process && error.kind() == std::io::ErrorKind::BrokenPipe => {
+                Received::Filtered
+            }
+            Err(error) => Received::Broken(error),
+        },
+        Ok(None) => Received::Nothing,
+        Err(_) => Received::Refused,
     }
 }
 

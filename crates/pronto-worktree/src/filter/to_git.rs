@@ -39,6 +39,13 @@ impl ToGit {
         }
     }
 
+    /// Uses `programs`, whose processes may run already.
+    #[must_use]
+    pub fn with_programs(mut self, programs: Option<Programs>) -> Self {
+        self.programs = programs;
+        self
+    }
+
     /// Returns the conversion of `path`.
     ///
     /// # Errors

@@ -153,11 +153,13 @@ impl Scanner<'_> {
                 seen.stat.mtime.nanoseconds,
             );
         let age = SystemTime::now().duration_since(modified);
+        // A monitor that was asked before names what changes from now on.
+        let is_monitored = (self.job.monitored).is_some_and(|monitored| monitored.dirty.is_some());
         self.noting.push(News {
             path: path.strip_suffix(b"/").unwrap_or(path).into(),
             is_gone: false,
             stat: seen.stat,
-            is_valid: age.is_ok_and(|age| age > TICK),
+            is_valid: is_monitored || age.is_ok_and(|age| age > TICK),
             check_only,
             untracked: Vec::new(),
             below: Vec::new(),

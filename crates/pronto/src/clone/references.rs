@@ -40,6 +40,11 @@ pub(super) fn write(
             continue;
         };
         is_any = true;
+        // So a server lists a ref that is broken there.
+        if mapped.id.is_null() {
+            let message = format!("'{ours}' has neither a valid OID nor a target");
+            return Err(Error::new(ErrorKind::Reference, message));
+        }
         first.push(Edit {
             name: ours.as_bstr().to_owned(),
             change: Change::Set(Target::Object(mapped.id)),
@@ -148,8 +153,9 @@ fn write_head(
     let cut = crate::remote::shallow::read(repository)?;
     let peeled = History::new(store, &cut).peel(&id).map_err(from_store)?;
     let id = peeled.ok_or_else(|| {
-        let message = format!("object {id} is a tree, not a commit");
-        Error::new(ErrorKind::Object, message)
+        let reason = format!("object {id} is a tree, not a commit");
+        let message = format!("could not parse {id}");
+        Error::new(ErrorKind::Object, message).reported_after(reason)
     })?;
     transaction.detach("HEAD", id, Expected::Anything, message);
     transaction.commit()?;

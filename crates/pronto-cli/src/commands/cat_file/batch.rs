@@ -123,9 +123,10 @@ fn look(
     let format = &options.format;
     if format.needs_header() {
         let header = match location {
-            Some(location) => store.header_at(location, &known.id)?,
-            None => store.header(&known.id)?,
+            Some(location) => store.header_at(location, &known.id),
+            None => store.header(&known.id),
         };
+        let header = header.map_err(unreadable)?;
         match header {
             Some(header) => (known.kind, known.size) = (Some(header.kind), header.size),
             None => return Ok(false),
@@ -137,6 +138,14 @@ fn look(
         return Ok(false);
     }
     look_at_details(store, options, known)
+}
+
+/// Returns the error for an object that cannot be read.
+fn unreadable(error: pronto_odb::Error) -> CliError {
+    match error.kind() {
+        pronto_odb::ErrorKind::UnknownType => CliError::fatal(error.message()),
+        _ => error.into(),
+    }
 }
 
 /// Reads how the object is stored, if the format needs it.
@@ -258,7 +267,8 @@ impl Printer<'_> {
             let content = &mut self.content;
             match self
                 .store
-                .find_or_stream(&wanted.id, self.threshold, content)?
+                .find_or_stream(&wanted.id, self.threshold, content)
+                .map_err(unreadable)?
             {
                 Some(Content::Whole(kind)) => {
                     (known.kind, known.size) = (Some(kind), content.len() as u64);

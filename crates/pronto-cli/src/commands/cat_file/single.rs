@@ -103,6 +103,7 @@ fn refuse_partial_clones(repository: &Repository) -> Result<(), CliError> {
 /// Returns the error for an object that cannot be read. git names the damage in its own words.
 fn damaged(error: pronto_odb::Error) -> CliError {
     match error.kind() {
+        pronto_odb::ErrorKind::UnknownType => CliError::fatal(error.message()),
         pronto_odb::ErrorKind::Corrupt if fallback::is_possible() => CliError::lacking(error),
         _ => error.into(),
     }

@@ -1,6 +1,7 @@
 //! Writes the objects of a plan in order, bases before their deltas.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use pronto_hash::oid;
 use pronto_pack::delta::make::{Blocks, make};
@@ -74,11 +75,16 @@ impl Sink for Gathered<'_> {
     }
 }
 
-/// Writes all objects of `plan`.
+/// Writes all objects of `plan`; those copied from the pack at the path `bitmapped` are counted as
+/// [`Counts::whole_pack`].
 ///
 /// # Errors
 /// One cannot be read or written; or it was interrupted.
-pub(super) fn emit(plan: &mut Plan<'_>, sink: &mut dyn Sink) -> Result<Counts, Error> {
+pub(super) fn emit(
+    plan: &mut Plan<'_>,
+    sink: &mut dyn Sink,
+    bitmapped: Option<&Path>,
+) -> Result<Counts, Error> {
     let watch = plan.watch;
     let meter = watch
         .progress()
@@ -94,6 +100,7 @@ pub(super) fn emit(plan: &mut Plan<'_>, sink: &mut dyn Sink) -> Result<Counts, E
         base: Vec::new(),
         delta: Vec::new(),
         counts: Counts::default(),
+        bitmapped: bitmapped.and_then(|path| plan.pack_at(path)),
         plan,
         sink,
     };
@@ -145,6 +152,8 @@ struct Emitter<'a, 'b> {
     base: Vec<u8>,
     delta: Vec<u8>,
     counts: Counts,
+    /// The number of the pack whose bitmap selected the objects.
+    bitmapped: Option<u32>,
 }
 
 impl Emitter<'_, '_> {
@@ -233,9 +242,13 @@ impl Emitter<'_, '_> {
                 }
             }
         }
-        self.counts.reused += 1;
-        self.counts.reused_deltas += u32::from(is_delta);
-        self.counts.deltas += u32::from(is_delta);
+        if self.bitmapped == Some(row.pack) && row.how != How::StoredThin {
+            self.counts.whole_pack += 1;
+        } else {
+            self.counts.reused += 1;
+            self.counts.reused_deltas += u32::from(is_delta);
+            self.counts.deltas += u32::from(is_delta);
+        }
         let Some((header, entry)) = changed else {
             let len = row.end - row.offset;
             self.counts.reused_bytes += len;

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use gix_object::Kind as ObjectKind;
@@ -129,6 +130,13 @@ impl<'a> Plan<'a> {
         is_whole.then(|| Whole { pack: pack.clone() })
     }
 
+    /// Returns the number of the pack at `path`.
+    pub(super) fn pack_at(&self, path: &Path) -> Option<u32> {
+        let mut packs = self.snapshot.all_packs();
+        let pack = packs.find(|pack| pack.pack_path() == path)?;
+        Some(pack.number)
+    }
+
     /// Returns the number of objects in the pack.
     ///
     /// # Errors
@@ -171,7 +179,7 @@ impl<'a> Plan<'a> {
     /// The object is missing or cannot be read.
     pub(super) fn make_fresh(&mut self, number: u32) -> Result<(), Error> {
         let row = &mut self.rows[number as usize];
-        let missing = || Error::new(ErrorKind::Missing, format!("bad object {}", row.id));
+        let missing = || Error::new(ErrorKind::Missing, format!("unable to read {}", row.id));
         let header = self.store.header(&row.id)?.ok_or_else(missing)?;
         row.how = How::Fresh;
         (row.kind, row.size_bytes) = (Some(header.kind), header.size);
@@ -211,6 +219,7 @@ impl<'a> Plan<'a> {
 
     fn candidates(&self, heights: &[u32], contents: &Contents<'_>) -> Vec<Candidate> {
         let (least, most) = (search::SMALLEST_BYTES, self.options.large_bytes);
+        let bitmapped = contents.bitmapped.and_then(|path| self.pack_at(path));
         let mut candidates = Vec::new();
         for (number, row) in self.rows.iter().enumerate() {
             let Some(kind) = row.kind else { continue };
@@ -219,12 +228,13 @@ impl<'a> Plan<'a> {
                 continue;
             }
             let was_compared = row.how == How::Stored && self.options.reuse_deltas;
+            let stays = was_compared && bitmapped == Some(row.pack);
             candidates.push(Candidate {
                 number: number as u32,
                 kind,
                 name_hash: row.name_hash,
                 size_bytes: row.size_bytes,
-                is_base_only: row.is_base_only,
+                is_base_only: row.is_base_only || stays,
                 stored: was_compared.then_some(row.pack),
                 height: heights[number],
             });

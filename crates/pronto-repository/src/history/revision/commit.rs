@@ -12,19 +12,24 @@ impl Repository {
     /// # Errors
     /// It does not exist, is no commit, or is malformed.
     pub fn commit_links(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
-        let mut links = self.written_links(id, buffer)?;
+        let mut links = self.uncut_links(id, buffer)?;
         let cut = self.shallow_commits()?;
-        if !cut.is_empty() && cut.binary_search(&id.to_owned()).is_ok() {
+        if !cut.is_empty()
+            && cut.binary_search(&id.to_owned()).is_ok()
+            && !self.grafts()?.contains(id)
+        {
             links.parents.clear();
-        } else if let Some(parents) = self.grafts.get(id) {
-            links.parents.clone_from(parents);
         }
         Ok(links)
     }
 
     /// Like [`commit_links`](Self::commit_links), wherever history was cut off.
-    pub(crate) fn written_links(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
-        links_in(self.objects()?, id, buffer)
+    pub(crate) fn uncut_links(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
+        let mut links = links_in(self.objects()?, id, buffer)?;
+        if let Some(parents) = self.grafts()?.parents(id) {
+            links.parents = parents.to_vec();
+        }
+        Ok(links)
     }
 
     /// The commits at which history was cut off, sorted.

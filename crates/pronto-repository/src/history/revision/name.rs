@@ -71,8 +71,11 @@ impl Repository {
                     self.notify(Notice::DanglingReference(candidate));
                 }
                 Ok(_) => {}
-                Err(error) if candidate.contains(&b'/') => {
-                    let _ = error;
+                // One that leads to a broken reference, or to an impossible name.
+                Err(_) if candidate != "HEAD" && self.refs().is_symbolic(&candidate) => {
+                    self.notify(Notice::DanglingReference(candidate));
+                }
+                Err(_) if candidate.contains(&b'/') => {
                     self.notify(Notice::BrokenReference(candidate));
                 }
                 Err(_) => {}

@@ -7,7 +7,7 @@ use bstr::BString;
 /// The side of a refspec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// What is sent.
+    /// The object or ref that is sent.
     Source,
     /// The ref at the other end.
     Destination,
@@ -32,7 +32,7 @@ pub enum SentKind {
 pub enum PushNotice {
     /// More than one ref has this name.
     Ambiguous {
-        /// Where refs were looked for.
+        /// The refs among which the name was looked up.
         side: Side,
         /// The name.
         name: BString,

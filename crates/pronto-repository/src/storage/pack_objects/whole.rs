@@ -21,10 +21,7 @@ impl Repository {
         // A missing worktree has no files.
         let top = self.work_tree().and_then(|path| Directory::open(path).ok());
         let source: Box<dyn Source> = match top {
-            Some(top) => Box::new(FromWorktree {
-                top,
-                otherwise: Directories::new(),
-            }),
+            Some(top) => Box::new(FromWorktree::new(top, Directories::new())),
             None => Box::new(Directories::new()),
         };
         let attributes = Attributes::new(&["delta"], &self.attribute_files()?, source);

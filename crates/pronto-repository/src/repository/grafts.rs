@@ -1,0 +1,80 @@
+//! Grafts: parents that replace those in commits (`info/grafts`, `GIT_GRAFT_FILE`).
+
+use std::collections::BTreeMap;
+
+use bstr::ByteSlice;
+use pronto_hash::{ObjectId, oid};
+
+use crate::repository::Notice;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The parents of grafted commits.
+#[derive(Debug, Default)]
+pub(crate) struct Grafts(BTreeMap<ObjectId, Vec<ObjectId>>);
+
+impl Grafts {
+    /// Returns whether no commit is grafted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns whether `commit` is grafted.
+    pub(crate) fn contains(&self, commit: &oid) -> bool {
+        self.parents(commit).is_some()
+    }
+
+    /// Returns the parents of `commit`, if it is grafted.
+    pub(crate) fn parents(&self, commit: &oid) -> Option<&[ObjectId]> {
+        match self.0.is_empty() {
+            true => None,
+            false => self.0.get(&commit.to_owned()).map(Vec::as_slice),
+        }
+    }
+}
+
+impl Repository {
+    /// The grafts of this repository. Read once; malformed lines are reported and ignored.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a setting is malformed.
+    pub(crate) fn grafts(&self) -> Result<&Grafts> {
+        if let Some(known) = self.grafts.get() {
+            return Ok(known);
+        }
+        let path = self.environment().path("GIT_GRAFT_FILE").map_or_else(
+            || self.git_path("info/grafts"),
+            |path| self.environment().absolute(path),
+        );
+        let mut grafts = Grafts::default();
+        match pronto_io::untrusted::content(&path) {
+            Ok(text) => {
+                if self.config().bool_or("advice.graftfiledeprecated", true)? {
+                    self.notify(Notice::GraftFileDeprecated);
+                }
+                for line in text.lines() {
+                    self.read_graft(line, &mut grafts);
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let message = format!("cannot read '{}'", path.display());
+                return Err(Error::new(ErrorKind::Io, message).because(error));
+            }
+        }
+        Ok(self.grafts.get_or_init(|| grafts))
+    }
+
+    fn read_graft(&self, line: &[u8], grafts: &mut Grafts) {
+        let line = line.trim_end();
+        if line.is_empty() || line.starts_with(b"#") {
+            return;
+        }
+        let ids = line.split(|&byte| byte == b' ').map(ObjectId::from_hex);
+        match ids.collect::<Result<Vec<_>, _>>().as_deref() {
+            Ok([commit, parents @ ..]) if commit.kind() == self.object_hash() => {
+                grafts.0.entry(*commit).or_insert_with(|| parents.into());
+            }
+            _ => self.notify(Notice::MalformedGraft(line.into())),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Keeps local objects that objects of a promisor remote link to.
+//!
+//! Git takes everything that an object of a promisor pack links to as something that the promisor
+//! can send again, and drops it while it repacks. An object that was made here, and that a fetched
+//! object links to, therefore gets into a promisor pack, too, as in Git.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_io::error::IoContext as _;
+use pronto_io::watch::Watch;
+use pronto_odb::Store;
+use pronto_odb::packing::{Contents, Member};
+use pronto_pack::idx::Index;
+
+use super::from_store;
+use crate::links::{parse_commit, tag_target, tree_entries};
+use crate::packs::{from_pack, writer_options};
+use crate::{ErrorKind, Repository, Result};
+
+/// Makes a promisor pack in `directory` of the objects that only this repository has and that are
+/// reachable from `links`: what the objects of a received promisor pack link to. `store` has the
+/// received objects and the local ones.
+///
+/// Costs a lookup of each link, and reading the objects that are packed.
+///
+/// # Errors
+/// An object cannot be read, or the pack cannot be written.
+pub(crate) fn keep(
+    repository: &Repository,
+    store: &Store,
+    links: &[ObjectId],
+    directory: &Path,
+    watch: &Watch<'_>,
+) -> Result<()> {
+    let found = store.contains_batch(links).map_err(from_store)?;
+    let present = links.iter().zip(found).filter(|(_, found)| *found);
+    let mut stack: Vec<ObjectId> = present.map(|(id, _)| *id).collect();
+    if stack.is_empty() {
+        return Ok(());
+    }
+    let promised = Promised::open(store)?;
+    let mut local = HashSet::new();
+    let mut members = Vec::new();
+    let mut content = Vec::new();
+    while let Some(id) = stack.pop() {
+        if local.contains(&id) || promised.has(&id)? {
+            continue;
+        }
+        let Some(kind) = store.find(&id, &mut content).map_err(from_store)? else {
+            continue;
+        };
+        local.insert(id);
+        members.push(Member { id, name_hash: 0 });
+        add_links(kind, &content, id.kind().len_in_bytes(), &mut stack);
+    }
+    if members.is_empty() {
+        return Ok(());
+    }
+    let contents = Contents {
+        members: &members,
+        ..Contents::default()
+    };
+    let files = writer_options(repository.config(), repository.object_hash())?;
+    let options = repository.packing_options()?;
+    let made = store.pack_into(&contents, &options, directory, files, watch);
+    let mark = made.map_err(from_store)?.0.pack.with_extension("promisor");
+    std::fs::write(&mark, b"").context(ErrorKind::Io, "could not write", &mark)
+}
+
+/// The promisor packs of a store.
+struct Promised(Vec<Index>);
+
+impl Promised {
+    fn open(store: &Store) -> Result<Self> {
+        let access = store.options().access;
+        let packs = store.promisor_packs().map_err(from_store)?;
+        let open = |path: std::path::PathBuf| {
+            let opened = Index::open(path.with_extension("idx"), store.kind(), access);
+            opened.map_err(from_pack)
+        };
+        packs
+            .into_iter()
+            .map(open)
+            .collect::<Result<_>>()
+            .map(Promised)
+    }
+
+    fn has(&self, id: &oid) -> Result<bool> {
+        for index in &self.0 {
+            if index.find(id).map_err(from_pack)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Adds what an object links to.
+fn add_links(kind: ObjectKind, content: &[u8], id_len: usize, links: &mut Vec<ObjectId>) {
+    match kind {
+        ObjectKind::Blob => {}
+        ObjectKind::Tag => links.extend(tag_target(content)),
+        ObjectKind::Commit => {
+            if let Some(commit) = parse_commit(content) {
+                links.push(commit.tree);
+                links.extend(commit.parents);
+            }
+        }
+        ObjectKind::Tree => {
+            let entries = tree_entries(content, id_len).filter(|entry| !entry.is_submodule());
+            links.extend(entries.filter_map(|entry| ObjectId::try_from(entry.id).ok()));
+        }
+    }
+}
