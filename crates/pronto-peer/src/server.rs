@@ -50,6 +50,7 @@ const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The limits of a server.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Limits {
     /// The largest number of sessions, at least 4, and of those that wait. A quarter as many
     /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one network.

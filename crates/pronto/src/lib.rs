@@ -28,18 +28,14 @@
 //! let watch = Watch::none();
 //!
 //! // Make a repository with one commit.
-//! let options = init::Options {
-//!     work_tree: Some(project.clone()),
-//!     initial_branch: Some("main".into()),
-//!     ..init::Options::default()
-//! };
+//! let mut options = init::Options::default();
+//! options.work_tree = Some(project.clone());
+//! options.initial_branch = Some("main".into());
 //! let made = Repository::init(&project.join(".git"), &options, &environment)?;
 //! std::fs::write(project.join("notes"), "one\n")?;
 //! add::add(&made.repository, &add::Options::default(), &watch)?;
-//! let options = commit::Options {
-//!     message: "Begin the notes".into(),
-//!     ..commit::Options::default()
-//! };
+//! let mut options = commit::Options::default();
+//! options.message = "Begin the notes".into();
 //! commit::commit(&made.repository, &options, &watch)?;
 //!
 //! // Clone it.
@@ -56,10 +52,8 @@
 //!
 //! // Stage and commit it.
 //! add::add(&repository, &add::Options::default(), &watch)?;
-//! let options = commit::Options {
-//!     message: "Continue the notes".into(),
-//!     ..commit::Options::default()
-//! };
+//! let mut options = commit::Options::default();
+//! options.message = "Continue the notes".into();
 //! let commit::Outcome::Done(id) = commit::commit(&repository, &options, &watch)? else {
 //!     unreachable!("the message is not empty");
 //! };
@@ -77,7 +71,10 @@
 //!
 //! A query that every caller needs is a method of [`Repository`]. An operation is a function in the
 //! module of its name, `operation::operation(&repository, &options, &watch)`. Options implement
-//! `Default`, which is the behaviour of the command of Git without options. An [`Error`] has an
+//! `Default`, which is the behaviour of the command of Git without options, or have a function `new`
+//! that takes the required values. Callers change their fields; later versions may add some.
+//! Outcomes are data: the `Display` of a warning, a refusal or a [`Notice`] gives Git's words, without
+//! a prefix such as `warning: `. An [`Error`] has an
 //! [`ErrorKind`], which tells apart what callers handle differently, and a message in Git's words.
 //! Nothing here prints, exits, or reads the environment of the process.
 //!

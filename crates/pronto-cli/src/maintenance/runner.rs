@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use pronto::maintenance::{Runner, Step};
+use pronto::maintenance::{Runner, Step, Task};
 use pronto::{Error, ErrorKind};
 
 use super::{Background, own_program};
@@ -61,11 +61,17 @@ impl Runner for Subprocesses<'_> {
         Background::Rest.spawn(&mut command).is_ok()
     }
 
-    fn report_error(&mut self, message: &str) {
-        self.context.report_error(message);
+    fn report_failure(&mut self, task: Task, error: &Error) {
+        let message = error.to_string();
+        if !message.is_empty() {
+            self.context.report_error(&message);
+        }
+        self.context
+            .report_error(&format!("task '{}' failed", task.name()));
     }
 
-    fn warn(&mut self, message: &str) {
-        self.context.warn(message);
+    fn report_no_multi_pack_index(&mut self) {
+        self.context
+            .warn("skipping incremental-repack task because core.multiPackIndex is disabled");
     }
 }

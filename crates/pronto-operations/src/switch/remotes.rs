@@ -6,6 +6,7 @@ use crate::{Repository, Result};
 
 /// The remote-tracking branches that a short name could mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Candidates {
     /// The full name of the one that is meant.
     pub chosen: Option<BString>,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 /// Bounds on waiting for the other side.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Limits {
     /// The longest time for one connection to be made: the look-up aside, all addresses of the
     /// host, a proxy's answer, and the TLS handshake.

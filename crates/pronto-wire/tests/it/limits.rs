@@ -31,12 +31,11 @@ fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
 
 fn impatient() -> Options {
     let mut options = Options::default();
-    options.limits = Limits {
-        connect: Duration::from_millis(200),
-        idle: Duration::from_millis(200),
-        head: Duration::from_millis(200),
-        ..Limits::default()
-    };
+    let mut limits = Limits::default();
+    limits.connect = Duration::from_millis(200);
+    limits.idle = Duration::from_millis(200);
+    limits.head = Duration::from_millis(200);
+    options.limits = limits;
     options
 }
 

@@ -6,6 +6,7 @@ use bstr::BString;
 
 /// Paths that do not follow the patterns, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Leftover {
     /// Files that would be lost.
     pub modified: Vec<BString>,

@@ -152,10 +152,7 @@ fn run_phase(
         match run_task(repository, task, run, phase, runner) {
             Ok(()) => {}
             Err(error) if *error.kind() == ErrorKind::Refused => {
-                if !error.to_string().is_empty() {
-                    runner.report_error(&error.to_string());
-                }
-                runner.report_error(&format!("task '{}' failed", task.name()));
+                runner.report_failure(task, &error);
                 is_well = false;
             }
             Err(error) => return Err(error),
@@ -265,7 +262,7 @@ fn pack_loose_objects(repository: &Repository, run: &Run, runner: &mut dyn Runne
 
 fn repack_incrementally(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<()> {
     if !repository.config().bool_or("core.multipackindex", true)? {
-        runner.warn("skipping incremental-repack task because core.multiPackIndex is disabled");
+        runner.report_no_multi_pack_index();
         return Ok(());
     }
     let step = |command: &str| Step::of(&["multi-pack-index", command, progress(run)]);

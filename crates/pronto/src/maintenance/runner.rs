@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use super::Settings;
-use crate::Result;
+use super::{Settings, Task};
+use crate::{Error, Result};
 
 /// A call of a command of Git that does a part of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,9 +58,10 @@ pub trait Runner {
     /// process must do it.
     fn detach(&mut self) -> bool;
 
-    /// Reports a failure that is not the end.
-    fn report_error(&mut self, message: &str);
+    /// Reports that `task` failed. The tasks that follow run nevertheless. The message of the error is
+    /// empty if the failed step has reported the reason.
+    fn report_failure(&mut self, task: Task, error: &Error);
 
-    /// Reports something to look at.
-    fn warn(&mut self, message: &str);
+    /// Reports that the incremental repack is skipped, because `core.multiPackIndex` is off.
+    fn report_no_multi_pack_index(&mut self);
 }

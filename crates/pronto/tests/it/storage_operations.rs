@@ -325,12 +325,12 @@ impl maintenance::Runner for Recorder {
         false
     }
 
-    fn report_error(&mut self, message: &str) {
-        self.0.push(message.to_owned());
+    fn report_failure(&mut self, task: Task, error: &pronto::Error) {
+        self.0.push(format!("{}: {error}", task.name()));
     }
 
-    fn warn(&mut self, message: &str) {
-        self.0.push(message.to_owned());
+    fn report_no_multi_pack_index(&mut self) {
+        self.0.push("no multi-pack-index".to_owned());
     }
 }
 

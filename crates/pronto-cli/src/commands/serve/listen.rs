@@ -31,18 +31,15 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
     let place = std::fs::canonicalize(&place)
         .map_err(|error| CliError::fatal(format!("cannot serve '{}': {error}", place.display())))?;
     let mib = |count: u64| count.saturating_mul(1 << 20);
-    let limits = Limits::default();
-    let limits = Limits {
-        connections: args.max_connections.max(1),
-        memory_bytes: mib(args.memory),
-        handshake: Duration::from_secs(args.handshake_timeout),
-        idle: Duration::from_secs(args.idle_timeout),
-        slow: Duration::from_secs(args.slow_timeout.max(1)),
-        waiting: Duration::from_secs(args.wait_timeout),
-        session: Duration::from_secs(args.session_timeout),
-        budget_bytes: args.max_received.map_or(limits.budget_bytes, mib),
-        ..limits
-    };
+    let mut limits = Limits::default();
+    limits.connections = args.max_connections.max(1);
+    limits.memory_bytes = mib(args.memory);
+    limits.handshake = Duration::from_secs(args.handshake_timeout);
+    limits.idle = Duration::from_secs(args.idle_timeout);
+    limits.slow = Duration::from_secs(args.slow_timeout.max(1));
+    limits.waiting = Duration::from_secs(args.wait_timeout);
+    limits.session = Duration::from_secs(args.session_timeout);
+    limits.budget_bytes = args.max_received.map_or(limits.budget_bytes, mib);
     let listener = bind(at)?;
     let mut options = server::Options::new(place, key, peers, environment);
     options.limits = limits;
