@@ -228,7 +228,7 @@ fn take_answer(repository: &Repository, answer: Answer, refs: &mut [PushedRef]) 
     if let Some(report) = answer.report {
         is_fine &= report.errors.is_empty();
         for error in &report.errors {
-            let error = Error::new(ErrorKind::Refused, error.to_string());
+            let error = Error::new(ErrorKind::Refused, error.clone());
             repository.notify(Notice::Failure(error));
         }
         take_report(repository, report, refs);
