@@ -90,9 +90,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if let Some(remote) = &args.remote {
         destination.fetch = Destination::find(&repository, remote.as_bytes().into())?.fetch;
     }
-    let specs = specs(args, refspecs)?;
-    if (args.all || args.mirror) && !specs.is_empty() || args.all && args.mirror {
+    if (args.all || args.mirror) && !refspecs.is_empty() || args.all && args.mirror {
         return Err(CliError::misuse("'send-pack' of all refs and of some"));
+    }
+    let specs = specs(args, refspecs)?;
+    if (args.all || args.mirror) && !specs.is_empty() {
+        // Git could not read the list again.
+        return Err(CliError::usage("'send-pack' of all refs and of some"));
     }
     let options = options(args, specs, context);
     let progress = context.progress(args.progress, args.quiet);

@@ -53,8 +53,13 @@ fn git(top: &Path, arguments: &[&str], input: &str) -> String {
     stdout(&output).trim_end().to_owned()
 }
 
-/// Creates a repository with a commit of a file below this many directories. Returns the tree.
+/// Creates a repository with a commit of a file below this many directories `d`. Returns the tree.
 fn repository(top: &Path, levels: usize) -> String {
+    repository_of("d", top, levels)
+}
+
+/// Does the same with directories called `name`.
+fn repository_of(name: &str, top: &Path, levels: usize) -> String {
     let id_of = |mode: &str, name: &str, id: &str| {
         let id = ObjectId::from_hex(id.as_bytes()).expect("an id");
         let content = [format!("{mode} {name}\0").as_bytes(), id.as_bytes()].concat();
@@ -67,8 +72,8 @@ fn repository(top: &Path, levels: usize) -> String {
     let mut trees = format!("100644 blob {blob}\tx\n");
     let mut tree = id_of("100644", "x", &blob);
     for _ in 0..levels {
-        trees.push_str(&format!("\n040000 tree {tree}\td\n"));
-        tree = id_of("40000", "d", &tree);
+        trees.push_str(&format!("\n040000 tree {tree}\t{name}\n"));
+        tree = id_of("40000", name, &tree);
     }
     git(top, &["mktree", "--missing", "--batch"], &trees);
     let commit = git(top, &["commit-tree", "-m", "x", &tree], "");
@@ -134,4 +139,13 @@ fn deep_trees_are_cloned_as_far_as_git_permits() {
         said.contains("exceeded maximum allowed tree depth"),
         "{said:.100}"
     );
+}
+
+#[test]
+fn paths_that_the_system_does_not_permit_are_packed() {
+    let scratch = Scratch::new();
+    repository_of(&"long".repeat(50), scratch.path(), 30);
+    succeed(scratch.path(), &["repack", "-adfq"]);
+    succeed(scratch.path(), &["gc", "-q"]);
+    git(scratch.path(), &["fsck", "--full", "--strict"], "");
 }

@@ -85,6 +85,9 @@ pub(super) struct Matching<'a> {
     pub(super) local: &'a [Peer],
     pub(super) remote: Vec<PushedRef>,
     pub(super) by_name: HashMap<BString, usize>,
+    /// Whether the other side has no refs. As in Git, several refspecs may then have one
+    /// destination: the server decides.
+    is_empty: bool,
 }
 
 impl<'a> Matching<'a> {
@@ -95,7 +98,9 @@ impl<'a> Matching<'a> {
     ) -> Self {
         let names = remote.iter().enumerate();
         let by_name = names.map(|(at, it)| (it.name.clone(), at)).collect();
+        let is_empty = remote.is_empty();
         Matching {
+            is_empty,
             repository,
             local,
             remote,
@@ -207,7 +212,8 @@ impl<'a> Matching<'a> {
             Some(destination) => destination.clone(),
             None => self.own_destination(&source)?,
         };
-        let names = self.remote.iter().map(|remote| remote.name.as_bstr());
+        let known = if self.is_empty { &[] } else { &self.remote[..] };
+        let names = known.iter().map(|remote| remote.name.as_bstr());
         let at = match meant(wanted.as_bstr(), names) {
             Meant::One(at) => at,
             Meant::Many => {

@@ -217,9 +217,9 @@ fn write_pack(
     let selection = repository.select_objects(&pack.wants, &pack.haves, &select, watch)?;
     let mut options = repository.packing_options()?;
     options.offset_deltas = pack.has_offsets;
-    repository
-        .send_pack(&selection, &options, out, watch)
-        .map(|_| ())
+    let (_, counts) = repository.send_pack(&selection, &options, out, watch)?;
+    pronto_io::data!("pack-objects", "write_pack_file/wrote", counts.objects);
+    Ok(())
 }
 
 /// Notes what the other side says. Returns false if something failed apart from single refs.

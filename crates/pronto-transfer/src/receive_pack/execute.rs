@@ -204,7 +204,7 @@ impl Push<'_> {
             }
             match transaction.commit_each() {
                 Ok(refusals) => self.note_refusals(&refusals),
-                Err(error) => self.fail_transaction(error, "failed to update ref")?,
+                Err(error) => self.fail_transaction(error, "failed to update refs")?,
             }
         }
         Ok(())

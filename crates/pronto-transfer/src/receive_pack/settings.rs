@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::config::{Config, value};
+use crate::config::{Config, EntryRef, value};
 use crate::upload_pack::hidden::Hidden;
 use crate::{Error, ErrorKind, Result};
 
@@ -63,6 +63,11 @@ impl Settings {
         };
         let keep_alive = config.i32("receive.keepalive")?.unwrap_or(5);
         let keep_alive = u64::try_from(keep_alive).ok().filter(|set| *set > 0);
+        let is_unset =
+            |entry: &EntryRef<'_>| entry.value.is_none() && entry.key == "receive.fsck.skiplist";
+        if let Some(entry) = config.iter().find(is_unset) {
+            entry.path(None)?;
+        }
         let proc_receive = config.strings("receive.procreceiverefs");
         Ok(Settings {
             deny_deletes: bool("receive.denydeletes", false)?,

@@ -233,11 +233,15 @@ fn found(file: std::io::Result<std::fs::File>, directory: &BStr) -> Result<Found
             let content = content.context(ErrorKind::Patterns, "unable to read", shown());
             content.map(Found::File)
         }
-        // Not there, or below a file: as if there were none.
+        // Not there, below a file, or at a path that the system does not permit: as if there were
+        // none.
         Err(error)
             if matches!(
                 error.kind(),
-                IoErrorKind::NotFound | IoErrorKind::NotADirectory | IoErrorKind::PermissionDenied
+                IoErrorKind::NotFound
+                    | IoErrorKind::NotADirectory
+                    | IoErrorKind::PermissionDenied
+                    | IoErrorKind::InvalidFilename
             ) =>
         {
             Ok(Found::Nothing)
