@@ -12,11 +12,13 @@ mod credentials;
 mod files;
 mod foreign;
 mod lazy;
+mod lookup;
 mod negotiate;
 mod partial;
 mod promised_links;
 mod receive;
 mod refspec;
+mod settings;
 mod web;
 
 pub use alternates::alternate_tips;

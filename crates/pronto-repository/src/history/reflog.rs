@@ -1,6 +1,7 @@
 //! Maintenance of reflogs: listing them, and removing and adding entries (git-reflog(1)).
 
 mod expire;
+mod outcome;
 mod reach;
 mod rewrite;
 mod tables;
@@ -15,7 +16,8 @@ use crate::lock::Lock;
 use crate::refs::{LogLine, RefNameRef, name, tables::logged_names};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-pub use expire::{ExpireOptions, ExpiredLog, Logs, Rewrite, Verdict, parse_expiry};
+pub use expire::{ExpireOptions, Logs, parse_expiry};
+pub use outcome::{ExpiredLog, Rewrite, Verdict};
 
 /// The deepest nesting of directories of reflogs.
 const MAX_DEPTH: usize = 256;

@@ -4,6 +4,7 @@
 mod abbreviate;
 mod commit;
 mod explain;
+mod full_name;
 mod logs;
 mod name;
 mod path;
@@ -18,7 +19,7 @@ use pronto_hash::ObjectId;
 pub use crate::date::parse_date;
 pub use crate::links::CommitLinks;
 pub use abbreviate::DEFAULT_ABBREVIATION;
-pub use name::FullName;
+pub use full_name::FullName;
 pub use path::{TreeEntries, TreeEntry};
 
 use crate::{Error, ErrorKind, Repository, Result};

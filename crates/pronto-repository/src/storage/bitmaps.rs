@@ -211,7 +211,7 @@ impl Work<'_> {
         // Old commits first, as git 2.55.
         reach.reverse();
         let name_hashes = match settings.name_hashes {
-            true => Some(objects.name_hashes(self, &brought)?),
+            true => Some(objects.name_hashes(self, &|found| brought.for_each_name_hash(found))?),
             false => None,
         };
         let contents = Contents {

@@ -7,6 +7,7 @@
 
 mod loose;
 mod marks;
+mod named;
 mod order;
 mod packed;
 mod shallow;

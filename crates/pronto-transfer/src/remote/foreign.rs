@@ -10,8 +10,8 @@
 
 use pronto_wire::transport::http::Options;
 
-use super::connection::Settings;
-use super::web::Lookup;
+use super::lookup::Lookup;
+use super::settings::Settings;
 use crate::{Error, ErrorKind, Result};
 
 /// A setting that has to be left to git, unless its value is one that changes nothing.

@@ -1,6 +1,5 @@
 //! The user's HTTP settings, resolved for each URL that receives a request.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -11,10 +10,11 @@ use pronto_wire::transport::http::{
 };
 use pronto_wire::url::Url;
 
-use super::connection::Settings;
 use super::credentials::Helpers;
 use super::foreign;
-use crate::config::{Config, EntryRef, Key, NormalUrl};
+use super::lookup::Lookup;
+use super::settings::Settings;
+use crate::config::{Config, Key, NormalUrl};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result};
 
@@ -74,56 +74,7 @@ fn to_wire(error: Error) -> pronto_wire::Error {
     })
 }
 
-/// Values for one URL.
-#[derive(Clone, Copy)]
-pub(super) struct Lookup<'a> {
-    config: &'a Config,
-    environment: &'a Environment,
-    pub(super) url: &'a Url,
-}
-
-impl<'a> Lookup<'a> {
-    fn entry(&self, name: &str) -> Option<EntryRef<'a>> {
-        self.config.for_url("http", name, self.url.normal())
-    }
-
-    fn text(&self, name: &str) -> Result<Option<String>> {
-        let value = self.entry(name).map(|entry| entry.string()).transpose()?;
-        Ok(value.map(|value| value.to_string()))
-    }
-
-    /// The value of an environment variable, or else of `http.<name>`; an empty one counts as
-    /// none.
-    pub(super) fn either(&self, variable: &str, name: &str) -> Result<Option<String>> {
-        let value = match self.environment.bytes(variable) {
-            Some(value) if !variable.is_empty() => Some(value.as_bstr().to_string()),
-            _ => self.text(name)?,
-        };
-        Ok(value.filter(|value| !value.is_empty()))
-    }
-
-    pub(super) fn boolean(&self, name: &str, default: bool) -> Result<bool> {
-        let value = self.entry(name).map(|entry| entry.bool()).transpose()?;
-        Ok(value.unwrap_or(default))
-    }
-
-    fn file(&self, variable: &str, name: &str) -> Result<Option<PathBuf>> {
-        if let Some(path) = self.environment.path(variable) {
-            return Ok(Some(self.environment.absolute(path)));
-        }
-        let home = self.environment.home();
-        let path = self
-            .entry(name)
-            .map(|entry| entry.path(home))
-            .transpose()?
-            .flatten();
-        Ok(path.map(|path| self.environment.absolute(path)))
-    }
-
-    pub(super) fn is_set(&self, variable: &str) -> bool {
-        self.environment.get(variable).is_some()
-    }
-
+impl Lookup<'_> {
     fn options(&self, settings: &Settings) -> Result<Options> {
         let proxy = match &settings.proxy {
             Some(proxy) => Some(proxy.to_string()),
@@ -197,14 +148,6 @@ impl<'a> Lookup<'a> {
             "https" => self.first_of(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
             _ => self.first_of(&["http_proxy", "all_proxy", "ALL_PROXY"]),
         }
-    }
-
-    fn first_of(&self, names: &[&str]) -> Option<String> {
-        let value = |name: &&str| self.environment.text(name);
-        names
-            .iter()
-            .find_map(|name| value(name).filter(|value| !value.is_empty()))
-            .map(str::to_owned)
     }
 }
 

@@ -8,6 +8,7 @@ use pronto_config::glob::{self, How};
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupted;
 
+use super::outcome::{ExpiredLog, Rewrite};
 use super::reach::{History, Reach};
 use super::rewrite::{Judge, Rewriting};
 use crate::config::EntryRef;
@@ -28,24 +29,6 @@ pub enum Logs {
     OfWorkTree,
     /// Those of these references, by their full names.
     Named(Vec<BString>),
-}
-
-/// Options for removing entries from a reflog.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an option of the command line"
-)]
-#[non_exhaustive]
-pub struct Rewrite {
-    /// The old id of a line becomes the new one of the line that precedes it then.
-    pub rewrite: bool,
-    /// The reference gets the new id of the last line that is left.
-    pub update_ref: bool,
-    /// Nothing is changed.
-    pub dry_run: bool,
-    /// Whether the result for each entry is reported.
-    pub verbose: bool,
 }
 
 /// Options for expiring reflogs.
@@ -72,32 +55,6 @@ impl Default for ExpireOptions {
             rewrite: Rewrite::default(),
         }
     }
-}
-
-/// The result for an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Verdict {
-    /// Whether the entry is kept.
-    pub is_kept: bool,
-    /// Its message.
-    pub message: BString,
-}
-
-/// The result for one reflog.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct ExpiredLog {
-    /// The full name of the reference.
-    pub name: BString,
-    /// The number of kept entries.
-    pub kept: usize,
-    /// The number of removed entries.
-    pub pruned: usize,
-    /// Each line, if that was asked for.
-    pub verdicts: Vec<Verdict>,
-    /// Why the log was left as it was, in Git's words.
-    pub failure: Option<Error>,
 }
 
 /// The moment that `text` means for what expires: `never` and `false` are 0, `now` and `all` are after all

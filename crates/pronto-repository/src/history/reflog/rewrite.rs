@@ -3,7 +3,7 @@
 use bstr::{BStr, ByteVec};
 use pronto_hash::ObjectId;
 
-use super::expire::{ExpiredLog, Rewrite, Verdict};
+use super::outcome::{ExpiredLog, Rewrite, Verdict};
 use super::whole_lines;
 use crate::durability::Component;
 use crate::lock::Lock;

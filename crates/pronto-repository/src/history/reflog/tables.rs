@@ -5,7 +5,7 @@ use pronto_hash::ObjectId;
 use pronto_refs::reftable::{Additions, LogRecord, RefRecord, RefValue, Transaction};
 
 use super::NewLine;
-use super::expire::ExpiredLog;
+use super::outcome::ExpiredLog;
 use super::rewrite::{Judge, Rewriting};
 use crate::refs::tables::{LogChange, StoredEntry, Tables, entries_of, from_tables};
 use crate::refs::{LogLine, RefNameRef};

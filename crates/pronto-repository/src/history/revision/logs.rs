@@ -3,7 +3,8 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::{FullName, tracking};
+use super::full_name::FullName;
+use super::tracking;
 use crate::date;
 use crate::refs::{LogLine, name};
 use crate::repository::Notice;

@@ -5,6 +5,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, Prefix};
 use pronto_odb::Matches;
 
+use super::full_name::FullName;
 use super::{Want, logs};
 use crate::objects::from_odb;
 use crate::refs::{Resolved, name};
@@ -16,19 +17,6 @@ const SHORTEST_PREFIX: usize = 4;
 
 /// The largest number of objects that are listed for an ambiguous prefix.
 const LONGEST_LIST: usize = 10_000;
-
-/// The reference that a short name stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FullName {
-    /// Its full name; that of the reference at the end where it is symbolic.
-    pub name: BString,
-    /// Its full name before symbolic references were followed.
-    pub direct: BString,
-    /// The value of the reference.
-    pub id: ObjectId,
-    /// Whether the short name could stand for another one too.
-    pub is_ambiguous: bool,
-}
 
 impl Repository {
     /// Returns the ref that `short` stands for, with `@{upstream}` and similar suffixes resolved,

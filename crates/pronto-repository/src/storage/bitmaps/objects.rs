@@ -8,7 +8,6 @@ use pronto_pack::midx::MultiIndex;
 use pronto_pack::pack::{Pack, PackOrder, PackPosition, kinds};
 
 use super::Work;
-use super::brought::Brought;
 use super::lacking;
 use crate::history::from_graph;
 use crate::objects::from_odb;
@@ -144,12 +143,17 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// The hashes of names in the order of the index: those of the bitmaps there are, and, of a
-    /// pack, those of the names under which history has the objects.
+    /// Returns the hashes of names in the order of the index: those of the existing bitmaps, and, of a
+    /// pack, those that `introduced` has: it calls its argument with the bits of objects and the
+    /// hashes of the names under which history has them.
     ///
     /// # Errors
     /// The index cannot be read.
-    pub(super) fn name_hashes(&self, work: &Work<'_>, brought: &Brought) -> Result<Vec<u32>> {
+    pub(super) fn name_hashes(
+        &self,
+        work: &Work<'_>,
+        introduced: &dyn Fn(&mut dyn FnMut(u32, u32)),
+    ) -> Result<Vec<u32>> {
         let mut hashes = vec![0; self.bits.len()];
         let present = work.store.bitmaps().unwrap_or_else(|error| {
             let error = error.without_context(ErrorKind::Object);
@@ -167,7 +171,7 @@ impl<'a> Objects<'a> {
         }
         if let Table::Pack(_) = self.index {
             let mut by_bit = vec![0; self.bits.len()];
-            brought.for_each_name_hash(|bit, hash| {
+            introduced(&mut |bit, hash| {
                 let slot = &mut by_bit[bit as usize];
                 if *slot == 0 {
                     *slot = hash;

@@ -7,11 +7,11 @@ use pronto_hash::{ObjectId, oid};
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
 
+use super::named::{Named, named_by};
 use super::tips::Tips;
 use super::{check, has_expired, loose};
 use crate::expiry::Expiry;
 use crate::history::from_graph;
-use crate::links::{parse_commit, tag_target};
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -218,69 +218,6 @@ impl<'a> Marks<'a> {
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
-}
-
-/// The objects that an object names.
-pub(super) enum Named {
-    Parent(ObjectId),
-    /// A file or link that a tree names.
-    Blob(ObjectId),
-    Other(ObjectId),
-}
-
-/// Calls `each` with what an object of this content names; false if it is malformed.
-pub(super) fn named_by(
-    kind: ObjectKind,
-    content: &[u8],
-    hash: pronto_hash::Kind,
-    each: &mut dyn FnMut(Named),
-) -> bool {
-    match kind {
-        ObjectKind::Blob => true,
-        ObjectKind::Tag => match tag_target(content) {
-            Some(target) => {
-                each(Named::Other(target));
-                true
-            }
-            None => false,
-        },
-        ObjectKind::Commit => match parse_commit(content) {
-            Some(links) => {
-                each(Named::Other(links.tree));
-                for parent in links.parents {
-                    each(Named::Parent(parent));
-                }
-                true
-            }
-            None => false,
-        },
-        ObjectKind::Tree => named_by_tree(content, hash, each),
-    }
-}
-
-/// See [`named_by`].
-fn named_by_tree(mut content: &[u8], hash: pronto_hash::Kind, each: &mut dyn FnMut(Named)) -> bool {
-    let id_len = hash.len_in_bytes();
-    while !content.is_empty() {
-        let Some(end) = content.iter().position(|byte| *byte == 0) else {
-            return false;
-        };
-        let (entry, rest) = content.split_at(end);
-        let Some(id) = rest.get(1..=id_len) else {
-            return false;
-        };
-        let Ok(id) = ObjectId::try_from(id) else {
-            return false;
-        };
-        match entry {
-            [b'4', b'0', ..] | [b'0', b'4', ..] => each(Named::Other(id)),
-            // Submodules are not followed.
-            [b'1', b'6', ..] => {}
-            _ => each(Named::Blob(id)),
-        }
-        content = &rest[1 + id_len..];
-    }
-    true
 }
 
 impl crate::pack_objects::Known {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pronto_hash::ObjectId;
 use pronto_odb::Store;
 
-use super::marks::{Named, named_by};
+use super::named::{Named, named_by};
 use crate::Result;
 
 /// `ids` so that each comes before those that it names. What cannot be read names nothing.
