@@ -304,23 +304,26 @@ fn a_local_clone_takes_files_only() {
 fn a_clone_of_another_owners_repository_needs_permission() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
-    let clone = |arguments: &[&str]| {
+    let clone = |option: &str, config: &str| {
         process(pronto_path())
-            .args(arguments)
-            .args(["-q", "repository", "clone"])
+            .args(["clone", option, "-q", "repository", "clone"])
             .current_dir(scratch.path())
             .env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+            .env("GIT_CONFIG_GLOBAL", scratch.join(config))
             .output()
             .expect("it starts")
     };
-    let safe = format!("safe.directory={}", top.join(".git").display());
+    // The options before the command do not concern the server, so a file has the permission.
+    let safe = format!("[safe]\n\tdirectory = {}\n", top.join(".git").display());
+    fs::write(scratch.join("permission"), safe).expect("a file");
+    fs::write(scratch.join("nothing"), "").expect("a file");
     for option in ["--local", "--shared", "--no-local"] {
-        let refused = clone(&["clone", option]);
+        let refused = clone(option, "nothing");
         assert_eq!(refused.status.code(), Some(128), "{option}: {refused:?}");
         let told = stderr(&refused);
         assert!(told.contains("detected dubious ownership"), "{told}");
         assert!(!scratch.path().join("clone").exists());
-        let allowed = clone(&["-c", &safe, "clone", option]);
+        let allowed = clone(option, "permission");
         assert!(allowed.status.success(), "{option}: {allowed:?}");
         fs::remove_dir_all(scratch.path().join("clone")).expect("it is there");
     }
