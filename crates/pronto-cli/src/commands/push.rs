@@ -266,6 +266,9 @@ fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), Cl
     if signed.is_some_and(|signed| !is_off(&signed)) {
         return Err(CliError::unsupported("signed pushes"));
     }
+    if config.contains("hook.jobs") {
+        return Err(CliError::unsupported("setting 'hook.jobs'"));
+    }
     if config.bool_or("push.negotiate", false)? {
         return Err(CliError::unsupported("setting 'push.negotiate'"));
     }

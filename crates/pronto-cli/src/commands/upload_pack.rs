@@ -8,10 +8,10 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use pronto::Watch;
 use pronto::upload_pack::{
     Ended, Options, Streams, advertise, answer, find, find_strict, requested_version,
 };
+use pronto::{ErrorKind, Watch};
 
 use crate::{CliError, Context, ExitCode};
 use patience::Watched;
@@ -58,10 +58,16 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let environment = context.environment()?;
     let path = Path::new(directory);
-    let repository = match args.strict {
-        true => find_strict(path, &environment)?,
-        false => find(path, &environment)?,
+    let found = match args.strict {
+        true => find_strict(path, &environment),
+        false => find(path, &environment),
     };
+    let repository = found.map_err(|error| match error.kind() {
+        ErrorKind::Unsupported => {
+            CliError::unsupported("a repository with features that pronto lacks")
+        }
+        _ => error.into(),
+    })?;
     context.check_config(repository.config())?;
     let mut options = Options::default();
     options.version = requested_version(environment.bytes("GIT_PROTOCOL"));

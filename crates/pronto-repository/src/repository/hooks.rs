@@ -48,6 +48,16 @@ pub fn exists(repository: &Repository, name: &str) -> bool {
     rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
+/// Returns the path by which a hook is called, as in Git: from the directory in which it runs, if it is
+/// below. A name alone would be looked up in `PATH`, so it is never returned.
+pub fn path_from<'p>(directory: &Path, program: &'p Path) -> &'p Path {
+    let short = program.strip_prefix(directory).unwrap_or(program);
+    match short.components().nth(1) {
+        Some(_) => short,
+        None => program,
+    }
+}
+
 /// Runs hook `name` if there is one and waits for it. Its output goes to standard error of
 /// this process.
 ///
@@ -63,7 +73,7 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
     let usual = || repository.work_tree().unwrap_or(repository.git_dir());
     let directory = call.elsewhere.unwrap_or_else(usual);
     let stderr = std::io::stderr();
-    let mut command = pronto_io::child::command(&path);
+    let mut command = pronto_io::child::command(path_from(directory, &path));
     command
         .args(&call.arguments)
         .current_dir(directory)

@@ -152,7 +152,8 @@ impl Push<'_> {
         let Some(program) = hooks::find(self.repository, name) else {
             return Ok(None);
         };
-        let mut process = pronto_io::child::command(&program);
+        let short = hooks::path_from(self.repository.git_dir(), &program);
+        let mut process = pronto_io::child::command(short);
         process.args(&call.arguments);
         self.prepare(&mut process);
         apply(&mut process, &call.variables);

@@ -161,6 +161,8 @@ impl Filters {
             if let Some(name) = rest.strip_suffix(b".allow") {
                 filters.by_name.insert(name.into(), entry.bool()?);
             } else if rest == b"tree.maxdepth" {
+                // Without a value, Git reports that first.
+                entry.string()?;
                 filters.deepest_tree = entry.u64()?;
                 filters.by_name.insert("tree".into(), true);
             }

@@ -157,7 +157,7 @@ impl View<'_> {
         )
     }
 
-    /// Peels tags, and drops refs to objects that are not there.
+    /// Peels tags, and drops refs to objects that do not exist.
     fn peel(&self, found: &mut Vec<Shown>) -> Result<()> {
         let store = self.repository.objects()?;
         let mut kept = Vec::with_capacity(found.len());
@@ -165,7 +165,9 @@ impl View<'_> {
             if let (Some(id), None) = (reference.id.filter(|id| !id.is_null()), reference.peeled) {
                 let header = store.header(&id).map_err(from_odb)?;
                 match header.map(|header| header.kind) {
-                    None => continue,
+                    // As in Git, `HEAD` is shown whatever it leads to.
+                    None if reference.name != "HEAD" => continue,
+                    None => {}
                     Some(ObjectKind::Tag) => reference.peeled = self.repository.peel_tag(id)?,
                     Some(_) => {}
                 }
