@@ -127,6 +127,9 @@ _pronto() {
             pronto,reflog)
                 cmd="pronto__subcmd__reflog"
                 ;;
+            pronto,refs)
+                cmd="pronto__subcmd__refs"
+                ;;
             pronto,repack)
                 cmd="pronto__subcmd__repack"
                 ;;
@@ -194,7 +197,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch for-each-repo fsmonitor--daemon gc hash-object help index-pack init ls-files ls-tree maintenance merge-file multi-pack-index netsync pack-objects pack-refs prune prune-packed pull push read-tree receive-pack reflog repack reset restore rev-parse send-pack serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch for-each-repo fsmonitor--daemon gc hash-object help index-pack init ls-files ls-tree maintenance merge-file multi-pack-index netsync pack-objects pack-refs prune prune-packed pull push read-tree receive-pack reflog refs repack reset restore rev-parse send-pack serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -410,7 +413,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__clone)
-            opts="-v -q -n -l -s -j -o -b -u -c -4 -6 --verbose --quiet --progress --reject-shallow --sparse --no-checkout --bare --mirror --local --no-hardlinks --shared --recurse-submodules --jobs --template --reference --reference-if-able --origin --branch --revision --upload-pack --depth --shallow-since --shallow-exclude --single-branch --no-tags --shallow-submodules --separate-git-dir --config --server-option --filter --ipv4 --ipv6"
+            opts="-v -q -n -l -s -j -o -b -u -c -4 -6 --verbose --quiet --progress --reject-shallow --sparse --no-checkout --bare --mirror --local --no-hardlinks --shared --recurse-submodules --jobs --template --reference --reference-if-able --origin --branch --revision --upload-pack --depth --shallow-since --shallow-exclude --single-branch --no-tags --shallow-submodules --separate-git-dir --ref-format --config --server-option --filter --ipv4 --ipv6"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -481,6 +484,10 @@ _pronto() {
                     return 0
                     ;;
                 --separate-git-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ref-format)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1403,6 +1410,32 @@ _pronto() {
                     return 0
                     ;;
                 --expire-unreachable)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__refs)
+            opts="--ref-format --dry-run --no-reflog --all --no-prune --auto --include --exclude"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --ref-format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --include)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --exclude)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -85,6 +85,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "push" -d 'send refs a
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "read-tree" -d 'read trees into the index'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "receive-pack" -d 'serve a push on the standard streams'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reflog" -d 'maintain reflogs'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "refs" -d 'move refs to another storage, and pack them'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "repack" -d 'replace many packs and loose objects by few packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reset" -d 'set the branch, the index and files to another commit'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "restore" -d 'restore files from the index or a commit'
@@ -201,6 +202,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand clone" -l depth -d 'Fetch 
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l shallow-since -d 'Fetch only commits newer than this' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l shallow-exclude -d 'Exclude commits reachable from this ref' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l separate-git-dir -d 'Directory for the repository, separate from its worktree' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l ref-format -d 'The storage of refs: files or reftable' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s c -l config -d 'A configuration variable for the new repository' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l server-option -d 'A value for the hooks of the remote side' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l filter -d 'Omit these objects until they are needed' -r
@@ -563,6 +565,14 @@ complete -c pronto -n "__fish_pronto_using_subcommand reflog" -s n -l dry-run -d
 complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l verbose -d 'Print what happens to each entry (expire, delete)'
 complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l all -d 'Process the reflogs of all refs (expire, drop)'
 complete -c pronto -n "__fish_pronto_using_subcommand reflog" -l single-worktree -d 'Process only reflogs of this worktree (expire, drop)'
+complete -c pronto -n "__fish_pronto_using_subcommand refs" -l ref-format -d 'The new storage: files or reftable (migrate)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand refs" -l include -d 'Pack refs that match this pattern (optimize)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand refs" -l exclude -d 'Do not pack refs that match this pattern (optimize)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand refs" -l dry-run -d 'Write the new storage beside the old one, and leave it there (migrate)'
+complete -c pronto -n "__fish_pronto_using_subcommand refs" -l no-reflog -d 'Drop all reflogs (migrate)'
+complete -c pronto -n "__fish_pronto_using_subcommand refs" -l all -d 'Pack all refs, not only tags (optimize)'
+complete -c pronto -n "__fish_pronto_using_subcommand refs" -l no-prune -d 'Keep the files of packed refs (optimize)'
+complete -c pronto -n "__fish_pronto_using_subcommand refs" -l auto -d 'Pack only if many refs are unpacked (optimize)'
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window -d 'The number of objects that each object is compared with' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window-memory -d 'The memory for compared objects' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l depth -d 'The maximum length of delta chains' -r

@@ -40,6 +40,7 @@ mod push;
 mod read_tree;
 mod receive_pack;
 mod reflog;
+mod refs;
 mod repack;
 mod reset;
 mod restore;
@@ -199,6 +200,7 @@ pub static COMMANDS: &[Command] = &[
     command!(read_tree, "read-tree", "read trees into the index", Plumbing, Options, signals: true),
     command!(receive_pack, "receive-pack", "serve a push on the standard streams", Plumbing, Options, signals: true),
     command!(reflog, "reflog", "maintain reflogs", Examine, Options, signals: true),
+    command!(refs, "refs", "move refs to another storage, and pack them", Plumbing, Options, signals: true),
     command!(repack, "repack", "replace many packs and loose objects by few packs", Plumbing, Options, signals: true),
     command!(reset, "reset", "set the branch, the index and files to another commit", Change, Options, signals: true),
     command!(restore, "restore", "restore files from the index or a commit", Change, Options, signals: true),

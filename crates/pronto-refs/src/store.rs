@@ -4,6 +4,7 @@ mod host;
 mod iterate;
 mod log;
 mod loose;
+mod migrate;
 mod pack;
 mod packed;
 mod packed_file;
@@ -27,6 +28,7 @@ pub use host::Host;
 pub use iterate::{Broken, Found, ReferenceRef};
 pub use log::clean_message;
 pub use log::{Log, LogLine};
+pub use migrate::{MigrateOptions, MigrateReport};
 pub use pack::{PackRefsOptions, PackRefsReport};
 pub use patience::patience;
 

@@ -28,8 +28,10 @@ pub use source::guess_directory;
 
 use crate::config::{self, Config};
 use crate::environment::Environment;
+use crate::init::StorageChoice;
 use crate::local;
 use crate::remote::connection::{self, Settings};
+use crate::repository::{Notice, RefStorage};
 use crate::{
     Error, ErrorKind, Repository, Result, checkout_tree, gitmodules, path, remote, sparse_checkout,
 };
@@ -78,6 +80,9 @@ pub struct Options {
     pub template: Option<PathBuf>,
     /// The directory for the repository, if it is not in the worktree.
     pub separate_git_dir: Option<PathBuf>,
+    /// The storage of refs. The default comes from environment and configuration, and is files
+    /// otherwise.
+    pub ref_storage: Option<RefStorage>,
     /// Whether a shallow source is refused.
     pub reject_shallow: Option<bool>,
     /// Settings of the connection.
@@ -109,6 +114,7 @@ impl Default for Options {
             config: Vec::new(),
             template: None,
             separate_git_dir: None,
+            ref_storage: None,
             reject_shallow: None,
             settings: Settings::default(),
             server_options: Vec::new(),
@@ -136,6 +142,8 @@ struct Work<'a> {
     options: &'a Options,
     environment: &'a Environment,
     config: Config,
+    /// The storage of refs in the new repository.
+    storage: StorageChoice,
     source: source::Source,
     origin: BString,
     /// The reflog message.
@@ -172,7 +180,7 @@ pub fn clone(
     let line = format!("Cloning into {what}'{}'...", directory.display());
     let announcement = Announcement::new(watch, line);
     let announced = announcement.watch(watch);
-    let work = Work::prepare(name, options, &environment, &announced)?;
+    let work = Work::prepare(name, options, &environment, &announced, &announcement)?;
     let place = Place::check(directory, options, &environment)?;
     work.check_address()?;
     if !remote::is_valid_name(work.origin.as_bstr()) {
@@ -202,6 +210,7 @@ impl<'a> Work<'a> {
         options: &'a Options,
         environment: &'a Environment,
         watch: &'a Watch<'a>,
+        announcement: &Announcement,
     ) -> Result<Self> {
         let config = user_config(options, environment)?;
         let source = source::Source::find(name, environment)?;
@@ -216,6 +225,8 @@ impl<'a> Work<'a> {
         Ok(Work {
             options,
             environment,
+            storage: choose_storage(options, &config, environment)
+                .inspect_err(|_| announcement.say())?,
             config,
             message: format!("clone: from {shown}").into(),
             source,
@@ -322,6 +333,9 @@ impl<'a> Work<'a> {
 
     fn build(&self, client: Client, heads: &Heads<'_>, place: &mut Place) -> Result<Outcome> {
         let mut warnings = heads.warnings.clone();
+        if let Some(Notice::UnknownRefStorage(name)) = &self.storage.warning {
+            warnings.push(Warning::UnknownRefStorage(name.clone()));
+        }
         let takes_files = self.takes_files(&mut warnings)?;
         self.make_repository(&client, heads, place, &mut warnings)?;
         let mut repository = place.open_partial(self.environment)?;
@@ -430,6 +444,19 @@ impl<'a> Work<'a> {
         outcome.has_submodules = gitmodules::is_in(work_tree);
         Ok(Some(commit))
     }
+}
+
+/// Chooses the storage of refs. As in Git, the settings for the new repository do not matter.
+fn choose_storage(
+    options: &Options,
+    config: &Config,
+    environment: &Environment,
+) -> Result<StorageChoice> {
+    if options.config.is_empty() {
+        return StorageChoice::of_new(options.ref_storage, config, environment);
+    }
+    let config = config::without_repository(environment)?;
+    StorageChoice::of_new(options.ref_storage, &config, environment)
 }
 
 /// Returns the user's configuration, with the settings for the new repository on top.

@@ -45,6 +45,7 @@ const ONE_WAY: &[(&str, &[&str])] = &[
         "read-tree",
         &["exclude-per-directory", "index-output", "prefix"],
     ),
+    ("refs", &["ref-format"]),
     (
         "reset",
         &[

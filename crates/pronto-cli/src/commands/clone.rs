@@ -11,6 +11,7 @@ use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, filter_spec, parse_date};
 use pronto::{Environment, ErrorKind, Severity, Watch};
 
+use super::init;
 use crate::{CliError, Context, ExitCode, bad_pack, submodules};
 
 /// Arguments of `clone`.
@@ -104,6 +105,9 @@ pub(crate) struct Args {
     /// Directory for the repository, separate from its worktree
     #[arg(long, value_name = "DIRECTORY")]
     separate_git_dir: Option<PathBuf>,
+    /// The storage of refs: files or reftable
+    #[arg(long, value_name = "FORMAT")]
+    ref_format: Option<OsString>,
     /// A configuration variable for the new repository
     #[arg(long, short, value_name = "KEY=VALUE")]
     config: Vec<OsString>,
@@ -270,6 +274,7 @@ fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
     }
     options.template = args.template.as_ref().map(PathBuf::from);
     options.separate_git_dir.clone_from(&args.separate_git_dir);
+    options.ref_storage = init::ref_storage(args.ref_format.as_deref())?;
     options.reject_shallow = args.reject_shallow;
     let mut settings = Settings::default();
     settings.upload_pack = args

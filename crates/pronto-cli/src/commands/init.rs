@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         enter(Path::new(directory), &mut environment)?;
     }
     options.object_hash = object_hash(args)?;
-    options.ref_storage = ref_storage(args)?;
+    options.ref_storage = ref_storage(args.ref_format.as_deref())?;
     let git_dir = choose_git_dir(args, is_bare, &environment)?;
     let is_bare = is_bare || looks_bare(&git_dir, &environment);
     if is_bare && args.separate_git_dir.is_some() {
@@ -116,8 +116,9 @@ fn object_hash(args: &Args) -> Result<Option<Kind>, CliError> {
     }
 }
 
-fn ref_storage(args: &Args) -> Result<Option<RefStorage>, CliError> {
-    let Some(name) = &args.ref_format else {
+/// Returns the storage of the option `--ref-format`.
+pub(super) fn ref_storage(name: Option<&OsStr>) -> Result<Option<RefStorage>, CliError> {
+    let Some(name) = name else {
         return Ok(None);
     };
     let name = name.as_encoded_bytes().as_bstr();

@@ -14,22 +14,22 @@ use crate::{CliError, Context, ExitCode};
 pub(crate) struct Args {
     /// Pack all refs, not only tags
     #[arg(long)]
-    all: bool,
+    pub(super) all: bool,
     /// Keep the files of packed refs
     #[arg(long)]
-    no_prune: bool,
+    pub(super) no_prune: bool,
     /// Pack only if many refs are unpacked
     #[arg(long)]
-    auto: bool,
+    pub(super) auto: bool,
     /// Pack refs that match this pattern
     #[arg(long, value_name = "PATTERN")]
-    include: Vec<OsString>,
+    pub(super) include: Vec<OsString>,
     /// Do not pack refs that match this pattern
     #[arg(long, value_name = "PATTERN")]
-    exclude: Vec<OsString>,
+    pub(super) exclude: Vec<OsString>,
     /// Surplus arguments
     #[arg(hide = true)]
-    rest: Vec<OsString>,
+    pub(super) rest: Vec<OsString>,
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {

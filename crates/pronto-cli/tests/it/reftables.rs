@@ -301,3 +301,94 @@ fn formats_are_chosen_as_in_git() {
     });
     assert_eq!(found[0], found[1], "- pronto, + git");
 }
+
+/// Creates a repository with one commit whose refs are files.
+fn make_files(side: &Side, directory: &str) {
+    side.ok(".", &["init", "-q", "-b", "main", directory]);
+    let file = side.scratch.path().join(directory).join("file");
+    std::fs::write(file, "one\n").expect("a file");
+    side.ok(directory, &["add", "."]);
+    side.ok(directory, &["commit", "-q", "-m", "one"]);
+    side.git(directory, &["tag", "-a", "-m", "x", "heavy"]);
+    side.git(directory, &["branch", "other"]);
+}
+
+#[test]
+fn clones_with_reftables_equal_those_of_git() {
+    compare(&["copy", "bare", "branch"], |side| {
+        make_files(side, "source");
+        let calls: [&[&str]; 3] = [
+            &["source", "copy"],
+            &["--bare", "source", "bare"],
+            &["--single-branch", "source", "branch"],
+        ];
+        for call in calls {
+            let clone = ["clone", "-q", "--ref-format=reftable"];
+            side.ok(".", &[&clone[..], call].concat());
+            // Reflogs name the source, whose path differs.
+            let copy = call.last().expect("a name");
+            side.ok(copy, &["reflog", "expire", "--expire=all", "--all"]);
+        }
+    });
+}
+
+/// Holds up the replacement of the configuration file, which ends a migration.
+fn fail_migration(side: &Side, storage: &str) {
+    let lock = side.scratch.path().join("work/.git/config.lock");
+    let file = std::fs::File::create_new(&lock).expect("it is free");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(600);
+    file.set_modified(long_ago).expect("a time");
+    let format = format!("--ref-format={storage}");
+    let output = side.run("work", &["refs", "migrate", &format]);
+    assert_eq!(output.status.code(), Some(255), "{}", stderr(&output));
+    std::fs::remove_file(&lock).expect("the lock");
+}
+
+#[test]
+fn an_interrupted_migration_leaves_the_old_storage() {
+    let Some(git) = reference() else {
+        return;
+    };
+    let side = Side {
+        program: pronto_path().to_owned(),
+        git,
+        scratch: Scratch::new(),
+    };
+    make_files(&side, "work");
+    let before = side.state("work");
+
+    fail_migration(&side, "reftable");
+    assert_eq!(side.state("work"), before);
+    // Other processes change the old storage, beside tables that are out of date.
+    side.git("work", &["branch", "-D", "other"]);
+    let before = side.state("work");
+    side.ok("work", &["refs", "migrate", "--ref-format=reftable"]);
+    assert_eq!(side.state("work"), before);
+
+    // Files that a process left which was killed after the change of the configuration.
+    let own = side.scratch.path().join("work/.git");
+    let id = side.git("work", &["rev-parse", "HEAD"]);
+    let old = format!(
+        "# pack-refs with: peeled fully-peeled sorted \n{} refs/x\n",
+        id.trim()
+    );
+    std::fs::write(own.join("packed-refs"), old).expect("a file");
+    std::fs::write(own.join("OLD_HEAD"), &id).expect("a file");
+    std::fs::create_dir_all(own.join("refs/tags")).expect("a directory");
+    std::fs::write(own.join("refs/tags/old"), &id).expect("a file");
+    std::fs::create_dir_all(own.join("logs/refs/heads")).expect("a directory");
+    std::fs::write(own.join("logs/refs/heads/old"), "").expect("a file");
+    fail_migration(&side, "files");
+    assert_eq!(side.state("work"), before);
+    side.ok("work", &["refs", "migrate", "--ref-format=files"]);
+    assert_eq!(side.state("work"), before);
+    assert!(!own.join("reftable").exists() && !own.join("OLD_HEAD").exists());
+    let left = std::fs::read_dir(&own).expect("a directory").flatten();
+    let left = left.filter(|entry| {
+        entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("ref_migration")
+    });
+    assert_eq!(left.count(), 0);
+}

@@ -283,7 +283,7 @@ pub fn branch_of(git_dir: &Path) -> Option<BString> {
 }
 
 /// Reads the options of stacks from the configuration.
-fn options(config: &Config, environment: &Environment) -> Result<StackOptions> {
+pub(super) fn options(config: &Config, environment: &Environment) -> Result<StackOptions> {
     let number = |key: &str| -> Result<Option<u64>> {
         let found = config.i64(key)?;
         Ok(found.map(|found| u64::try_from(found).unwrap_or(u64::MAX)))

@@ -12,6 +12,7 @@ use pronto_config::shared::Sharing;
 use pronto_hash::Kind;
 use pronto_io::error::IoContext;
 
+pub use storage::StorageChoice;
 pub use template::Template;
 pub use template::{copy as copy_template, missing as missing_template};
 
@@ -89,7 +90,7 @@ impl Repository {
         };
         let existed = plan.has_head();
         let existing = format.as_ref().filter(|_| existed);
-        let choice = storage::Choice::of(existing, options, &config, environment)?;
+        let choice = StorageChoice::of(existing, options, &config, environment)?;
         let has_tables = choice.storage == RefStorage::Reftable;
         match has_tables {
             true if existed => {}

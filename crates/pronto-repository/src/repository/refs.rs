@@ -39,6 +39,14 @@ impl Repository {
         (self as &dyn Host).pack_refs(options)
     }
 
+    /// Moves all refs and reflogs to another storage. The repository must be opened again then.
+    ///
+    /// # Errors
+    /// As for the method of the same name of [`Host`].
+    pub fn migrate_refs(&self, options: &MigrateOptions) -> Result<MigrateReport> {
+        (self as &dyn Host).migrate_refs(options)
+    }
+
     /// Whether [`pack_refs`](Self::pack_refs) with these options and `auto` would pack.
     ///
     /// # Errors

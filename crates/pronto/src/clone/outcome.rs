@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use bstr::BString;
 use pronto_hash::ObjectId;
 
 use crate::checkout_tree;
@@ -73,6 +74,8 @@ pub enum Warning {
     EmptyRepository,
     /// There is no such directory of templates.
     MissingTemplates(PathBuf),
+    /// `init.defaultRefFormat` is no known storage.
+    UnknownRefStorage(BString),
     /// The `HEAD` of the source names a ref that does not exist, so that no files are written.
     DanglingHead,
 }
@@ -89,6 +92,9 @@ impl fmt::Display for Warning {
                 );
             }
             Warning::EmptyRepository => "You appear to have cloned an empty repository.",
+            Warning::UnknownRefStorage(name) => {
+                return write!(f, "unknown ref storage format '{name}'");
+            }
             Warning::MissingTemplates(path) => {
                 return write!(f, "templates not found in {}", path.display());
             }

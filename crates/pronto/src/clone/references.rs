@@ -1,7 +1,6 @@
 //! Writes the first refs, `HEAD` and their reflogs.
 
 use std::fs;
-use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -12,6 +11,7 @@ use super::Work;
 use super::heads::Heads;
 use crate::refs::{Change, Edit, Expected, RefName, Target, bad_name};
 use crate::remote::{History, from_store};
+use crate::repository::RefStorage;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The initial `HEAD` of the new repository.
@@ -133,7 +133,7 @@ fn write_head(
         .or(heads.remote_head.and_then(|head| head.id));
     if let Some(branch) = heads.branch().filter(|_| heads.exact.is_none()) {
         let name = RefName::new([b"refs/heads/", branch.as_bytes()].concat()).map_err(bad_name)?;
-        set_symbolic_head(repository.git_dir(), &name)?;
+        set_symbolic_head(repository, &name)?;
         let id = heads.chosen.and_then(|chosen| chosen.id);
         if let Some(id) = id.filter(|_| !is_bare) {
             transaction.update("HEAD", id, Expected::Anything, message);
@@ -168,8 +168,13 @@ fn write_head(
 }
 
 /// Lets `HEAD` be symbolic, without a log entry.
-fn set_symbolic_head(git_dir: &Path, name: &RefName) -> Result<()> {
-    let file = git_dir.join("HEAD");
+fn set_symbolic_head(repository: &Repository, name: &RefName) -> Result<()> {
+    if repository.format().ref_storage == RefStorage::Reftable {
+        let mut transaction = repository.transaction();
+        transaction.set_symbolic("HEAD", name.clone(), None);
+        return transaction.commit();
+    }
+    let file = repository.git_dir().join("HEAD");
     let text = [b"ref: ", name.as_bytes(), b"\n"].concat();
     fs::write(&file, text).context(ErrorKind::Io, "could not write", &file)
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::Kind;
 use pronto_io::error::IoContext;
 use pronto_wire::client::Client;
 
@@ -12,6 +13,8 @@ use super::place::Place;
 use super::{Warning, Work};
 use crate::config::edit::Document;
 use crate::init::{self, Template};
+use crate::refs::tables;
+use crate::repository::RefStorage;
 use crate::{Error, ErrorKind, Result, config, repository};
 use pronto_repository::shared::Sharing;
 
@@ -49,11 +52,14 @@ impl Work<'_> {
         if let Some(missing) = init::missing_template(&template, self.environment) {
             warnings.push(Warning::MissingTemplates(missing));
         }
-        init::make_reference_directories(git_dir)?;
+        match self.storage.storage {
+            RefStorage::Reftable => tables::prepare(git_dir)?,
+            _ => init::make_reference_directories(git_dir)?,
+        }
         init::make_object_directories(&git_dir.join("objects"))?;
         self.write_config(&git_dir.join("config"), client, heads)?;
         let head = git_dir.join("HEAD");
-        // Replaced once it is known what there is.
+        // Files: replaced once it is known what there is.
         fs::write(&head, "ref: refs/heads/.invalid\n").context(
             ErrorKind::Io,
             "could not write",
@@ -67,9 +73,7 @@ impl Work<'_> {
         let hash = client.object_format();
         // As in Git, it is kept even if the other side does not know it.
         let filter = self.options.filter.as_ref();
-        let is_newer = hash != pronto_hash::Kind::Sha1 || filter.is_some();
-        let version = if is_newer { "1" } else { "0" };
-        settings.set("core.repositoryformatversion", version.into());
+        self.set_format(&mut settings, hash);
         let abilities = init::probe(file.parent().unwrap_or(file))?;
         let keeps_modes = if abilities.keeps_modes {
             "true"
@@ -113,7 +117,7 @@ impl Work<'_> {
             remote("promisor", "true".into());
             remote("partialclonefilter", filter.as_bstr());
         }
-        if hash != pronto_hash::Kind::Sha1 {
+        if hash != Kind::Sha1 {
             settings.set(
                 "extensions.objectformat",
                 repository::hash_name(hash).into(),
@@ -127,6 +131,19 @@ impl Work<'_> {
         }
         let text = settings.0.as_bytes();
         fs::write(file, text).context(ErrorKind::Io, "could not write", file)
+    }
+
+    /// Sets the version of the format and the storage of refs.
+    fn set_format(&self, settings: &mut Settings, hash: Kind) {
+        let has_tables = self.storage.storage == RefStorage::Reftable;
+        let is_newer = hash != Kind::Sha1 || self.options.filter.is_some() || has_tables;
+        let version = if is_newer { "1" } else { "0" };
+        if has_tables {
+            // This section comes first, as Git writes it.
+            let name = self.storage.storage.name();
+            settings.set("extensions.refstorage", name.into());
+        }
+        settings.set("core.repositoryformatversion", version.into());
     }
 
     /// Says what `branch` follows.

@@ -41,6 +41,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("read-tree", &["HEAD"]),
     ("receive-pack", &["."]),
     ("reflog", &["expire", "--all"]),
+    ("refs", &["optimize", "--all"]),
     ("repack", &[]),
     ("reset", &[]),
     ("restore", &["file"]),

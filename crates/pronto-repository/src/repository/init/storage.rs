@@ -10,13 +10,17 @@ use crate::repository::notice::unknown_storage;
 use crate::repository::{Format, Notice, RefStorage};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The storage of a new or existing repository, and a warning.
-pub(super) struct Choice {
-    pub(super) storage: RefStorage,
-    pub(super) warning: Option<Notice>,
+/// The storage of refs of a repository.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct StorageChoice {
+    /// The storage.
+    pub storage: RefStorage,
+    /// A warning about the configuration.
+    pub warning: Option<Notice>,
 }
 
-impl Choice {
+impl StorageChoice {
     /// Chooses by the existing repository, `options`, `GIT_DEFAULT_REF_FORMAT`,
     /// `init.defaultRefFormat` and `feature.experimental`, in this order.
     ///
@@ -28,21 +32,36 @@ impl Choice {
         options: &Options,
         config: &Config,
         environment: &Environment,
-    ) -> Result<Choice> {
-        let plain = |storage| Choice {
+    ) -> Result<StorageChoice> {
+        let Some(format) = existing else {
+            return Self::of_new(options.ref_storage, config, environment);
+        };
+        let storage = options.ref_storage.unwrap_or(format.ref_storage);
+        if storage != format.ref_storage {
+            let message =
+                "attempt to reinitialize repository with different reference storage format";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        Ok(StorageChoice {
+            storage,
+            warning: None,
+        })
+    }
+
+    /// Chooses the storage of a new repository: `wanted`, or as environment and configuration say.
+    ///
+    /// # Errors
+    /// `GIT_DEFAULT_REF_FORMAT` names an unknown storage, or a configured value is not of its type.
+    pub fn of_new(
+        wanted: Option<RefStorage>,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<StorageChoice> {
+        let plain = |storage| StorageChoice {
             storage,
             warning: None,
         };
-        if let Some(format) = existing {
-            let wanted = options.ref_storage.unwrap_or(format.ref_storage);
-            if wanted != format.ref_storage {
-                let message =
-                    "attempt to reinitialize repository with different reference storage format";
-                return Err(Error::new(ErrorKind::InvalidInput, message));
-            }
-            return Ok(plain(wanted));
-        }
-        if let Some(wanted) = options.ref_storage {
+        if let Some(wanted) = wanted {
             return Ok(plain(wanted));
         }
         if let Some(name) = environment.bytes("GIT_DEFAULT_REF_FORMAT") {
@@ -58,7 +77,7 @@ impl Choice {
             true => RefStorage::Reftable,
             false => RefStorage::Files,
         };
-        Ok(Choice {
+        Ok(StorageChoice {
             storage,
             warning: name.map(|name| Notice::UnknownRefStorage(name.to_owned())),
         })

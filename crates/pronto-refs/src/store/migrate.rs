@@ -1,0 +1,286 @@
+//! Moves all refs and reflogs of a repository to the other storage.
+//!
+//! The new storage is written beside the old one. The configuration file, which names the storage,
+//! is replaced at once: a process that is killed before leaves the old storage, later the new one.
+
+mod content;
+mod new_storage;
+
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString};
+use pronto_config::config::edit::{self, Document};
+use pronto_config::format::RefStorage;
+use pronto_config::lock::{Lock, Marking, PATIENCE};
+use pronto_config::shared::{self, Sharing};
+use pronto_config::{Error, ErrorKind, Result, path};
+use pronto_hash::Kind;
+
+use super::packed_file::PackedLock;
+use super::patience::patience;
+use super::tables::from_tables;
+use super::{Host, RefNameRef, References};
+use crate::reftable;
+use content::Content;
+use new_storage::NewStorage;
+
+/// The number of locks of refs that are marked; a marked lock keeps a file open.
+const MARKED: usize = 64;
+
+/// Extensions that only repositories of version 1 have.
+const OF_VERSION_ONE: [&str; 6] = [
+    "extensions.noop-v1",
+    "extensions.objectformat",
+    "extensions.compatobjectformat",
+    "extensions.refstorage",
+    "extensions.relativeworktrees",
+    "extensions.submodulepathconfig",
+];
+
+/// Options of a migration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MigrateOptions {
+    /// The new storage.
+    pub storage: RefStorage,
+    /// Whether reflogs are kept.
+    pub reflogs: bool,
+    /// Whether the new storage is only written beside the old one, and left there.
+    pub dry_run: bool,
+}
+
+impl MigrateOptions {
+    /// Moves refs and reflogs to `storage`.
+    pub fn new(storage: RefStorage) -> Self {
+        MigrateOptions {
+            storage,
+            reflogs: true,
+            dry_run: false,
+        }
+    }
+}
+
+/// The result of a migration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MigrateReport {
+    /// The number of refs.
+    pub references: usize,
+    /// The directory with the new storage after a dry run.
+    pub directory: Option<PathBuf>,
+}
+
+/// The locks that keep other processes from changing the old storage.
+#[derive(Debug)]
+enum Held<'r> {
+    Tables {
+        _transaction: reftable::Transaction<'r>,
+    },
+    Files {
+        _packed: PackedLock,
+        _refs: Vec<Lock>,
+        /// The names of the loose refs at the time of locking.
+        names: Vec<BString>,
+    },
+}
+
+impl dyn Host + '_ {
+    /// Moves refs, symbolic refs, pseudo-refs and reflogs to another storage, as `git refs migrate`
+    /// does. `FETCH_HEAD` and `MERGE_HEAD` stay files. Afterwards the repository must be opened
+    /// again.
+    ///
+    /// A process that is killed leaves the old or the new storage complete. It may also leave files
+    /// of the other storage, which the next migration replaces.
+    ///
+    /// `objects/maintenance`, and `packed-refs`, `HEAD` and each loose ref or the list of reftables
+    /// are locked. A process that opened the repository before the migration sees no refs after it.
+    ///
+    /// Costs a read of each ref and each reflog, and memory for all of them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] if the repository has this storage already, or linked worktrees;
+    /// [`ErrorKind::Unsupported`] for broken refs, a hook `reference-transaction`, shared
+    /// permissions and symbolic links; [`ErrorKind::Locked`] if another process changes refs. The
+    /// old storage is unchanged then. Only an error of removing its files comes after the change.
+    pub fn migrate_refs(&self, options: &MigrateOptions) -> Result<MigrateReport> {
+        let refs = self.refs();
+        refs.check_migration(options)?;
+        self.refuse_unusual()?;
+        self.begin_writing()?;
+        let _maintenance = lock_maintenance(&refs.common_dir)?;
+        let held = self.lock_storage()?;
+        let content = Content::read(self, options.reflogs)?;
+        let report = MigrateReport {
+            references: content.refs.len(),
+            directory: None,
+        };
+        let new = NewStorage::create(refs)?;
+        match options.storage {
+            RefStorage::Reftable => new.write_tables(self, &content)?,
+            RefStorage::Files => new.write_files(self, &content)?,
+        }
+        if options.dry_run {
+            return Ok(MigrateReport {
+                directory: Some(new.keep()),
+                ..report
+            });
+        }
+        held.check(refs)?;
+        match options.storage {
+            RefStorage::Reftable => {
+                new.place_tables(refs)?;
+                set_format(refs, options.storage)?;
+                new.replace_files(refs, &content)?;
+            }
+            RefStorage::Files => {
+                new.place_files(refs)?;
+                set_format(refs, options.storage)?;
+                new_storage::remove(&refs.common_dir.join(super::tables::DIRECTORY))?;
+            }
+        }
+        drop(held);
+        Ok(report)
+    }
+
+    /// Refuses repositories that are migrated rarely.
+    fn refuse_unusual(&self) -> Result<()> {
+        let refs = self.refs();
+        let unsupported = |what: &str| Err(Error::new(ErrorKind::Unsupported, what));
+        if self.has_hook() {
+            return unsupported("a migration with a hook");
+        }
+        if shared::configured(self.config())? != Sharing::Umask {
+            return unsupported("a migration with shared permissions");
+        }
+        let names = ["HEAD", "packed-refs", "refs", "logs", "reftable", "config"];
+        if names
+            .iter()
+            .any(|name| refs.common_dir.join(name).is_symlink())
+        {
+            return unsupported("a migration of symbolic links");
+        }
+        Ok(())
+    }
+
+    /// Locks the storage of the repository.
+    fn lock_storage(&self) -> Result<Held<'_>> {
+        let refs = self.refs();
+        if let Some(tables) = refs.tables() {
+            let transaction = tables.shared()?.begin().map_err(from_tables)?;
+            return Ok(Held::Tables {
+                _transaction: transaction,
+            });
+        }
+        let packed = PackedLock::acquire(self)?;
+        let names = refs.loose_names("refs/".into());
+        let roots = content::root_names(refs)?;
+        let patience = patience(self.config());
+        let mut locks = Vec::new();
+        for name in roots.iter().chain(&names) {
+            let Ok(safe) = RefNameRef::existing(name.as_ref()) else {
+                return Err(content::cannot_migrate(name.as_ref()));
+            };
+            let marking = match locks.len() < MARKED {
+                true => Marking::Marked,
+                false => Marking::Plain,
+            };
+            let mut lock = Lock::acquire_as(refs.file_of(safe), marking, patience)?;
+            lock.close();
+            locks.push(lock);
+        }
+        Ok(Held::Files {
+            _packed: packed,
+            _refs: locks,
+            names,
+        })
+    }
+}
+
+impl Held<'_> {
+    /// Sees that no ref was created since the locks were taken.
+    fn check(&self, refs: &References) -> Result<()> {
+        match self {
+            Held::Files { names, .. } if *names != refs.loose_names("refs/".into()) => {
+                let message = "references changed during the migration";
+                Err(Error::new(ErrorKind::Locked, message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl References {
+    fn check_migration(&self, options: &MigrateOptions) -> Result<()> {
+        let refused = |message: String| Err(Error::new(ErrorKind::InvalidInput, message));
+        let current = match self.tables {
+            Some(_) => RefStorage::Reftable,
+            None => RefStorage::Files,
+        };
+        if options.storage == current {
+            let name = current.name();
+            return refused(format!("repository already uses '{name}' format"));
+        }
+        let is_linked = self.git_dir != self.common_dir;
+        if is_linked || has_linked_worktrees(&self.common_dir) {
+            let message = "migrating repositories with worktrees is not supported yet";
+            return refused(message.into());
+        }
+        Ok(())
+    }
+}
+
+fn has_linked_worktrees(common_dir: &Path) -> bool {
+    let entries = std::fs::read_dir(common_dir.join("worktrees"));
+    let mut entries = entries.into_iter().flatten().flatten();
+    entries.any(|entry| entry.path().join("gitdir").is_file())
+}
+
+/// Takes the lock of maintenance, which deletes objects that no ref leads to.
+fn lock_maintenance(common_dir: &Path) -> Result<Option<Lock>> {
+    let objects = common_dir.join("objects");
+    if !objects.is_dir() {
+        return Ok(None);
+    }
+    Lock::acquire(objects.join("maintenance"), PATIENCE).map(Some)
+}
+
+/// Names the storage in the configuration file, which is replaced at once.
+fn set_format(refs: &References, storage: RefStorage) -> Result<()> {
+    let file = refs.common_dir.join("config");
+    edit::edit_file(&file, path::as_bytes(&file), |document| {
+        let key = BStr::new("extensions.refstorage");
+        match storage {
+            RefStorage::Reftable => set(document, key, storage.name().into())?,
+            RefStorage::Files => unset(document, key),
+        }
+        if refs.object_hash == Kind::Sha1 {
+            unset(document, "extensions.objectformat".into());
+        }
+        let needs_one = OF_VERSION_ONE.iter().any(|key| has(document, key));
+        let version = if needs_one { "1" } else { "0" };
+        set(
+            document,
+            "core.repositoryformatversion".into(),
+            version.into(),
+        )
+    })
+}
+
+fn set(document: &mut Document, key: &BStr, value: &BStr) -> Result<()> {
+    document.set(key, value, false, |_| true).map_err(|_| {
+        let message = format!("could not set '{key}' to '{value}'");
+        Error::new(ErrorKind::Config, message)
+    })
+}
+
+fn unset(document: &mut Document, key: &BStr) {
+    // It is not set in most repositories.
+    let _ = document.unset(key, true, |_| true);
+}
+
+fn has(document: &Document, key: &str) -> bool {
+    let Ok(mut copy) = Document::parse(document.as_bytes().to_vec()) else {
+        return false;
+    };
+    copy.unset(key.into(), true, |_| true).is_ok()
+}
