@@ -14,6 +14,9 @@ use crate::objects::from_odb;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Result};
 
+/// Takes the bit of an object and the hash of a name.
+pub(super) type VisitHash<'f> = dyn FnMut(u32, u32) + 'f;
+
 /// The objects of a pack or a multi-pack-index.
 pub(crate) struct Objects<'a> {
     index: Table<'a>,
@@ -152,7 +155,7 @@ impl<'a> Objects<'a> {
     pub(super) fn name_hashes(
         &self,
         work: &Work<'_>,
-        introduced: &dyn Fn(&mut dyn FnMut(u32, u32)),
+        introduced: &dyn Fn(&mut VisitHash<'_>),
     ) -> Result<Vec<u32>> {
         let mut hashes = vec![0; self.bits.len()];
         let present = work.store.bitmaps().unwrap_or_else(|error| {
