@@ -80,6 +80,7 @@ const IN_CODE: &[(&str, &str, &[&str])] = &[
     ("receive.certNonceSeed", "seed", &["receive-pack", "."]),
     ("push.gpgSign", "true", &["push", ".", "main:copy"]),
     ("push.negotiate", "true", &["push", ".", "main:copy"]),
+    ("hook.jobs", "2", &["push", ".", "main:copy"]),
     (
         "push.recurseSubmodules",
         "check",
