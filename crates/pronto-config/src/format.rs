@@ -11,6 +11,21 @@ use crate::{Error, ErrorKind, Result, path};
 /// The newest version that is understood.
 const NEWEST_VERSION: i32 = 1;
 
+/// The extensions that count in repositories of version 1 only, in small letters and without
+/// `extensions.` (`gitrepository-layout(5)`, `extensions.*` in `git-config(1)`).
+pub const EXTENSIONS_OF_VERSION_ONE: [&str; 6] = [
+    "compatobjectformat",
+    "noop-v1",
+    "objectformat",
+    "refstorage",
+    "relativeworktrees",
+    "submodulepathconfig",
+];
+
+/// The extensions that count in repositories of any version, written in the same way.
+pub const EXTENSIONS_OF_ANY_VERSION: [&str; 4] =
+    ["noop", "partialclone", "preciousobjects", "worktreeconfig"];
+
 /// The format of a repository: `core.repositoryFormatVersion` and `extensions.*`.
 #[derive(Clone, Debug)]
 pub struct Format {
@@ -113,20 +128,15 @@ impl Format {
             self.unknown.push(name.to_owned());
             return Ok(());
         }
+        if EXTENSIONS_OF_VERSION_ONE.iter().any(|known| name == known) {
+            self.only_in_version_one.push(name.to_owned());
+            return self.read_newer_extension(name, entry);
+        }
         match name.as_ref() as &[u8] {
             b"noop" => return Ok(()),
             b"preciousobjects" => self.precious_objects = entry.bool()?,
             b"partialclone" => self.partial_clone = Some(entry.string()?.to_owned()),
             b"worktreeconfig" => self.worktree_config = entry.bool()?,
-            b"noop-v1"
-            | b"objectformat"
-            | b"compatobjectformat"
-            | b"refstorage"
-            | b"relativeworktrees"
-            | b"submodulepathconfig" => {
-                self.only_in_version_one.push(name.to_owned());
-                self.read_newer_extension(name, entry)?;
-            }
             _ => self.unknown.push(name.to_owned()),
         }
         Ok(())

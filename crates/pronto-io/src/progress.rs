@@ -12,6 +12,12 @@ pub trait Progress: Send + Sync {
 
     /// A line of text from the other side of a connection, or a remark worth showing now.
     fn message(&self, text: &str);
+
+    /// The server redirects a connection to `url`, which has no slash at its end. By default it is
+    /// shown as a message, in Git's words.
+    fn redirected(&self, url: &str) {
+        self.message(&format!("warning: redirecting to {url}/"));
+    }
 }
 
 impl Progress for () {

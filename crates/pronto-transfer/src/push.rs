@@ -31,6 +31,7 @@ use matching::{Matching, Mode};
 
 /// The refs to push, and the options of the push.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The refspecs; the branches that both sides have if there is none.
     pub specs: Vec<PushSpec>,

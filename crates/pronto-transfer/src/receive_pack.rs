@@ -43,6 +43,7 @@ use settings::Settings;
 
 /// The options of serving one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The version that the client asked for; version 2 has no push, and counts as 0.
     pub version: Version,
@@ -60,6 +61,23 @@ pub struct Options {
     pub program: PathBuf,
     /// The refs that may only be fast-forwarded, whatever the repository's settings allow.
     pub fast_forward_only: Vec<BString>,
+}
+
+impl Options {
+    /// Serves a whole connection of protocol version 0: it advertises and receives. `program` updates
+    /// worktrees.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Options {
+            version: Version::V0,
+            advertises: true,
+            receives: true,
+            quiet: false,
+            trusts_links: false,
+            refuses_thin: false,
+            program: program.into(),
+            fast_forward_only: Vec::new(),
+        }
+    }
 }
 
 /// The streams of one connection.

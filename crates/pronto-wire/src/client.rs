@@ -45,8 +45,8 @@ impl Client {
     ) -> Result<Self, Error> {
         let _region = pronto_io::region!("transport", "connect");
         let mut connection = transport::connect(address, Service::UploadPack, options, settings)?;
-        if let Some(notice) = connection.take_notice() {
-            progress.message(&notice);
+        if let Some(url) = connection.take_redirect() {
+            progress.redirected(&url);
         }
         Self::over(connection, interrupt)
     }

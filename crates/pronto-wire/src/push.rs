@@ -137,8 +137,8 @@ impl Pusher {
     ) -> Result<Self, Error> {
         let _region = pronto_io::region!("transport", "connect");
         let mut connection = transport::connect(address, Service::ReceivePack, options, settings)?;
-        if let Some(notice) = connection.take_notice() {
-            progress.message(&notice);
+        if let Some(url) = connection.take_redirect() {
+            progress.redirected(&url);
         }
         let mut packets = PacketReader::new(connection);
         let greeting = read_greeting(&mut packets, interrupt)?;

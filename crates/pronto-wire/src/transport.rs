@@ -64,8 +64,8 @@ pub trait Connection: Read + Send {
         false
     }
 
-    /// A remark about the connection that the user should see, once.
-    fn take_notice(&mut self) -> Option<String> {
+    /// Returns the URL without its last slash to which the server redirected the first request; once.
+    fn take_redirect(&mut self) -> Option<String> {
         None
     }
 
@@ -113,8 +113,8 @@ impl Connection for Box<dyn Connection> {
         (**self).is_stateless()
     }
 
-    fn take_notice(&mut self) -> Option<String> {
-        (**self).take_notice()
+    fn take_redirect(&mut self) -> Option<String> {
+        (**self).take_redirect()
     }
 
     fn readiness(&self) -> Option<Readiness> {

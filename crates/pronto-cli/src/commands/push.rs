@@ -371,24 +371,23 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     let mut connection = Settings::default();
     connection.family = family;
     connection.server = std::env::current_exe().ok();
-    Ok(Options {
-        specs: Vec::new(),
-        all: args.all || args.branches,
-        mirror: args.mirror,
-        prune: args.prune,
-        follow_tags,
-        force: args.force,
-        dry_run: args.dry_run,
-        atomic: args.atomic,
-        thin: args.thin.unwrap_or(true),
-        verify: !args.no_verify,
-        set_upstream: args.set_upstream,
-        push_options,
-        leases,
-        quiet: args.quiet || !context.shows_progress(args.progress, args.quiet),
-        receive_pack: program.map(|program| program.as_bytes().into()),
-        connection,
-    })
+    let mut options = Options::default();
+    options.all = args.all || args.branches;
+    options.mirror = args.mirror;
+    options.prune = args.prune;
+    options.follow_tags = follow_tags;
+    options.force = args.force;
+    options.dry_run = args.dry_run;
+    options.atomic = args.atomic;
+    options.thin = args.thin.unwrap_or(true);
+    options.verify = !args.no_verify;
+    options.set_upstream = args.set_upstream;
+    options.push_options = push_options;
+    options.leases = leases;
+    options.quiet = args.quiet || !context.shows_progress(args.progress, args.quiet);
+    options.receive_pack = program.map(|program| program.as_bytes().into());
+    options.connection = connection;
+    Ok(options)
 }
 
 /// The refspecs of the command line.

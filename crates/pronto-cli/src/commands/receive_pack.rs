@@ -54,16 +54,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let program = std::env::current_exe()
         .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
-    let options = Options {
-        version: requested_version(environment.bytes("GIT_PROTOCOL")),
-        advertises: args.http_backend_info_refs || !args.stateless_rpc,
-        receives: !args.http_backend_info_refs,
-        quiet: args.quiet,
-        trusts_links: args.skip_connectivity_check,
-        refuses_thin: args.reject_thin_pack_for_testing,
-        program,
-        fast_forward_only: Vec::new(),
-    };
+    let mut options = Options::new(program);
+    options.version = requested_version(environment.bytes("GIT_PROTOCOL"));
+    options.advertises = args.http_backend_info_refs || !args.stateless_rpc;
+    options.receives = !args.http_backend_info_refs;
+    options.quiet = args.quiet;
+    options.trusts_links = args.skip_connectivity_check;
+    options.refuses_thin = args.reject_thin_pack_for_testing;
     // Paths in settings are relative to the repository.
     std::env::set_current_dir(repository.git_dir())
         .map_err(|error| CliError::fatal(format!("cannot enter the repository: {error}")))?;

@@ -139,21 +139,20 @@ fn options(args: &Args, specs: Vec<PushSpec>, context: &Context) -> Options {
     let push_options = args.push_option.iter();
     let mut connection = Settings::default();
     connection.server = std::env::current_exe().ok();
-    Options {
-        specs,
-        all: args.all,
-        mirror: args.mirror,
-        force: args.force,
-        dry_run: args.dry_run,
-        atomic: args.atomic,
-        thin: args.thin,
-        push_options: push_options.map(|it| it.as_bytes().into()).collect(),
-        leases: Leases::default(),
-        quiet: args.quiet || !context.shows_progress(args.progress, args.quiet),
-        receive_pack: program.map(|program| program.as_bytes().into()),
-        connection,
-        ..Options::default()
-    }
+    let mut options = Options::default();
+    options.specs = specs;
+    options.all = args.all;
+    options.mirror = args.mirror;
+    options.force = args.force;
+    options.dry_run = args.dry_run;
+    options.atomic = args.atomic;
+    options.thin = args.thin;
+    options.push_options = push_options.map(|it| it.as_bytes().into()).collect();
+    options.leases = Leases::default();
+    options.quiet = args.quiet || !context.shows_progress(args.progress, args.quiet);
+    options.receive_pack = program.map(|program| program.as_bytes().into());
+    options.connection = connection;
+    options
 }
 
 fn specs(args: &Args, given: &[OsString]) -> Result<Vec<PushSpec>, CliError> {

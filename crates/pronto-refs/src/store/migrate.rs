@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString};
 use pronto_config::config::edit::{self, Document};
-use pronto_config::format::RefStorage;
+use pronto_config::format::{EXTENSIONS_OF_VERSION_ONE, RefStorage};
 use pronto_config::lock::{Lock, Marking, PATIENCE};
 use pronto_config::shared::{self, Sharing};
 use pronto_config::{Error, ErrorKind, Result, path};
@@ -26,16 +26,6 @@ use new_storage::NewStorage;
 
 /// The number of locks of refs that are marked; a marked lock keeps a file open.
 const MARKED: usize = 64;
-
-/// Extensions that only repositories of version 1 have.
-const OF_VERSION_ONE: [&str; 6] = [
-    "extensions.noop-v1",
-    "extensions.objectformat",
-    "extensions.compatobjectformat",
-    "extensions.refstorage",
-    "extensions.relativeworktrees",
-    "extensions.submodulepathconfig",
-];
 
 /// Options of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,7 +246,8 @@ fn set_format(refs: &References, storage: RefStorage) -> Result<()> {
         if refs.object_hash == Kind::Sha1 {
             unset(document, "extensions.objectformat".into());
         }
-        let needs_one = OF_VERSION_ONE.iter().any(|key| has(document, key));
+        let mut extensions = EXTENSIONS_OF_VERSION_ONE.iter();
+        let needs_one = extensions.any(|name| has(document, &format!("extensions.{name}")));
         let version = if needs_one { "1" } else { "0" };
         set(
             document,

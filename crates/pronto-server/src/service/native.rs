@@ -94,16 +94,11 @@ enum Step {
 
 impl Native {
     fn push_options(&self, request: &Request<'_>, step: Step) -> receive_pack::Options {
-        receive_pack::Options {
-            version: request.version(),
-            advertises: step == Step::Advertisement,
-            receives: step == Step::Request,
-            quiet: false,
-            trusts_links: false,
-            refuses_thin: false,
-            program: self.program.clone(),
-            fast_forward_only: Vec::new(),
-        }
+        let mut options = receive_pack::Options::new(&self.program);
+        options.version = request.version();
+        options.advertises = step == Step::Advertisement;
+        options.receives = step == Step::Request;
+        options
     }
 
     fn receive(

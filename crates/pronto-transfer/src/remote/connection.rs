@@ -139,8 +139,8 @@ fn options(
     config: &Config,
     environment: &Environment,
 ) -> Result<Options> {
-    // What ties this process to its repository, options before the command included, does not
-    // concern the other side.
+    // Variables that tie this process to its repository do not concern the server. Options before
+    // the command are among them, as in Git.
     let is_own = |name: &std::ffi::OsStr| LOCAL_VARIABLES.iter().any(|own| name == *own);
     let changes = environment.changes().filter(|(name, _)| !is_own(name));
     let changes =
@@ -153,7 +153,7 @@ fn options(
     options.policy = policy(config, environment)?;
     if let Some(server) = settings.server.as_deref().or(environment.server()) {
         server.clone_into(&mut options.git);
-        // What the other side leaves to git is not for this side to say.
+        // The server decides by itself whether it calls git.
         options
             .environment
             .insert("PRONTO_NO_FALLBACK".into(), None);

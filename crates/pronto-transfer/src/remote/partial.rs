@@ -2,6 +2,8 @@
 
 use bstr::{BStr, BString};
 
+use pronto_config::format::{EXTENSIONS_OF_ANY_VERSION, EXTENSIONS_OF_VERSION_ONE};
+
 use super::Remote;
 use crate::config::edit;
 use crate::pack_objects::Filter;
@@ -33,21 +35,14 @@ pub fn has_whole_history(repository: &Repository) -> Result<bool> {
 
 /// Checks that no extension would come into force with the newer format that nobody knows.
 fn check_extensions(repository: &Repository) -> Result<()> {
-    const KNOWN: &[&str] = &[
-        "compatobjectformat",
-        "noop",
-        "noop-v1",
-        "objectformat",
-        "partialclone",
-        "preciousobjects",
-        "refstorage",
-        "relativeworktrees",
-        "submodulepathconfig",
-        "worktreeconfig",
-    ];
+    let known = || {
+        EXTENSIONS_OF_ANY_VERSION
+            .iter()
+            .chain(&EXTENSIONS_OF_VERSION_ONE)
+    };
     for entry in repository.config().iter() {
         if let Some(name) = entry.key.strip_prefix(b"extensions.")
-            && !KNOWN.iter().any(|known| known.as_bytes() == name)
+            && !known().any(|known| known.as_bytes() == name)
         {
             let message = "unable to upgrade repository format to support partial clone";
             let name = BStr::new(name);

@@ -128,7 +128,8 @@ pub(super) struct Http {
     /// Shows whether the current response continues.
     current: dial::Current,
     answer: Option<BodyReader<'static>>,
-    notice: Option<String>,
+    /// The URL to which the first request was redirected, until it is reported.
+    redirect: Option<String>,
 }
 
 pub(super) fn connect(
@@ -144,7 +145,7 @@ pub(super) fn connect(
         plan,
         site,
         answer: None,
-        notice: None,
+        redirect: None,
     };
     http.discover()?;
     Ok(http)
@@ -189,7 +190,7 @@ impl Http {
                 );
                 Error::new(ErrorKind::Connection, message)
             })?;
-            self.notice = Some(format!("warning: redirecting to {base}/"));
+            self.redirect = Some(base.to_owned());
             self.site.move_base(&Url::parse(base.into())?)?;
         }
         let expected = format!("application/x-{}-advertisement", service.program());
@@ -326,8 +327,8 @@ impl Connection for Http {
         true
     }
 
-    fn take_notice(&mut self) -> Option<String> {
-        self.notice.take()
+    fn take_redirect(&mut self) -> Option<String> {
+        self.redirect.take()
     }
 
     fn readiness(&self) -> Option<Readiness> {
