@@ -25,6 +25,14 @@ struct Side {
 }
 
 impl Side {
+    fn new(program: &Path, git: &'static Path) -> Self {
+        Side {
+            program: program.to_owned(),
+            git,
+            scratch: Scratch::new(),
+        }
+    }
+
     fn command(&self, program: &Path, directory: &str) -> Command {
         let mut command = process(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -97,11 +105,7 @@ fn compare(places: &[&str], script: impl Fn(&Side)) {
         return;
     };
     let states = [pronto_path(), git].map(|program| {
-        let side = Side {
-            program: program.to_owned(),
-            git,
-            scratch: Scratch::new(),
-        };
+        let side = Side::new(program, git);
         side.ok(
             ".",
             &["init", "-q", "--ref-format=reftable", "-b", "main", "work"],
@@ -192,11 +196,7 @@ fn objects_in_reflogs_are_not_pruned() {
     let Some(git) = reference() else {
         return;
     };
-    let side = Side {
-        program: pronto_path().to_owned(),
-        git,
-        scratch: Scratch::new(),
-    };
+    let side = Side::new(pronto_path(), git);
     side.ok(
         ".",
         &["init", "-q", "--ref-format=reftable", "-b", "main", "work"],
@@ -281,11 +281,7 @@ fn formats_are_chosen_as_in_git() {
         ),
     ];
     let found = [pronto_path(), git].map(|program| {
-        let side = Side {
-            program: program.to_owned(),
-            git,
-            scratch: Scratch::new(),
-        };
+        let side = Side::new(program, git);
         let mut all = String::new();
         for (variables, arguments) in calls {
             let mut command = side.command(&side.program, ".");
@@ -349,11 +345,7 @@ fn an_interrupted_migration_leaves_the_old_storage() {
     let Some(git) = reference() else {
         return;
     };
-    let side = Side {
-        program: pronto_path().to_owned(),
-        git,
-        scratch: Scratch::new(),
-    };
+    let side = Side::new(pronto_path(), git);
     make_files(&side, "work");
     let before = side.state("work");
 
