@@ -217,8 +217,7 @@ impl<'a> Looker<'a> {
             return Ok(Comparison::Modified);
         }
         let recorded = &entry.stat;
-        if recorded.matches(&now, self.view.rules) && !recorded.is_racy(self.view.index.timestamp())
-        {
+        if recorded.matches(&now, self.view.rules) && !self.is_racy(recorded) {
             return Ok(Comparison::Same(now));
         }
         let differs = || !recorded.matches(&now.without_nanoseconds(), self.view.rules);
@@ -231,6 +230,18 @@ impl<'a> Looker<'a> {
         } else {
             Comparison::Modified
         })
+    }
+
+    /// Returns whether the stat data of an unchanged file say nothing about its content. Where they
+    /// decide, whole seconds count, as in Git: scripts change attributes and then reset in the
+    /// second of a checkout, and expect its files to be converted again.
+    fn is_racy(&self, recorded: &Stat) -> bool {
+        let index_time = self.view.index.timestamp();
+        if self.view.stat_decides {
+            recorded.is_racy_by_second(index_time)
+        } else {
+            recorded.is_racy(index_time)
+        }
     }
 
     fn has_kind(&self, entry_mode: u32, metadata: &Metadata) -> bool {
