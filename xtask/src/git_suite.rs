@@ -81,12 +81,11 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     let allowed = Allowed::parse(&text)?;
     let out = crate::target(root).join("git-suite");
     let began = Instant::now();
-    let path = links::search_path(&options.directory, &out)?;
     let program = options.program(root)?;
-    run_scripts(
-        runner_command(&runner, &program, &out, path),
-        &options.scripts,
-    )?;
+    let runner = links::with_links(&options.directory, &out)?.join("run");
+    let mut command = Command::new(runner);
+    command.arg(program).arg(&out);
+    run_scripts(command, &options.scripts)?;
     let scripts = result::read(&out)?;
     if scripts.is_empty() {
         return Err("no script ran".to_owned());
@@ -98,13 +97,6 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
         reports_passing: std::env::var_os("CI").is_some(),
     };
     Ok(judge(&scripts, &allowed, scope))
-}
-
-/// Creates the command of the runner. Programs that it does not provide are searched in `path`.
-fn runner_command(runner: &Path, program: &Path, out: &Path, path: std::ffi::OsString) -> Command {
-    let mut command = Command::new(runner);
-    command.arg(program).arg(out).env("PATH", path);
-    command
 }
 
 fn run_scripts(mut command: Command, scripts: &[String]) -> Result<(), String> {

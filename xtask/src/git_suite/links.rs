@@ -1,46 +1,73 @@
 //! The programs of the reference git that are links to others.
 //!
-//! A copy of the runner's directory may have text files in place of the links: the file contains the
-//! name of the program. The system does not run such a file, and takes the program of an older git
-//! further back in the search path.
+//! A copy of the runner's directory may have text files in place of the links: the file contains
+//! the target of the link. The system does not run such a file, and takes the program of an older
+//! git further back in the search path.
 
-use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// No name of a program is longer.
-const LONGEST_NAME: u64 = 64;
+/// No target of a link is longer.
+const LONGEST_TARGET_BYTES: u64 = 64;
 
-/// Returns the search path of this process, after a directory with links for those programs of the
-/// git in `suite` that are text files. The directory is made in `out`.
-pub(super) fn search_path(suite: &Path, out: &Path) -> Result<OsString, String> {
-    let links = out.join("links");
-    let failed = |error: std::io::Error| format!("cannot make '{}': {error}", links.display());
-    if links.exists() {
-        std::fs::remove_dir_all(&links).map_err(failed)?;
-    }
-    std::fs::create_dir_all(&links).map_err(failed)?;
-    for entry in std::fs::read_dir(suite).map_err(failed)?.flatten() {
-        let programs = entry.path().join("bin");
-        for file in std::fs::read_dir(&programs).into_iter().flatten().flatten() {
-            if let Some(target) = target_of(&file.path()) {
-                std::os::unix::fs::symlink(target, links.join(file.file_name())).map_err(failed)?;
+/// Returns a directory like `suite` in which links are links. Makes it in `out`: `source` and other
+/// directories without such files are links to those of `suite`, the rest is copied.
+///
+/// # Errors
+/// A file cannot be read, linked or copied.
+pub(super) fn with_links(suite: &Path, out: &Path) -> Result<PathBuf, String> {
+    let copy = out.join("suite");
+    let made = || -> io::Result<()> {
+        if copy.exists() {
+            std::fs::remove_dir_all(&copy)?;
+        }
+        std::fs::create_dir_all(&copy)?;
+        let suite = suite.canonicalize()?;
+        for entry in std::fs::read_dir(&suite)? {
+            let entry = entry?;
+            let target = copy.join(entry.file_name());
+            if entry.path().join("bin").is_dir() {
+                copy_programs(&entry.path(), &target)?;
+            } else {
+                symlink(entry.path(), target)?;
             }
         }
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let all = std::iter::once(links).chain(std::env::split_paths(&path));
-    std::env::join_paths(all).map_err(|error| error.to_string())
+        Ok(())
+    };
+    made().map_err(|error| format!("cannot make '{}': {error}", copy.display()))?;
+    Ok(copy)
 }
 
-/// Returns the program whose name the file at `path` contains, if it is a link in the form of text.
+/// Copies the directory `from` with everything in it to `to`, and makes links of text files that
+/// contain the target of one. Files are hard links where the file system permits.
+fn copy_programs(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            copy_programs(&path, &target)?;
+        } else if entry.file_type()?.is_symlink() {
+            symlink(std::fs::read_link(&path)?, target)?;
+        } else if let Some(link) = target_of(&path) {
+            symlink(link, target)?;
+        } else if std::fs::hard_link(&path, &target).is_err() {
+            std::fs::copy(&path, &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the target of the link that the file at `path` stands for.
 fn target_of(path: &Path) -> Option<PathBuf> {
-    let metadata = std::fs::symlink_metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > LONGEST_NAME {
+    if std::fs::symlink_metadata(path).ok()?.len() > LONGEST_TARGET_BYTES {
         return None;
     }
     let text = std::fs::read_to_string(path).ok()?;
-    let target = path.parent()?.join(text.trim_end());
-    target.is_file().then_some(target)
+    let target = PathBuf::from(text.trim_end());
+    let is_program = !text.is_empty() && path.parent()?.join(&target).is_file();
+    is_program.then_some(target)
 }
 
 #[cfg(test)]
@@ -48,21 +75,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_file_with_the_name_of_a_program_is_a_link() {
+    fn a_text_file_with_the_path_of_a_program_becomes_a_link() {
         let root = std::env::temp_dir().join(format!("pronto-links-{}", std::process::id()));
-        let programs = root.join("suite/git/bin");
-        std::fs::create_dir_all(&programs).expect("a directory");
-        for (name, content) in [("git", "#!/bin/sh\n"), ("git-pull", "git"), ("odd", "none")] {
-            std::fs::write(programs.join(name), content).expect("a file");
+        let suite = root.join("suite");
+        let core = suite.join("git/libexec");
+        for directory in [&suite.join("git/bin"), &core, &suite.join("source")] {
+            std::fs::create_dir_all(directory).expect("a directory");
         }
-        let path = search_path(&root.join("suite"), &root.join("out")).expect("a path");
-        let first = std::env::split_paths(&path).next().expect("one");
-        let made: Vec<_> = std::fs::read_dir(&first)
-            .expect("a directory")
-            .flatten()
-            .map(|entry| (entry.file_name(), std::fs::read_link(entry.path()).ok()))
-            .collect();
+        let files = [
+            ("run", "a runner"),
+            ("git/bin/git", "#!/bin/sh\n"),
+            ("git/bin/git-pull", "git"),
+            ("git/bin/odd", "none"),
+            ("git/libexec/git-add", "../bin/git"),
+        ];
+        for (name, content) in files {
+            std::fs::write(suite.join(name), content).expect("a file");
+        }
+        std::fs::create_dir_all(root.join("out/suite/old")).expect("a directory");
+        let whole = with_links(&suite, &root.join("out")).expect("a directory");
+        let link = |name| std::fs::read_link(whole.join(name)).ok();
+        let links = ["git/bin/git-pull", "git/libexec/git-add", "git/bin/odd"].map(link);
+        let is_whole = whole.join("run").is_file() && whole.join("git/bin/git").is_file();
+        let is_new = !whole.join("old").exists();
         std::fs::remove_dir_all(&root).expect("it is ours");
-        assert_eq!(made, [("git-pull".into(), Some(programs.join("git")))]);
+        assert_eq!(links, [Some("git".into()), Some("../bin/git".into()), None]);
+        assert!(is_whole && is_new);
     }
 }
