@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use bstr::BString;
 use gix_object::Kind as ObjectKind;
 use pronto::pack_objects::{Listing, Named};
-use pronto::revision::RevisionSet;
+use pronto::revision::{RevisionSet, SetMember};
 use pronto::walk::{CommitWalk, Start, Walked};
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
@@ -52,46 +52,55 @@ struct Starts {
 impl Starts {
     fn of(set: &RevisionSet, repository: &Repository) -> Result<Starts, CliError> {
         let mut starts = Starts::default();
-        let store = repository.objects()?;
-        let mut buffer = Vec::new();
         for member in &set.members {
-            let (mut id, is_excluded) = (member.found.id, member.is_excluded);
-            loop {
-                let header = store.header(&id)?;
-                let bad = || match member.name.is_empty() || id != member.found.id {
-                    true => CliError::fatal(format!("bad object {id}")),
-                    false => CliError::fatal(format!("bad object {}", member.name)),
-                };
-                let kind = header.ok_or_else(bad)?.kind;
-                if kind == ObjectKind::Commit {
-                    starts.commits.push(Start {
-                        id,
-                        is_excluded,
-                        is_left: member.is_left,
-                    });
-                    break;
-                }
-                let mut name = member.found.path.clone().unwrap_or_default();
-                let mut target = None;
-                if kind == ObjectKind::Tag {
-                    store.find(&id, &mut buffer)?;
-                    let tag = pronto::links::parse_tag(&buffer);
-                    let malformed = || CliError::fatal(format!("bad tag object {id}"));
-                    let tag = tag.ok_or_else(malformed)?;
-                    name = tag.name.to_owned();
-                    target = Some(tag.target);
-                }
-                match is_excluded {
-                    true => starts.excluded.push(id),
-                    false => starts.named.push(Named { id, name }),
-                }
-                match target {
-                    Some(target) => id = target,
-                    None => break,
-                }
-            }
+            starts.add(member, repository)?;
         }
         Ok(starts)
+    }
+
+    /// Adds an object, and the objects that it leads to if it is a tag.
+    fn add(&mut self, member: &SetMember, repository: &Repository) -> Result<(), CliError> {
+        let store = repository.objects()?;
+        let is_excluded = member.is_excluded;
+        let (mut id, mut wanted) = (member.found.id, None);
+        loop {
+            let bad = || match member.name.is_empty() || id != member.found.id {
+                true => CliError::fatal(format!("bad object {id}")),
+                false => CliError::fatal(format!("bad object {}", member.name)),
+            };
+            let kind = store.header(&id)?.ok_or_else(bad)?.kind;
+            if let Some(wanted) = wanted.filter(|wanted| *wanted != kind) {
+                let message = format!("object {id} is a {kind}, not a {wanted}");
+                return Err(CliError::fatal(message));
+            }
+            if kind == ObjectKind::Commit {
+                let is_left = member.is_left;
+                self.commits.push(Start {
+                    id,
+                    is_excluded,
+                    is_left,
+                });
+                return Ok(());
+            }
+            let mut content = Vec::new();
+            let mut name = member.found.path.clone().unwrap_or_default();
+            let mut target = None;
+            if kind == ObjectKind::Tag {
+                store.find(&id, &mut content)?;
+                let malformed = || CliError::fatal(format!("bad tag object {id}"));
+                let tag = pronto::links::parse_tag(&content).ok_or_else(malformed)?;
+                name = tag.name.to_owned();
+                (target, wanted) = (Some(tag.target), Some(tag.kind));
+            }
+            match is_excluded {
+                true => self.excluded.push(id),
+                false => self.named.push(Named { id, name }),
+            }
+            match target {
+                Some(target) => id = target,
+                None => return Ok(()),
+            }
+        }
     }
 }
 

@@ -76,6 +76,8 @@ pub fn tag_target(tag: &[u8]) -> Option<ObjectId> {
 pub struct TagLinks<'a> {
     /// The object that it names.
     pub target: ObjectId,
+    /// The type that it gives of the object.
+    pub kind: ObjectKind,
     /// Its name, without `refs/tags/`.
     pub name: &'a BStr,
 }
@@ -83,10 +85,12 @@ pub struct TagLinks<'a> {
 /// Parses the links of a tag.
 pub fn parse_tag(tag: &[u8]) -> Option<TagLinks<'_>> {
     let target = tag_target(tag)?;
-    let mut lines = tag.lines().take_while(|line| !line.is_empty());
+    let mut lines = tag.lines().skip(1).take_while(|line| !line.is_empty());
+    let kind = ObjectKind::from_bytes(lines.next()?.strip_prefix(b"type ")?).ok()?;
     let name = lines.find_map(|line| line.strip_prefix(b"tag "))?;
     Some(TagLinks {
         target,
+        kind,
         name: name.as_bstr(),
     })
 }

@@ -1,6 +1,8 @@
 //! Lists trees, blobs and tags as `rev-list --objects` does: each once, with the path at which it is
 //! met first.
 
+use std::collections::HashSet;
+
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
@@ -67,7 +69,7 @@ impl Repository {
         };
         match links.map_err(from_odb)? {
             Some(pack) => walk.list_linked(LinkedWalk::new(&store, &pack), listing, visit)?,
-            None => walk.list(listing, visit)?,
+            None => Lister::new(&mut walk).list(listing, visit)?,
         }
         walk.meter.finish();
         Ok(())
@@ -92,80 +94,6 @@ impl Walk<'_> {
     fn existing_kind(&self, id: &oid) -> Result<ObjectKind> {
         let gone = || Error::new(ErrorKind::Object, format!("bad object {id}"));
         self.kind_of(id)?.ok_or_else(gone)
-    }
-
-    fn list<E: From<Error>>(
-        &mut self,
-        listing: &Listing<'_>,
-        visit: Visit<'_, E>,
-    ) -> Result<(), E> {
-        for named in listing.named {
-            match self.existing_kind(&named.id)? {
-                ObjectKind::Tree => self.list_tree(&named.id, named.name.clone(), visit)?,
-                _ if self.is_new(&named.id) => visit(&named.id, named.name.as_bstr())?,
-                _ => {}
-            }
-        }
-        for tree in listing.trees {
-            self.check()?;
-            self.list_tree(tree, BString::default(), visit)?;
-        }
-        Ok(())
-    }
-
-    /// Records `id`; whether it was new.
-    fn is_new(&mut self, id: &oid) -> bool {
-        let is_new = !self.hidden.contains(id) && self.seen.insert(id.to_owned());
-        self.meter.add(u64::from(is_new));
-        is_new
-    }
-
-    fn list_tree<E: From<Error>>(
-        &mut self,
-        root: &oid,
-        mut path: BString,
-        visit: Visit<'_, E>,
-    ) -> Result<(), E> {
-        if !self.is_new(root) {
-            return Ok(());
-        }
-        let mut open = vec![self.open(root, path.len())?];
-        visit(root, path.as_bstr())?;
-        while let Some(tree) = open.last_mut() {
-            path.truncate(tree.path_len);
-            let rest = &tree.content[tree.done..];
-            let Some(entry) = tree_entries(rest, root.kind().len_in_bytes()).next() else {
-                self.buffer = open.pop().map(|tree| tree.content).unwrap_or_default();
-                continue;
-            };
-            tree.done += entry.size_bytes();
-            let is_tree = entry.is_directory();
-            let Ok(id) = ObjectId::try_from(entry.id) else {
-                continue;
-            };
-            if entry.is_submodule() || !self.is_new(&id) {
-                continue;
-            }
-            if !path.is_empty() {
-                path.push(b'/');
-            }
-            path.extend_from_slice(entry.name);
-            if is_tree {
-                open.push(self.open(&id, path.len())?);
-            } else {
-                must_exist(&self.store, &id)?;
-            }
-            visit(&id, path.as_bstr())?;
-        }
-        Ok(())
-    }
-
-    fn open(&mut self, id: &oid, path_len: usize) -> Result<Open> {
-        Ok(Open {
-            content: self.read_tree(id)?,
-            done: 0,
-            path_len,
-        })
     }
 
     fn list_linked<E: From<Error>>(
@@ -203,6 +131,120 @@ impl Walk<'_> {
                 must_exist(&store, &met.id)?;
             }
             visit(&met.id, met.path)
+        })
+    }
+}
+
+/// A listing that reads each tree, one after another.
+struct Lister<'l, 'a> {
+    walk: &'l mut Walk<'a>,
+    /// The trees that were listed.
+    trees: HashSet<ObjectId>,
+    /// The other objects that were listed.
+    others: HashSet<ObjectId>,
+}
+
+impl<'l, 'a> Lister<'l, 'a> {
+    fn new(walk: &'l mut Walk<'a>) -> Self {
+        Lister {
+            walk,
+            trees: HashSet::new(),
+            others: HashSet::new(),
+        }
+    }
+
+    fn list<E: From<Error>>(
+        &mut self,
+        listing: &Listing<'_>,
+        visit: Visit<'_, E>,
+    ) -> Result<(), E> {
+        for named in listing.named {
+            match self.walk.existing_kind(&named.id)? {
+                ObjectKind::Tree => self.list_tree(&named.id, named.name.clone(), visit)?,
+                _ if self.is_new(&named.id, false)? => visit(&named.id, named.name.as_bstr())?,
+                _ => {}
+            }
+        }
+        for tree in listing.trees {
+            self.walk.check()?;
+            self.list_tree(tree, BString::default(), visit)?;
+        }
+        Ok(())
+    }
+
+    /// Records `id`; whether it was new.
+    ///
+    /// # Errors
+    /// It was listed as an object of another type.
+    fn is_new(&mut self, id: &oid, is_tree: bool) -> Result<bool> {
+        if self.walk.hidden.contains(id) {
+            return Ok(false);
+        }
+        let (same, other) = match is_tree {
+            true => (&mut self.trees, &self.others),
+            false => (&mut self.others, &self.trees),
+        };
+        if other.contains(id) {
+            let (kind, wanted) = match is_tree {
+                true => ("blob", "tree"),
+                false => ("tree", "blob"),
+            };
+            let message = format!("object {id} is a {kind}, not a {wanted}");
+            return Err(Error::new(ErrorKind::Object, message));
+        }
+        let is_new = same.insert(id.to_owned());
+        self.walk.meter.add(u64::from(is_new));
+        Ok(is_new)
+    }
+
+    fn list_tree<E: From<Error>>(
+        &mut self,
+        root: &oid,
+        mut path: BString,
+        visit: Visit<'_, E>,
+    ) -> Result<(), E> {
+        if !self.is_new(root, true)? {
+            return Ok(());
+        }
+        let mut open = vec![self.open(root, path.len())?];
+        visit(root, path.as_bstr())?;
+        while let Some(tree) = open.last_mut() {
+            path.truncate(tree.path_len);
+            let rest = &tree.content[tree.done..];
+            let Some(entry) = tree_entries(rest, root.kind().len_in_bytes()).next() else {
+                self.walk.buffer = open.pop().map(|tree| tree.content).unwrap_or_default();
+                continue;
+            };
+            tree.done += entry.size_bytes();
+            let is_tree = entry.is_directory();
+            let Ok(id) = ObjectId::try_from(entry.id) else {
+                continue;
+            };
+            if entry.is_submodule() {
+                continue;
+            }
+            if !self.is_new(&id, is_tree)? {
+                continue;
+            }
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(entry.name);
+            if is_tree {
+                open.push(self.open(&id, path.len())?);
+            } else {
+                must_exist(&self.walk.store, &id)?;
+            }
+            visit(&id, path.as_bstr())?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, id: &oid, path_len: usize) -> Result<Open> {
+        Ok(Open {
+            content: self.walk.read_tree(id)?,
+            done: 0,
+            path_len,
         })
     }
 }
