@@ -78,6 +78,7 @@ impl Repository {
 
 /// A tree whose entries are being visited.
 struct Open {
+    id: ObjectId,
     content: Vec<u8>,
     /// The number of bytes of the content that were visited.
     done: usize,
@@ -135,6 +136,15 @@ impl Walk<'_> {
     }
 }
 
+/// The outcome of recording an object.
+enum Recorded {
+    New,
+    /// It was recorded before, or is excluded.
+    Known,
+    /// It was recorded before as an object of another type.
+    OfAnotherType,
+}
+
 /// A listing that reads each tree, one after another.
 struct Lister<'l, 'a> {
     walk: &'l mut Walk<'a>,
@@ -172,29 +182,44 @@ impl<'l, 'a> Lister<'l, 'a> {
         Ok(())
     }
 
-    /// Records `id`; whether it was new.
-    ///
-    /// # Errors
-    /// It was listed as an object of another type.
-    fn is_new(&mut self, id: &oid, is_tree: bool) -> Result<bool> {
+    /// Records `id`.
+    fn record(&mut self, id: &oid, is_tree: bool) -> Recorded {
         if self.walk.hidden.contains(id) {
-            return Ok(false);
+            return Recorded::Known;
         }
         let (same, other) = match is_tree {
             true => (&mut self.trees, &self.others),
             false => (&mut self.others, &self.trees),
         };
         if other.contains(id) {
-            let (kind, wanted) = match is_tree {
-                true => ("blob", "tree"),
-                false => ("tree", "blob"),
-            };
-            let message = format!("object {id} is a {kind}, not a {wanted}");
-            return Err(Error::new(ErrorKind::Object, message));
+            return Recorded::OfAnotherType;
         }
-        let is_new = same.insert(id.to_owned());
-        self.walk.meter.add(u64::from(is_new));
-        Ok(is_new)
+        match same.insert(id.to_owned()) {
+            true => {
+                self.walk.meter.add(1);
+                Recorded::New
+            }
+            false => Recorded::Known,
+        }
+    }
+
+    /// Records `id`; whether it was new.
+    ///
+    /// # Errors
+    /// It was listed as an object of another type.
+    fn is_new(&mut self, id: &oid, is_tree: bool) -> Result<bool> {
+        match self.record(id, is_tree) {
+            Recorded::New => Ok(true),
+            Recorded::Known => Ok(false),
+            Recorded::OfAnotherType => {
+                let (kind, wanted) = match is_tree {
+                    true => ("blob", "tree"),
+                    false => ("tree", "blob"),
+                };
+                let message = format!("object {id} is a {kind}, not a {wanted}");
+                Err(Error::new(ErrorKind::Object, message))
+            }
+        }
     }
 
     fn list_tree<E: From<Error>>(
@@ -223,8 +248,17 @@ impl<'l, 'a> Lister<'l, 'a> {
             if entry.is_submodule() {
                 continue;
             }
-            if !self.is_new(&id, is_tree)? {
-                continue;
+            match self.record(&id, is_tree) {
+                Recorded::New => {}
+                Recorded::Known => continue,
+                Recorded::OfAnotherType => {
+                    let (name, tree) = (entry.name.as_bstr(), tree.id);
+                    let wanted = if is_tree { "tree" } else { "blob" };
+                    let message = format!(
+                        "entry '{name}' in tree {tree} has {wanted} mode, but is not a {wanted}"
+                    );
+                    return Err(Error::new(ErrorKind::Object, message).into());
+                }
             }
             if !path.is_empty() {
                 path.push(b'/');
@@ -242,6 +276,7 @@ impl<'l, 'a> Lister<'l, 'a> {
 
     fn open(&mut self, id: &oid, path_len: usize) -> Result<Open> {
         Ok(Open {
+            id: id.to_owned(),
             content: self.walk.read_tree(id)?,
             done: 0,
             path_len,
