@@ -139,9 +139,9 @@ impl Walk<'_> {
 /// The outcome of recording an object.
 enum Recorded {
     New,
-    /// It was recorded before, or is excluded.
+    /// The object was recorded before, or is excluded.
     Known,
-    /// It was recorded before as an object of another type.
+    /// The object was recorded before as one of another type.
     OfAnotherType,
 }
 
