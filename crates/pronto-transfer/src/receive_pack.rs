@@ -22,6 +22,7 @@ mod settings;
 mod shallow;
 mod unpack;
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -60,7 +61,7 @@ pub struct Options {
     /// The program that updates worktrees when called with the name of a command: pronto or git.
     pub program: PathBuf,
     /// The refs that may only be fast-forwarded, whatever the repository's settings allow.
-    pub fast_forward_only: Vec<BString>,
+    pub fast_forward_only: BTreeSet<BString>,
 }
 
 impl Options {
@@ -75,7 +76,7 @@ impl Options {
             trusts_links: false,
             refuses_thin: false,
             program: program.into(),
-            fast_forward_only: Vec::new(),
+            fast_forward_only: BTreeSet::new(),
         }
     }
 }

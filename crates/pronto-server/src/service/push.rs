@@ -1,6 +1,7 @@
 //! Judges the commands of a push before its pack is read (`gitprotocol-pack(5)`, "Pushing Data To a
 //! Server").
 
+use std::collections::BTreeSet;
 use std::io::Read;
 
 use bstr::{BString, ByteSlice as _};
@@ -26,7 +27,7 @@ pub(super) enum Judged {
         /// The bytes that were read.
         read: Vec<u8>,
         /// The refs of it that may only be fast-forwarded.
-        fast_forward_only: Vec<BString>,
+        fast_forward_only: BTreeSet<BString>,
     },
 }
 
@@ -39,7 +40,7 @@ pub(super) fn judge_request(input: &mut dyn Read, judge: &dyn Judge) -> Result<J
     let mut read = Vec::new();
     let mut names: Vec<Vec<u8>> = Vec::new();
     let mut refusals: Vec<Option<String>> = Vec::new();
-    let (mut features, mut fast_forward_only) = (Vec::new(), Vec::new());
+    let (mut features, mut fast_forward_only) = (Vec::new(), BTreeSet::new());
     loop {
         let packet = packets.next_or_end().map_err(malformed_packet)?;
         let line = match packet {
@@ -71,7 +72,7 @@ pub(super) fn judge_request(input: &mut dyn Read, judge: &dyn Judge) -> Result<J
         let change = parse(line)?;
         refusals.push(judge.refusal(&change));
         if judge.forbids_force(change.name) {
-            fast_forward_only.push(change.name.into());
+            fast_forward_only.insert(change.name.into());
         }
         names.push(change.name.to_vec());
     }
@@ -180,7 +181,7 @@ mod tests {
             panic!("it is allowed");
         };
         assert!(read.ends_with(b"0000PACK"));
-        assert_eq!(fast_forward_only, ["refs/heads/a"]);
+        assert!(fast_forward_only.iter().eq(["refs/heads/a"]));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! the history of the ref that they change, so this is tried first, with the commands' own refs.
 //! All refs are read only if that fails.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use gix_object::Kind as ObjectKind;
@@ -50,12 +50,18 @@ impl Push<'_> {
         if tips.is_empty() || self.is_complete(&tips, &mut known, &cuts)? {
             return Ok(());
         }
-        // One of them is not: find out which.
+        // One of them is not: find out which. Many refs may have one value.
+        let mut judged: HashMap<ObjectId, bool> = HashMap::new();
         for at in open {
             let Some(new) = self.commands.get(at).map(|command| command.new) else {
                 continue;
             };
-            if self.is_complete(&[new], &mut known, &cuts)? {
+            let is_complete = match judged.get(&new) {
+                Some(is_complete) => *is_complete,
+                None => self.is_complete(&[new], &mut known, &cuts)?,
+            };
+            judged.insert(new, is_complete);
+            if is_complete {
                 continue;
             }
             if self.is_complete_to_cuts(at, &mut known, &cuts)? {

@@ -226,12 +226,16 @@ impl Push<'_> {
 
     fn note_refusals(&mut self, refusals: &[Refusal]) {
         let namespace = self.repository.refs().namespace().to_owned();
+        let mut reasons: HashMap<&BStr, &str> = HashMap::new();
         for refusal in refusals {
             self.bands.error(&refusal.error.to_string());
             let name = refusal.name.strip_prefix(namespace.as_bytes());
             let name = name.unwrap_or_default().as_bstr();
-            for command in self.commands.iter_mut().filter(|it| it.name == name) {
-                command.fail(refusal.reason.text());
+            reasons.entry(name).or_insert(refusal.reason.text());
+        }
+        for command in &mut self.commands {
+            if let Some(reason) = reasons.get(command.name.as_bstr()) {
+                command.fail(reason);
             }
         }
     }
