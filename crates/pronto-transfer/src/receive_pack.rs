@@ -35,8 +35,7 @@ use pronto_wire::advertisement::Version;
 use pronto_wire::reader::PacketReader;
 use pronto_wire::receive::{Features, OptionsParser, Request, RequestParser, left_early};
 
-use super::enter::enter;
-use crate::remote::connection::from_wire;
+use super::enter::{enter, from_client};
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 
 use bands::{Bands, Mode};
@@ -182,10 +181,10 @@ fn read_request(
 ) -> Result<Request> {
     let mut parser = RequestParser::new(advertise::offer(repository, settings));
     loop {
-        let Some(packet) = packets.next_or_end().map_err(from_wire)? else {
-            return Err(from_wire(left_early()));
+        let Some(packet) = packets.next_or_end().map_err(from_client)? else {
+            return Err(from_client(left_early()));
         };
-        if let Some(request) = parser.push(packet).map_err(from_wire)? {
+        if let Some(request) = parser.push(packet).map_err(from_client)? {
             return Ok(request);
         }
     }
@@ -194,8 +193,8 @@ fn read_request(
 fn read_options(packets: &mut PacketReader<&mut dyn Read>) -> Result<Vec<BString>> {
     let mut parser = OptionsParser::default();
     loop {
-        let packet = packets.next_packet().map_err(from_wire)?;
-        if let Some(options) = parser.push(packet).map_err(from_wire)? {
+        let packet = packets.next_packet().map_err(from_client)?;
+        if let Some(options) = parser.push(packet).map_err(from_client)? {
             return Ok(options);
         }
     }

@@ -141,7 +141,15 @@ impl Body for ReplyBody {
                 let error = error.to_string();
                 self.finish.error(error);
             }
-            _ => {}
+            Poll::Ready(None) => {
+                if let Content::Pieces(pieces) = &self.content
+                    && let Some(told) = pieces.told()
+                {
+                    let told = told.to_owned();
+                    self.finish.error(told);
+                }
+            }
+            Poll::Pending => {}
         }
         frame
     }
