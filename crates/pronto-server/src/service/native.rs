@@ -59,7 +59,12 @@ impl GitService for Native {
         streams: Streams<'_>,
     ) -> Result<()> {
         let Streams { input, output } = streams;
-        match judge_request(input, judge)? {
+        let refs = request.repository.refs();
+        let target_of = |name: &[u8]| match refs.resolve(name) {
+            Ok(Some(found)) if found.is_symbolic => Some(found.name),
+            _ => None,
+        };
+        match judge_request(input, judge, &target_of)? {
             Judged::Refused(report) => {
                 output.write_all(&report).map_err(broken)?;
                 output.flush().map_err(broken)
