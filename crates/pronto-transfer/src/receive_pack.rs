@@ -61,6 +61,9 @@ pub struct Options {
     pub program: PathBuf,
     /// The refs that may only be fast-forwarded, whatever the repository's settings allow.
     pub fast_forward_only: BTreeSet<BString>,
+    /// The largest commit, tree or tag that is received; larger blobs are made in files, not in memory.
+    /// Without it, all sizes are received, as by Git.
+    pub most_object_bytes: Option<u64>,
 }
 
 impl Options {
@@ -76,6 +79,7 @@ impl Options {
             refuses_thin: false,
             program: program.into(),
             fast_forward_only: BTreeSet::new(),
+            most_object_bytes: None,
         }
     }
 }
