@@ -204,7 +204,7 @@ impl Session<'_> {
     fn take(&mut self, line: &[u8], request: &mut Request) -> Result<()> {
         let format = self.repository.object_hash();
         let parsed = Line::of_needs(line, format).map_err(from_client)?;
-        if request.deepening.take(self.repository, &parsed)? {
+        if request.deepening.take(&self.view(), &parsed)? {
             return Ok(());
         }
         let (id, features) = match parsed {

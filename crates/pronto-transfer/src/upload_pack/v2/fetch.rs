@@ -129,7 +129,7 @@ impl Session<'_> {
                 wish.uri_protocols = protocols.collect();
             }
             _ => {
-                if !arguments.deepening.take(self.repository, parsed)? {
+                if !arguments.deepening.take(&self.view(), parsed)? {
                     return Err(broken(format!("unexpected line: '{}'", line.as_bstr())));
                 }
             }
