@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
+use crate::token;
+
 /// The most characters of an error: clients choose parts of it.
 const MOST_CHARACTERS: usize = 500;
 
@@ -121,7 +123,7 @@ impl Event {
                 add("connections", json!(connections));
             }
         }
-        printable(&Value::Object(fields).to_string())
+        printable(&token::redacted(&Value::Object(fields).to_string()))
     }
 }
 
