@@ -294,7 +294,7 @@ fn reason_of(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> 
         return Some("a malformed request");
     }
     if error.is_timeout() {
-        return Some("no request in time");
+        return Some("no sign of life in time");
     }
     // Connections that are lost are no attack.
     if error.is_incomplete_message() || error.is_canceled() || error.is_closed() || error.is_user()
