@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::Value;
 
 use crate::rows::Row;
-use crate::site::{REPOSITORIES, Site};
+use crate::site::{REPOSITORIES, template_path};
 use crate::stage::{Stage, Verdict};
+use crate::wire::{FETCH, V2, fetch, post};
 
 /// The variable that makes every row print its time and memory.
 const VERBOSE: &str = "PRONTO_TEST_VERBOSE";
@@ -77,21 +79,26 @@ fn shown(log: &str) -> String {
         .collect()
 }
 
-/// An honest client of stock git pushes and fetches after the attack.
+/// An honest client of stock git pushes, and another one fetches, after the attack.
 fn push_and_fetch(stage: &mut Stage) -> Verdict {
     if stage.is_secure() {
         return Ok(());
     }
     let push = ["push", "-q", "URL", "main:refs/heads/honest"];
-    let fetch = ["fetch", "-q", "URL", "refs/heads/honest"];
-    for arguments in [&push[..], &fetch] {
-        let output = stage.git_as("alice", arguments, "team/a");
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(format!("an honest client cannot {arguments:?}: {said}"));
-        }
+    let output = stage.git_as("alice", &push, "team/a");
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(format!("an honest client cannot push: {said}"));
     }
-    Ok(())
+    let body = fetch(&[&stage.site.ids.second.clone()]);
+    let headers = format!("{V2}{}", stage.token("bob"));
+    let mut connection = stage.connect_from(Ipv4Addr::LOCALHOST);
+    let request = post("team/a", FETCH, &headers, &body);
+    let answer = connection.send(request).answer()?;
+    match answer.status == 200 && answer.body.windows(4).any(|word| word == b"PACK") {
+        true => Ok(()),
+        false => Err(format!("an honest client cannot fetch: {answer:?}")),
+    }
 }
 
 /// Each line is an event, ids that clients were told are there, and secrets are not.
@@ -125,17 +132,18 @@ fn check_log(stage: &Stage, log: &str) -> Verdict {
 
 /// Repositories are whole, nothing is left, and nothing else has changed.
 fn check_files(stage: &Stage) -> Verdict {
-    let before = Site::new();
+    let before = template_path();
     for repository in REPOSITORIES {
-        check_refs(stage, &before, repository)?;
-        let (now, then) = (stage.repository(repository), before.repository(repository));
+        let now = stage.repository(repository);
+        let then = before.join(format!("root/{repository}.git"));
+        check_refs(stage, &then, repository)?;
         let is_own = |path: &Path| stage.owns(repository, path);
         compare(&now, &then, &is_own)?;
     }
     let anything = |_: &Path| false;
     compare(
         &stage.site.path("outside"),
-        &before.path("outside"),
+        &before.join("outside"),
         &anything,
     )?;
     let fsck = ["fsck", "--full", "--strict", "--no-dangling"];
@@ -151,24 +159,13 @@ fn check_files(stage: &Stage) -> Verdict {
 }
 
 /// Refs are as they were, except for those that the row may change.
-fn check_refs(stage: &Stage, before: &Site, repository: &str) -> Verdict {
-    let refs_of = |site: &Site| -> BTreeMap<String, String> {
-        let at = site.repository(repository);
-        let text = site.git(&at, &["for-each-ref", "--format=%(refname) %(objectname)"]);
-        let pairs = text.lines().filter_map(|line| line.split_once(' '));
-        pairs
-            .map(|(name, id)| (name.to_owned(), id.to_owned()))
-            .collect()
-    };
-    let (mut now, mut then) = (refs_of(&stage.site), refs_of(before));
+fn check_refs(stage: &Stage, before: &Path, repository: &str) -> Verdict {
+    let (mut now, mut then) = (refs_of(&stage.repository(repository)), refs_of(before));
     if repository == "team/a" {
         now.remove(HONEST);
     }
-    for allowed in stage
-        .allowed
-        .iter()
-        .filter(|it| it.repository == repository)
-    {
+    let allowed = stage.allowed.iter();
+    for allowed in allowed.filter(|it| it.repository == repository) {
         now.remove(&allowed.name);
         then.remove(&allowed.name);
     }
@@ -176,6 +173,25 @@ fn check_refs(stage: &Stage, before: &Site, repository: &str) -> Verdict {
         true => Ok(()),
         false => Err(format!("refs of {repository} are {now:?}, not {then:?}")),
     }
+}
+
+/// The refs in the files of a repository.
+fn refs_of(repository: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let packed = std::fs::read_to_string(repository.join("packed-refs")).unwrap_or_default();
+    for line in packed.lines() {
+        if let Some((id, name)) = line.split_once(' ')
+            && id.len() == 40
+        {
+            found.insert(name.to_owned(), id.to_owned());
+        }
+    }
+    for (path, content) in files(&repository.join("refs")) {
+        let name = format!("refs/{}", path.to_string_lossy());
+        let value = String::from_utf8_lossy(&content).trim_end().to_owned();
+        found.insert(name, value);
+    }
+    found
 }
 
 /// Compares all files outside of objects, refs and logs, and finds files that are left over.

@@ -169,6 +169,11 @@ fn scratch() -> tempfile::TempDir {
     builder.expect("a directory")
 }
 
+/// The files of a site before anything happens.
+pub(crate) fn template_path() -> &'static Path {
+    template().folder.path()
+}
+
 fn template() -> &'static Template {
     static TEMPLATE: OnceLock<Template> = OnceLock::new();
     TEMPLATE.get_or_init(|| {

@@ -307,7 +307,7 @@ fn inside(table: &mut Table) {
         stage.set("create_on_push = true");
         let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
         for (name, status) in [
-            ("own/m/inner", 400),
+            ("own/m/inner", 404),
             ("own/-option", 400),
             ("own/a%20b", 400),
             ("own/%c3%a9", 400),

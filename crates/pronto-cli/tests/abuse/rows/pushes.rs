@@ -342,7 +342,7 @@ fn aborts(table: &mut Table) {
             "team/a",
             "pre-receive",
             &format!(
-                "echo >'{}'; while ! test -e '{}'; do sleep 0.05; done",
+                "echo >'{}'; while ! test -e '{}'; do sleep 0.05; done; exit 0",
                 mark.display(),
                 gate.display()
             ),
@@ -439,7 +439,11 @@ fn hooks(table: &mut Table) {
         require(is_told, || format!("{answer:?} {}", answer.text()))
     });
     table.row("hook-that-kills-itself", |stage| {
-        stage.hook("team/a", "pre-receive", "kill -9 $$");
+        stage.hook(
+            "team/a",
+            "pre-receive",
+            "read old new name; case $name in refs/heads/x) kill -9 $$;; esac",
+        );
         let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
         stage.refuses_push(
             "alice",
@@ -453,7 +457,7 @@ fn hooks(table: &mut Table) {
         stage.hook(
             "team/a",
             "pre-receive",
-            "yes | head -c 3000000; printf '\\033[2J\\377\\n'; exit 1",
+            "read old new name; case $name in refs/heads/x) yes | head -c 3000000; printf '\\033[2J\\377\\n'; exit 1;; esac",
         );
         let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
         stage.refuses_push(

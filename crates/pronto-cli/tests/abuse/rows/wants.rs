@@ -291,7 +291,7 @@ fn tricks(table: &mut Table) {
             "team/a",
             "pre-receive",
             &format!(
-                "echo >'{}'; read x <'{}'; exit 1",
+                "read old new name; case $name in refs/tags/blob) echo >'{}'; read x <'{}'; exit 1;; esac",
                 mark.display(),
                 gate.display()
             ),
