@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,6 +21,8 @@ pub(crate) struct Server {
     pub(crate) http: SocketAddr,
     pub(crate) git: SocketAddr,
     log: Arc<Mutex<Vec<String>>>,
+    /// Reads the log to its end.
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Server {
@@ -44,18 +47,20 @@ impl Server {
         let stream = child.stderr.take().expect("it is a pipe");
         let log = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&log);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).into_owned();
                 lines.lock().expect("no panic").push(line);
             }
         });
+        let reader = Some(reader);
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         let mut server = Server {
             child,
             http: nowhere,
             git: nowhere,
             log,
+            reader,
         };
         server.http = server.listens(&["http", "https"]);
         server.git = server.listens(&["git"]);
@@ -131,6 +136,9 @@ impl Server {
             status = self.child.try_wait().ok().flatten();
             status.is_some()
         });
+        if let Some(reader) = self.reader.take().filter(|_| status.is_some()) {
+            reader.join().expect("no panic");
+        }
         match status {
             Some(status) if status.success() => Ok(()),
             Some(status) => Err(format!("the server ends with {status}")),

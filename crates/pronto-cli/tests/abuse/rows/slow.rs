@@ -34,7 +34,7 @@ fn heads(table: &mut Table) {
         table.row(name, move |stage| {
             stage.limits(SHORT);
             stage.connect().send(start).ends()?;
-            stage.logged_refusal("no request in time")
+            stage.logged_refusal("in time")
         });
     }
     table.row("head-byte-by-byte", |stage| {
@@ -42,7 +42,7 @@ fn heads(table: &mut Table) {
         let mut slow = stage.connect();
         slow.send("GET / HTTP/1.1\r\n");
         require(slow.dribble(b"x: y\r\n"), || "it is not ended".to_owned())?;
-        stage.logged_refusal("no request in time")
+        stage.logged_refusal("in time")
     });
     table.row("second-head-byte-by-byte", |stage| {
         stage.limits(SHORT);
