@@ -21,7 +21,7 @@ pub(crate) struct Honest {
     thread: JoinHandle<Result<usize, String>>,
 }
 
-/// What it needs to ask.
+/// The server, and the means to ask it.
 #[derive(Clone)]
 pub(crate) struct Access {
     pub(crate) server: SocketAddr,

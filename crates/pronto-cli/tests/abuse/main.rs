@@ -3,7 +3,7 @@
 //!
 //! `README.md` in this directory lists the classes, and describes how to write a row.
 
-#![expect(clippy::print_stdout, reason = "a test says how it went")]
+#![expect(clippy::print_stdout, reason = "a test says what it took")]
 
 mod client;
 mod frames;

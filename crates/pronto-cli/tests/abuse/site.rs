@@ -56,7 +56,7 @@ const USERS: [&str; 4] = ["alice", "bob", "mallory", "root"];
 /// The repositories of every site.
 pub(crate) const REPOSITORIES: [&str; 5] = ["team/a", "open/p", "vault/x", "own/m", "own/ruled"];
 
-/// What the template holds.
+/// The objects and tokens of the template.
 #[derive(Debug)]
 pub(crate) struct Ids {
     /// The first and the second commit of all repositories.

@@ -119,7 +119,7 @@ pub(crate) fn git_request(path: &str, parameters: &str) -> Vec<u8> {
     packet(format!("git-upload-pack {path}\0host=x\0{parameters}"))
 }
 
-/// What is on the bands of data and messages, or everything if there are no bands.
+/// The content of the bands of data and messages, or everything if there are no bands.
 pub(crate) fn unbanded(bytes: &[u8]) -> Vec<u8> {
     let (mut found, mut rest) = (Vec::new(), bytes);
     while let Some(digits) = rest.get(..4) {

@@ -277,7 +277,7 @@ fn inside(table: &mut Table) {
         Ok(())
     });
     table.row("repository-in-a-worktree", |stage| {
-        // Whoever may push to a repository with files must not make another one in them.
+        // A user who may push to a repository with files must not make another one in them.
         let site = &stage.site;
         let root = site.path("root");
         site.git(&root, &["clone", "-q", "open/p.git", "open/files"]);

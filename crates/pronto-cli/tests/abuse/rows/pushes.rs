@@ -335,7 +335,7 @@ fn aborts(table: &mut Table) {
         stage.measures("requests_under_way", |count| count == 0)
     });
     table.row("client-leaves-while-a-hook-runs", |stage| {
-        // The push is whole by then: it is done, whoever waits for it.
+        // The push is whole by then: it is done, even if nobody waits for it.
         let mark = stage.site.path("tmp/mark");
         let gate = stage.site.path("tmp/gate");
         stage.hook(
