@@ -377,7 +377,10 @@ fn aborts(table: &mut Table) {
             .send(&start)
             .send("\r\n");
         for _ in 0..100 {
-            sending.send("10000\r\n").send([0; 0x10000]).send("\r\n");
+            sending
+                .send("10000\r\n")
+                .send(vec![0; 0x10000])
+                .send("\r\n");
         }
         sending.send("0\r\n\r\n");
         let answer = sending.answer()?;
