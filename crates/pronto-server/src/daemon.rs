@@ -7,12 +7,12 @@ use std::net::{SocketAddr, TcpStream as BlockingStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::access::Role;
 use crate::admission::{Network, Owner, Slot};
-use crate::bridge::Counters;
+use crate::bridge::{Counters, Progress, too_slow};
 use crate::log;
 use crate::names::RepositoryName;
 use crate::route::Service;
@@ -143,9 +143,23 @@ async fn read_request(socket: &mut TcpStream) -> Result<Vec<u8>> {
     Ok(line)
 }
 
+/// Tells a client that there is no room for its connection.
+pub(crate) async fn refuse_connection(mut socket: TcpStream, reason: &str) {
+    let mut packet = Vec::new();
+    let line = format!("ERR {reason}; try again later\n");
+    if pronto_wire::pktline::write(&mut packet, line.as_bytes()).is_err() {
+        return;
+    }
+    // A client that is gone needs no answer.
+    let _ = tokio::time::timeout(Duration::from_secs(1), async {
+        socket.write_all(&packet).await?;
+        socket.shutdown().await
+    })
+    .await;
+}
+
 /// Tells the client why it is refused. Returns how many bytes that took.
 async fn refuse(mut socket: TcpStream, error: &Error, id: &str) -> u64 {
-    use tokio::io::AsyncWriteExt as _;
     let reason = match error.kind() {
         ErrorKind::Failed | ErrorKind::Io => "the server failed",
         _ => error.message(),
@@ -174,18 +188,10 @@ async fn run(work: Work, socket: TcpStream) -> Result<()> {
     let socket = socket.into_std().map_err(lost)?;
     let task = tokio::task::spawn_blocking(move || {
         let limits = &work.setup.config.limits;
-        let prepare = || {
-            socket.set_nonblocking(false)?;
-            socket.set_read_timeout(Some(limits.stall))?;
-            socket.set_write_timeout(Some(limits.stall))
-        };
-        prepare().map_err(lost)?;
+        socket.set_nonblocking(false).map_err(lost)?;
         let end = Instant::now() + limits.request;
-        let mut output = Counted {
-            socket: &socket,
-            counters: &work.counters,
-            end,
-        };
+        let (stall, counters) = (limits.stall, &*work.counters);
+        let mut output = Counted::new(&socket, counters, Deadline { stall, end });
         let repository = match work.setup.repositories.find(&work.name) {
             Ok(repository) => repository,
             Err(error) => {
@@ -206,11 +212,7 @@ async fn run(work: Work, socket: TcpStream) -> Result<()> {
             interrupt: &work.state.stop,
         };
         work.state.metrics.under_way.inc();
-        let mut input = Counted {
-            socket: &socket,
-            counters: &work.counters,
-            end,
-        };
+        let mut input = Counted::new(&socket, counters, Deadline { stall, end });
         let streams = Streams {
             input: &mut input,
             output: &mut output,
@@ -223,26 +225,62 @@ async fn run(work: Work, socket: TcpStream) -> Result<()> {
     task.await.map_err(crashed)?
 }
 
-/// A socket whose bytes are counted, and that fails after the time for a request.
-struct Counted<'a> {
-    socket: &'a BlockingStream,
-    counters: &'a Counters,
+/// The time that a client may take.
+#[derive(Clone, Copy, Debug)]
+struct Deadline {
+    /// Without progress.
+    stall: Duration,
+    /// In all.
     end: Instant,
 }
 
-impl Counted<'_> {
-    fn check(&self) -> io::Result<()> {
-        match Instant::now() < self.end {
-            true => Ok(()),
-            false => Err(io::ErrorKind::TimedOut.into()),
+/// One direction of a socket, whose bytes are counted. It fails if the client is too slow, or after the
+/// time for a request.
+struct Counted<'a> {
+    socket: &'a BlockingStream,
+    counters: &'a Counters,
+    deadline: Deadline,
+    pace: Progress,
+}
+
+impl<'a> Counted<'a> {
+    fn new(socket: &'a BlockingStream, counters: &'a Counters, deadline: Deadline) -> Self {
+        Counted {
+            socket,
+            counters,
+            deadline,
+            pace: Progress::new(deadline.stall),
         }
+    }
+
+    /// Reads or writes some bytes, within the time that is left.
+    fn moved(
+        &mut self,
+        mut act: impl FnMut(&BlockingStream) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let begun = Instant::now();
+        let left = self.deadline.end.saturating_duration_since(begun);
+        let left = left.min(self.pace.left());
+        if left.is_zero() {
+            return Err(too_slow());
+        }
+        // Both directions of this socket are used by one thread at a time.
+        self.socket.set_read_timeout(Some(left))?;
+        self.socket.set_write_timeout(Some(left))?;
+        let result = act(self.socket);
+        self.pace.waited(begun.elapsed());
+        let count = result.map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => too_slow(),
+            _ => error,
+        })?;
+        self.pace.moved(count);
+        Ok(count)
     }
 }
 
 impl Read for Counted<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.check()?;
-        let count = (&mut &*self.socket).read(buffer)?;
+        let count = self.moved(|mut socket| socket.read(buffer))?;
         self.counters.add_received(count as u64);
         Ok(count)
     }
@@ -250,15 +288,13 @@ impl Read for Counted<'_> {
 
 impl Write for Counted<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.check()?;
-        let count = (&mut &*self.socket).write(bytes)?;
+        let count = self.moved(|mut socket| socket.write(bytes))?;
         self.counters.add_sent(count as u64);
         Ok(count)
     }
 
     fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
-        self.check()?;
-        let count = (&mut &*self.socket).write_vectored(slices)?;
+        let count = self.moved(|mut socket| socket.write_vectored(slices))?;
         self.counters.add_sent(count as u64);
         Ok(count)
     }

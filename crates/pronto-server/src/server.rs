@@ -304,10 +304,11 @@ fn begin(
             tokio::spawn(connection::refuse(state, stream, address, full));
             return;
         }
-        Err(_) => {
-            let reason = "too many connections";
+        Err(full) => {
+            let reason = full.reason();
             state.metrics.refused(reason);
             state.tell(&Event::Refused { address, reason });
+            tokio::spawn(daemon::refuse_connection(stream, reason));
             return;
         }
     };

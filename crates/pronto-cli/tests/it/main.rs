@@ -48,6 +48,7 @@ mod reflinks;
 mod reftables;
 mod repack;
 mod serve;
+mod serve_pushes;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
 mod serving;

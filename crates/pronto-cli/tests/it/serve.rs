@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::{Scratch, interruptible_pronto, process, pronto, stderr, stdout};
 
 /// A running server, and the lines that it has printed.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
     output: BufReader<ChildStdout>,
     /// Reads the log, so that no line of it is dropped.
     log: Option<JoinHandle<String>>,
@@ -21,7 +21,7 @@ struct Server {
 
 impl Server {
     /// Starts `serve` in `directory`, and waits until a line begins with `last`.
-    fn start(directory: &Path, arguments: &[&str], last: &str) -> Self {
+    pub(crate) fn start(directory: &Path, arguments: &[&str], last: &str) -> Self {
         Self::start_with(directory, arguments, last, &[])
     }
 
@@ -67,7 +67,7 @@ impl Server {
         }
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).expect("an id");
         let id = Pid::from_raw(id).expect("an id");
         kill_process(id, signal).expect("it runs");
@@ -98,7 +98,7 @@ impl Drop for Server {
     }
 }
 
-fn git(scratch: &Scratch, directory: &Path, arguments: &[&str]) -> std::process::Output {
+pub(crate) fn git(scratch: &Scratch, directory: &Path, arguments: &[&str]) -> std::process::Output {
     process("git")
         .args(arguments)
         .current_dir(directory)
