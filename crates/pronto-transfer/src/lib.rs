@@ -3,14 +3,16 @@
 
 mod enter;
 pub mod fetch;
+pub mod ls_remote;
 mod meters;
 pub mod push;
 pub mod receive_pack;
 pub mod remote;
+pub mod remotes;
 pub mod upload_pack;
 
 use pronto_repository::{
-    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, history, hooks,
-    init, linked, links, lock, objects, pack_objects, packs, path, quote, refs, repack, revision,
-    shallow,
+    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, glob, history,
+    hooks, init, linked, links, lock, objects, pack_objects, packs, path, quote, refs, repack,
+    revision, shallow,
 };
