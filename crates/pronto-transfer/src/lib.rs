@@ -1,6 +1,7 @@
 //! Exchange with other Git repositories: remotes, fetch, and the serving side.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod bundle;
 mod enter;
 pub mod fetch;
 pub mod ls_remote;

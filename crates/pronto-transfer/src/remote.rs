@@ -32,6 +32,7 @@ pub(crate) use promised_links::keep as keep_linked_objects;
 pub use pronto_repository::shallow;
 pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};
 pub use pronto_wire::transport::Family;
+pub(crate) use receive::receive_stream;
 pub use receive::{Receive, Unpack, checks_objects, receive_pack, unpack_limit};
 pub use refspec::Refspec;
 pub use refspec::local_name;

@@ -88,6 +88,7 @@ const ATTRIBUTES: &[&str] = &[
 /// Objects get the permissions of `core.sharedRepository`; index, refs and reflogs do not.
 const SHARED_FILE_WRITERS: &[&str] = &[
     "add",
+    "bundle",
     "checkout",
     "checkout-index",
     "clone",
