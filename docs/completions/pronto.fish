@@ -92,6 +92,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "remote" -d 'manage re
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "repack" -d 'replace many packs and loose objects by few packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reset" -d 'set the branch, the index and files to another commit'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "restore" -d 'restore files from the index or a commit'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-list" -d 'list commits, and the objects that they lead to'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-parse" -d 'resolve names to ids, and show properties of the repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "send-pack" -d 'push to one repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "serve" -d 'serve repositories to clients of Git, or to peers'

@@ -48,6 +48,7 @@ mod repack;
 mod reset;
 mod restore;
 mod restoring;
+mod rev_list;
 mod rev_parse;
 mod send_pack;
 mod serve;
@@ -212,6 +213,7 @@ pub static COMMANDS: &[Command] = &[
     command!(repack, "repack", "replace many packs and loose objects by few packs", Plumbing, Options, signals: true),
     command!(reset, "reset", "set the branch, the index and files to another commit", Change, Options, signals: true),
     command!(restore, "restore", "restore files from the index or a commit", Change, Options, signals: true),
+    command!(rev_list, "rev-list", "list commits, and the objects that they lead to", Plumbing, Raw, signals: true),
     command!(rev_parse, "rev-parse", "resolve names to ids, and show properties of the repository", Plumbing, Raw, signals: false),
     command!(send_pack, "send-pack", "push to one repository", Plumbing, Options, signals: true),
     command!(serve, "serve", "serve repositories to clients of Git, or to peers", Collaborate, Options, signals: true),

@@ -110,7 +110,7 @@ pub use pronto_repository::{
 pub use pronto_repository::{
     bitmaps, commit_graph, fsck, gitmodules, history, hooks, identity, init, links,
     multi_pack_index, objects, pack_objects, packs, prune, reachable, reflog, refs, repack,
-    repository, revision, shallow,
+    repository, revision, shallow, walk,
 };
 use pronto_repository::{durability, expiry, local};
 pub use pronto_transfer::{
