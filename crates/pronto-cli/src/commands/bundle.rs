@@ -72,7 +72,7 @@ impl Call {
                 b"--progress" if allows(&["create", "unbundle"]) => call.progress = true,
                 b"--no-progress" if allows(&["create", "unbundle"]) => call.quiet = true,
                 b"--version" if allows(&["create"]) => call.version = words.next(),
-                [rest @ ..] if rest.starts_with(b"--version=") && allows(&["create"]) => {
+                rest if rest.starts_with(b"--version=") && allows(&["create"]) => {
                     call.version = Some(rest["--version=".len()..].into());
                 }
                 b"-" => {
@@ -207,7 +207,7 @@ fn create(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
     for word in &call.rest {
         match word.as_bytes() {
             b"--stdin" => reads_stdin = true,
-            [filter @ ..] if filter.starts_with(b"--filter=") => {
+            filter if filter.starts_with(b"--filter=") => {
                 options.filter = Some(filter["--filter=".len()..].into());
             }
             _ => revisions.push(word.clone()),

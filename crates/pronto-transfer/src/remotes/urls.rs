@@ -72,7 +72,7 @@ pub fn change_url(
                 return Err(Error::new(ErrorKind::InvalidInput, message));
             }
             let counts = value_test(old.as_bstr())?;
-            set(new, &*counts)
+            set(new, &counts)
         }
         UrlChange::Delete(old) => {
             let matches = count(repository, remote, kind, old.as_bstr())?;
@@ -83,7 +83,7 @@ pub fn change_url(
             let counts = value_test(old.as_bstr())?;
             let failure = file::cannot_unset(key);
             file::edit(repository, &failure, |document| {
-                match file::unset_all(document, key, &*counts)? {
+                match file::unset_all(document, key, &counts)? {
                     true => Ok(()),
                     false => Err(Error::new(ErrorKind::InvalidInput, failure.clone())),
                 }
@@ -129,11 +129,11 @@ fn compile(pattern: &BStr, shown: &BStr) -> Result<impl Fn(&BStr) -> bool + use<
 }
 
 /// The test of configured values by `pattern`, which a `!` in front inverts.
-fn value_test(pattern: &BStr) -> Result<Box<dyn Fn(&BStr) -> bool>> {
+fn value_test(pattern: &BStr) -> Result<impl Fn(&BStr) -> bool + use<>> {
     let (inverted, text) = match pattern.strip_prefix(b"!") {
         Some(text) => (true, text.as_bstr()),
         None => (false, pattern),
     };
     let expression = compile(text, pattern)?;
-    Ok(Box::new(move |value| expression(value) != inverted))
+    Ok(move |value: &BStr| expression(value) != inverted)
 }

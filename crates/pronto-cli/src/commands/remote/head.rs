@@ -24,13 +24,14 @@ pub(super) fn run(
             None => return Ok(ExitCode::FAILURE),
         },
         (false, true, None) => {
-            remotes::delete_head(&repository, name).map_err(as_error)?;
+            remotes::delete_head(&repository, name).map_err(|error| as_error(&error))?;
             return Ok(ExitCode::SUCCESS);
         }
         _ => return Err(unsupported()),
     };
     let remote = Remote::find(&repository, name).map_err(CliError::of)?;
-    let change = remotes::set_head(&repository, &remote, wanted.as_bstr()).map_err(as_error)?;
+    let change = remotes::set_head(&repository, &remote, wanted.as_bstr())
+        .map_err(|error| as_error(&error))?;
     if !args.auto {
         return Ok(ExitCode::SUCCESS);
     }
@@ -61,7 +62,7 @@ pub(super) fn run(
 }
 
 /// An error that git does not report as fatal.
-fn as_error(error: pronto::Error) -> CliError {
+fn as_error(error: &pronto::Error) -> CliError {
     let said = CliError::error(error.message());
     match error.reported_before() {
         Some(before) => CliError::error(before).and(error.message()),
