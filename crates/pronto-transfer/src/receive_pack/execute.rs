@@ -297,6 +297,7 @@ impl Push<'_> {
                 follow: true,
                 create_log: false,
                 peeled: None,
+                log_from: None,
             });
         }
         if let Some(command) = self.commands.get_mut(at) {
