@@ -1,20 +1,21 @@
 //! `upload-pack`: serve a fetch on the standard streams.
 
-mod patience;
-
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration;
 
 use pronto::upload_pack::{
     Ended, Options, Streams, advertise, answer, find, find_strict, requested_version,
 };
 use pronto::{ErrorKind, Watch};
 
+use rustix::process::Signal;
+
+use super::patience::{Patience, Watched, watch};
 use crate::{CliError, Context, ExitCode};
-use patience::Watched;
 
 /// Arguments of `upload-pack`.
 #[derive(clap::Args, Debug)]
@@ -84,22 +85,27 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Ok(ExitCode::SUCCESS);
     }
     let mut input = stream(&io::stdin())?;
-    let watch = Watch::from(&context.interrupt);
+    let watching = Watch::from(&context.interrupt);
     let ended = match seconds {
         0 => {
             let streams = Streams {
                 input: &mut input,
                 output: &mut output,
             };
-            answer(&repository, &options, streams, &watch)
+            answer(&repository, &options, streams, &watching)
         }
         _ => {
-            let patience = patience::watch(seconds);
+            // As with Git, the process dies of SIGALRM.
+            let patience = watch(Patience {
+                silence: Duration::from_secs(u64::from(seconds)),
+                whole: None,
+                signal: Signal::ALARM,
+            });
             let streams = Streams {
                 input: &mut Watched::new(input, &patience),
                 output: &mut Watched::new(output, &patience),
             };
-            answer(&repository, &options, streams, &watch)
+            answer(&repository, &options, streams, &watching)
         }
     };
     match ended? {

@@ -48,6 +48,8 @@ mod reflinks;
 mod reftables;
 mod repack;
 mod serve;
+mod serve_shell;
+mod serve_ssh;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
 mod serving;

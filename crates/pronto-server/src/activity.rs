@@ -12,43 +12,45 @@ use crate::state::State;
 /// costs about 30 KiB.
 const CROWD: usize = 1024;
 
-/// The times for the first head and between requests if there are more connections than [`CROWD`].
-const HEAD_IN_CROWD: Duration = Duration::from_secs(2);
+/// The time between requests if there are more connections than [`CROWD`].
 const IDLE_IN_CROWD: Duration = Duration::from_millis(500);
 
 /// The times that a connection may wait.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
+pub(crate) struct Times {
     /// For the first head.
-    pub(super) head: Duration,
+    pub(crate) head: Duration,
+    /// The same if there are more connections than [`CROWD`].
+    pub(crate) head_in_crowd: Duration,
     /// Between requests.
-    pub(super) idle: Duration,
+    pub(crate) idle: Duration,
 }
 
 impl Times {
     /// Returns the times where `count` connections have buffers.
-    pub(super) fn among(self, count: usize) -> Self {
+    pub(crate) fn among(self, count: usize) -> Self {
         match count <= CROWD {
             true => self,
             false => Times {
-                head: self.head.min(HEAD_IN_CROWD),
+                head: self.head.min(self.head_in_crowd),
                 idle: self.idle.min(IDLE_IN_CROWD),
+                ..self
             },
         }
     }
 }
 
 /// A connection that has sent something, and has buffers.
-pub(super) struct Awake(Arc<State>);
+pub(crate) struct Awake(Arc<State>);
 
 impl Awake {
-    pub(super) fn new(state: &Arc<State>) -> Self {
+    pub(crate) fn new(state: &Arc<State>) -> Self {
         state.awake.fetch_add(1, Relaxed);
         Awake(Arc::clone(state))
     }
 
     /// Returns the number of such connections.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.awake.load(Relaxed)
     }
 }
@@ -61,7 +63,7 @@ impl Drop for Awake {
 
 /// The activity of a connection.
 #[derive(Debug)]
-pub(super) struct Activity {
+pub(crate) struct Activity {
     begun: Instant,
     /// Requests whose response is not finished.
     under_way: AtomicUsize,
@@ -73,7 +75,7 @@ pub(super) struct Activity {
 
 /// The result of a look at a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(crate) enum Look {
     Fine,
     Idle,
     /// There was no complete head of a first request in the time for one.
@@ -81,7 +83,7 @@ pub(super) enum Look {
 }
 
 impl Activity {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Activity {
             begun: Instant::now(),
             under_way: AtomicUsize::new(0),
@@ -90,14 +92,19 @@ impl Activity {
         }
     }
 
+    /// Returns whether a request is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.under_way.load(Relaxed) > 0
+    }
+
     /// Waits for the end of a request.
-    pub(super) async fn ended(&self) {
+    pub(crate) async fn ended(&self) {
         self.ended.notified().await;
     }
 
     /// Looks whether the connection has waited for too long.
-    pub(super) fn look(&self, times: Times) -> Look {
-        if self.under_way.load(Relaxed) > 0 || !self.wait(times).is_zero() {
+    pub(crate) fn look(&self, times: Times) -> Look {
+        if self.is_busy() || !self.wait(times).is_zero() {
             return Look::Fine;
         }
         match self.last.load(Relaxed) {
@@ -108,8 +115,8 @@ impl Activity {
 
     /// Returns how long the connection may still wait. While a request is under way, that is the whole
     /// time again.
-    pub(super) fn wait(&self, times: Times) -> Duration {
-        if self.under_way.load(Relaxed) > 0 {
+    pub(crate) fn wait(&self, times: Times) -> Duration {
+        if self.is_busy() {
             return times.idle;
         }
         let end = match self.last.load(Relaxed) {
@@ -127,10 +134,10 @@ impl Activity {
 
 /// Counts a request of a connection until its response is finished.
 #[derive(Debug)]
-pub(super) struct Active(Arc<Activity>);
+pub(crate) struct Active(Arc<Activity>);
 
 impl Active {
-    pub(super) fn new(activity: &Arc<Activity>) -> Self {
+    pub(crate) fn new(activity: &Arc<Activity>) -> Self {
         activity.under_way.fetch_add(1, Relaxed);
         activity.note();
         Active(Arc::clone(activity))
@@ -151,11 +158,13 @@ mod tests {
 
     const TIMES: Times = Times {
         head: Duration::from_secs(3600),
+        head_in_crowd: Duration::from_secs(1),
         idle: Duration::from_secs(3600),
     };
 
     const NONE: Times = Times {
         head: Duration::ZERO,
+        head_in_crowd: Duration::ZERO,
         idle: Duration::ZERO,
     };
 
@@ -176,6 +185,7 @@ mod tests {
     fn a_crowd_has_less_time() {
         assert_eq!(TIMES.among(CROWD).idle, TIMES.idle);
         assert_eq!(TIMES.among(CROWD + 1).idle, IDLE_IN_CROWD);
+        assert_eq!(TIMES.among(CROWD + 1).head, TIMES.head_in_crowd);
         assert_eq!(NONE.among(CROWD + 1).head, Duration::ZERO);
     }
 }
