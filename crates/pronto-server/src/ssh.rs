@@ -236,7 +236,10 @@ impl Supervisor<'_> {
                 }
             }
             if self.link.is_draining() && !activity.is_busy() {
-                return true;
+                // A client whose request has just ended leaves by itself, and would take a farewell for
+                // the failure of the request.
+                let left = tokio::time::timeout(GRACE, &mut self.running).await;
+                return left.is_err();
             }
         }
     }
