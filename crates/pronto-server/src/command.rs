@@ -114,6 +114,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_understood_can_be_quoted_again() {
+        let mut random = test_support::Random::new(5);
+        let starts = ["git-upload-pack ", "git receive-pack ", ""];
+        let alphabet = b"ab/.' \\\"\t~$;-\xc3\xa9";
+        let mut understood = 0;
+        for number in 0..20_000 {
+            let bytes = random.bytes(1 + number % 9);
+            let letter = |byte: &u8| alphabet[usize::from(*byte) % alphabet.len()];
+            let path: Vec<u8> = bytes.iter().map(letter).collect();
+            let command = [starts[number % starts.len()].as_bytes(), &path].concat();
+            let Ok(target) = parse(&command) else {
+                continue;
+            };
+            understood += 1;
+            let name = target.name.as_str().replace('\'', "'\\''");
+            let again = format!("{} '{name}'", target.service.name());
+            assert_eq!(parse(again.as_bytes()).ok(), Some(target), "{again}");
+        }
+        assert!(understood > 100, "{understood}");
+    }
+
+    #[test]
     fn other_commands_are_refused() {
         let kind = |command: &str| *parse(command.as_bytes()).expect_err(command).kind();
         for command in [

@@ -76,7 +76,7 @@ async fn prepare(
     record.service(request.service.name());
     record.repository(request.name.as_str());
     if request.service == Service::ReceivePack {
-        let message = "this server takes pushes over HTTP and SSH only";
+        let message = "this server takes no pushes over git://";
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let work = Work {

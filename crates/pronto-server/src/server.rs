@@ -155,16 +155,15 @@ fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Re
         }
         _ => Arc::new(Admission::new(&config.limits)),
     };
-    let (is_served, missing) = match purpose {
-        Purpose::Check => (!config.ssh.listen.is_empty(), Missing::Allow),
-        Purpose::Start(_) => (!config.ssh.listen.is_empty(), Missing::Make),
-        // Addresses stay as they are.
-        Purpose::Reload(before) => (before.ssh.is_some(), Missing::Refuse),
-    };
-    let ssh = match (purpose, &config.ssh.host_key) {
-        // A key without a file is kept.
-        (Purpose::Reload(before), None) => before.ssh.clone(),
-        _ if is_served => Some(ssh::setup(&config.ssh, missing)?),
+    let has_ssh = !config.ssh.listen.is_empty();
+    let ssh = match purpose {
+        Purpose::Check if has_ssh => Some(ssh::setup(&config.ssh, Missing::Allow)?),
+        Purpose::Start(_) if has_ssh => Some(ssh::setup(&config.ssh, Missing::Make)?),
+        // Addresses stay as they are, and with them the key.
+        Purpose::Reload(before) if has_ssh && before.ssh.is_some() => {
+            Some(ssh::setup(&config.ssh, Missing::Refuse)?)
+        }
+        Purpose::Reload(before) => before.ssh.clone(),
         _ => None,
     };
     Ok(Setup {

@@ -29,8 +29,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let (Some(config), Some(user)) = (&args.config, &args.user) else {
-        return Err(CliError::unsupported("'shell' without --config and --user"));
+    let (config, user) = match (&args.config, &args.user) {
+        (Some(config), Some(user)) => (config, user),
+        // Git has a command of this name.
+        (None, None) => return Err(CliError::unsupported("'shell' without --config")),
+        _ => return Err(CliError::usage("shell needs --config FILE and --user NAME")),
     };
     let environment = context.environment()?;
     let is_remote = environment.bytes("SSH_CONNECTION").is_some();

@@ -23,14 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The permission of others to read a file.
 const OTHERS: u32 = 0o007;
 
-/// The fate of a host key that does not exist.
+/// The reaction to a host key that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// It is made.
+    /// Make one.
     Make,
-    /// It would be made.
+    /// Use one that is stored nowhere: the file would be made.
     Allow,
-    /// It is an error.
+    /// Report an error.
     Refuse,
 }
 
