@@ -12,7 +12,7 @@ use test_support::git::reference;
 use test_support::{report_missing_reference, skip};
 
 use crate::serve::{Server, repository, wait_until};
-use crate::support::{Scratch, process, pronto, pronto_path, stderr, stdout};
+use crate::support::{Scratch, path_with, process, pronto, pronto_path, stderr, stdout};
 
 /// Everyone's rights in the tests.
 const ACCESS: &str = r#"
@@ -196,7 +196,12 @@ impl Site {
     /// Runs a program of Git with the key.
     fn client(&self, program: &Path, key: &str, arguments: &[&str]) -> Output {
         let ssh = format!("ssh {}", self.options(key).join(" "));
-        process(program)
+        let mut command = process(program);
+        if let Some(directory) = program.parent().filter(|path| path.is_absolute()) {
+            // A git starts the one on PATH for some of its work.
+            command.env("PATH", path_with(directory));
+        }
+        command
             .args(arguments)
             .current_dir(self.scratch.path())
             .env("HOME", self.scratch.path())

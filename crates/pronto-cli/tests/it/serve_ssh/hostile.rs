@@ -130,8 +130,9 @@ fn channels_of_a_connection_are_bounded() {
     let held: Vec<Held> = (0..8).map(|_| Held::new(&site, &[&control])).collect();
     let mut more = site.ssh("alice");
     let more = more.args([&control, "git-upload-pack 'team/a'"]);
-    let output = more.output().expect("ssh runs");
-    assert!(!output.status.success(), "{}", stderr(&output));
+    let text = stderr(&more.output().expect("ssh runs"));
+    // ssh connects on its own then.
+    assert!(text.contains("Session open refused by peer"), "{text}");
     drop(held);
     // A connection without requests does not hold the server up.
     let server = site.server.take().expect("it runs");
