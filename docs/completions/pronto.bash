@@ -19,6 +19,9 @@ _pronto() {
             pronto,add)
                 cmd="pronto__subcmd__add"
                 ;;
+            pronto,bundle)
+                cmd="pronto__subcmd__bundle"
+                ;;
             pronto,cat-file)
                 cmd="pronto__subcmd__cat__subcmd__file"
                 ;;
@@ -85,6 +88,9 @@ _pronto() {
             pronto,ls-files)
                 cmd="pronto__subcmd__ls__subcmd__files"
                 ;;
+            pronto,ls-remote)
+                cmd="pronto__subcmd__ls__subcmd__remote"
+                ;;
             pronto,ls-tree)
                 cmd="pronto__subcmd__ls__subcmd__tree"
                 ;;
@@ -130,6 +136,9 @@ _pronto() {
             pronto,refs)
                 cmd="pronto__subcmd__refs"
                 ;;
+            pronto,remote)
+                cmd="pronto__subcmd__remote"
+                ;;
             pronto,repack)
                 cmd="pronto__subcmd__repack"
                 ;;
@@ -138,6 +147,9 @@ _pronto() {
                 ;;
             pronto,restore)
                 cmd="pronto__subcmd__restore"
+                ;;
+            pronto,rev-list)
+                cmd="pronto__subcmd__rev__subcmd__list"
                 ;;
             pronto,rev-parse)
                 cmd="pronto__subcmd__rev__subcmd__parse"
@@ -200,7 +212,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch for-each-repo fsmonitor--daemon gc hash-object help index-pack init ls-files ls-tree maintenance merge-file multi-pack-index netsync pack-objects pack-refs prune prune-packed pull push read-tree receive-pack reflog refs repack reset restore rev-parse send-pack serve shell show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add bundle cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch for-each-repo fsmonitor--daemon gc hash-object help index-pack init ls-files ls-remote ls-tree maintenance merge-file multi-pack-index netsync pack-objects pack-refs prune prune-packed pull push read-tree receive-pack reflog refs remote repack reset restore rev-list rev-parse send-pack serve shell show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -264,6 +276,20 @@ _pronto() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__bundle)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -1059,6 +1085,40 @@ _pronto() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pronto__subcmd__ls__subcmd__remote)
+            opts="-q -t -h -b -o --quiet --exec --upload-pack --tags --heads --branches --refs --get-url --sort --exit-code --symref --server-option"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --upload-pack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --exec)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server-option)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pronto__subcmd__ls__subcmd__tree)
             opts="-d -r -t -z -l --long --name-only --name-status --object-only --full-name --full-tree --format --abbrev"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1449,6 +1509,40 @@ _pronto() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pronto__subcmd__remote)
+            opts="-v -f -t -m -a -d -n -p --verbose --fetch --tags --track --master --mirror --progress --auto --delete --dry-run --prune --add --push --all"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --track)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --master)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mirror)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pronto__subcmd__repack)
             opts="-a -A -d -f -F -n -q -l -b -g -m --quiet --local --write-bitmap-index --window --window-memory --depth --threads --pack-kept-objects --keep-pack --geometric --cruft --cruft-expiration --combine-cruft-below-size --max-cruft-size --expire-to --unpack-unreachable --write-midx"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1560,6 +1654,20 @@ _pronto() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__rev__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

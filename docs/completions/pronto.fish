@@ -49,6 +49,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -l list-native -d 'List the 
 complete -c pronto -n "__fish_pronto_needs_command" -s v -l version -d 'Show the version'
 complete -c pronto -n "__fish_pronto_needs_command" -s h -l help -d 'Show the commands, or the manual of one'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "add" -d 'stage the content of files'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "bundle" -d 'exchange refs and objects by a file'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "cat-file" -d 'show the content, type or size of objects'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "check-attr" -d 'show the attributes of paths'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "check-ignore" -d 'show which paths are ignored, and why'
@@ -71,6 +72,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "help" -d 'show the co
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "index-pack" -d 'index a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "init" -d 'create a repository, or update one'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-files" -d 'list files of the index and the worktree'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-remote" -d 'list the refs of another repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "ls-tree" -d 'list the entries of a tree'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "maintenance" -d 'keep a repository fast, now and on a schedule'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "merge-file" -d 'merge two versions of a file'
@@ -86,9 +88,11 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "read-tree" -d 'read t
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "receive-pack" -d 'serve a push on the standard streams'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reflog" -d 'maintain reflogs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "refs" -d 'move refs to another storage, and pack them'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "remote" -d 'manage remotes'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "repack" -d 'replace many packs and loose objects by few packs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "reset" -d 'set the branch, the index and files to another commit'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "restore" -d 'restore files from the index or a commit'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-list" -d 'list commits, and the objects that they lead to'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-parse" -d 'resolve names to ids, and show properties of the repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "send-pack" -d 'push to one repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "serve" -d 'serve repositories to clients of Git, or to peers'
@@ -420,6 +424,16 @@ complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l error-unmatch
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l debug -d 'Show all fields of each entry'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l deduplicate -d 'List each path only once'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-files" -l sparse -d 'Show directories of a sparse index as single entries'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-remote" -l upload-pack -l exec -d 'The program that serves on the remote side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand ls-remote" -l sort -d 'Sort by this key instead of the order of the server; repeatable' -r
+complete -c pronto -n "__fish_pronto_using_subcommand ls-remote" -s o -l server-option -d 'A value for the hooks of the remote side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand ls-remote" -s q -l quiet -d 'Do not print the address of the default remote'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-remote" -s t -l tags -d 'List only tags'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-remote" -s b -s h -l branches -l heads -d 'List only branches'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-remote" -l refs -d 'Do not list HEAD and the objects that tags point to'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-remote" -l get-url -d 'Print the address of the remote without connecting to it'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-remote" -l exit-code -d 'Exit with 2 if no ref is listed'
+complete -c pronto -n "__fish_pronto_using_subcommand ls-remote" -l symref -d 'Show the targets of symbolic refs'
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l format -d 'The format of each entry' -r
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -l abbrev -d 'Show ids with this many digits' -r
 complete -c pronto -n "__fish_pronto_using_subcommand ls-tree" -s d -d 'Show only trees'
@@ -574,6 +588,20 @@ complete -c pronto -n "__fish_pronto_using_subcommand refs" -l no-reflog -d 'Dro
 complete -c pronto -n "__fish_pronto_using_subcommand refs" -l all -d 'Pack all refs, not only tags (optimize)'
 complete -c pronto -n "__fish_pronto_using_subcommand refs" -l no-prune -d 'Keep the files of packed refs (optimize)'
 complete -c pronto -n "__fish_pronto_using_subcommand refs" -l auto -d 'Pack only if many refs are unpacked (optimize)'
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -s t -l track -d 'Track only this branch; repeatable (add)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -s m -l master -d 'Let the HEAD of the remote point to this branch (add)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -l mirror -d 'Mirror all refs, by fetches (`fetch`) or pushes (`push`) (add)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -s v -l verbose -d 'Show URLs, and more of a fetch; before the command'
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -s f -l fetch -d 'Fetch from the new remote (add)'
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -l tags -d 'Always fetch all tags, or none (add)'
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -l progress -d 'Show progress even if standard error is not a terminal (rename)'
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -s a -l auto -d 'Use the branch that the remote has checked out (set-head)'
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -s d -l delete -d 'Delete the HEAD of the remote (set-head), or URLs (set-url)'
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -s n -l dry-run -d 'Do not contact the remote (show), or only show what would be removed (prune)'
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -s p -l prune -d 'Remove tracking refs of branches that are gone (update)'
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -l add -d 'Keep the present branches (set-branches) or URLs (set-url)'
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -l push -d 'Use the URLs of pushes (get-url, set-url)'
+complete -c pronto -n "__fish_pronto_using_subcommand remote" -l all -d 'Print all URLs (get-url)'
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window -d 'The number of objects that each object is compared with' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l window-memory -d 'The memory for compared objects' -r
 complete -c pronto -n "__fish_pronto_using_subcommand repack" -l depth -d 'The maximum length of delta chains' -r

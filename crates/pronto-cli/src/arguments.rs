@@ -87,6 +87,25 @@ pub fn document(definition: Command) -> Command {
 /// # Errors
 /// An option that `definition` does not have, or that is written incorrectly.
 pub fn normalise(definition: &Command, arguments: &[OsString]) -> Result<Normalised, CliError> {
+    read(definition, arguments, false)
+}
+
+/// Does the same as [`normalise`] for commands whose options end at the first plain argument.
+///
+/// # Errors
+/// As for [`normalise`].
+pub fn normalise_leading(
+    definition: &Command,
+    arguments: &[OsString],
+) -> Result<Normalised, CliError> {
+    read(definition, arguments, true)
+}
+
+fn read(
+    definition: &Command,
+    arguments: &[OsString],
+    ends_at_plain: bool,
+) -> Result<Normalised, CliError> {
     let mut reader = Reader {
         definition,
         options: Vec::new(),
@@ -112,7 +131,12 @@ pub fn normalise(definition: &Command, arguments: &[OsString]) -> Result<Normali
             }
             [b'-', b'-', name @ ..] => reader.long(name, &mut rest)?,
             [b'-', _, ..] => reader.short(&bytes[1..], &mut rest)?,
-            _ => reader.plain.push(argument.clone()),
+            _ => {
+                reader.plain.push(argument.clone());
+                if ends_at_plain {
+                    reader.plain.extend(rest.by_ref().cloned());
+                }
+            }
         }
     }
     let mut tokens: Vec<OsString> = reader
@@ -266,6 +290,15 @@ mod tests {
         );
         assert_eq!(refused(&["-b"]), "switch `b' requires a value");
         assert_eq!(refused(&["--branch"]), "option `branch' requires a value");
+    }
+
+    #[test]
+    fn leading_options_end_at_the_first_plain_argument() {
+        let definition = complete(Args::augment_args(Command::new("test")));
+        let arguments = ["-q", "a", "-q", "--", "b"].map(OsString::from);
+        let normalised = normalise_leading(&definition, &arguments).expect("fine");
+        let expected = ["--quiet", "--", "a", "-q", "--", "b"].map(OsString::from);
+        assert_eq!(normalised.tokens, expected);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The table of native commands. A new command is a file under `commands/` and a row here.
 
 mod add;
+mod bundle;
 mod cat_file;
 mod check_attr;
 mod check_ignore;
@@ -24,6 +25,7 @@ mod help;
 mod index_pack;
 mod init;
 mod ls_files;
+mod ls_remote;
 mod ls_tree;
 mod maintenance;
 mod merge_file;
@@ -42,10 +44,12 @@ mod read_tree;
 mod receive_pack;
 mod reflog;
 mod refs;
+mod remote;
 mod repack;
 mod reset;
 mod restore;
 mod restoring;
+mod rev_list;
 mod rev_parse;
 mod send_pack;
 mod serve;
@@ -70,7 +74,7 @@ use std::ffi::OsString;
 
 use clap::Command as Definition;
 
-use crate::arguments::{complete, document, normalise};
+use crate::arguments::{complete, document, normalise, normalise_leading};
 use crate::context::Context;
 use crate::error::{CliError, ExitCode};
 
@@ -87,6 +91,8 @@ pub struct Needs {
 pub enum Style {
     /// As options, by the definition, with Git's habits (see [`crate::arguments`]).
     Options,
+    /// As options that end at the first plain argument.
+    Leading,
     /// Parsed by the command itself, because the position of each argument matters. The definition
     /// needs `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its only field and
     /// serves only documentation.
@@ -166,6 +172,7 @@ macro_rules! command {
 /// All native commands, sorted by name.
 pub static COMMANDS: &[Command] = &[
     command!(add, "add", "stage the content of files", Change, Options, signals: true),
+    command!(bundle, "bundle", "exchange refs and objects by a file", Collaborate, Raw, signals: true),
     command!(cat_file, "cat-file", "show the content, type or size of objects", Plumbing, Options, signals: false),
     command!(check_attr, "check-attr", "show the attributes of paths", Plumbing, Options, signals: false),
     command!(check_ignore, "check-ignore", "show which paths are ignored, and why", Plumbing, Options, signals: false),
@@ -188,6 +195,7 @@ pub static COMMANDS: &[Command] = &[
     command!(index_pack, "index-pack", "index a pack", Plumbing, Options, signals: true),
     command!(init, "init", "create a repository, or update one", Start, Options, signals: true),
     command!(ls_files, "ls-files", "list files of the index and the worktree", Plumbing, Options, signals: false),
+    command!(ls_remote, "ls-remote", "list the refs of another repository", Collaborate, Leading, signals: true),
     command!(ls_tree, "ls-tree", "list the entries of a tree", Plumbing, Options, signals: false),
     command!(maintenance, "maintenance", "keep a repository fast, now and on a schedule", Grow, Options, signals: true),
     command!(merge_file, "merge-file", "merge two versions of a file", Plumbing, Options, signals: false),
@@ -203,9 +211,11 @@ pub static COMMANDS: &[Command] = &[
     command!(receive_pack, "receive-pack", "serve a push on the standard streams", Plumbing, Options, signals: true),
     command!(reflog, "reflog", "maintain reflogs", Examine, Options, signals: true),
     command!(refs, "refs", "move refs to another storage, and pack them", Plumbing, Options, signals: true),
+    command!(remote, "remote", "manage remotes", Collaborate, Options, signals: true),
     command!(repack, "repack", "replace many packs and loose objects by few packs", Plumbing, Options, signals: true),
     command!(reset, "reset", "set the branch, the index and files to another commit", Change, Options, signals: true),
     command!(restore, "restore", "restore files from the index or a commit", Change, Options, signals: true),
+    command!(rev_list, "rev-list", "list commits, and the objects that they lead to", Plumbing, Raw, signals: true),
     command!(rev_parse, "rev-parse", "resolve names to ids, and show properties of the repository", Plumbing, Raw, signals: false),
     command!(send_pack, "send-pack", "push to one repository", Plumbing, Options, signals: true),
     command!(serve, "serve", "serve repositories to clients of Git, or to peers", Collaborate, Options, signals: true),
@@ -274,6 +284,7 @@ impl Command {
                 context.separator = normalised.separator;
                 normalised.tokens
             }
+            Style::Leading => normalise_leading(&definition, arguments)?.tokens,
             Style::Raw => std::iter::once("--".into())
                 .chain(arguments.iter().cloned())
                 .collect(),

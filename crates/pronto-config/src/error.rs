@@ -48,6 +48,8 @@ pub enum ErrorKind {
     Interrupted,
     /// A connection or its remote side failed.
     Transport,
+    /// The other side speaks a version of the protocol that cannot express the request.
+    ProtocolTooOld,
     /// Local changes would be lost, or the state of the index or worktree forbids it.
     Refused,
     /// The index or the worktree cannot be read or written.

@@ -20,6 +20,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod bitmap;
+pub mod bundle;
 mod chunks;
 pub mod commit_graph;
 pub mod deflate;

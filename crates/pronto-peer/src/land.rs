@@ -168,6 +168,7 @@ fn edit(name: &BString, before: Option<ObjectId>, offer: &Offer, message: &str) 
         follow: false,
         create_log: false,
         peeled: offer.peeled,
+        log_from: None,
     }
 }
 

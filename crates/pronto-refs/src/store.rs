@@ -34,7 +34,7 @@ pub use patience::patience;
 
 use crate::{BadName, RefName, RefNameRef, name};
 pub use transaction::bad_name;
-pub use transaction::{Change, Edit, Expected, Prepared, Reason, Refusal, Transaction};
+pub use transaction::{Change, Edit, Expected, Prepared, Reason, Refusal, Rename, Transaction};
 
 /// The maximum length of a chain of symbolic refs.
 const MAX_SYMBOLIC_DEPTH: usize = 5;

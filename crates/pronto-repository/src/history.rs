@@ -7,6 +7,7 @@ mod paint;
 pub mod reachable;
 pub mod reflog;
 pub mod revision;
+pub mod walk;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -110,6 +111,8 @@ pub struct Commits<'a> {
     cut: Option<&'a BTreeSet<ObjectId>>,
     /// Whether a missing commit is treated as one without parents.
     lenient: bool,
+    /// The trees of commits that are not in the graph, by number, if they are kept.
+    trees: Option<HashMap<Number, ObjectId>>,
     nodes: Vec<Node>,
     links: Vec<Link>,
     by_id: HashMap<ObjectId, Number>,
@@ -150,6 +153,7 @@ impl<'a> Commits<'a> {
             graph,
             cut: None,
             lenient: false,
+            trees: None,
             nodes: Vec::new(),
             links: Vec::new(),
             by_id: HashMap::new(),
@@ -157,6 +161,29 @@ impl<'a> Commits<'a> {
             content: Vec::new(),
             positions: Vec::new(),
         })
+    }
+
+    /// Keeps the trees of commits, for [`tree`](Self::tree).
+    pub(crate) fn with_trees(mut self) -> Self {
+        self.trees = Some(HashMap::new());
+        self
+    }
+
+    /// The tree of `number`; `None` if the commit is missing or trees are not kept.
+    ///
+    /// # Errors
+    /// The graph cannot be read.
+    pub fn tree(&self, number: Number) -> Result<Option<ObjectId>> {
+        match (self.nodes[number as usize].name, self.graph) {
+            (Link::Position(position), Some(graph)) => {
+                let commit = graph.commit_alone_at(position).map_err(from_graph)?;
+                Ok(Some(commit.tree))
+            }
+            _ => Ok(self
+                .trees
+                .as_ref()
+                .and_then(|trees| trees.get(&number).copied())),
+        }
     }
 
     /// The number of `id`, which is read if it is new.
@@ -173,6 +200,7 @@ impl<'a> Commits<'a> {
             return Ok(*number);
         }
         let links = self.read(id)?;
+        let tree = links.as_ref().map(|links| links.tree);
         let (time, parents) = links.map_or((0, Vec::new()), |links| (links.time, links.parents));
         let node = Node {
             name: Link::Id(id.to_owned()),
@@ -182,6 +210,9 @@ impl<'a> Commits<'a> {
         };
         let number = self.push(node)?;
         self.by_id.insert(id.to_owned(), number);
+        if let (Some(trees), Some(tree)) = (&mut self.trees, tree) {
+            trees.insert(number, tree);
+        }
         Ok(number)
     }
 
@@ -263,6 +294,26 @@ impl<'a> Commits<'a> {
             (Link::Position(position), Some(graph)) => self.number_at(graph, position),
             (Link::Id(id), _) => self.number(&id),
             (Link::Position(_), None) => unreachable!("positions come from the graph"),
+        }
+    }
+
+    /// The number of one of the parents of `number`; `None` if the parent was not read yet.
+    ///
+    /// # Errors
+    /// The graph cannot be read.
+    pub fn known_parent(&self, number: Number, which: u32) -> Result<Option<Number>> {
+        let at = self.nodes[number as usize].parents.start + which;
+        let at_position = |position: Position| {
+            let known = self.by_position.get(position.0 as usize).copied();
+            known.unwrap_or(0).checked_sub(1)
+        };
+        match (self.links[at as usize], self.graph) {
+            (Link::Position(position), _) => Ok(at_position(position)),
+            (Link::Id(id), Some(graph)) => match graph.find(&id).map_err(from_graph)? {
+                Some(position) => Ok(at_position(position)),
+                None => Ok(self.by_id.get(&id).copied()),
+            },
+            (Link::Id(id), None) => Ok(self.by_id.get(&id).copied()),
         }
     }
 

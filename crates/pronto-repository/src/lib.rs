@@ -6,7 +6,7 @@ pub mod repository;
 mod storage;
 mod worktree;
 
-pub use history::{reachable, reflog, revision};
+pub use history::{reachable, reflog, revision, walk};
 pub use pronto_config::{
     Environment, Error, ErrorKind, Layout, Result, config, durability, environment, glob, lock,
     path, quote, shared,

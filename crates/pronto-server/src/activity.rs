@@ -1,7 +1,8 @@
 //! The activity of a connection, and the time that it may be idle.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -24,6 +25,8 @@ pub(crate) struct Times {
     pub(crate) head_in_crowd: Duration,
     /// Between requests.
     pub(crate) idle: Duration,
+    /// For a client to take a piece of an answer.
+    pub(crate) stall: Duration,
 }
 
 impl Times {
@@ -71,6 +74,9 @@ pub(crate) struct Activity {
     /// first one.
     last: AtomicU64,
     ended: Notify,
+    /// Answers with a piece that the client has not taken yet, since when.
+    untaken: Mutex<HashMap<u64, Instant>>,
+    bodies: AtomicU64,
 }
 
 /// The result of a look at a connection.
@@ -80,6 +86,8 @@ pub(crate) enum Look {
     Idle,
     /// There was no complete head of a first request in the time for one.
     NeverAsked,
+    /// A client does not take an answer.
+    Stalled,
 }
 
 impl Activity {
@@ -89,6 +97,8 @@ impl Activity {
             under_way: AtomicUsize::new(0),
             last: AtomicU64::new(0),
             ended: Notify::new(),
+            untaken: Mutex::default(),
+            bodies: AtomicU64::new(0),
         }
     }
 
@@ -104,6 +114,10 @@ impl Activity {
 
     /// Looks whether the connection has waited for too long.
     pub(crate) fn look(&self, times: Times) -> Look {
+        let is_stalled = |since: &Instant| since.elapsed() >= times.stall;
+        if self.untaken().values().any(is_stalled) {
+            return Look::Stalled;
+        }
         if self.is_busy() || !self.wait(times).is_zero() {
             return Look::Fine;
         }
@@ -117,13 +131,22 @@ impl Activity {
     /// time again.
     pub(crate) fn wait(&self, times: Times) -> Duration {
         if self.is_busy() {
-            return times.idle;
+            let first = self.untaken().values().min().copied();
+            let stall = first.map(|since| times.stall.saturating_sub(since.elapsed()));
+            // The clock of the runtime counts milliseconds.
+            let stall = stall.map(|left| left + Duration::from_millis(1));
+            return stall.unwrap_or(times.stall).min(times.idle);
         }
         let end = match self.last.load(Relaxed) {
             0 => times.head,
             last => Duration::from_millis(last) + times.idle,
         };
         end.saturating_sub(self.begun.elapsed())
+    }
+
+    /// The map stays consistent whatever panics: each change is a single step.
+    fn untaken(&self) -> MutexGuard<'_, HashMap<u64, Instant>> {
+        self.untaken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self) {
@@ -142,6 +165,11 @@ impl Active {
         activity.note();
         Active(Arc::clone(activity))
     }
+
+    /// Returns the activity of its connection.
+    pub(crate) fn activity(&self) -> &Arc<Activity> {
+        &self.0
+    }
 }
 
 impl Drop for Active {
@@ -149,6 +177,41 @@ impl Drop for Active {
         self.0.note();
         self.0.under_way.fetch_sub(1, Relaxed);
         self.0.ended.notify_one();
+    }
+}
+
+/// Notes when the client is expected to take a piece of an answer.
+#[derive(Debug)]
+pub(crate) struct Taking {
+    activity: Arc<Activity>,
+    number: u64,
+}
+
+impl Taking {
+    /// Begins with the head of the answer.
+    pub(crate) fn new(activity: &Arc<Activity>) -> Self {
+        let taking = Taking {
+            activity: Arc::clone(activity),
+            number: activity.bodies.fetch_add(1, Relaxed),
+        };
+        taking.given();
+        taking
+    }
+
+    /// Notes that the client has a piece to take.
+    pub(crate) fn given(&self) {
+        self.activity.untaken().insert(self.number, Instant::now());
+    }
+
+    /// Notes that the client has taken everything that there is.
+    pub(crate) fn taken(&self) {
+        self.activity.untaken().remove(&self.number);
+    }
+}
+
+impl Drop for Taking {
+    fn drop(&mut self) {
+        self.taken();
     }
 }
 
@@ -160,12 +223,14 @@ mod tests {
         head: Duration::from_secs(3600),
         head_in_crowd: Duration::from_secs(1),
         idle: Duration::from_secs(3600),
+        stall: Duration::from_secs(3600),
     };
 
     const NONE: Times = Times {
         head: Duration::ZERO,
         head_in_crowd: Duration::ZERO,
         idle: Duration::ZERO,
+        stall: Duration::ZERO,
     };
 
     #[test]
@@ -179,6 +244,20 @@ mod tests {
         assert_eq!(activity.look(TIMES), Look::Fine);
         std::thread::sleep(Duration::from_millis(2));
         assert_eq!(activity.look(NONE), Look::Idle);
+    }
+
+    #[test]
+    fn an_answer_that_is_not_taken_ends_its_connection() {
+        let activity = Arc::new(Activity::new());
+        let _active = Active::new(&activity);
+        let taking = Taking::new(&activity);
+        assert_eq!(activity.look(TIMES), Look::Fine);
+        assert_eq!(activity.look(NONE), Look::Stalled);
+        taking.taken();
+        assert_eq!(activity.look(NONE), Look::Fine);
+        taking.given();
+        drop(taking);
+        assert_eq!(activity.look(NONE), Look::Fine);
     }
 
     #[test]

@@ -75,6 +75,15 @@ pub(crate) enum Full {
     Address,
 }
 
+impl Full {
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Full::Server => "too many connections",
+            Full::Address => "too many connections of this address",
+        }
+    }
+}
+
 impl Admission {
     pub(crate) fn new(limits: &Limits) -> Self {
         Admission {

@@ -7,8 +7,8 @@
 
 use std::io::{self, Read, Write};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -37,38 +37,72 @@ pub(crate) struct Patience {
 
 /// Measures the progress of one direction, by the time that is spent waiting for the client.
 #[derive(Debug)]
-struct Pace {
-    patience: Patience,
+pub(crate) struct Progress {
+    stall: Duration,
     waited: Duration,
     moved_bytes: u64,
+}
+
+impl Progress {
+    pub(crate) fn new(stall: Duration) -> Self {
+        Progress {
+            stall,
+            waited: Duration::ZERO,
+            moved_bytes: 0,
+        }
+    }
+
+    /// Returns the time that the client still has.
+    pub(crate) fn left(&self) -> Duration {
+        self.stall.saturating_sub(self.waited)
+    }
+
+    pub(crate) fn waited(&mut self, time: Duration) {
+        self.waited += time;
+    }
+
+    pub(crate) fn moved(&mut self, bytes: usize) {
+        self.moved_bytes += bytes as u64;
+        if self.moved_bytes >= LEAST_BYTES {
+            self.moved_bytes = 0;
+            self.waited = Duration::ZERO;
+        }
+    }
+}
+
+/// The error of a client that makes no progress.
+pub(crate) fn too_slow() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the client is too slow")
+}
+
+/// The pace of a body.
+#[derive(Debug)]
+struct Pace {
+    progress: Progress,
+    end: Instant,
 }
 
 impl Pace {
     fn new(patience: Patience) -> Self {
         Pace {
-            patience,
-            waited: Duration::ZERO,
-            moved_bytes: 0,
+            progress: Progress::new(patience.stall),
+            end: patience.end,
         }
     }
 
     /// Waits for the future, for as long as the client still has.
     fn wait<T>(&mut self, runtime: &Handle, future: impl Future<Output = T>) -> io::Result<T> {
         let begun = Instant::now();
-        let left = self.patience.end.saturating_duration_since(begun);
-        let left = left.min(self.patience.stall.saturating_sub(self.waited));
+        let left = self.end.saturating_duration_since(begun);
+        let left = left.min(self.progress.left());
         // The timer is made within the runtime.
         let result = runtime.block_on(async { tokio::time::timeout(left, future).await });
-        self.waited += begun.elapsed();
-        result.map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "the client is too slow"))
+        self.progress.waited(begun.elapsed());
+        result.map_err(|_| too_slow())
     }
 
     fn moved(&mut self, bytes: usize) {
-        self.moved_bytes += bytes as u64;
-        if self.moved_bytes >= LEAST_BYTES {
-            self.moved_bytes = 0;
-            self.waited = Duration::ZERO;
-        }
+        self.progress.moved(bytes);
     }
 }
 
@@ -194,18 +228,41 @@ impl<R: Read> Read for Bounded<R> {
 
 /// The writing end of a response.
 pub(crate) struct PieceWriter {
-    sender: mpsc::Sender<Result<Bytes, io::Error>>,
+    sender: mpsc::Sender<Bytes>,
     gathered: Vec<u8>,
+    outcome: Arc<OnceLock<Outcome>>,
     runtime: Handle,
     pace: Pace,
     /// Told when the first byte is sent, which decides the status.
     first: Option<tokio::sync::oneshot::Sender<()>>,
 }
 
+/// The end of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// The client has all; if there was an error, the protocol has told the client.
+    Whole(Option<String>),
+    /// Something is missing.
+    Broken(String),
+}
+
 /// The response that a [`PieceWriter`] writes.
 #[derive(Debug)]
 pub(crate) struct Pieces {
-    receiver: mpsc::Receiver<Result<Bytes, io::Error>>,
+    receiver: mpsc::Receiver<Bytes>,
+    outcome: Arc<OnceLock<Outcome>>,
+    /// Whether the end was reached once.
+    is_at_end: bool,
+}
+
+impl Pieces {
+    /// Returns the error that the client was told by the protocol, once the end is reached.
+    pub(crate) fn told(&self) -> Option<&str> {
+        match self.outcome.get() {
+            Some(Outcome::Whole(told)) => told.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// A response between a service and its client.
@@ -220,22 +277,28 @@ pub(crate) struct Pipe {
 pub(crate) fn pipe(patience: Patience) -> Pipe {
     let (sender, receiver) = mpsc::channel(PIECES);
     let (notifier, first) = tokio::sync::oneshot::channel();
+    let outcome = Arc::new(OnceLock::new());
     Pipe {
         writer: PieceWriter {
             sender,
             gathered: Vec::new(),
+            outcome: Arc::clone(&outcome),
             runtime: Handle::current(),
             pace: Pace::new(patience),
             first: Some(notifier),
         },
-        pieces: Pieces { receiver },
+        pieces: Pieces {
+            receiver,
+            outcome,
+            is_at_end: false,
+        },
         first,
     }
 }
 
 impl Pieces {
     /// Returns the next piece; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Option<io::Result<Bytes>> {
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
         self.receiver.recv().await
     }
 }
@@ -246,17 +309,20 @@ impl PieceWriter {
         self.first.is_some()
     }
 
+    /// Ends the response. `told` is the error that the protocol has told the client.
+    pub(crate) fn finish(self, told: Option<String>) {
+        let _ = self.outcome.set(Outcome::Whole(told));
+    }
+
     /// Breaks the response off, so that the client does not take it for complete.
     pub(crate) fn fail(self, message: &str) {
-        let error = io::Error::other(message.to_owned());
-        // A client that is gone needs no error.
-        let _ = self.sender.try_send(Err(error));
+        let _ = self.outcome.set(Outcome::Broken(message.to_owned()));
     }
 
     fn send(&mut self, piece: Bytes) -> io::Result<()> {
         let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone");
         let count = piece.len();
-        match self.sender.try_send(Ok(piece)) {
+        match self.sender.try_send(piece) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(piece)) => {
                 let sent = self.pace.wait(&self.runtime, self.sender.send(piece))?;
@@ -321,9 +387,24 @@ impl Body for Pieces {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        self.receiver
-            .poll_recv(context)
-            .map(|piece| piece.map(|piece| piece.map(Frame::data)))
+        if !self.is_at_end {
+            match self.receiver.poll_recv(context) {
+                Poll::Ready(Some(piece)) => return Poll::Ready(Some(Ok(Frame::data(piece)))),
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => self.is_at_end = true,
+            }
+            if !matches!(self.outcome.get(), Some(Outcome::Whole(_))) {
+                // An error ends the connection at once. What was written before it, such as its
+                // description in the protocol, goes out first.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(match self.outcome.get() {
+            Some(Outcome::Whole(_)) => None,
+            Some(Outcome::Broken(message)) => Some(Err(io::Error::other(message.clone()))),
+            None => Some(Err(io::Error::other("the request has crashed"))),
+        })
     }
 }
 
@@ -370,6 +451,7 @@ mod tests {
                 writer.write_all(&number.to_be_bytes()).expect("read");
             }
             writer.flush().expect("read");
+            writer.finish(None);
         });
         first.await.expect("something is written");
         let mut bytes = Vec::new();
@@ -380,6 +462,32 @@ mod tests {
         writing.await.expect("it ends");
         let expected: Vec<u8> = (0..1000u32).flat_map(u32::to_be_bytes).collect();
         assert_eq!(bytes, expected);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_end_that_is_none_is_an_error() {
+        for is_failed in [false, true] {
+            let Pipe {
+                mut writer,
+                mut pieces,
+                ..
+            } = pipe(patience());
+            let writing = tokio::task::spawn_blocking(move || {
+                // The queue is full when the writer gives up.
+                writer
+                    .write_all(&vec![0; PIECES * PIECE_BYTES])
+                    .expect("room");
+                match is_failed {
+                    true => writer.fail("too slow"),
+                    false => drop(writer),
+                }
+            });
+            writing.await.expect("it ends");
+            for _ in 0..PIECES {
+                pieces.frame().await.expect("a piece").expect("no error");
+            }
+            assert!(matches!(pieces.frame().await, Some(Err(_))));
+        }
     }
 
     #[test]

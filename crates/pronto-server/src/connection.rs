@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use crate::activity::{Active, Activity, Awake, Look, Times};
+use crate::activity::{Active, Activity, Awake, Look, Taking, Times};
 use crate::admission::Full;
 use crate::certificate::{common_name, fingerprint};
 use crate::config::Config;
@@ -29,6 +29,10 @@ const HEAD_IN_CROWD: Duration = Duration::from_secs(2);
 
 /// The memory that a connection may use to write ahead.
 const BUFFER_BYTES: usize = 64 * 1024;
+
+/// The stalls that a client may take for one piece of an answer: a piece of 64 KiB has four times the
+/// bytes that must move in one.
+const PIECES_PER_STALL: u32 = 4;
 
 /// The most headers of a request.
 const MOST_HEADERS: usize = 64;
@@ -73,6 +77,7 @@ pub(crate) async fn serve(
         head,
         head_in_crowd: HEAD_IN_CROWD,
         idle,
+        stall: limits.stall * PIECES_PER_STALL,
     };
     match tls {
         None => {
@@ -88,7 +93,9 @@ pub(crate) async fn serve(
         Some(acceptor) => {
             let handshake = Box::pin(tokio::time::timeout(head, acceptor.accept(socket)));
             let Some(Ok(Ok(stream))) = until(handshake, &drain).await else {
-                state.metrics.refused("handshake");
+                let reason = "handshake";
+                state.metrics.refused(reason);
+                state.tell(&Event::Refused { address, reason });
                 return;
             };
             let certificates = stream.get_ref().1.peer_certificates();
@@ -136,13 +143,10 @@ pub(crate) async fn refuse(
     address: SocketAddr,
     full: Full,
 ) {
-    let (status, reason, retry) = match full {
-        Full::Server => ("503 Service Unavailable", "too many connections", 5),
-        Full::Address => (
-            "429 Too Many Requests",
-            "too many connections of this address",
-            5,
-        ),
+    let (reason, retry) = (full.reason(), 5);
+    let status = match full {
+        Full::Server => "503 Service Unavailable",
+        Full::Address => "429 Too Many Requests",
     };
     state.metrics.refused(reason);
     state.tell(&Event::Refused { address, reason });
@@ -170,9 +174,10 @@ struct Exchange {
     activity: Arc<Activity>,
 }
 
-/// A body that keeps its connection active.
+/// A body that keeps its connection active, as long as the client takes it.
 struct ActiveBody {
     body: ReplyBody,
+    taking: Taking,
     _active: Active,
 }
 
@@ -184,7 +189,13 @@ impl hyper::body::Body for ActiveBody {
         mut self: std::pin::Pin<&mut Self>,
         context: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
-        std::pin::Pin::new(&mut self.body).poll_frame(context)
+        let frame = std::pin::Pin::new(&mut self.body).poll_frame(context);
+        // The next piece is asked for when there is room for it.
+        match frame.is_ready() {
+            true => self.taking.given(),
+            false => self.taking.taken(),
+        }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -217,6 +228,11 @@ impl Exchange {
             activity,
         } = self;
         let awake = Awake::new(&state);
+        let (told, address) = (Arc::clone(&state), client.address);
+        let refuse = |reason| {
+            told.metrics.refused(reason);
+            told.tell(&Event::Refused { address, reason });
+        };
         let counted = Arc::clone(&activity);
         let service = service_fn(move |request: Request<Incoming>| {
             let active = Active::new(&counted);
@@ -225,6 +241,7 @@ impl Exchange {
                 let response: Response<ReplyBody> = answered.await;
                 Ok::<_, std::convert::Infallible>(response.map(|body| ActiveBody {
                     body,
+                    taking: Taking::new(active.activity()),
                     _active: active,
                 }))
             }
@@ -240,8 +257,12 @@ impl Exchange {
                 false => activity.wait(allowed),
             };
             tokio::select! {
-                // An error of the connection concerns its client alone.
-                _ = connection.as_mut() => return,
+                ended = connection.as_mut() => {
+                    if let Some(reason) = ended.err().and_then(|error| reason_of(&*error)) {
+                        refuse(reason);
+                    }
+                    return;
+                }
                 changed = drain.changed() => {
                     if changed.is_err() || *drain.borrow_and_update() == Phase::Cut {
                         return;
@@ -258,12 +279,36 @@ impl Exchange {
                             is_ending = true;
                             connection.as_mut().graceful_shutdown();
                         }
-                        Look::Idle | Look::NeverAsked => return,
+                        Look::Idle => return,
+                        Look::NeverAsked => return refuse("no request in time"),
+                        Look::Stalled => return refuse("an answer is not read"),
                     }
                 }
             }
         }
     }
+}
+
+/// Returns the reason for the log if a connection ended because of what its client sent.
+fn reason_of(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    let error = error.downcast_ref::<hyper::Error>()?;
+    if error.is_parse_too_large() {
+        return Some("the head of a request is too large");
+    }
+    if error.is_parse() {
+        return Some("a malformed request");
+    }
+    if error.is_timeout() {
+        return Some("no sign of life in time");
+    }
+    // Connections that are lost are no attack.
+    if error.is_incomplete_message() || error.is_canceled() || error.is_closed() || error.is_user()
+    {
+        return None;
+    }
+    // What is left are errors of files, and of HTTP/2.
+    let source = std::error::Error::source(error)?;
+    (!source.is::<std::io::Error>()).then_some("a violation of HTTP/2")
 }
 
 fn builder(times: Times, head_bytes: usize) -> Builder<TokioExecutor> {

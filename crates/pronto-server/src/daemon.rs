@@ -7,11 +7,11 @@ use std::net::{SocketAddr, TcpStream as BlockingStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::admission::Slot;
-use crate::bridge::{Counters, Patience};
+use crate::bridge::{Counters, Patience, Progress, too_slow};
 use crate::record::{self, Record};
 use crate::route::{Service, Target};
 use crate::service::Streams;
@@ -121,9 +121,23 @@ async fn read_request(socket: &mut TcpStream) -> Result<Vec<u8>> {
     Ok(line)
 }
 
+/// Tells a client that there is no room for its connection.
+pub(crate) async fn refuse_connection(mut socket: TcpStream, reason: &str) {
+    let mut packet = Vec::new();
+    let line = format!("ERR {reason}; try again later\n");
+    if pronto_wire::pktline::write(&mut packet, line.as_bytes()).is_err() {
+        return;
+    }
+    // A client that is gone needs no answer.
+    let _ = tokio::time::timeout(Duration::from_secs(1), async {
+        socket.write_all(&packet).await?;
+        socket.shutdown().await
+    })
+    .await;
+}
+
 /// Tells the client why it is refused.
 async fn refuse(mut socket: TcpStream, error: &Error, record: &Record) {
-    use tokio::io::AsyncWriteExt as _;
     let packet = packet(error, record.id());
     // A client that is gone needs no answer.
     let written = tokio::time::timeout(Duration::from_secs(5), async {
@@ -151,17 +165,8 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
     };
     let socket = socket.into_std().map_err(lost)?;
     let task = tokio::task::spawn_blocking(move || {
-        let prepare = || {
-            socket.set_nonblocking(false)?;
-            socket.set_read_timeout(Some(job.patience.stall))?;
-            socket.set_write_timeout(Some(job.patience.stall))
-        };
-        prepare().map_err(lost)?;
-        let counted = || Counted {
-            socket: &socket,
-            counters: &job.counters,
-            end: job.patience.end,
-        };
+        socket.set_nonblocking(false).map_err(lost)?;
+        let counted = || Counted::new(&socket, &job.counters, job.patience);
         let (mut input, mut output) = (counted(), counted());
         let _under_way = UnderWay::new(&job.state);
         match job.work.open() {
@@ -182,26 +187,53 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
     task.await.map_err(crashed)?
 }
 
-/// A socket whose bytes are counted, and that fails after the time for a request.
+/// One direction of a socket, whose bytes are counted. It fails if the client is too slow, or after the
+/// time for a request.
 struct Counted<'a> {
     socket: &'a BlockingStream,
     counters: &'a Counters,
-    end: Instant,
+    deadline: Patience,
+    pace: Progress,
 }
 
-impl Counted<'_> {
-    fn check(&self) -> io::Result<()> {
-        match Instant::now() < self.end {
-            true => Ok(()),
-            false => Err(io::ErrorKind::TimedOut.into()),
+impl<'a> Counted<'a> {
+    fn new(socket: &'a BlockingStream, counters: &'a Counters, deadline: Patience) -> Self {
+        Counted {
+            socket,
+            counters,
+            deadline,
+            pace: Progress::new(deadline.stall),
         }
+    }
+
+    /// Reads or writes some bytes, within the time that is left.
+    fn moved(
+        &mut self,
+        mut act: impl FnMut(&BlockingStream) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let begun = Instant::now();
+        let left = self.deadline.end.saturating_duration_since(begun);
+        let left = left.min(self.pace.left());
+        if left.is_zero() {
+            return Err(too_slow());
+        }
+        // Both directions of this socket are used by one thread at a time.
+        self.socket.set_read_timeout(Some(left))?;
+        self.socket.set_write_timeout(Some(left))?;
+        let result = act(self.socket);
+        self.pace.waited(begun.elapsed());
+        let count = result.map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => too_slow(),
+            _ => error,
+        })?;
+        self.pace.moved(count);
+        Ok(count)
     }
 }
 
 impl Read for Counted<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.check()?;
-        let count = (&mut &*self.socket).read(buffer)?;
+        let count = self.moved(|mut socket| socket.read(buffer))?;
         self.counters.add_received(count as u64);
         Ok(count)
     }
@@ -209,15 +241,13 @@ impl Read for Counted<'_> {
 
 impl Write for Counted<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.check()?;
-        let count = (&mut &*self.socket).write(bytes)?;
+        let count = self.moved(|mut socket| socket.write(bytes))?;
         self.counters.add_sent(count as u64);
         Ok(count)
     }
 
     fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
-        self.check()?;
-        let count = (&mut &*self.socket).write_vectored(slices)?;
+        let count = self.moved(|mut socket| socket.write_vectored(slices))?;
         self.counters.add_sent(count as u64);
         Ok(count)
     }

@@ -7,8 +7,8 @@ mod reply;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HeaderMap};
-use hyper::{Method, Request, Response};
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap};
+use hyper::{Method, Request, Response, Version};
 
 use crate::authorization;
 use crate::config::MetricsReaders;
@@ -51,8 +51,24 @@ pub(crate) async fn answer(
     reply.into_response(call.record)
 }
 
+/// Refuses requests that a program in front of this one could understand differently: those without
+/// a host (RFC 9112, 3.2) or with several, or with two tokens.
+fn check_single(request: &Request<Incoming>) -> Result<()> {
+    let count = |name| request.headers().get_all(name).iter().count();
+    let malformed = |message| Err(Error::new(ErrorKind::Malformed, message));
+    let is_bare = request.version() == Version::HTTP_11 && count(HOST) == 0;
+    if is_bare || count(HOST) > 1 {
+        return malformed("a request needs one header Host");
+    }
+    match count(AUTHORIZATION) > 1 {
+        true => malformed("there is more than one header Authorization"),
+        false => Ok(()),
+    }
+}
+
 impl Call {
     async fn dispatch(&mut self, request: Request<Incoming>) -> Result<Reply> {
+        check_single(&request)?;
         let uri = request.uri();
         let route = route::parse(uri.path(), uri.query())?;
         let needed = match &route {

@@ -5,6 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
+use crate::token;
+
+/// The most characters of an error: clients choose parts of it.
+const MOST_CHARACTERS: usize = 500;
+
 /// An event of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -118,7 +123,34 @@ impl Event {
                 add("connections", json!(connections));
             }
         }
-        Value::Object(fields).to_string()
+        printable(&token::redacted(&Value::Object(fields).to_string()))
+    }
+}
+
+/// Escapes characters of JSON that control terminals, or change the direction of text.
+fn printable(json: &str) -> String {
+    let is_special = |character: char| {
+        let marks = ['\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}'];
+        character.is_control()
+            || marks.contains(&character)
+            || ('\u{202a}'..='\u{202e}').contains(&character)
+            || ('\u{2066}'..='\u{2069}').contains(&character)
+    };
+    let mut text = String::with_capacity(json.len());
+    for character in json.chars() {
+        match is_special(character) {
+            true => text.push_str(&format!("\\u{:04x}", u32::from(character))),
+            false => text.push(character),
+        }
+    }
+    text
+}
+
+/// Cuts a long text of a client.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 
@@ -139,7 +171,7 @@ impl Request {
         add("sent_bytes", json!(self.sent_bytes));
         add("milliseconds", json!(self.duration.as_millis() as u64));
         if let Some(error) = &self.error {
-            add("error", json!(error));
+            add("error", json!(cut(error)));
         }
     }
 }
@@ -154,19 +186,24 @@ mod tests {
             id: "1".to_owned(),
             address: ([127, 0, 0, 1], 1).into(),
             protocol: "http",
-            user: Some("a\"b\n".to_owned()),
+            user: Some("a\"b\n\u{9b}\u{202e}".to_owned()),
             repository: None,
             service: "git-upload-pack",
             status: 200,
             received_bytes: 1,
             sent_bytes: 2,
             duration: Duration::from_millis(3),
-            error: None,
+            error: Some("é".repeat(10_000)),
         };
         let line = Event::Request(Box::new(request)).to_line();
-        assert!(!line.contains('\n'), "{line}");
+        assert!(
+            !line
+                .chars()
+                .any(|found| found.is_control() || found == '\u{202e}')
+        );
+        assert!(line.len() < 2000, "{line}");
         let value: Value = serde_json::from_str(&line).expect("JSON");
         assert_eq!(value.get("milliseconds"), Some(&json!(3)));
-        assert_eq!(value.get("user"), Some(&json!("a\"b\n")));
+        assert_eq!(value.get("user"), Some(&json!("a\"b\n\u{9b}\u{202e}")));
     }
 }

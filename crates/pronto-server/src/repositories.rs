@@ -111,6 +111,9 @@ impl Repositories {
             Some(_) => return Err(not_found(name)),
             None => self.root.join(name.as_str()),
         };
+        if self.only.is_none() && self.leads_through_another(name) {
+            return Err(not_found(name));
+        }
         let found = upload_pack::find(&path, environment).map_err(|error| {
             let kind = match error.kind() {
                 pronto::ErrorKind::NotARepository => return not_found(name),
@@ -126,6 +129,21 @@ impl Repositories {
             true => Ok(found),
             false => Err(not_found(name)),
         }
+    }
+
+    /// Returns whether a directory above the named one is a repository. In its worktree, everyone who may
+    /// push there could make another one, with hooks; and its own directory has other names for it, to
+    /// which its rules do not apply.
+    fn leads_through_another(&self, name: &RepositoryName) -> bool {
+        let components: Vec<&str> = name.as_str().split('/').collect();
+        let above = components.len().saturating_sub(1);
+        let mut path = self.root.clone();
+        components.iter().take(above).any(|component| {
+            path.push(component);
+            ["HEAD", ".git"]
+                .iter()
+                .any(|file| std::fs::symlink_metadata(path.join(file)).is_ok())
+        })
     }
 
     /// Creates a bare repository.

@@ -335,10 +335,14 @@ fn begin(
             tokio::spawn(connection::refuse(state, stream, address, full));
             return;
         }
-        Err(_) => {
-            let reason = "too many connections";
+        Err(full) => {
+            let reason = full.reason();
             state.metrics.refused(reason);
             state.tell(&Event::Refused { address, reason });
+            // A client of SSH would not understand a reason before the handshake.
+            if protocol == Protocol::Git {
+                tokio::spawn(daemon::refuse_connection(stream, reason));
+            }
             return;
         }
     };

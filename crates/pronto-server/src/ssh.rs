@@ -156,6 +156,8 @@ pub(crate) async fn serve(
         head: limits.login,
         head_in_crowd: LOGIN_IN_CROWD,
         idle: limits.idle,
+        // The queue of a request notices that a client takes nothing.
+        stall: limits.request,
     };
     let handshake = limits.head.min(limits.login);
     drop(setup);

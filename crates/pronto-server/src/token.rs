@@ -59,6 +59,28 @@ pub fn generate() -> Result<String> {
     Ok(format!("{PREFIX}{}", hex(&secret)))
 }
 
+/// Returns `text` with dots in place of the secrets of tokens. Clients put them where they do not belong,
+/// such as into the path of an address.
+pub(crate) fn redacted(text: &str) -> std::borrow::Cow<'_, str> {
+    if !text.contains(PREFIX) {
+        return text.into();
+    }
+    let mut parts = text.split(PREFIX);
+    let mut clean = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        clean.push_str(PREFIX);
+        match digits >= SECRET_BYTES {
+            true => {
+                clean.push_str("...");
+                clean.push_str(part.get(digits..).unwrap_or_default());
+            }
+            false => clean.push_str(part),
+        }
+    }
+    clean.into()
+}
+
 /// Returns the value of a hexadecimal digit.
 pub(crate) fn hex_value(digit: u8) -> Option<u8> {
     char::from(digit)
@@ -80,6 +102,13 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_are_redacted() {
+        let token = generate().expect("random bytes");
+        assert_eq!(redacted(&format!("a {token}/b")), "a pronto_.../b");
+        assert_eq!(redacted("pronto_x is no token"), "pronto_x is no token");
+    }
 
     #[test]
     fn hashes_are_parsed_as_written() {

@@ -5,6 +5,7 @@ use std::path::Path;
 use bstr::ByteSlice;
 use pronto_config::safety;
 
+use crate::remote::connection::from_wire;
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 
 /// Finds the repository that `path` stands for, like Git's servers: at the path, or with one of the
@@ -39,4 +40,15 @@ pub(crate) fn enter(path: &Path, environment: &Environment) -> Result<Repository
     let shown = crate::path::as_bytes(path);
     let message = format!("'{shown}' does not appear to be a git repository");
     Err(Error::new(ErrorKind::NotARepository, message))
+}
+
+/// Converts an error of the client's bytes: what it sent is refused, unless the connection broke.
+pub(crate) fn from_client(error: pronto_wire::Error) -> Error {
+    use pronto_wire::ErrorKind as Wire;
+    match error.kind() {
+        Wire::Malformed | Wire::Remote | Wire::Disconnected => {
+            error.map_kind(|_| ErrorKind::Refused)
+        }
+        _ => from_wire(error),
+    }
 }

@@ -1,16 +1,19 @@
 //! Exchange with other Git repositories: remotes, fetch, and the serving side.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod bundle;
 mod enter;
 pub mod fetch;
+pub mod ls_remote;
 mod meters;
 pub mod push;
 pub mod receive_pack;
 pub mod remote;
+pub mod remotes;
 pub mod upload_pack;
 
 use pronto_repository::{
-    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, history, hooks,
-    init, linked, links, lock, objects, pack_objects, packs, path, quote, refs, repack, revision,
-    shallow,
+    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, glob, history,
+    hooks, init, linked, links, lock, objects, pack_objects, packs, path, quote, refs, repack,
+    revision, shallow,
 };

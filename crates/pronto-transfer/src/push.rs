@@ -8,6 +8,7 @@ mod defaults;
 mod destination;
 mod lease;
 mod matching;
+pub(crate) mod preview;
 mod refspec;
 mod send;
 mod tracking;

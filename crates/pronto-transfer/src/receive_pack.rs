@@ -22,6 +22,7 @@ mod settings;
 mod shallow;
 mod unpack;
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -34,8 +35,7 @@ use pronto_wire::advertisement::Version;
 use pronto_wire::reader::PacketReader;
 use pronto_wire::receive::{Features, OptionsParser, Request, RequestParser, left_early};
 
-use super::enter::enter;
-use crate::remote::connection::from_wire;
+use super::enter::{enter, from_client};
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 
 use bands::{Bands, Mode};
@@ -60,7 +60,10 @@ pub struct Options {
     /// The program that updates worktrees when called with the name of a command: pronto or git.
     pub program: PathBuf,
     /// The refs that may only be fast-forwarded, whatever the repository's settings allow.
-    pub fast_forward_only: Vec<BString>,
+    pub fast_forward_only: BTreeSet<BString>,
+    /// The largest commit, tree or tag that is received; larger blobs are made in files, not in memory.
+    /// Without it, all sizes are received, as by Git.
+    pub most_object_bytes: Option<u64>,
 }
 
 impl Options {
@@ -75,7 +78,8 @@ impl Options {
             trusts_links: false,
             refuses_thin: false,
             program: program.into(),
-            fast_forward_only: Vec::new(),
+            fast_forward_only: BTreeSet::new(),
+            most_object_bytes: None,
         }
     }
 }
@@ -181,10 +185,10 @@ fn read_request(
 ) -> Result<Request> {
     let mut parser = RequestParser::new(advertise::offer(repository, settings));
     loop {
-        let Some(packet) = packets.next_or_end().map_err(from_wire)? else {
-            return Err(from_wire(left_early()));
+        let Some(packet) = packets.next_or_end().map_err(from_client)? else {
+            return Err(from_client(left_early()));
         };
-        if let Some(request) = parser.push(packet).map_err(from_wire)? {
+        if let Some(request) = parser.push(packet).map_err(from_client)? {
             return Ok(request);
         }
     }
@@ -193,8 +197,8 @@ fn read_request(
 fn read_options(packets: &mut PacketReader<&mut dyn Read>) -> Result<Vec<BString>> {
     let mut parser = OptionsParser::default();
     loop {
-        let packet = packets.next_packet().map_err(from_wire)?;
-        if let Some(options) = parser.push(packet).map_err(from_wire)? {
+        let packet = packets.next_packet().map_err(from_client)?;
+        if let Some(options) = parser.push(packet).map_err(from_client)? {
             return Ok(options);
         }
     }

@@ -19,6 +19,7 @@ mod promised_links;
 mod receive;
 mod refspec;
 mod settings;
+mod stale;
 mod web;
 
 pub use alternates::alternate_tips;
@@ -31,9 +32,12 @@ pub(crate) use promised_links::keep as keep_linked_objects;
 pub use pronto_repository::shallow;
 pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};
 pub use pronto_wire::transport::Family;
+pub(crate) use receive::receive_stream;
 pub use receive::{Receive, Unpack, checks_objects, receive_pack, unpack_limit};
 pub use refspec::Refspec;
 pub use refspec::local_name;
+pub use stale::Dangling;
+pub(crate) use stale::{dangling_refs, stale_refs};
 
 /// Which tags a fetch takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +96,8 @@ pub struct Remote {
     pub follow_head: FollowHead,
     /// Whether its references have the same names here.
     pub is_mirror: bool,
+    /// The directory whose file describes it (`remotes` or `branches`), if one does.
+    pub file: Option<&'static str>,
     /// Whether it is configured, rather than given by its address.
     pub is_configured: bool,
 }
@@ -105,6 +111,18 @@ impl Remote {
         let mut remote = Self::known(repository, name)?;
         if remote.urls.is_empty() {
             remote.urls = vec![rewritten(repository.config(), name)];
+        }
+        Ok(remote)
+    }
+
+    /// Does the same as [`find`](Self::find) where there is no repository.
+    ///
+    /// # Errors
+    /// A configured value is malformed.
+    pub fn find_without_repository(config: &Config, name: &BStr) -> Result<Self> {
+        let mut remote = Self::configured(config, name)?;
+        if remote.urls.is_empty() {
+            remote.urls = vec![rewritten(config, name)];
         }
         Ok(remote)
     }

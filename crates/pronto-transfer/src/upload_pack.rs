@@ -35,7 +35,7 @@ use pronto_wire::capabilities::AGENT;
 use pronto_wire::pktline::Packet;
 use pronto_wire::reader::PacketReader;
 
-use crate::remote::connection::from_wire;
+use crate::enter::from_client;
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 use pronto_config::safety;
 
@@ -293,7 +293,7 @@ impl Session<'_> {
 
     /// The next packet.
     fn input(&mut self) -> Result<Input> {
-        let Some(packet) = self.packets.next_or_end().map_err(from_wire)? else {
+        let Some(packet) = self.packets.next_or_end().map_err(from_client)? else {
             return Ok(Input::End);
         };
         let input = match packet {
@@ -336,9 +336,10 @@ impl Session<'_> {
     }
 }
 
+/// The client violates the protocol, or wants what it may not have.
 #[cold]
 fn broken(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Transport, message.into())
+    Error::new(ErrorKind::Refused, message.into())
 }
 
 #[cold]

@@ -83,7 +83,7 @@
 //! | to | see |
 //! |---|---|
 //! | open, discover or make a repository | [`Repository`], [`init`], [`environment`], [`config`] |
-//! | copy a repository, exchange history | [`clone`](mod@clone), [`fetch`], [`remote`], [`upload_pack`] |
+//! | copy a repository, exchange history | [`clone`](mod@clone), [`fetch`], [`bundle`], [`ls_remote`], [`remote`], [`remotes`], [`upload_pack`] |
 //! | look at files | [`status`], [`diff`], [`attributes`], [`monitor`] |
 //! | change the index | [`add`], [`update_index`], [`read_tree`], [`write_tree`], [`refresh`] |
 //! | change files and branches | [`switch`], [`reset`], [`checkout_paths`], [`checkout_index`], [`clean`], [`merge`] |
@@ -110,10 +110,12 @@ pub use pronto_repository::{
 pub use pronto_repository::{
     bitmaps, commit_graph, fsck, gitmodules, history, hooks, identity, init, links,
     multi_pack_index, objects, pack_objects, packs, prune, reachable, reflog, refs, repack,
-    repository, revision, shallow,
+    repository, revision, shallow, walk,
 };
 use pronto_repository::{durability, expiry, local};
-pub use pronto_transfer::{fetch, push, receive_pack, remote, upload_pack};
+pub use pronto_transfer::{
+    bundle, fetch, ls_remote, push, receive_pack, remote, remotes, upload_pack,
+};
 
 pub use bstr;
 pub use gix_object::Kind as ObjectKind;

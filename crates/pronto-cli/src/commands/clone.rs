@@ -417,6 +417,11 @@ fn update_submodules(
     if let Some(jobs) = &args.jobs {
         arguments.extend(["--jobs".into(), jobs.into()]);
     }
+    if let Some(format) = &args.ref_format {
+        let mut option = OsString::from("--ref-format=");
+        option.push(format);
+        arguments.push(option);
+    }
     let made = "the repository is cloned, its submodules are not";
     submodules::update(top, &arguments, made, context)
 }

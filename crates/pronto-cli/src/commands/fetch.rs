@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         true => Vec::new(),
         false => refspecs(&args.refspecs)?,
     };
-    let several = remotes.len() > 1 || args.multiple;
+    let several = remotes.len() > 1 || (args.multiple && !fetch_all);
     if several && args.filter.is_some() {
         let message =
             "--filter can only be used with the remote configured in extensions.partialclone";
@@ -163,6 +163,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     for remote in &remotes {
         if several && !args.quiet && !args.porcelain {
             writeln!(context.out, "Fetching {}", remote.name)?;
+            context.out.flush()?;
         }
         if several {
             options.action = action_of_many(args, remote).into();
@@ -288,7 +289,13 @@ fn remotes(args: &Args, all: bool, repository: &Arc<Repository>) -> Result<Vec<R
         let group = [b"remotes.", name.as_bytes()].concat();
         let members: Vec<_> = config.strings(group).collect();
         if members.is_empty() {
-            remotes.push(Remote::find(repository, name.as_bytes().into())?);
+            let remote = Remote::find(repository, name.as_bytes().into())?;
+            if args.multiple && !remote.is_configured {
+                let name = &remote.name;
+                let message = format!("no such remote or remote group: {name}");
+                return Err(CliError::fatal(message));
+            }
+            remotes.push(remote);
         } else if !args.refspecs.is_empty() && !args.multiple {
             let message = "fetching a group and specifying refspecs does not make sense";
             return Err(CliError::fatal(message));

@@ -3,12 +3,14 @@
 use super::{Guarded, Lacking, Place, When};
 
 const ALL: &[&str] = &[];
-const CLIENTS: &[&str] = &["clone", "fetch", "push", "send-pack"];
+const CLIENTS: &[&str] = &["clone", "fetch", "ls-remote", "push", "remote", "send-pack"];
 const PROTOCOL: &[&str] = &[
     "clone",
     "fetch",
+    "ls-remote",
     "push",
     "receive-pack",
+    "remote",
     "send-pack",
     "upload-pack",
 ];
@@ -18,6 +20,7 @@ const SYMBOLIC: &[&str] = &[
     "clone",
     "fetch",
     "init",
+    "remote",
     "switch",
     "symbolic-ref",
     "worktree",
@@ -32,6 +35,7 @@ pub(super) const REFERENCE_WRITERS: &[&str] = &[
     "receive-pack",
     "reflog",
     "refs",
+    "remote",
     "reset",
     "send-pack",
     "serve",
@@ -84,6 +88,7 @@ const ATTRIBUTES: &[&str] = &[
 /// Objects get the permissions of `core.sharedRepository`; index, refs and reflogs do not.
 const SHARED_FILE_WRITERS: &[&str] = &[
     "add",
+    "bundle",
     "checkout",
     "checkout-index",
     "clone",
@@ -95,6 +100,7 @@ const SHARED_FILE_WRITERS: &[&str] = &[
     "receive-pack",
     "reflog",
     "refs",
+    "remote",
     "reset",
     "restore",
     "send-pack",
@@ -283,6 +289,18 @@ pub static KEYS: &[Lacking] = &[
         When::Not(&["allow"]),
     ),
     row(
+        "versionsort.prereleasesuffix",
+        Place::Section,
+        &["ls-remote"],
+        When::Set,
+    ),
+    row(
+        "versionsort.suffix",
+        Place::Section,
+        &["ls-remote"],
+        When::Set,
+    ),
+    row(
         "worktree.userelativepaths",
         Place::Section,
         &["worktree"],
@@ -299,7 +317,11 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_GLOB_PATHSPECS", LITERAL, When::True),
     variable("GIT_ICASE_PATHSPECS", LITERAL, When::True),
     variable("GIT_LITERAL_PATHSPECS", LITERAL, When::True),
-    variable("GIT_NAMESPACE", &["clone", "fetch"], When::NotEmpty),
+    variable(
+        "GIT_NAMESPACE",
+        &["clone", "fetch", "remote"],
+        When::NotEmpty,
+    ),
     variable("GIT_NOGLOB_PATHSPECS", LITERAL, When::True),
     variable("GIT_NO_LAZY_FETCH", CLIENTS, When::True),
     variable("GIT_PAGER_IN_USE", &["status"], When::True),

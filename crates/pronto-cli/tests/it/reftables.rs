@@ -146,6 +146,27 @@ fn branches_and_reflogs_equal_those_of_git() {
 }
 
 #[test]
+fn remotes_are_renamed_as_in_git() {
+    compare(&["work"], |side| {
+        // A server of another release may not know reftables.
+        side.git(".", &["init", "-q", "-b", "main", "source"]);
+        let commit = ["commit", "-q", "--allow-empty", "-m"];
+        side.git("source", &[&commit[..], &["one"]].concat());
+        side.git("source", &["branch", "side"]);
+        side.git("work", &["remote", "add", "origin", "../source"]);
+        // git 2.55 leaves the reflogs of symbolic refs under their old names.
+        let never = ["config", "remote.origin.followRemoteHEAD", "never"];
+        side.git("work", &never);
+        side.git("work", &["fetch", "-q", "origin"]);
+        side.git("source", &[&commit[..], &["two"]].concat());
+        side.git("work", &["fetch", "-q", "origin"]);
+        side.ok("work", &["remote", "rename", "origin", "first"]);
+        side.ok("work", &["remote", "rename", "first", "second/nested"]);
+        side.ok("work", &["remote", "rename", "second/nested", "third"]);
+    });
+}
+
+#[test]
 fn worktrees_have_their_own_tables() {
     compare(&["work", "linked"], |side| {
         side.ok(

@@ -66,7 +66,7 @@ impl LinkedPack {
 
 impl Store {
     /// Decodes all trees of the largest pack, on all processors, for a walk over the given number
-    /// of commits. `None` if that is not worthwhile: the commits are few, or fewer than half of
+    /// of commits. `None` if that is not worthwhile: the commits are few, or fewer than a quarter of
     /// those in the pack, or no pack can be read.
     ///
     /// Costs reading the header of every entry and inflating every tree once; see
@@ -94,7 +94,7 @@ impl Store {
         }) else {
             return Ok(None);
         };
-        if index.len() > SMALL && 2 * commits < self.guess_commits(pack, index) {
+        if index.len() > SMALL && 4 * commits < self.guess_commits(pack, index) {
             return Ok(None);
         }
         match self.links_of(pack, index, commits, interrupt) {
@@ -123,7 +123,7 @@ impl Store {
             false => pool::cores(),
         };
         let scan = Scan::new(files, threads, interrupt).map_err(from_pack)?;
-        let Some(scan) = scan.filter(|scan| 2 * commits >= scan.commits() as usize) else {
+        let Some(scan) = scan.filter(|scan| 4 * commits >= scan.commits() as usize) else {
             return Ok(None);
         };
         let links = TreeLinks::new(files, &scan, threads, interrupt).map_err(from_pack)?;

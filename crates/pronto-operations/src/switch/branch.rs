@@ -198,6 +198,7 @@ pub(crate) fn create_branch_at(
         follow: true,
         create_log: create.log,
         peeled: None,
+        log_from: None,
     });
     transaction.commit()?;
     match followed {

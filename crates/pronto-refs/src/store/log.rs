@@ -63,6 +63,11 @@ impl Log {
         Log(content)
     }
 
+    /// The file that holds it, byte by byte.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
     /// The lines, the newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = LogLine<'_>> {
         let lines: Vec<&[u8]> = self.0.lines().collect();

@@ -3,18 +3,22 @@
 //! Each ref is locked, its old value is compared, and its new value is written to the lock file
 //! before the first one is renamed. The hook `reference-transaction` may refuse in between.
 
+mod files;
 pub(super) mod hook;
 mod initial;
 mod packed;
 mod prepare;
+mod rename;
 mod tables;
 
-use super::tables::LogChange as LogIds;
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
+pub use rename::Rename;
 
 use super::packed_file::PackedLock;
-use super::{BadName, Host, RefName, RefNameRef, References, Target, log};
+use super::{BadName, Host, RefName, Target};
+pub(super) use files::remove_empty_parents;
+use files::{move_into_place, write_log};
 use pronto_config::lock::Lock;
 use pronto_config::{Error, ErrorKind, Result};
 
@@ -61,6 +65,8 @@ pub struct Edit {
     pub create_log: bool,
     /// The object to which a tag finally points, if the caller knows it.
     pub peeled: Option<ObjectId>,
+    /// The ref whose reflog is taken over, because it is renamed to this one.
+    pub log_from: Option<BString>,
 }
 
 /// Changes to be made together.
@@ -139,6 +145,8 @@ struct Step {
     is_loose: bool,
     /// The ref is in a reftable.
     in_tables: bool,
+    /// The ref whose reflog is taken over.
+    log_from: Option<RefName>,
 }
 
 impl<'r> Transaction<'r> {
@@ -172,6 +180,7 @@ impl<'r> Transaction<'r> {
             follow: true,
             create_log: false,
             peeled: None,
+            log_from: None,
         })
     }
 
@@ -202,6 +211,7 @@ impl<'r> Transaction<'r> {
             follow: false,
             create_log: false,
             peeled: None,
+            log_from: None,
         })
     }
 
@@ -215,6 +225,7 @@ impl<'r> Transaction<'r> {
             follow: false,
             create_log: false,
             peeled: None,
+            log_from: None,
         })
     }
 
@@ -412,81 +423,4 @@ impl Drop for Prepared<'_> {
 pub fn bad_name(BadName { name }: BadName) -> Error {
     let message = format!("refusing to update ref with bad name '{name}'");
     Error::new(ErrorKind::Reference, message)
-}
-
-/// The old and the new id for the reflog; `None` if the step is not logged.
-fn logged_ids(repository: &dyn Host, step: &Step) -> Option<LogIds> {
-    let null = repository.refs().object_hash().null();
-    let new = match &step.change {
-        Change::Set(Target::Object(id)) => *id,
-        // What leads to a broken reference, or to itself, leads to no object.
-        Change::Set(Target::Symbolic(target)) => repository.refs().id_of(target).ok()??,
-        Change::Delete if step.only_log => null,
-        Change::Delete | Change::Verify => return None,
-    };
-    Some(LogIds {
-        old: step.old.unwrap_or(null),
-        new,
-    })
-}
-
-fn write_log(repository: &dyn Host, step: &Step, who: &mut Option<String>) -> Result<()> {
-    let refs = repository.refs();
-    let name = step.name.borrow();
-    let Some(LogIds { old, new }) = logged_ids(repository, step) else {
-        return Ok(());
-    };
-    let wanted = step.create_log || refs.wants_log(&name);
-    if !wanted && !refs.log_path(name).exists() {
-        return Ok(());
-    }
-    let who = match who {
-        Some(who) => who,
-        None => who.insert(repository.log_signature()?),
-    };
-    let mut line = format!("{old} {new} {who}").into_bytes();
-    let message = log::clean_message(
-        step.message
-            .as_ref()
-            .map_or(b"".as_bstr(), |text| text.as_bstr()),
-    );
-    if !message.is_empty() {
-        line.push(b'\t');
-        line.extend_from_slice(&message);
-    }
-    line.push(b'\n');
-    refs.append_log(name, wanted, &line)
-}
-
-fn move_into_place(lock: Lock, name: &BStr) -> Result<()> {
-    if lock.target().is_dir() {
-        log::remove_empty_directories(lock.target());
-    }
-    let is_blocked = lock.target().is_dir();
-    lock.commit().map_err(|error| {
-        let kind = match is_blocked {
-            true => ErrorKind::NameConflict,
-            false => ErrorKind::Reference,
-        };
-        let message = format!("couldn't set '{name}'");
-        Error::new(kind, message).because(error.message())
-    })
-}
-
-/// Removes the directories that held a removed reference, or its log, as far as they are empty
-/// now; those two components deep stay.
-pub(super) fn remove_empty_parents(refs: &References, name: RefNameRef<'_>, logs: bool) {
-    let file = if logs {
-        refs.log_path(name)
-    } else {
-        refs.file_of(name)
-    };
-    let depth = name.iter().filter(|&&byte| byte == b'/').count();
-    let mut directory = file.parent();
-    for _ in 2..depth.max(2) {
-        let Some(path) = directory.filter(|path| std::fs::remove_dir(path).is_ok()) else {
-            return;
-        };
-        directory = path.parent();
-    }
 }

@@ -10,6 +10,8 @@ mod name;
 mod path;
 mod peel;
 mod search;
+mod selection;
+mod set;
 mod tracking;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -21,6 +23,8 @@ pub use crate::links::CommitLinks;
 pub use abbreviate::DEFAULT_ABBREVIATION;
 pub use full_name::FullName;
 pub use path::{TreeEntries, TreeEntry};
+pub use selection::RefSelection;
+pub use set::{RevisionSet, SetMember};
 
 use crate::{Error, ErrorKind, Repository, Result};
 

@@ -1,6 +1,6 @@
 //! The links of objects: what commits, trees and tags point to.
 
-use bstr::ByteSlice;
+use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_odb::Store;
@@ -69,6 +69,30 @@ fn seconds(who: &[u8]) -> Option<i64> {
 pub fn tag_target(tag: &[u8]) -> Option<ObjectId> {
     let line = tag.lines().next()?;
     ObjectId::from_hex(line.strip_prefix(b"object ")?).ok()
+}
+
+/// The links of a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagLinks<'a> {
+    /// The object that it names.
+    pub target: ObjectId,
+    /// The type that it gives of the object.
+    pub kind: ObjectKind,
+    /// Its name, without `refs/tags/`.
+    pub name: &'a BStr,
+}
+
+/// Parses the links of a tag.
+pub fn parse_tag(tag: &[u8]) -> Option<TagLinks<'_>> {
+    let target = tag_target(tag)?;
+    let mut lines = tag.lines().skip(1).take_while(|line| !line.is_empty());
+    let kind = ObjectKind::from_bytes(lines.next()?.strip_prefix(b"type ")?).ok()?;
+    let name = lines.find_map(|line| line.strip_prefix(b"tag "))?;
+    Some(TagLinks {
+        target,
+        kind,
+        name: name.as_bstr(),
+    })
 }
 
 /// The entries of a tree: whether it is a directory, and its id. Ends early at a broken one.

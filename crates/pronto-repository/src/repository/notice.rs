@@ -131,6 +131,17 @@ pub enum Notice {
         /// The name of the remote.
         name: BString,
     },
+    /// This key has several values where one is to be replaced.
+    MultipleValues(BString),
+    /// This key is set more than once, and the last value counts.
+    SetTwice(BString),
+    /// `branch.<name>.rebase` has a value that is unknown.
+    UnknownRebase {
+        /// The name of the branch.
+        branch: BString,
+        /// The value.
+        value: BString,
+    },
     /// An error that did not stop the operation.
     Failure(Error),
     /// An error that the operation ignored, as a warning.
@@ -215,19 +226,19 @@ impl fmt::Display for Notice {
             Notice::NotCarried { path, reason } => {
                 return write!(f, "not carried: '{path}': {reason}");
             }
+            Notice::MultipleValues(key) => return write!(f, "{key} has multiple values"),
+            Notice::SetTwice(key) => return write!(f, "more than one {key}"),
             Notice::MalformedGraft(line) => return write!(f, "bad graft data: {line}"),
             Notice::AttributesFlaw { file, flaw } => {
                 return describe_flaw(file.as_bstr(), flaw, f);
             }
-            Notice::IgnoredHook(_) | Notice::RemoteInFile { .. } | Notice::GraftFileDeprecated => {
-                return self.write_advice(f);
-            }
+            _ => return self.write_advice(f),
         })
     }
 }
 
 impl Notice {
-    /// Writes the text of a notice with advice.
+    /// Writes the text of a notice with advice, or of a rare one.
     fn write_advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::IgnoredHook(path) => write!(
@@ -249,6 +260,10 @@ impl Notice {
                 "reading remote from \"{directory}/{name}\", which is nominated for removal.\n\n\
                  If you still use the \"remotes/\" directory it is recommended to\n\
                  migrate to config-based remotes:\n\n\tgit remote rename {name} {name}"
+            ),
+            Notice::UnknownRebase { branch, value } => write!(
+                f,
+                "unhandled branch.{branch}.rebase={value}; assuming 'true'"
             ),
             _ => Ok(()),
         }

@@ -21,6 +21,7 @@ mod filter;
 mod filtered;
 mod leave_out;
 mod linked;
+mod listing;
 mod promised;
 mod tips;
 mod trees;
@@ -51,6 +52,7 @@ pub use filtered::{Tips, select_filtered};
 pub use leave_out::LeaveOut;
 pub use leave_out::loose_objects;
 pub(crate) use leave_out::{Known, mark, names};
+pub use listing::{Listing, Named};
 pub use promised::Missing;
 pub use whole::KeptWhole;
 

@@ -22,9 +22,6 @@ use crate::{Error, ErrorKind, Result};
 /// The largest body of a call.
 const LARGEST_BYTES: usize = 64 * 1024;
 
-/// The time for the body of a call.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// A call that was understood.
 #[derive(Debug)]
 enum Action {
@@ -67,7 +64,7 @@ impl Call {
             return Err(Error::new(ErrorKind::Unauthenticated, message));
         };
         let method = request.method().clone();
-        let body = body_of(request).await?;
+        let body = body_of(request, self.setup.config.limits.head).await?;
         let Some(action) = action(&method, path, &body)? else {
             let message = "there is no such call";
             return Err(Error::new(ErrorKind::NotFound, message));
@@ -89,8 +86,8 @@ impl Call {
     }
 }
 
-/// Reads the body of a call; one that is there must be JSON.
-async fn body_of(request: Request<Incoming>) -> Result<Vec<u8>> {
+/// Reads the body of a call, which is short and takes as long as a head; one that is there must be JSON.
+async fn body_of(request: Request<Incoming>, patience: Duration) -> Result<Vec<u8>> {
     let malformed = |message: &str| Error::new(ErrorKind::Malformed, message);
     let content_type = request.headers().get(CONTENT_TYPE);
     let is_json = content_type.is_some_and(|value| {
@@ -98,7 +95,7 @@ async fn body_of(request: Request<Incoming>) -> Result<Vec<u8>> {
         value.starts_with(b"application/json")
     });
     let body = Limited::new(request.into_body(), LARGEST_BYTES).collect();
-    let body = tokio::time::timeout(PATIENCE, body)
+    let body = tokio::time::timeout(patience, body)
         .await
         .map_err(|_| malformed("the body takes too long"))?
         .map_err(|_| malformed("the body is too large or broken"))?

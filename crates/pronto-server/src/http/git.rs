@@ -152,15 +152,15 @@ impl Job {
             Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
         });
         match done.and(flushed) {
-            Ok(()) => Ok(()),
-            Err(error) if writer.is_untouched() => Err(error),
+            Ok(()) => writer.finish(None),
+            Err(error) if writer.is_untouched() => return Err(error),
             // The protocol has told the client.
-            Err(error) if *error.kind() == ErrorKind::Malformed => Ok(()),
-            Err(error) => {
-                writer.fail(&error.to_string());
-                Ok(())
+            Err(error) if *error.kind() == ErrorKind::Malformed => {
+                writer.finish(Some(error.to_string()));
             }
+            Err(error) => writer.fail(&error.to_string()),
         }
+        Ok(())
     }
 
     fn act(&self, act: Act, writer: &mut PieceWriter) -> Result<()> {

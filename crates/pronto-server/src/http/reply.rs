@@ -75,6 +75,7 @@ impl Reply {
             }
         }
         response.map(|()| ReplyBody {
+            is_sent: matches!(self.content, Content::Whole(_)),
             content: self.content,
             record,
         })
@@ -97,6 +98,7 @@ pub(super) fn failure(error: &Error, record: &mut Record) -> Reply {
 /// The body of a response. Its end, or its loss, ends the request.
 pub(crate) struct ReplyBody {
     content: Content,
+    is_sent: bool,
     record: Record,
 }
 
@@ -122,7 +124,16 @@ impl Body for ReplyBody {
                 let error = error.to_string();
                 self.record.error(error);
             }
-            _ => {}
+            Poll::Ready(None) => {
+                self.is_sent = true;
+                if let Content::Pieces(pieces) = &self.content
+                    && let Some(told) = pieces.told()
+                {
+                    let told = told.to_owned();
+                    self.record.error(told);
+                }
+            }
+            Poll::Pending => {}
         }
         frame
     }
@@ -137,6 +148,15 @@ impl Body for ReplyBody {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
             Content::Pieces(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl Drop for ReplyBody {
+    fn drop(&mut self) {
+        if !self.is_sent {
+            let message = "the connection ended before the end of the answer";
+            self.record.error(message.to_owned());
         }
     }
 }

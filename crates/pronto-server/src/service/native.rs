@@ -11,6 +11,9 @@ use super::push::{Judged, judge_request};
 use super::{GitService, Judge, Request, Streams, broken};
 use crate::{Error, ErrorKind, Result};
 
+/// The largest commit, tree or tag that is received, which is held in memory.
+const MOST_OBJECT_BYTES: u64 = 32 << 20;
+
 /// The services of crate `pronto`. Pushes to repositories that [`receive_pack::can_serve`] excludes go
 /// to the program `git`.
 pub struct Native {
@@ -59,7 +62,12 @@ impl GitService for Native {
         streams: Streams<'_>,
     ) -> Result<()> {
         let Streams { input, output } = streams;
-        match judge_request(input, judge)? {
+        let refs = request.repository.refs();
+        let target_of = |name: &[u8]| match refs.resolve(name) {
+            Ok(Some(found)) if found.is_symbolic => Some(found.name),
+            _ => None,
+        };
+        match judge_request(input, judge, &target_of)? {
             Judged::Refused(report) => {
                 output.write_all(&report).map_err(broken)?;
                 output.flush().map_err(broken)
@@ -98,6 +106,7 @@ impl Native {
         options.version = request.version();
         options.advertises = step == Step::Advertisement;
         options.receives = step == Step::Request;
+        options.most_object_bytes = Some(MOST_OBJECT_BYTES);
         options
     }
 

@@ -1,6 +1,7 @@
 //! Judges the commands of a push before its pack is read (`gitprotocol-pack(5)`, "Pushing Data To a
 //! Server").
 
+use std::collections::BTreeSet;
 use std::io::Read;
 
 use bstr::{BString, ByteSlice as _};
@@ -26,20 +27,25 @@ pub(super) enum Judged {
         /// The bytes that were read.
         read: Vec<u8>,
         /// The refs of it that may only be fast-forwarded.
-        fast_forward_only: Vec<BString>,
+        fast_forward_only: BTreeSet<BString>,
     },
 }
 
-/// Reads the commands of a push and judges each. If one is refused, the whole push is.
+/// Reads the commands of a push and judges each. If one is refused, the whole push is. `target_of`
+/// returns the ref that a symbolic ref leads to, which a change of it changes, too.
 ///
 /// # Errors
 /// The commands are malformed or too many, or a certificate takes their place.
-pub(super) fn judge_request(input: &mut dyn Read, judge: &dyn Judge) -> Result<Judged> {
+pub(super) fn judge_request(
+    input: &mut dyn Read,
+    judge: &dyn Judge,
+    target_of: &dyn Fn(&[u8]) -> Option<BString>,
+) -> Result<Judged> {
     let mut packets = PacketReader::new(input);
     let mut read = Vec::new();
     let mut names: Vec<Vec<u8>> = Vec::new();
     let mut refusals: Vec<Option<String>> = Vec::new();
-    let (mut features, mut fast_forward_only) = (Vec::new(), Vec::new());
+    let (mut features, mut fast_forward_only) = (Vec::new(), BTreeSet::new());
     loop {
         let packet = packets.next_or_end().map_err(malformed_packet)?;
         let line = match packet {
@@ -69,9 +75,19 @@ pub(super) fn judge_request(input: &mut dyn Read, judge: &dyn Judge) -> Result<J
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let change = parse(line)?;
-        refusals.push(judge.refusal(&change));
-        if judge.forbids_force(change.name) {
-            fast_forward_only.push(change.name.into());
+        let target = target_of(change.name);
+        let changed = [
+            Some(change.name),
+            target.as_ref().map(|name| name.as_slice()),
+        ];
+        let changed = changed.into_iter().flatten();
+        refusals.push(
+            changed
+                .clone()
+                .find_map(|name| judge.refusal(&RefChange { name, ..change })),
+        );
+        if changed.into_iter().any(|name| judge.forbids_force(name)) {
+            fast_forward_only.insert(change.name.into());
         }
         names.push(change.name.to_vec());
     }
@@ -159,6 +175,11 @@ mod tests {
     const ONE: &str = "1111111111111111111111111111111111111111";
     const NULL: &str = "0000000000000000000000000000000000000000";
 
+    /// `refs/heads/alias` is a symbolic ref.
+    fn alias(name: &[u8]) -> Option<BString> {
+        (name == b"refs/heads/alias").then(|| "refs/heads/a".into())
+    }
+
     fn judge(lines: &[String], rest: &[u8]) -> Result<Judged> {
         let mut bytes = Vec::new();
         for line in lines {
@@ -166,7 +187,7 @@ mod tests {
         }
         pktline::write_flush(&mut bytes);
         bytes.extend_from_slice(rest);
-        judge_request(&mut bytes.as_slice(), &Only)
+        judge_request(&mut bytes.as_slice(), &Only, &alias)
     }
 
     #[test]
@@ -180,7 +201,7 @@ mod tests {
             panic!("it is allowed");
         };
         assert!(read.ends_with(b"0000PACK"));
-        assert_eq!(fast_forward_only, ["refs/heads/a"]);
+        assert!(fast_forward_only.iter().eq(["refs/heads/a"]));
     }
 
     #[test]
@@ -198,6 +219,34 @@ mod tests {
     }
 
     #[test]
+    fn a_symbolic_ref_is_judged_with_its_target() {
+        struct Rule;
+        impl Judge for Rule {
+            fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
+                (change.deletes && change.name == b"refs/heads/a").then(|| "kept".to_owned())
+            }
+
+            fn forbids_force(&self, name: &[u8]) -> bool {
+                name == b"refs/heads/a"
+            }
+        }
+        let judged = |line: String| {
+            let mut bytes = Vec::new();
+            pktline::write(&mut bytes, line.as_bytes()).expect("it is short");
+            pktline::write_flush(&mut bytes);
+            judge_request(&mut bytes.as_slice(), &Rule, &alias).expect("well formed")
+        };
+        let deleted = judged(format!("{ONE} {NULL} refs/heads/alias"));
+        assert!(matches!(deleted, Judged::Refused(_)));
+        match judged(format!("{ONE} {ONE} refs/heads/alias")) {
+            Judged::Allowed {
+                fast_forward_only, ..
+            } => assert!(fast_forward_only.iter().eq(["refs/heads/alias"])),
+            Judged::Refused(_) => panic!("it is allowed"),
+        }
+    }
+
+    #[test]
     fn malformed_changes_are_errors() {
         for line in [
             "",
@@ -208,7 +257,7 @@ mod tests {
         ] {
             assert!(judge(&[line.to_owned()], b"").is_err(), "{line}");
         }
-        assert!(judge_request(&mut &b"0004"[..], &Only).is_err());
-        assert!(judge_request(&mut &b"00"[..], &Only).is_err());
+        assert!(judge_request(&mut &b"0004"[..], &Only, &alias).is_err());
+        assert!(judge_request(&mut &b"00"[..], &Only, &alias).is_err());
     }
 }

@@ -187,7 +187,7 @@ struct Output {
 impl Output {
     /// Sends the output of a service, until it ends or the client takes nothing.
     async fn send(&self, mut pieces: Pieces, record: &Record) {
-        while let Some(Ok(piece)) = pieces.next().await {
+        while let Some(piece) = pieces.next().await {
             let count = piece.len() as u64;
             let sent = self.handle.data(self.id, piece);
             match timeout(self.stall, sent).await {

@@ -53,6 +53,7 @@ pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
             follow: false,
             create_log: false,
             peeled: None,
+            log_from: None,
         });
         return match transaction.commit() {
             Err(error) if *error.kind() == ErrorKind::Hook => Err(error),

@@ -6,6 +6,7 @@ use bstr::BString;
 use pronto_hash::ObjectId;
 
 use crate::Error;
+use crate::remote::Dangling;
 
 /// The result of a fetch.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ pub struct Outcome {
     /// The width of the summaries of a table.
     pub summary_width: usize,
     /// The symbolic refs whose target was removed, or would be removed.
-    pub dangling: Vec<BString>,
+    pub dangling: Vec<Dangling>,
     /// Errors that did not end the fetch.
     pub errors: Vec<Failure>,
     /// Warnings.

@@ -63,7 +63,11 @@ impl Destination {
         }
     }
 
-    fn of(repository: &Repository, remote: Remote) -> Result<Self> {
+    /// The settings for pushing of `remote`.
+    ///
+    /// # Errors
+    /// A configured value is malformed.
+    pub fn of(repository: &Repository, remote: Remote) -> Result<Self> {
         let config = repository.config();
         let name = remote.name.clone();
         let key =

@@ -5,7 +5,7 @@
 //! the history of the ref that they change, so this is tried first, with the commands' own refs.
 //! All refs are read only if that fails.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use gix_object::Kind as ObjectKind;
@@ -13,9 +13,10 @@ use pronto_hash::ObjectId;
 use pronto_odb::Store;
 
 use super::advertise::for_each_alternate_tip;
-use super::{Push, interrupted};
+use super::{Command, Push, interrupted};
 use crate::Result;
 use crate::links::{parse_commit, tag_target};
+use crate::objects::from_odb;
 use crate::remote::{from_store, is_connected};
 
 /// After as many commits without an end, all refs are considered.
@@ -50,12 +51,18 @@ impl Push<'_> {
         if tips.is_empty() || self.is_complete(&tips, &mut known, &cuts)? {
             return Ok(());
         }
-        // One of them is not: find out which.
+        // One of them is not: find out which. Many refs may have one value.
+        let mut judged: HashMap<ObjectId, bool> = HashMap::new();
         for at in open {
             let Some(new) = self.commands.get(at).map(|command| command.new) else {
                 continue;
             };
-            if self.is_complete(&[new], &mut known, &cuts)? {
+            let is_complete = match judged.get(&new) {
+                Some(is_complete) => *is_complete,
+                None => self.is_complete(&[new], &mut known, &cuts)?,
+            };
+            judged.insert(new, is_complete);
+            if is_complete {
                 continue;
             }
             if self.is_complete_to_cuts(at, &mut known, &cuts)? {
@@ -161,6 +168,40 @@ impl Push<'_> {
             }
         }
         Ok(Some(edge))
+    }
+
+    /// Whether the new value of a command leads back to its old one. Received commits are read from the
+    /// quarantine, up to those that were here before.
+    pub(super) fn leads_back(&self, command: &Command) -> Result<bool> {
+        let real = self.repository.objects()?;
+        let received = match &self.quarantine {
+            Some(quarantine) => quarantine.store(),
+            None => real,
+        };
+        let cuts: BTreeSet<ObjectId> = self.own_cuts()?;
+        let (mut waiting, mut seen) = (vec![command.new], HashSet::new());
+        let mut buffer = Vec::new();
+        while let Some(id) = waiting.pop() {
+            if id == command.old {
+                return Ok(true);
+            }
+            if !seen.insert(id) {
+                continue;
+            }
+            self.interrupt.check().map_err(interrupted)?;
+            if real.contains(&id).map_err(from_odb)? {
+                let header = real.header(&id).map_err(from_odb)?;
+                let is_commit = header.is_some_and(|header| header.kind == ObjectKind::Commit);
+                if is_commit && self.repository.is_ancestor(&command.old, &id, &cuts)? {
+                    return Ok(true);
+                }
+                continue;
+            }
+            if received.find(&id, &mut buffer).map_err(from_store)? == Some(ObjectKind::Commit) {
+                waiting.extend(parse_commit(&buffer).into_iter().flat_map(|it| it.parents));
+            }
+        }
+        Ok(false)
     }
 
     /// The objects that all refs lead to, those of other repositories included whose objects are borrowed.

@@ -20,6 +20,7 @@ impl Push<'_> {
         store.begin_writing().map_err(from_odb)?;
         self.check_connected()?;
         self.refuse_hidden();
+        self.refuse_forced()?;
         self.schedule_proc_receive();
         if !self.run_receive_hook("pre-receive")? {
             self.fail_all("pre-receive hook declined");
@@ -70,6 +71,29 @@ impl Push<'_> {
                 });
             }
         }
+    }
+
+    /// Fails changes that are no fast-forwards although the options require that, while their objects
+    /// are still in the quarantine.
+    fn refuse_forced(&mut self) -> Result<()> {
+        for at in 0..self.commands.len() {
+            let Some(command) = self.commands.get(at).filter(|it| it.is_open()) else {
+                continue;
+            };
+            let must = self.options.fast_forward_only.contains(&command.name);
+            if !must || command.creates() || command.deletes() || self.leads_back(command)? {
+                continue;
+            }
+            let text = format!(
+                "denying non-fast-forward {} (you should pull first)",
+                command.name
+            );
+            self.bands.error(&text);
+            if let Some(command) = self.commands.get_mut(at) {
+                command.fail("non-fast-forward");
+            }
+        }
+        Ok(())
     }
 
     fn schedule_proc_receive(&mut self) {
@@ -226,12 +250,16 @@ impl Push<'_> {
 
     fn note_refusals(&mut self, refusals: &[Refusal]) {
         let namespace = self.repository.refs().namespace().to_owned();
+        let mut reasons: HashMap<&BStr, &str> = HashMap::new();
         for refusal in refusals {
             self.bands.error(&refusal.error.to_string());
             let name = refusal.name.strip_prefix(namespace.as_bytes());
             let name = name.unwrap_or_default().as_bstr();
-            for command in self.commands.iter_mut().filter(|it| it.name == name) {
-                command.fail(refusal.reason.text());
+            reasons.entry(name).or_insert(refusal.reason.text());
+        }
+        for command in &mut self.commands {
+            if let Some(reason) = reasons.get(command.name.as_bstr()) {
+                command.fail(reason);
             }
         }
     }
@@ -269,6 +297,7 @@ impl Push<'_> {
                 follow: true,
                 create_log: false,
                 peeled: None,
+                log_from: None,
             });
         }
         if let Some(command) = self.commands.get_mut(at) {

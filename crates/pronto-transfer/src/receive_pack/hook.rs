@@ -157,8 +157,16 @@ impl Push<'_> {
         process.args(&call.arguments);
         self.prepare(&mut process);
         apply(&mut process, &call.variables);
-        let status = self.run_program("hook", process, &call.input)?;
-        Ok(Some(code_of(status)))
+        match self.run_program("hook", process, &call.input) {
+            Ok(status) => Ok(Some(code_of(status))),
+            // A client can choose options that no program can be given. As in Git, a hook that cannot
+            // run has not accepted.
+            Err(error) if *error.kind() == ErrorKind::Hook => {
+                self.bands.error(&error.to_string());
+                Ok(Some(1))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Ties a program to the repository, in whose directory it runs.

@@ -18,6 +18,9 @@ use pronto_repository::{Notice, PushNotice};
 /// The header of a pack: signature, version, and how many objects there are.
 const HEADER_LEN: usize = 12;
 
+/// The largest blob that is made of a delta, if the sizes of objects are limited.
+const MOST_MADE_BYTES: u64 = 4 << 30;
+
 /// The bytes after the commands, as they come.
 struct Raw<'a, 'r>(&'a mut PacketReader<&'r mut dyn Read>);
 
@@ -154,7 +157,7 @@ impl Push<'_> {
         quarantine: &Quarantine,
         context: &Context<'_>,
     ) -> Result<Option<Guard>> {
-        let options = self.pack_options()?;
+        let options = self.pack_options(quarantine)?;
         let unpacked = quarantine.store().unpack(input, &options, context);
         unpacked.map(|_| None).map_err(packs::from_pack)
     }
@@ -166,7 +169,7 @@ impl Push<'_> {
         quarantine: &Quarantine,
         context: &Context<'_>,
     ) -> Result<Option<Guard>> {
-        let mut options = self.pack_options()?;
+        let mut options = self.pack_options(quarantine)?;
         options.fix_thin = !self.options.refuses_thin;
         options.forbid_duplicates = self.settings.checks_objects;
         options.keep = Some(self.keep_text());
@@ -185,10 +188,19 @@ impl Push<'_> {
         Ok(own.map(Guard::new))
     }
 
-    fn pack_options(&self) -> Result<indexer::Options> {
+    fn pack_options(&self, quarantine: &Quarantine) -> Result<indexer::Options> {
         let config = self.repository.config();
         let mut options = packs::indexer_options(config, self.repository.object_hash())?;
         options.max_input_size_bytes = self.settings.max_input_bytes;
+        if let Some(most) = self.options.most_object_bytes {
+            options.max_object_size_bytes = Some(most);
+            options.big_file_threshold_bytes = options.big_file_threshold_bytes.min(most);
+            options.in_files = Some(indexer::InFiles {
+                directory: quarantine.path().to_owned(),
+                from_bytes: most,
+                most_bytes: MOST_MADE_BYTES,
+            });
+        }
         options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
         Ok(options)
     }

@@ -22,11 +22,13 @@ pub(super) fn read(repository: &Repository, remote: &mut Remote) -> Result<()> {
     }
     if let Some(text) = content(repository, "remotes", remote)? {
         read_remotes(repository, &text, remote)?;
+        remote.file = Some("remotes");
     }
     if remote.urls.is_empty()
         && let Some(text) = content(repository, "branches", remote)?
     {
         read_branches(repository, &text, remote)?;
+        remote.file = Some("branches");
     }
     remote.is_configured |= !remote.urls.is_empty();
     Ok(())

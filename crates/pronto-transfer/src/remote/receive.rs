@@ -139,6 +139,40 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
     Ok(outcome)
 }
 
+/// Reads a pack from `source` to its end and indexes it, with bases of `repository`. `promisor` is the
+/// content of the file that marks a pack whose links may be missing.
+///
+/// # Errors
+/// The pack is invalid, or the files cannot be written. Nothing stays.
+pub(crate) fn receive_stream(
+    repository: &Repository,
+    source: &mut dyn Read,
+    directory: &Path,
+    promisor: Option<Vec<u8>>,
+    watch: &Watch<'_>,
+) -> Result<Outcome> {
+    let store = repository.objects()?;
+    let receive = Receive {
+        directory,
+        repository,
+        existing: Some(store),
+        inspect: None,
+        promisor,
+        sync: true,
+        unpack: None,
+        watch,
+    };
+    let mut options = options(&receive)?;
+    options.title = "Unbundling objects";
+    let context = Context {
+        existing: Some(store as &dyn Existing),
+        progress: watch.progress(),
+        interrupt: Some(watch.interrupt()),
+        ..Context::default()
+    };
+    index_stream(source, directory, &options, &context).map_err(from_pack)
+}
+
 fn is_below(limit: Option<u32>, header: &[u8]) -> bool {
     let count = header
         .get(8..HEADER_LEN)

@@ -111,6 +111,21 @@ impl Refspec {
     }
 }
 
+impl std::fmt::Display for Refspec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sign = match (self.force, self.negative) {
+            (true, _) => "+",
+            (_, true) => "^",
+            _ => "",
+        };
+        write!(f, "{sign}{}", self.source)?;
+        match &self.destination {
+            Some(destination) => write!(f, ":{destination}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The part of `name` that stands for the `*` of `pattern`.
 fn match_pattern<'a>(pattern: &BStr, name: &'a BStr) -> Option<&'a [u8]> {
     let (before, after) = pattern.split_once_str("*")?;

@@ -13,6 +13,8 @@ use crate::{Repository, Result};
 pub(super) struct Common {
     /// In the order in which they were named, without those that others imply.
     pub(super) ids: Vec<ObjectId>,
+    /// The objects that were named.
+    named: HashSet<ObjectId>,
     /// Those objects, and the parents of the commits among them.
     known: HashSet<ObjectId>,
     /// The time of the oldest commit among them.
@@ -27,6 +29,10 @@ impl Common {
     /// # Errors
     /// It cannot be read.
     pub(super) fn add(&mut self, repository: &Repository, id: ObjectId) -> Result<()> {
+        // A client may name one object a million times.
+        if !self.named.insert(id) {
+            return Ok(());
+        }
         self.settled.retain(|_, leads| *leads);
         let header = repository.objects()?.header(&id).map_err(from_odb)?;
         let is_commit = header.is_some_and(|header| header.kind == ObjectKind::Commit);

@@ -11,6 +11,7 @@ use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::request::{INFINITE_DEPTH, Line};
 
+use super::shown::View;
 use super::{MOST_IDS, broken, too_much};
 use crate::links::{CommitLinks, links_in};
 use crate::objects::from_odb;
@@ -70,15 +71,15 @@ impl Deepening {
     ///
     /// # Errors
     /// It names something that is no commit, or no ref.
-    pub(super) fn take(&mut self, repository: &Repository, line: &Line<'_>) -> Result<bool> {
+    pub(super) fn take(&mut self, view: &View<'_>, line: &Line<'_>) -> Result<bool> {
         match line {
-            Line::Shallow(id) => self.shallow(repository, *id)?,
+            Line::Shallow(id) => self.shallow(view.repository, *id)?,
             Line::Deepen(depth) => self.depth = Some(*depth),
             Line::DeepenSince(time) => {
                 self.since = Some(*time);
                 self.excludes = true;
             }
-            Line::DeepenNot(name) => self.not(repository, name)?,
+            Line::DeepenNot(name) => self.not(view, name)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -101,11 +102,13 @@ impl Deepening {
         Ok(())
     }
 
-    fn not(&mut self, repository: &Repository, name: &BStr) -> Result<()> {
+    fn not(&mut self, view: &View<'_>, name: &BStr) -> Result<()> {
         if self.not.len() >= MOST_IDS {
             return Err(too_much());
         }
-        let found = repository.find_reference(name)?;
+        let found = view.repository.find_reference(name)?;
+        // A hidden ref is as one that does not exist.
+        let found = found.filter(|found| !view.hides_full(found.direct.as_ref()));
         let found = match found {
             Some(found) if !found.is_ambiguous => found,
             found => {

@@ -100,6 +100,11 @@ impl View<'_> {
         })
     }
 
+    /// Whether the ref with this full name is hidden.
+    pub(super) fn hides_full(&self, full: &BStr) -> bool {
+        self.hidden.hides_in(self.without_namespace(full), full)
+    }
+
     /// `HEAD` of the namespace, hidden or not.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ use super::wants::Tips;
 use super::wish::Wish;
 use super::writer::Lines;
 use super::{Ended, Input, MOST_IDS, Options, Session, broken, hung_up, too_much};
+use crate::enter::from_client;
 use crate::pack_objects::Filter;
 use crate::remote::connection::from_wire;
 use crate::{Repository, Result};
@@ -202,8 +203,8 @@ impl Session<'_> {
     /// Takes one line of the first part of the request.
     fn take(&mut self, line: &[u8], request: &mut Request) -> Result<()> {
         let format = self.repository.object_hash();
-        let parsed = Line::of_needs(line, format).map_err(from_wire)?;
-        if request.deepening.take(self.repository, &parsed)? {
+        let parsed = Line::of_needs(line, format).map_err(from_client)?;
+        if request.deepening.take(&self.view(), &parsed)? {
             return Ok(());
         }
         let (id, features) = match parsed {
@@ -302,7 +303,7 @@ impl Session<'_> {
 
     /// Parses a line that names an object, or says that no more follow.
     fn negotiation_line(&self, line: &[u8]) -> Result<Line<'static>> {
-        match Line::of_negotiation(line, self.repository.object_hash()).map_err(from_wire)? {
+        match Line::of_negotiation(line, self.repository.object_hash()).map_err(from_client)? {
             Line::Have(id) => Ok(Line::Have(id)),
             Line::Done => Ok(Line::Done),
             _ => {

@@ -53,6 +53,7 @@ pub(super) fn write(
             follow: false,
             create_log: false,
             peeled: mapped.theirs.peeled,
+            log_from: None,
         });
     }
     if is_any {

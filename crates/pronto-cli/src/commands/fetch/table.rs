@@ -41,9 +41,17 @@ pub(super) fn render(outcome: &Outcome, compact: bool, dry_run: bool) -> String 
         }
         text.push('\n');
         if at + 1 == pruned {
-            let verb = if dry_run { "will" } else { "has" };
-            for name in &outcome.dangling {
-                let _ = writeln!(text, "   ({name} {verb} become dangling)");
+            let (will, is) = if dry_run {
+                ("will", "is")
+            } else {
+                ("has", "was")
+            };
+            for found in &outcome.dangling {
+                let (name, target) = (&found.name, &found.target);
+                let _ = writeln!(
+                    text,
+                    "   {name} {will} become dangling after {target} {is} deleted"
+                );
             }
         }
     }

@@ -2,8 +2,9 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::repository::hash_name;
+use pronto::revision::RefSelection;
 
-use super::{Session, Symbolic, paths, references::Below};
+use super::{Session, Symbolic, paths};
 use crate::CliError;
 
 /// The shortest length of abbreviated ids.
@@ -241,9 +242,9 @@ impl Session<'_> {
 
     fn answer_references(&mut self, option: &BStr) -> Result<bool, CliError> {
         if option == "--all" {
-            self.show_references(&Below::everything())?;
+            self.show_references(&RefSelection::everything())?;
         } else if let Some(pattern) = option.strip_prefix(b"--glob=") {
-            self.show_references(&Below::glob(pattern.as_bstr()))?;
+            self.show_references(&RefSelection::glob(pattern.as_bstr()))?;
         } else if let Some(pattern) = option.strip_prefix(b"--exclude=") {
             self.excluded.push(pattern.into());
         } else if let Some(prefix) = option.strip_prefix(b"--disambiguate=") {
@@ -254,9 +255,9 @@ impl Session<'_> {
             }
         } else if option == "--bisect" {
             let (bad, good) = self.bisect_terms()?;
-            self.show_references(&Below::directory(bad).in_full())?;
+            self.show_references(&RefSelection::directory(bad).in_full())?;
             self.negated = !self.negated;
-            let result = self.show_references(&Below::directory(good).in_full());
+            let result = self.show_references(&RefSelection::directory(good).in_full());
             self.negated = !self.negated;
             result?;
         } else {
@@ -266,7 +267,7 @@ impl Session<'_> {
                 ("--remotes", "refs/remotes/"),
             ] {
                 if let Some(pattern) = with_value(option, name) {
-                    self.show_references(&Below::directory(directory).matching(pattern))?;
+                    self.show_references(&RefSelection::directory(directory).matching(pattern))?;
                     return Ok(true);
                 }
             }

@@ -15,6 +15,7 @@ use super::table;
 /// A call of each command that lacks a setting.
 const CALLS: &[(&str, &[&str])] = &[
     ("add", &["file"]),
+    ("bundle", &["verify", "file"]),
     ("cat-file", &["-t", "HEAD"]),
     ("check-attr", &["--all", "file"]),
     ("check-ignore", &["file"]),
@@ -32,6 +33,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("index-pack", &["some.pack"]),
     ("init", &["new"]),
     ("ls-files", &[]),
+    ("ls-remote", &["."]),
     ("ls-tree", &["HEAD"]),
     ("maintenance", &["run"]),
     ("multi-pack-index", &["write"]),
@@ -42,6 +44,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("receive-pack", &["."]),
     ("reflog", &["expire", "--all"]),
     ("refs", &["optimize", "--all"]),
+    ("remote", &["show", "-n", "."]),
     ("repack", &[]),
     ("reset", &[]),
     ("restore", &["file"]),

@@ -11,7 +11,7 @@ use super::super::loose::{self, Contents};
 use super::super::patience::patience;
 use super::super::{BadName, RefName, RefNameRef, Target};
 use super::tables::Stacks;
-use super::{Change, Edit, Expected, Prepared, Reason, Refusal, Step, bad_name, packed};
+use super::{Change, Edit, Expected, Prepared, Reason, Refusal, Step, bad_name, packed, rename};
 use pronto_config::durability::Component;
 use pronto_config::lock::{Lock, Marking};
 use pronto_config::{Error, ErrorKind, Result};
@@ -316,18 +316,17 @@ impl Preparation<'_> {
         let fail = |message| Err(Error::new(ErrorKind::NameConflict, message));
         for end in name.find_iter(b"/") {
             let directory = name[..end].as_bstr();
+            if !self.free_directories.contains(directory) {
+                if directory != "refs" && refs.find(directory)?.is_some() {
+                    return fail(format!("'{directory}' exists; cannot create '{name}'"));
+                }
+                self.free_directories.insert(directory.to_owned());
+            }
             if self.names.contains(directory) {
                 return fail(format!(
                     "cannot process '{name}' and '{directory}' at the same time"
                 ));
             }
-            if self.free_directories.contains(directory) {
-                continue;
-            }
-            if directory != "refs" && refs.find(directory)?.is_some() {
-                return fail(format!("'{directory}' exists; cannot create '{name}'"));
-            }
-            self.free_directories.insert(directory.to_owned());
         }
         if let Some(below) = refs.first_below(name, |_| true)? {
             return fail(format!("'{below}' exists; cannot create '{name}'"));
@@ -354,6 +353,7 @@ fn step(edit: &Edit, name: RefName, lock: Option<Lock>, only_log: bool) -> Step 
         lock,
         must_move: false,
         is_loose: false,
+        log_from: rename::source(edit).filter(|_| !only_log),
     }
 }
 

@@ -9,9 +9,9 @@ use pronto_config::{Error, ErrorKind, Result};
 use pronto_hash::ObjectId;
 
 use super::super::loose::Contents;
-use super::super::tables::{StoredEntry, Tables, from_tables, is_file};
+use super::super::tables::{StoredEntry, Tables, entries_of, from_tables, is_file};
 use super::super::{Host, RefNameRef, References, Target};
-use super::{Change, Edit, Step};
+use super::{Change, Edit, Step, rename};
 use crate::reftable::{self, Additions, LogRecord, RefRecord, RefValue};
 
 /// The stacks that a transaction has locked.
@@ -151,6 +151,8 @@ struct Changes<'s> {
     refs: Vec<RefChange<'s>>,
     logs: Vec<LogChange<'s>>,
     update_index: u64,
+    /// The number of entries of reflogs that were moved.
+    moved: u64,
 }
 
 #[derive(Debug)]
@@ -219,7 +221,16 @@ fn changes<'s>(
                 value: new_value(repository, step)?,
             });
         }
-        if !is_gone && (step.only_log || step.must_move) {
+        if let Some(from) = &step.log_from {
+            let from = refs.base_of(from.borrow()).1;
+            let before = entries_of(transaction.snapshot(), from)?;
+            for mut entry in rename::entries(repository, step, before, who)? {
+                // Each entry has its own index, so that they keep their order.
+                entry.update_index = changes.update_index + changes.moved;
+                changes.moved += 1;
+                changes.logs.push(LogChange::Added { name: rest, entry });
+            }
+        } else if !is_gone && (step.only_log || step.must_move) {
             add_log(repository, step, rest, who, &mut changes)?;
         }
     }
@@ -246,7 +257,7 @@ fn add_log<'s>(
     who: &mut Option<String>,
     changes: &mut Changes<'s>,
 ) -> Result<()> {
-    let Some(ids) = super::logged_ids(repository, step) else {
+    let Some(ids) = super::files::logged_ids(repository, step) else {
         return Ok(());
     };
     let refs = repository.refs();
@@ -269,6 +280,7 @@ fn add_log<'s>(
 fn write(changes: &Changes<'_>, transaction: &mut reftable::Transaction<'_>) -> Result<()> {
     let update_index = changes.update_index;
     let mut additions = Additions::at(update_index);
+    additions.limits.max += changes.moved.saturating_sub(1);
     additions.refs = (changes.refs.iter())
         .map(|change| RefRecord {
             name: change.name,
@@ -290,7 +302,7 @@ fn write(changes: &Changes<'_>, transaction: &mut reftable::Transaction<'_>) -> 
             }),
             LogChange::Added { name, entry } => additions.logs.push(LogRecord {
                 name,
-                update_index,
+                update_index: entry.update_index,
                 entry: Some(entry.as_entry()),
             }),
         }

@@ -24,6 +24,8 @@ pub(super) struct Met<'a> {
     /// The hash of its path.
     pub(super) name_hash: u32,
     pub(super) path: &'a BStr,
+    /// Whether it is known to exist.
+    pub(super) is_stored: bool,
 }
 
 /// A walk over trees.
@@ -112,27 +114,33 @@ impl<'a> LinkedWalk<'a> {
         Ok(self.seen.insert(number))
     }
 
-    /// Calls `visit` with the tree `root` and everything below it that was not met before, each
-    /// tree before what is in it.
+    /// Calls `visit` with the tree `root`, which is at `path`, and everything below it that was not
+    /// met before, each tree before what is in it.
     ///
     /// # Errors
     /// A tree is missing or malformed, and those of `visit`.
-    pub(super) fn tree(
+    pub(super) fn tree<E: From<Error>>(
         &mut self,
         root: &oid,
-        mut visit: impl FnMut(&Met<'_>) -> Result<()>,
-    ) -> Result<()> {
+        path: &BStr,
+        mut visit: impl FnMut(&Met<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let number = self.number(root)?;
         if !self.seen.insert(number) {
             return Ok(());
         }
-        self.path.clear();
+        self.path = path.to_owned();
+        let name = name_hash(0, path);
         visit(&Met {
             id: root.to_owned(),
-            name_hash: 0,
-            path: self.path.as_bstr(),
+            name_hash: name,
+            path,
+            is_stored: true,
         })?;
-        self.open(number, 0)?;
+        self.open(
+            number,
+            name_hash(name, if path.is_empty() { b"" } else { b"/" }),
+        )?;
         while let Some(frame) = self.frames.last_mut() {
             if frame.next == frame.end {
                 let (number, start) = (frame.number, frame.start);
@@ -162,6 +170,7 @@ impl<'a> LinkedWalk<'a> {
                 id: self.id(number)?,
                 name_hash: hash,
                 path: self.path.as_bstr(),
+                is_stored: is_tree || number < self.pack.len(),
             })?;
             if is_tree {
                 self.open(number, name_hash(hash, b"/"))?;

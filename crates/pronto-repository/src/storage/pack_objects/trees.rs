@@ -93,7 +93,7 @@ impl Walk<'_> {
         }
         for root in &roots {
             self.check()?;
-            walk.tree(root, |met| {
+            walk.tree(root, "".into(), |met| {
                 self.meter.add(1);
                 self.selection.members.push(Member {
                     id: met.id,

@@ -15,7 +15,7 @@ use super::super::writer::Lines;
 use super::super::{Ended, MOST_IDS, Session, broken, too_much};
 use super::Request;
 use crate::Result;
-use crate::remote::connection::from_wire;
+use crate::enter::from_client;
 
 /// The arguments of the command.
 #[derive(Default)]
@@ -45,7 +45,8 @@ impl Session<'_> {
         arguments.wish.band = Band::Large;
         let what = "expected flush after fetch arguments";
         while let Some(line) = self.argument(request, what)? {
-            let parsed = Line::of_fetch(&line, self.repository.object_hash()).map_err(from_wire)?;
+            let parsed =
+                Line::of_fetch(&line, self.repository.object_hash()).map_err(from_client)?;
             self.take_argument(&line, &parsed, &mut arguments)?;
         }
         let mut wish = std::mem::take(&mut arguments.wish);
@@ -128,7 +129,7 @@ impl Session<'_> {
                 wish.uri_protocols = protocols.collect();
             }
             _ => {
-                if !arguments.deepening.take(self.repository, parsed)? {
+                if !arguments.deepening.take(&self.view(), parsed)? {
                     return Err(broken(format!("unexpected line: '{}'", line.as_bstr())));
                 }
             }

@@ -1,0 +1,293 @@
+//! `bundle`: exchange refs and objects by a file.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::bundle::{self, Bundle, CreateOptions, Created, Fitness, Tip, Version};
+use pronto::lock::{Lock, Marking};
+use pronto::path;
+use pronto::{ErrorKind, Repository, Watch};
+
+use super::pack_objects;
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `bundle`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "REVISIONS of `create`: names, `^NAME`, `A..B`, `--all`, `--branches`, `--tags`, `--not`, \
+    `--stdin` and `--filter=SPEC`. `FILE` may be `-` for a standard stream."
+)]
+pub(crate) struct Args {
+    /// `create`, `verify`, `list-heads` or `unbundle`, with `-q`, `--progress` and (`create`)
+    /// `--version=N`, the file, and revisions (`create`) or names of refs
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// A call, taken apart.
+#[derive(Default)]
+struct Call {
+    quiet: bool,
+    progress: bool,
+    version: Option<BString>,
+    file: BString,
+    /// The arguments after the file.
+    rest: Vec<BString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let Some((command, words)) = args.words.split_first() else {
+        return Err(unsupported());
+    };
+    let command = command.as_bytes();
+    let call = Call::parse(command, words)?;
+    match command {
+        b"create" => create(&call, context),
+        b"verify" if call.rest.is_empty() => verify(&call, context),
+        b"list-heads" => list_heads(&call, context),
+        b"unbundle" => unbundle(&call, context),
+        _ => Err(unsupported()),
+    }
+}
+
+/// The error for a call that Git explains in its own words.
+fn unsupported() -> CliError {
+    CliError::unsupported("this way of calling bundle")
+}
+
+impl Call {
+    /// Parses the arguments of `command`. Its options end at the file.
+    fn parse(command: &[u8], words: &[OsString]) -> Result<Self, CliError> {
+        let mut call = Call::default();
+        let mut words = words.iter().map(|word| BString::from(word.as_bytes()));
+        let allows = |commands: &[&str]| commands.iter().any(|it| it.as_bytes() == command);
+        while let Some(word) = words.next() {
+            match word.as_bytes() {
+                b"-q" | b"--quiet" if allows(&["create", "verify"]) => call.quiet = true,
+                b"--no-quiet" if allows(&["create", "verify"]) => call.quiet = false,
+                b"--progress" if allows(&["create", "unbundle"]) => call.progress = true,
+                b"--no-progress" if allows(&["create", "unbundle"]) => call.quiet = true,
+                b"--version" if allows(&["create"]) => call.version = words.next(),
+                rest if rest.starts_with(b"--version=") && allows(&["create"]) => {
+                    call.version = Some(rest["--version=".len()..].into());
+                }
+                b"-" => {
+                    call.file = word;
+                    break;
+                }
+                [b'-', ..] | [] => return Err(unsupported()),
+                _ => {
+                    call.file = word;
+                    break;
+                }
+            }
+        }
+        if call.file.is_empty() {
+            return Err(unsupported());
+        }
+        call.rest = words.collect();
+        Ok(call)
+    }
+
+    /// Opens the bundle. A failure is no fatal one.
+    fn open(&self, context: &Context) -> Result<Bundle, CliError> {
+        let opened = Bundle::open(self.file.as_bstr(), &context.environment()?);
+        opened.map_err(|error| CliError::error(error.message()))
+    }
+}
+
+fn list_heads(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
+    let bundle = call.open(context)?;
+    print_refs(call, &bundle, context)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_refs(call: &Call, bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
+    for reference in bundle::selected(bundle.header(), &call.rest) {
+        writeln!(context.out, "{} {}", reference.id, reference.name)?;
+    }
+    Ok(())
+}
+
+/// Checks that `repository` has what `bundle` requires. The reasons why not are reported.
+fn fits(repository: &Repository, bundle: &Bundle, context: &mut Context) -> Result<bool, CliError> {
+    match bundle::verify(repository, bundle.header())? {
+        Fitness::Fits => Ok(true),
+        Fitness::Lacks(commits) => {
+            context.report_error("Repository lacks these prerequisite commits:");
+            for commit in commits {
+                // Git drops the subject.
+                context.report_error(&format!("{} ", commit.id));
+            }
+            Ok(false)
+        }
+        Fitness::Unconnected => {
+            context.report_error(
+                "some prerequisite commits exist in the object store, \
+                 but are not connected to the repository's history",
+            );
+            Ok(false)
+        }
+        other => Err(CliError::unknown_outcome(&other)),
+    }
+}
+
+fn verify(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository_if_any()?;
+    let bundle = call.open(context)?;
+    let Some(repository) = repository else {
+        return Err(CliError::error("need a repository to verify a bundle"));
+    };
+    if !fits(&repository, &bundle, context)? {
+        return Ok(ExitCode::FAILURE);
+    }
+    if !call.quiet {
+        describe(&bundle, context)?;
+    }
+    context.remark(&format!("{} is okay", call.file));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what is in a bundle.
+fn describe(bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
+    let header = bundle.header();
+    let out = &mut context.out;
+    match header.references.len() {
+        1 => writeln!(out, "The bundle contains this ref:")?,
+        count => writeln!(out, "The bundle contains these {count} refs:")?,
+    }
+    for reference in &header.references {
+        writeln!(out, "{} {}", reference.id, reference.name)?;
+    }
+    match header.prerequisites.len() {
+        0 => writeln!(out, "The bundle records a complete history.")?,
+        1 => writeln!(out, "The bundle requires this ref:")?,
+        count => writeln!(out, "The bundle requires these {count} refs:")?,
+    }
+    for needed in &header.prerequisites {
+        writeln!(out, "{} ", needed.id)?;
+    }
+    writeln!(out, "The bundle uses this hash algorithm: {}", header.hash)?;
+    if let Some(filter) = &header.filter {
+        writeln!(out, "The bundle uses this filter: {filter}")?;
+    }
+    Ok(())
+}
+
+fn unbundle(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
+    let repository = context.repository_if_any()?;
+    let mut bundle = call.open(context)?;
+    let Some(repository) = repository else {
+        return Err(CliError::fatal("Need a repository to unbundle."));
+    };
+    if !fits(&repository, &bundle, context)? {
+        return Ok(ExitCode::FAILURE);
+    }
+    let progress = context.prompt_progress(call.progress);
+    let watch = Watch::from(&context.interrupt).with_progress(&*progress);
+    bundle::unbundle(&repository, &mut bundle, &watch)?;
+    context.settle();
+    context.report();
+    print_refs(call, &bundle, context)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn create(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
+    let Some(repository) = context.repository_if_any()? else {
+        return Err(CliError::fatal("Need a repository to create a bundle."));
+    };
+    let mut options = CreateOptions::default();
+    options.version = version(call)?;
+    let mut revisions = Vec::new();
+    let mut reads_stdin = false;
+    for word in &call.rest {
+        match word.as_bytes() {
+            b"--stdin" => reads_stdin = true,
+            filter if filter.starts_with(b"--filter=") => {
+                options.filter = Some(filter["--filter=".len()..].into());
+            }
+            _ => revisions.push(word.clone()),
+        }
+    }
+    options.tips = bundle::parse_tips(&repository, &revisions).map_err(CliError::of)?;
+    if reads_stdin {
+        options.tips.extend(tips_of_stdin(&repository)?);
+    }
+    let shown = call.progress || (!call.quiet && io::stderr().is_terminal());
+    let progress = context.prompt_progress(shown);
+    let interrupt = context.interrupt.clone();
+    let watch = Watch::from(&interrupt).with_progress(&*progress);
+    let created = bundle::create(&repository, &options, &watch)?;
+    let counts = match call.file.as_bytes() {
+        b"-" => {
+            let output: std::fs::File = io::stdout().as_fd().try_clone_to_owned()?.into();
+            created.write(&mut BufWriter::new(output), &watch)?
+        }
+        _ => write_file(call, &created, context, &watch)?,
+    };
+    if shown {
+        context.settle();
+        pack_objects::tell(&counts, context);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Parses the revisions on standard input. Git cannot receive this call after they are read.
+fn tips_of_stdin(repository: &Repository) -> Result<Vec<Tip>, CliError> {
+    let mut lines = Vec::new();
+    for line in io::stdin().lock().split(b'\n') {
+        lines.push(BString::from(line?));
+    }
+    lines.retain(|line| !line.is_empty());
+    bundle::parse_tips(repository, &lines).map_err(CliError::from)
+}
+
+fn version(call: &Call) -> Result<Option<Version>, CliError> {
+    match call.version.as_ref().map(|text| text.as_bytes()) {
+        None | Some(b"-1") => Ok(None),
+        Some(b"2") => Ok(Some(Version::V2)),
+        Some(b"3") => Ok(Some(Version::V3)),
+        Some(other) => match other
+            .to_str()
+            .ok()
+            .and_then(|text| text.parse::<i32>().ok())
+        {
+            Some(number) => {
+                let message = format!("unsupported bundle version {number}");
+                Err(CliError::fatal(message))
+            }
+            None => Err(unsupported()),
+        },
+    }
+}
+
+/// Writes the bundle beside its place and moves it there.
+fn write_file(
+    call: &Call,
+    created: &Created<'_>,
+    context: &Context,
+    watch: &Watch<'_>,
+) -> Result<pronto::object_store::packing::Counts, CliError> {
+    let name: &BStr = call.file.as_bstr();
+    let target = context.environment()?.absolute(path::borrow(name));
+    let lock = Lock::acquire_as(target, Marking::Plain, Duration::ZERO);
+    let mut lock = lock.map_err(|error| match error.kind() {
+        ErrorKind::Locked => CliError::fatal(format!(
+            "Unable to create '{}.lock': File exists.",
+            call.file
+        )),
+        _ => error.into(),
+    })?;
+    let file = lock.file().map(|file| file.try_clone()).transpose()?;
+    let Some(file) = file else {
+        return Err(CliError::fatal("cannot write the bundle"));
+    };
+    let counts = created.write(&mut BufWriter::with_capacity(1 << 16, file), watch)?;
+    lock.close();
+    lock.commit()?;
+    Ok(counts)
+}

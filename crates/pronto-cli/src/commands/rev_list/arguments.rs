@@ -1,0 +1,339 @@
+//! The options and revisions of `rev-list`.
+
+use std::io::Read;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::Repository;
+use pronto::revision::{RefSelection, RevisionSet, parse_date};
+use pronto::walk::{Order, WalkOptions, WalkSide};
+
+use crate::{CliError, Context};
+
+/// A call of `rev-list`.
+#[derive(Debug, Default)]
+pub(super) struct Request {
+    pub(super) set: RevisionSet,
+    pub(super) walk: WalkOptions,
+    pub(super) reverse: bool,
+    pub(super) objects: bool,
+    /// Whether the paths of objects are printed.
+    pub(super) names: bool,
+    pub(super) count: bool,
+    pub(super) quiet: bool,
+    pub(super) parents: bool,
+    pub(super) timestamp: bool,
+    pub(super) left_right: bool,
+}
+
+/// The state of going over the arguments.
+struct Parser<'a> {
+    request: Request,
+    repository: &'a Repository,
+    arguments: std::slice::Iter<'a, BString>,
+    is_negated: bool,
+    /// Patterns of `--exclude` for the next selection of refs.
+    excluded: Vec<BString>,
+    default: Option<BString>,
+    /// Whether revisions were given, be it none.
+    has_revisions: bool,
+    has_separator: bool,
+    single_worktree: bool,
+    reads_input: bool,
+}
+
+/// Parses the arguments.
+///
+/// # Errors
+/// A revision is unknown, or the call is one that only git supports.
+pub(super) fn parse(
+    arguments: &[BString],
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<Request, CliError> {
+    let mut parser = Parser {
+        request: Request {
+            names: true,
+            ..Request::default()
+        },
+        repository,
+        arguments: arguments.iter(),
+        is_negated: false,
+        excluded: Vec::new(),
+        default: None,
+        has_revisions: false,
+        has_separator: arguments.iter().any(|argument| argument == "--"),
+        single_worktree: false,
+        reads_input: false,
+    };
+    let parsed = parser.all();
+    context.report();
+    parsed?;
+    if parser.reads_input {
+        parser.read_input()?;
+    }
+    parser.finish()
+}
+
+impl Parser<'_> {
+    fn all(&mut self) -> Result<(), CliError> {
+        let mut are_options_over = false;
+        while let Some(argument) = self.arguments.next() {
+            let argument = argument.as_bstr();
+            if argument == "--" {
+                if self.arguments.len() > 0 {
+                    return Err(CliError::unsupported("paths of 'rev-list'"));
+                }
+            } else if argument == "--end-of-options" && !are_options_over {
+                are_options_over = true;
+            } else if argument.starts_with(b"-") && !are_options_over {
+                self.option(argument)?;
+            } else {
+                self.revision(argument)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn revision(&mut self, argument: &BStr) -> Result<(), CliError> {
+        let repository = self.repository;
+        let added = self
+            .request
+            .set
+            .add_text(repository, argument, self.is_negated);
+        if added.map_err(CliError::unresolved)? {
+            let may_be_file = !self.has_separator && repository.is_inside_work_tree();
+            if may_be_file && repository.verify_file_name(argument, false).is_ok() {
+                return Err(CliError::misuse("a name that is a revision and a file"));
+            }
+            self.has_revisions = true;
+            return Ok(());
+        }
+        if self.has_separator {
+            return Err(CliError::fatal(format!("bad revision '{argument}'")));
+        }
+        repository.verify_file_name(argument, true)?;
+        Err(CliError::unsupported("paths of 'rev-list'"))
+    }
+
+    fn option(&mut self, option: &BStr) -> Result<(), CliError> {
+        if self.selection(option)? || self.flag(option) || self.with_value(option)? {
+            return Ok(());
+        }
+        Err(CliError::unsupported(format!(
+            "option '{option}' of 'rev-list'"
+        )))
+    }
+
+    /// Handles options that select revisions.
+    fn selection(&mut self, option: &BStr) -> Result<bool, CliError> {
+        match option.as_bytes() {
+            b"--not" => self.is_negated = !self.is_negated,
+            b"--all" => self.everything()?,
+            b"--stdin" => self.reads_input = true,
+            b"--single-worktree" => self.single_worktree = true,
+            _ => return self.selection_with_value(option),
+        }
+        Ok(true)
+    }
+
+    fn selection_with_value(&mut self, option: &BStr) -> Result<bool, CliError> {
+        for (name, directory) in [
+            ("--branches", "refs/heads/"),
+            ("--tags", "refs/tags/"),
+            ("--remotes", "refs/remotes/"),
+        ] {
+            let pattern = match option.strip_prefix(name.as_bytes()) {
+                Some([]) => None,
+                Some([b'=', pattern @ ..]) => Some(pattern.as_bstr()),
+                _ => continue,
+            };
+            self.refs(&RefSelection::directory(directory).matching(pattern))?;
+            return Ok(true);
+        }
+        if let Some(pattern) = self.value(option, "--glob")? {
+            self.refs(&RefSelection::glob(pattern.as_bstr()))?;
+        } else if let Some(pattern) = self.value(option, "--exclude")? {
+            self.excluded.push(pattern);
+        } else if let Some(name) = self.value(option, "--default")? {
+            self.default = Some(name);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn refs(&mut self, selection: &RefSelection) -> Result<(), CliError> {
+        let excluded = std::mem::take(&mut self.excluded);
+        let set = &mut self.request.set;
+        set.add_refs(self.repository, selection, &excluded, self.is_negated)?;
+        self.has_revisions = true;
+        Ok(())
+    }
+
+    fn everything(&mut self) -> Result<(), CliError> {
+        self.refs(&RefSelection::everything())?;
+        let heads = self.repository.work_tree_heads()?;
+        let most = if self.single_worktree { 1 } else { heads.len() };
+        for head in heads.into_iter().take(most) {
+            self.request.set.add("", head, self.is_negated);
+        }
+        Ok(())
+    }
+
+    fn flag(&mut self, option: &BStr) -> bool {
+        let request = &mut self.request;
+        let walk = &mut request.walk;
+        match option.as_bytes() {
+            b"--topo-order" => walk.order = Order::Topological,
+            b"--date-order" => walk.order = Order::TopologicalByDate,
+            b"--first-parent" => walk.first_parent = true,
+            b"--merges" => walk.min_parents = 2,
+            b"--no-merges" => walk.max_parents = Some(1),
+            b"--no-min-parents" => walk.min_parents = 0,
+            b"--no-max-parents" => walk.max_parents = None,
+            b"--left-only" if walk.side != Some(WalkSide::Right) => {
+                walk.side = Some(WalkSide::Left);
+            }
+            b"--right-only" if walk.side != Some(WalkSide::Left) => {
+                walk.side = Some(WalkSide::Right);
+            }
+            b"--reverse" => request.reverse = !request.reverse,
+            b"--objects" => request.objects = true,
+            b"--object-names" => request.names = true,
+            b"--no-object-names" => request.names = false,
+            b"--count" => request.count = true,
+            b"--quiet" => request.quiet = true,
+            b"--parents" => request.parents = true,
+            b"--timestamp" => request.timestamp = true,
+            b"--left-right" => request.left_right = true,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Handles options that limit the walk.
+    fn with_value(&mut self, option: &BStr) -> Result<bool, CliError> {
+        if let Some(text) = self.count(option)? {
+            self.request.walk.max_count = u64::try_from(number(&text, option)?).ok();
+            return Ok(true);
+        }
+        if let Some(text) = self.value(option, "--skip")? {
+            self.request.walk.skip = u64::try_from(number(&text, option)?).unwrap_or(0);
+            return Ok(true);
+        }
+        if let Some(text) = option.strip_prefix(b"--min-parents=") {
+            self.request.walk.min_parents = u32::try_from(number(text, option)?).unwrap_or(0);
+            return Ok(true);
+        }
+        if let Some(text) = option.strip_prefix(b"--max-parents=") {
+            self.request.walk.max_parents = u32::try_from(number(text, option)?).ok();
+            return Ok(true);
+        }
+        for name in ["--since", "--after", "--max-age"] {
+            if let Some(text) = self.value(option, name)? {
+                self.request.walk.since = Some(time(&text, name)?);
+                return Ok(true);
+            }
+        }
+        for name in ["--until", "--before", "--min-age"] {
+            if let Some(text) = self.value(option, name)? {
+                self.request.walk.until = Some(time(&text, name)?);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the value of `-<n>`, `-n <n>` or `--max-count=<n>`.
+    fn count(&mut self, option: &BStr) -> Result<Option<BString>, CliError> {
+        match option.as_bytes() {
+            [b'-', digits @ ..] if digits.first().is_some_and(u8::is_ascii_digit) => {
+                Ok(Some(digits.into()))
+            }
+            b"-n" => match self.arguments.next() {
+                Some(value) => Ok(Some(value.clone())),
+                None => Err(CliError::misuse("-n requires an argument")),
+            },
+            [b'-', b'n', value @ ..] => Ok(Some(value.into())),
+            _ => self.value(option, "--max-count"),
+        }
+    }
+
+    /// Returns the value of `name=value`, or of `name` and the next argument.
+    fn value(&mut self, option: &BStr, name: &str) -> Result<Option<BString>, CliError> {
+        match option.strip_prefix(name.as_bytes()) {
+            Some([b'=', value @ ..]) => Ok(Some(value.into())),
+            Some([]) => match self.arguments.next() {
+                Some(value) => Ok(Some(value.clone())),
+                None => Err(CliError::fatal(format!("Option '{name}' requires a value"))),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads revisions from standard input.
+    fn read_input(&mut self) -> Result<(), CliError> {
+        let mut input = Vec::new();
+        let read = std::io::stdin().lock().read_to_end(&mut input);
+        read.map_err(|error| CliError::fatal(format!("cannot read the standard input: {error}")))?;
+        // `--not` on the command line does not reach into the input.
+        self.is_negated = false;
+        for line in input.lines() {
+            let line = line.as_bstr();
+            if line.is_empty() {
+                break;
+            }
+            if line == "--" {
+                return Err(CliError::fatal(
+                    "pronto does not have paths in the input of rev-list",
+                ));
+            }
+            if line.starts_with(b"-") {
+                if !self.selection(line)? {
+                    let message = format!("invalid option '{line}' in --stdin mode");
+                    return Err(CliError::fatal(message));
+                }
+                continue;
+            }
+            let set = &mut self.request.set;
+            let added = set.add_text(self.repository, line, self.is_negated);
+            if !added.map_err(CliError::unresolved)? {
+                return Err(CliError::fatal(format!("bad revision '{line}'")));
+            }
+            self.has_revisions = true;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Request, CliError> {
+        if let Some(default) = self.default.take().filter(|_| !self.has_revisions) {
+            let set = &mut self.request.set;
+            let added = set.add_text(self.repository, default.as_bstr(), false);
+            if !added.map_err(CliError::unresolved)? {
+                let message = format!("bad default revision '{default}'");
+                return Err(CliError::fatal(message));
+            }
+            self.has_revisions = true;
+        }
+        if !self.has_revisions && !self.reads_input {
+            return Err(CliError::misuse("rev-list without a revision"));
+        }
+        Ok(self.request)
+    }
+}
+
+/// Parses an integer, as of `-n`.
+fn number(text: &[u8], option: &BStr) -> Result<i64, CliError> {
+    let number = text.to_str().ok().and_then(|text| text.parse().ok());
+    let name = option.split_str("=").next().unwrap_or_default().as_bstr();
+    number.ok_or_else(|| CliError::misuse(format!("'{name}' without an integer")))
+}
+
+/// Parses a time: seconds for the options about ages, otherwise a date.
+fn time(text: &BString, name: &str) -> Result<i64, CliError> {
+    let moment = match name.ends_with("-age") {
+        true => text.to_str().ok().and_then(|text| text.parse().ok()),
+        false => parse_date(text.as_bstr()),
+    };
+    moment.ok_or_else(|| CliError::unsupported(format!("the date '{text}'")))
+}

@@ -1,0 +1,81 @@
+//! An honest client that asks the whole time, beside the attack.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::client::{Connection, RequestIds};
+use crate::tls::Tls;
+use crate::wire::{FETCH, V2, command, post};
+
+/// The pause between two requests.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The time within which a request must be answered, on a busy machine.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// An honest client. Its address is that of this machine, its user is Alice.
+pub(crate) struct Honest {
+    stop: Sender<()>,
+    thread: JoinHandle<Result<usize, String>>,
+}
+
+/// The server, and the means to ask it.
+#[derive(Clone)]
+pub(crate) struct Access {
+    pub(crate) server: SocketAddr,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) token: String,
+    pub(crate) ids: RequestIds,
+}
+
+impl Honest {
+    pub(crate) fn start(access: Access) -> Self {
+        let (stop, stopped) = channel();
+        let thread = std::thread::spawn(move || {
+            let mut rounds = 0;
+            loop {
+                ask(&access)?;
+                rounds += 1;
+                match stopped.recv_timeout(PAUSE) {
+                    Err(RecvTimeoutError::Timeout) => {}
+                    _ => return Ok(rounds),
+                }
+            }
+        });
+        Honest { stop, thread }
+    }
+
+    /// Ends it, and returns whether all went well.
+    pub(crate) fn end(self) -> Result<(), String> {
+        drop(self.stop);
+        match self.thread.join() {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(problem)) => Err(format!("an honest client is not served: {problem}")),
+            Err(_) => Err("an honest client has no connection".to_owned()),
+        }
+    }
+}
+
+/// Lists refs.
+fn ask(access: &Access) -> Result<(), String> {
+    let begun = Instant::now();
+    let mut connection = Connection::open(
+        Ipv4Addr::LOCALHOST,
+        access.server,
+        access.tls.as_ref(),
+        &access.ids,
+    );
+    let headers = format!("{V2}authorization: Bearer {}\r\n", access.token);
+    let body = command("ls-refs", ["ref-prefix refs/heads/"]);
+    connection.send(post("team/a", FETCH, &headers, &body));
+    let answer = connection.answer()?;
+    if answer.status != 200 || !answer.text().contains("refs/heads/main") {
+        return Err(format!("{}{}", answer.head, answer.text()));
+    }
+    match begun.elapsed() < LONGEST {
+        true => Ok(()),
+        false => Err(format!("it waits for {:?}", begun.elapsed())),
+    }
+}

@@ -1,0 +1,71 @@
+//! The table of attacks.
+
+mod bombs;
+mod logs;
+mod overload;
+mod paths;
+mod pushes;
+mod refs;
+mod roles;
+mod secure;
+mod slow;
+mod smuggling;
+mod streams;
+mod wants;
+
+use crate::stage::{Stage, Verdict};
+
+/// An attack. Returns what does not hold.
+type Attack = Box<dyn Fn(&mut Stage) -> Verdict + Send + Sync>;
+
+/// A row of the table.
+pub(crate) struct Row {
+    pub(crate) class: &'static str,
+    pub(crate) name: String,
+    pub(crate) attack: Attack,
+}
+
+/// Collects the rows of one class.
+pub(crate) struct Table {
+    class: &'static str,
+    rows: Vec<Row>,
+}
+
+impl Table {
+    fn new(class: &'static str) -> Self {
+        Table {
+            class,
+            rows: Vec::new(),
+        }
+    }
+
+    fn row<A>(&mut self, name: impl Into<String>, attack: A)
+    where
+        A: Fn(&mut Stage) -> Verdict + Send + Sync + 'static,
+    {
+        self.rows.push(Row {
+            class: self.class,
+            name: name.into(),
+            attack: Box::new(attack),
+        });
+    }
+}
+
+/// All rows.
+pub(crate) fn all() -> Vec<Row> {
+    let tables = [
+        bombs::table(),
+        logs::table(),
+        overload::table(),
+        paths::table(),
+        pushes::table(),
+        refs::table(),
+        roles::table(),
+        secure::table(),
+        slow::table(),
+        smuggling::table(),
+        streams::table(),
+        wants::table(),
+    ];
+    tables.into_iter().flat_map(|table| table.rows).collect()
+}

@@ -1,0 +1,171 @@
+//! A running server: its addresses, its log, its memory and its end.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::site::{Site, pronto};
+
+/// The time for everything that the server does by itself.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running server. Dropping it kills it.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) http: SocketAddr,
+    pub(crate) git: SocketAddr,
+    log: Arc<Mutex<Vec<String>>>,
+    /// Reads the log to its end.
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts `pronto serve` with `text` as its configuration.
+    pub(crate) fn start(site: &Site, text: &str) -> Self {
+        let config = site.path("server.toml");
+        std::fs::write(&config, text).expect("a file");
+        let mut command = test_support::with_default_signals(pronto());
+        command
+            .args(["serve", "--config"])
+            .arg(&config)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", site.path("home"))
+            .env("TMPDIR", site.path("tmp"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("PRONTO_NO_FALLBACK", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let stream = child.stderr.take().expect("it is a pipe");
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&log);
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line).into_owned();
+                lines.lock().expect("no panic").push(line);
+            }
+        });
+        let reader = Some(reader);
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let mut server = Server {
+            child,
+            http: nowhere,
+            git: nowhere,
+            log,
+            reader,
+        };
+        server.http = server.listens(&["http", "https"]);
+        server.git = server.listens(&["git"]);
+        server
+    }
+
+    /// Waits until the log tells the address of a protocol.
+    fn listens(&self, protocols: &[&str]) -> SocketAddr {
+        let fits = |event: &Value| {
+            let protocol = event["protocol"].as_str().unwrap_or_default();
+            event["event"] == "listening" && protocols.contains(&protocol)
+        };
+        let event = self.logged(fits).expect("the server starts");
+        let address = event["address"].as_str().expect("an address");
+        address.parse().expect("an address")
+    }
+
+    /// Waits for an event of the log.
+    pub(crate) fn logged(&self, fits: impl Fn(&Value) -> bool) -> Result<Value, String> {
+        let mut found = None;
+        let is_there = wait_until(|| {
+            let mut events = self.events().into_iter();
+            found = events.find(&fits);
+            found.is_some()
+        });
+        match (is_there, found) {
+            (true, Some(event)) => Ok(event),
+            _ => Err("the log has no such event".to_owned()),
+        }
+    }
+
+    /// The events that were logged so far. Lines that are no JSON are left out.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let lines = self.log.lock().expect("no panic");
+        let events = lines.iter().map(|line| serde_json::from_str(line));
+        events.filter_map(Result::ok).collect()
+    }
+
+    /// The log.
+    pub(crate) fn text(&self) -> String {
+        self.log.lock().expect("no panic").join("\n")
+    }
+
+    /// The most memory that the server has used, in MiB.
+    pub(crate) fn peak_mebibytes(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+        let number = line.and_then(|line| line.split_ascii_whitespace().nth(1));
+        number
+            .and_then(|text| text.parse::<u64>().ok())
+            .unwrap_or(0)
+            >> 10
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        // A server that has ended is noticed where its end is awaited.
+        let _ = kill_process(id.expect("an id"), signal);
+    }
+
+    /// Whether the server runs.
+    pub(crate) fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Asks the server to end, and waits for that.
+    pub(crate) fn end(&mut self) -> Result<(), String> {
+        self.signal(Signal::TERM);
+        let mut status = None;
+        let begun = Instant::now();
+        wait_until(|| {
+            status = self.child.try_wait().ok().flatten();
+            status.is_some()
+        });
+        if let Some(reader) = self.reader.take().filter(|_| status.is_some()) {
+            reader.join().expect("no panic");
+        }
+        match status {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(format!("the server ends with {status}")),
+            None => Err(format!("the server runs for {:?} more", begun.elapsed())),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until something is true; whether it became so in time.
+pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if is_true() {
+            return true;
+        }
+        if Instant::now() > end {
+            return false;
+        }
+        // A look costs time of the processor that the server needs.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

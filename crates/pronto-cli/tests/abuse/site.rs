@@ -1,0 +1,326 @@
+//! The files of a served site: repositories, users and canaries.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use test_support::Random;
+
+/// The program under test.
+pub(crate) fn pronto() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_pronto"))
+}
+
+/// The roles and rules of every site.
+pub(crate) const ACCESS: &str = r#"
+[[grant]]
+repository = "open/*"
+users = ["anonymous"]
+role = "read"
+[[grant]]
+repository = "team/*"
+users = ["alice"]
+role = "write"
+[[grant]]
+repository = "team/a"
+users = ["bob", "mallory"]
+role = "read"
+[[grant]]
+repository = "vault/*"
+users = ["alice"]
+role = "read"
+[[grant]]
+repository = "own/*"
+users = ["mallory"]
+role = "admin"
+[[grant]]
+repository = "**"
+users = ["root"]
+role = "admin"
+[[rule]]
+repository = "team/a"
+refs = "refs/heads/main"
+users = ["alice"]
+force = false
+delete = false
+[[rule]]
+repository = "own/ruled"
+refs = "refs/**"
+force = false
+"#;
+
+/// The users, each with one token.
+const USERS: [&str; 4] = ["alice", "bob", "mallory", "root"];
+
+/// The repositories of every site.
+pub(crate) const REPOSITORIES: [&str; 5] = ["team/a", "open/p", "vault/x", "own/m", "own/ruled"];
+
+/// The objects and tokens of the template.
+#[derive(Debug)]
+pub(crate) struct Ids {
+    /// The first and the second commit of all repositories.
+    pub(crate) first: String,
+    pub(crate) second: String,
+    /// A commit of the hidden ref `refs/hidden/secret` of `team/a` and of `open/p`, and its blob.
+    pub(crate) hidden: String,
+    pub(crate) hidden_blob: String,
+    /// A commit of `team/a` and of `open/p` that no ref leads to.
+    pub(crate) lost: String,
+    /// A commit that only `vault/x` has.
+    pub(crate) vault: String,
+    /// Tokens by user, in the order of [`USERS`].
+    tokens: Vec<String>,
+}
+
+impl Ids {
+    pub(crate) fn token(&self, user: &str) -> &str {
+        let at = USERS.iter().position(|known| *known == user);
+        &self.tokens[at.expect("a known user")]
+    }
+
+    pub(crate) fn tokens(&self) -> &[String] {
+        &self.tokens
+    }
+}
+
+struct Template {
+    folder: tempfile::TempDir,
+    ids: Ids,
+}
+
+/// The files of one row. Dropping it removes them.
+pub(crate) struct Site {
+    folder: tempfile::TempDir,
+    pub(crate) ids: &'static Ids,
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        let template = template();
+        let folder = scratch();
+        copy(template.folder.path(), folder.path());
+        Site {
+            folder,
+            ids: &template.ids,
+        }
+    }
+
+    pub(crate) fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.folder.path().join(relative)
+    }
+
+    /// The directory of a served repository.
+    pub(crate) fn repository(&self, name: &str) -> PathBuf {
+        self.path(format!("root/{name}.git"))
+    }
+
+    /// Adds the repository `open/big`, whose only commit has more bytes than sockets hold.
+    pub(crate) fn add_big(&self) {
+        static BIG: OnceLock<tempfile::TempDir> = OnceLock::new();
+        let big = BIG.get_or_init(|| {
+            let folder = scratch();
+            git(folder.path(), &["init", "-q", "-b", "main", "work"]);
+            let work = folder.path().join("work");
+            git(&work, &["config", "core.compression", "0"]);
+            let noise = Random::new(7).bytes(14 << 20);
+            std::fs::write(work.join("noise"), noise).expect("a file");
+            git(&work, &["add", "."]);
+            git(&work, &["commit", "-qm", "noise"]);
+            git(folder.path(), &["clone", "-q", "--bare", "work", "big.git"]);
+            git(&folder.path().join("big.git"), &["repack", "-adq"]);
+            folder
+        });
+        copy(&big.path().join("big.git"), &self.repository("open/big"));
+    }
+
+    /// Sets something in the configuration of a served repository.
+    pub(crate) fn configure(&self, repository: &str, key: &str, value: &str) {
+        git(&self.repository(repository), &["config", key, value]);
+    }
+
+    /// Installs a hook in a served repository.
+    pub(crate) fn hook(&self, repository: &str, name: &str, script: &str) {
+        let hooks = self.repository(repository).join("hooks");
+        std::fs::create_dir_all(&hooks).expect("a directory");
+        let text = format!("#!/bin/sh\n{script}\n");
+        test_support::write_program(&hooks.join(name), &text);
+    }
+
+    /// Runs git in the directory `at`. It must succeed. Returns its output, trimmed.
+    pub(crate) fn git(&self, at: &Path, arguments: &[&str]) -> String {
+        git(at, arguments)
+    }
+
+    /// Whether a served repository has an object.
+    pub(crate) fn has(&self, repository: &str, id: &str) -> bool {
+        let at = self.repository(repository);
+        try_git(&at, &["cat-file", "-e", id], b"").status.success()
+    }
+
+    /// Runs git, which may fail.
+    pub(crate) fn try_git(&self, at: &Path, arguments: &[&str]) -> Output {
+        try_git(at, arguments, b"")
+    }
+}
+
+fn scratch() -> tempfile::TempDir {
+    let builder = tempfile::Builder::new().prefix("pronto-abuse-").tempdir();
+    builder.expect("a directory")
+}
+
+/// The files of a site before anything happens.
+pub(crate) fn template_path() -> &'static Path {
+    template().folder.path()
+}
+
+fn template() -> &'static Template {
+    static TEMPLATE: OnceLock<Template> = OnceLock::new();
+    TEMPLATE.get_or_init(|| {
+        let folder = scratch();
+        let root = folder.path();
+        for name in ["home", "outside", "tmp", "root"] {
+            std::fs::create_dir_all(root.join(name)).expect("a directory");
+        }
+        std::fs::write(root.join("outside/canary"), "canary\n").expect("a file");
+        let ids = repositories(root);
+        let config = root.join("server.toml");
+        std::fs::write(&config, "root = \"root\"\n").expect("a file");
+        let tokens = USERS.map(|user| {
+            manage(&config, &["user", "add", user]);
+            manage(&config, &["token", user])
+        });
+        Template {
+            ids: Ids {
+                tokens: tokens.to_vec(),
+                ..ids
+            },
+            folder,
+        }
+    })
+}
+
+/// Makes all repositories below `root`.
+fn repositories(root: &Path) -> Ids {
+    git(root, &["init", "-q", "-b", "main", "work"]);
+    let work = root.join("work");
+    let mut commits = Vec::new();
+    for text in ["one", "two"] {
+        std::fs::write(work.join("file"), format!("{text}\n")).expect("a file");
+        git(&work, &["add", "."]);
+        git(&work, &["commit", "-qm", text]);
+        commits.push(git(&work, &["rev-parse", "HEAD"]));
+    }
+    git(&work, &["tag", "-am", "first", "v1", "HEAD~"]);
+    for name in REPOSITORIES {
+        let bare = format!("root/{name}.git");
+        git(root, &["clone", "-q", "--bare", "work", &bare]);
+        let bare = root.join(bare);
+        git(&bare, &["remote", "remove", "origin"]);
+        git(&bare, &["config", "gc.auto", "0"]);
+        git(&bare, &["config", "receive.autogc", "false"]);
+    }
+    let vault = secret(&root.join("root/vault/x.git"), "vault");
+    git(
+        &root.join("root/vault/x.git"),
+        &["branch", "-f", "main", &vault],
+    );
+    let (mut hidden, mut lost) = (String::new(), String::new());
+    for name in ["team/a", "open/p"] {
+        let bare = root.join(format!("root/{name}.git"));
+        hidden = secret(&bare, "hidden");
+        git(&bare, &["update-ref", "refs/hidden/secret", &hidden]);
+        git(&bare, &["config", "transfer.hideRefs", "refs/hidden"]);
+        lost = secret(&bare, "lost");
+    }
+    let outside = ["clone", "-q", "--bare", "root/vault/x.git", "outside/s.git"];
+    git(root, &outside);
+    // A commit for the honest client.
+    let honest = ["commit", "-q", "--allow-empty", "-m", "honest"];
+    git(&work, &honest);
+    git(root, &["init", "-q", "--bare", "reader"]);
+    let bare = root.join("root/team/a.git");
+    let blob = git(&bare, &["rev-parse", &format!("{hidden}:secret")]);
+    Ids {
+        first: commits[0].clone(),
+        second: commits[1].clone(),
+        hidden,
+        hidden_blob: blob,
+        lost,
+        vault,
+        tokens: Vec::new(),
+    }
+}
+
+/// Makes a commit with a file `secret` that no ref leads to.
+fn secret(bare: &Path, text: &str) -> String {
+    let content = format!("what only {text} holds\n");
+    let blob = try_git(bare, &["hash-object", "-w", "--stdin"], content.as_bytes());
+    let blob = text_of(&blob);
+    let line = format!("100644 blob {blob}\tsecret\n");
+    let tree = text_of(&try_git(bare, &["mktree"], line.as_bytes()));
+    git(bare, &["commit-tree", "-m", text, &tree])
+}
+
+/// Runs `pronto serve` to manage users. Returns its output, trimmed.
+fn manage(config: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(pronto())
+        .args(["serve", "--config"])
+        .arg(config)
+        .args(arguments)
+        .output()
+        .expect("it starts");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    text_of(&output)
+}
+
+pub(crate) fn text_of(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim_end().to_owned()
+}
+
+fn git(at: &Path, arguments: &[&str]) -> String {
+    let output = try_git(at, arguments, b"");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {said}");
+    text_of(&output)
+}
+
+fn try_git(at: &Path, arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new("git")
+        .args(arguments)
+        .current_dir(at)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", "/nonexistent")
+        .env("LC_ALL", "C")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_TEMPLATE_DIR", "")
+        .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
+        .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
+        .env("GIT_AUTHOR_DATE", "1112911993 -0700")
+        .env("GIT_COMMITTER_DATE", "1112911993 -0700")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("git starts");
+    let mut pipe = child.stdin.take().expect("it is a pipe");
+    // The program need not read its input.
+    let _ = pipe.write_all(input);
+    drop(pipe);
+    child.wait_with_output().expect("it ends")
+}
+
+/// Copies a directory recursively.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("it lists").flatten() {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        match entry.file_type().expect("it is there").is_dir() {
+            true => copy(&path, &target),
+            false => _ = std::fs::copy(&path, &target).expect("a file"),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The files of refs and reflogs that a transaction changes.
+
+use bstr::{BStr, ByteSlice};
+
+use super::super::tables::LogChange as LogIds;
+use super::super::{Host, RefNameRef, References, Target, log};
+use super::{Change, Step, rename};
+use pronto_config::lock::Lock;
+use pronto_config::{Error, ErrorKind, Result};
+
+/// The old and the new id for the reflog; `None` if the step is not logged.
+pub(super) fn logged_ids(repository: &dyn Host, step: &Step) -> Option<LogIds> {
+    let null = repository.refs().object_hash().null();
+    let new = match &step.change {
+        Change::Set(Target::Object(id)) => *id,
+        // What leads to a broken reference, or to itself, leads to no object.
+        Change::Set(Target::Symbolic(target)) => repository.refs().id_of(target).ok()??,
+        Change::Delete if step.only_log => null,
+        Change::Delete | Change::Verify => return None,
+    };
+    Some(LogIds {
+        old: step.old.unwrap_or(null),
+        new,
+    })
+}
+
+/// Writes the entry of `step` to the reflog of its ref.
+pub(super) fn write_log(
+    repository: &dyn Host,
+    step: &Step,
+    who: &mut Option<String>,
+) -> Result<()> {
+    if step.log_from.is_some() {
+        return rename::move_log(repository, step, who);
+    }
+    let refs = repository.refs();
+    let name = step.name.borrow();
+    let Some(LogIds { old, new }) = logged_ids(repository, step) else {
+        return Ok(());
+    };
+    let wanted = step.create_log || refs.wants_log(&name);
+    if !wanted && !refs.log_path(name).exists() {
+        return Ok(());
+    }
+    let who = match who {
+        Some(who) => who,
+        None => who.insert(repository.log_signature()?),
+    };
+    let mut line = format!("{old} {new} {who}").into_bytes();
+    let message = log::clean_message(
+        step.message
+            .as_ref()
+            .map_or(b"".as_bstr(), |text| text.as_bstr()),
+    );
+    if !message.is_empty() {
+        line.push(b'\t');
+        line.extend_from_slice(&message);
+    }
+    line.push(b'\n');
+    refs.append_log(name, wanted, &line)
+}
+
+/// Gives the ref `name` the value in its lock file.
+pub(super) fn move_into_place(lock: Lock, name: &BStr) -> Result<()> {
+    if lock.target().is_dir() {
+        log::remove_empty_directories(lock.target());
+    }
+    let is_blocked = lock.target().is_dir();
+    lock.commit().map_err(|error| {
+        let kind = match is_blocked {
+            true => ErrorKind::NameConflict,
+            false => ErrorKind::Reference,
+        };
+        let message = format!("couldn't set '{name}'");
+        Error::new(kind, message).because(error.message())
+    })
+}
+
+/// Removes the directories that held a removed reference, or its log, as far as they are empty
+/// now; those two components deep stay.
+pub(in super::super) fn remove_empty_parents(refs: &References, name: RefNameRef<'_>, logs: bool) {
+    let file = if logs {
+        refs.log_path(name)
+    } else {
+        refs.file_of(name)
+    };
+    let depth = name.iter().filter(|&&byte| byte == b'/').count();
+    let mut directory = file.parent();
+    for _ in 2..depth.max(2) {
+        let Some(path) = directory.filter(|path| std::fs::remove_dir(path).is_ok()) else {
+            return;
+        };
+        directory = path.parent();
+    }
+}

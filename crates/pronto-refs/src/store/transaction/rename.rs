@@ -1,0 +1,101 @@
+//! Renaming refs within a transaction: the old ref goes, the new one takes over its reflog.
+
+use bstr::{BString, ByteSlice};
+
+use super::super::tables::{LogChange as LogIds, StoredEntry};
+use super::super::{Host, RefName, Target, log};
+use super::{Change, Edit, Expected, Step, Transaction};
+use pronto_config::Result;
+
+/// A ref to be renamed.
+#[derive(Clone, Debug)]
+pub struct Rename {
+    /// Its full name.
+    pub from: BString,
+    /// Its new name, which no ref may have.
+    pub to: BString,
+    /// The target that it must have.
+    pub current: Target,
+    /// The target that it gets.
+    pub target: Target,
+    /// The message of the entry that is added to its reflog, if it has one.
+    pub message: BString,
+}
+
+impl Transaction<'_> {
+    /// Renames a ref together with its reflog.
+    pub fn rename(&mut self, rename: Rename) -> &mut Self {
+        let expected = match rename.current {
+            Target::Object(id) => Expected::Object(id),
+            Target::Symbolic(name) => Expected::Symbolic(name.into_inner()),
+        };
+        self.delete(&rename.from, expected);
+        self.push(Edit {
+            name: rename.to,
+            change: Change::Set(rename.target),
+            expected: Expected::Missing,
+            message: Some(rename.message),
+            follow: false,
+            create_log: false,
+            peeled: None,
+            log_from: Some(rename.from),
+        })
+    }
+}
+
+/// The ids in the entry that records the renaming: a symbolic ref has none.
+fn ids(repository: &dyn Host, step: &Step) -> LogIds {
+    let id = match &step.change {
+        Change::Set(Target::Object(id)) => *id,
+        _ => repository.refs().object_hash().null(),
+    };
+    LogIds { old: id, new: id }
+}
+
+/// Gives the renamed ref of `step` the reflog that it had, as a file, and adds an entry.
+pub(super) fn move_log(repository: &dyn Host, step: &Step, who: &mut Option<String>) -> Result<()> {
+    let refs = repository.refs();
+    let Some(from) = &step.log_from else {
+        return Ok(());
+    };
+    let Some(before) = refs.log(from)? else {
+        return Ok(());
+    };
+    let who = match who {
+        Some(who) => who,
+        None => who.insert(repository.log_signature()?),
+    };
+    let LogIds { old, new } = ids(repository, step);
+    let mut lines = before.into_bytes();
+    lines.extend_from_slice(format!("{old} {new} {who}\t").as_bytes());
+    let message = step.message.as_ref().map(|text| text.as_bstr());
+    lines.extend_from_slice(&log::clean_message(message.unwrap_or_default()));
+    lines.push(b'\n');
+    refs.append_log(step.name.borrow(), true, &lines)
+}
+
+/// The entries of the renamed ref of `step`: `before`, which it had, and the one that records the
+/// renaming. None if it had none.
+pub(super) fn entries(
+    repository: &dyn Host,
+    step: &Step,
+    mut before: Vec<StoredEntry>,
+    who: &mut Option<String>,
+) -> Result<Vec<StoredEntry>> {
+    if before.is_empty() {
+        return Ok(before);
+    }
+    let who = match who {
+        Some(who) => who,
+        None => who.insert(repository.log_signature()?),
+    };
+    let message = step.message.as_ref().map(|text| text.as_bstr());
+    let message = message.unwrap_or_default();
+    before.push(StoredEntry::new(0, &ids(repository, step), who, message));
+    Ok(before)
+}
+
+/// The name of the ref that `edit` takes the reflog of.
+pub(super) fn source(edit: &Edit) -> Option<RefName> {
+    RefName::new(edit.log_from.clone()?).ok()
+}

@@ -1,0 +1,224 @@
+//! Sets of revisions, as commands that walk history take them: `A`, `^A`, `A..B`, `A...B`, `A^@`,
+//! `A^!`, `A^-<n>`, and all refs below a prefix.
+
+use std::ops::ControlFlow;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+
+use super::{Found, RefSelection, Want};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// One object of a [`RevisionSet`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetMember {
+    /// The name by which it was given. Empty for refs of a selection.
+    pub name: BString,
+    /// The object, and its place in a tree.
+    pub found: Found,
+    /// Whether what it leads to is excluded.
+    pub is_excluded: bool,
+    /// Whether it is the left side of a symmetric difference.
+    pub is_left: bool,
+}
+
+/// Objects from which a walk starts, in the order in which they were given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RevisionSet {
+    /// The objects. One that was given twice is there twice.
+    pub members: Vec<SetMember>,
+}
+
+/// The parents that a suffix of a revision selects.
+enum Suffix {
+    /// `^@`: all parents, in place of the commit.
+    Parents,
+    /// `^!`: the commit, without its parents.
+    Alone,
+    /// `^-<n>`: the commit, without one parent.
+    Without(usize),
+}
+
+impl RevisionSet {
+    /// Adds `id`, found as `name`.
+    pub fn add(&mut self, name: impl Into<BString>, id: ObjectId, is_excluded: bool) {
+        self.members.push(SetMember {
+            name: name.into(),
+            found: plain(id),
+            is_excluded,
+            is_left: false,
+        });
+    }
+
+    /// Adds what `text` stands for. With `is_negated` included and excluded objects are swapped.
+    /// Returns `false` and adds nothing if `text` is no revision.
+    ///
+    /// # Errors
+    /// As [`Repository::try_resolve`], or a side of a symmetric difference leads to no commit.
+    pub fn add_text(
+        &mut self,
+        repository: &Repository,
+        text: &BStr,
+        is_negated: bool,
+    ) -> Result<bool> {
+        if self.add_range(repository, text, is_negated)? {
+            return Ok(true);
+        }
+        if let Some((name, suffix)) = suffix_of(text)
+            && self.add_parents(repository, name, &suffix, is_negated)?
+        {
+            return Ok(true);
+        }
+        let (name, is_excluded) = match text.strip_prefix(b"^") {
+            Some(name) => (name.as_bstr(), !is_negated),
+            None => (text, is_negated),
+        };
+        let Some(found) = repository.look_up(name, Want::Anything)? else {
+            return Ok(false);
+        };
+        self.members.push(SetMember {
+            name: name.to_owned(),
+            found,
+            is_excluded,
+            is_left: false,
+        });
+        Ok(true)
+    }
+
+    fn add_range(&mut self, repository: &Repository, text: &BStr, negated: bool) -> Result<bool> {
+        let Some((left, right, is_symmetric)) = repository.split_range(text) else {
+            return Ok(false);
+        };
+        let Some(from) = repository.try_resolve(left, Want::Committish)? else {
+            return Ok(false);
+        };
+        let Some(to) = repository.try_resolve(right, Want::Committish)? else {
+            return Ok(false);
+        };
+        if !is_symmetric {
+            self.add(left, from, !negated);
+            self.add(right, to, negated);
+            return Ok(true);
+        }
+        let commit = |id| -> Result<ObjectId> {
+            repository.peel_to(id, ObjectKind::Commit)?.ok_or_else(|| {
+                let message = format!("object {id} leads to no commit");
+                Error::new(ErrorKind::Object, message)
+            })
+        };
+        let (from, to) = (commit(from)?, commit(to)?);
+        for base in repository.merge_bases(from, to)? {
+            self.add("", base, !negated);
+        }
+        self.add(left, from, negated);
+        if let Some(member) = self.members.last_mut() {
+            member.is_left = true;
+        }
+        self.add(right, to, negated);
+        Ok(true)
+    }
+
+    fn add_parents(
+        &mut self,
+        repository: &Repository,
+        text: &BStr,
+        suffix: &Suffix,
+        is_negated: bool,
+    ) -> Result<bool> {
+        let (name, is_negated) = match text.strip_prefix(b"^") {
+            Some(name) => (name.as_bstr(), !is_negated),
+            None => (text, is_negated),
+        };
+        let Some(id) = repository.try_resolve(name, Want::Committish)? else {
+            return Ok(false);
+        };
+        let Some(commit) = repository.peel_to(id, ObjectKind::Commit)? else {
+            return Ok(false);
+        };
+        let parents = repository.commit_links(&commit, &mut Vec::new())?.parents;
+        let is_excluded = match suffix {
+            Suffix::Without(number) if *number > parents.len() => return Ok(false),
+            Suffix::Parents => is_negated,
+            Suffix::Alone | Suffix::Without(_) => !is_negated,
+        };
+        for (number, parent) in (1..).zip(parents) {
+            if !matches!(suffix, Suffix::Without(wanted) if *wanted != number) {
+                self.add(name, parent, is_excluded);
+            }
+        }
+        if !matches!(suffix, Suffix::Parents) {
+            self.add(name, id, is_negated);
+        }
+        Ok(true)
+    }
+
+    /// Adds the objects of the selected refs, without those whose names match one of `excluded`.
+    ///
+    /// # Errors
+    /// The refs cannot be read, or an object of one of them does not exist.
+    pub fn add_refs(
+        &mut self,
+        repository: &Repository,
+        selection: &RefSelection,
+        excluded: &[BString],
+        is_negated: bool,
+    ) -> Result<()> {
+        let mut found = Vec::new();
+        let directory = selection.directory_name();
+        repository.refs().for_each(directory, |reference| {
+            if selection.shown(reference.name, excluded).is_some() {
+                found.push((reference.name.to_owned(), reference.id));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let store = repository.objects()?;
+        for (name, id) in found {
+            if !store.contains(&id).map_err(crate::objects::from_odb)? {
+                let message = format!("bad object {name}");
+                return Err(Error::new(ErrorKind::Object, message));
+            }
+            self.add("", id, is_negated);
+        }
+        Ok(())
+    }
+}
+
+fn plain(id: ObjectId) -> Found {
+    Found {
+        id,
+        mode: None,
+        path: None,
+    }
+}
+
+/// Splits a suffix that stands for parents off `text`.
+fn suffix_of(text: &BStr) -> Option<(&BStr, Suffix)> {
+    if let Some(name) = text.strip_suffix(b"^@") {
+        return Some((name.as_bstr(), Suffix::Parents));
+    }
+    if let Some(name) = text.strip_suffix(b"^!") {
+        return Some((name.as_bstr(), Suffix::Alone));
+    }
+    let at = text.find("^-")?;
+    let number = match text[at + 2..].as_bytes() {
+        b"" => 1,
+        digits => digits.to_str().ok()?.parse().ok()?,
+    };
+    (number > 0).then(|| (text[..at].as_bstr(), Suffix::Without(number)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suffixes_select_parents() {
+        let is =
+            |text: &str, name: &str| suffix_of(text.into()).is_some_and(|(found, _)| found == name);
+        assert!(is("a^@", "a") && is("a^!", "a") && is("a^-", "a") && is("^a^-12", "^a"));
+        for other in ["a", "a^", "a^-0", "a^-x", "a^2", "a^@b"] {
+            assert!(suffix_of(other.into()).is_none(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! Walks over commits in the orders of `rev-list`.
+//!
+//! A walk without excluded commits yields each commit as soon as it is the newest that is left. With
+//! excluded ones, or in topological order, all commits are found first.
+
+mod topological;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use pronto_hash::ObjectId;
+use pronto_io::watch::Watch;
+
+use super::{Commits, Number};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The order of commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The newest first. A commit whose clock was wrong may follow its parents.
+    #[default]
+    ByDate,
+    /// No commit before all of its children. Lines of history are not mixed.
+    Topological,
+    /// No commit before all of its children, otherwise the newest first.
+    TopologicalByDate,
+}
+
+/// A side of a symmetric difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WalkSide {
+    /// `A` of `A...B`.
+    Left,
+    /// `B` of `A...B`.
+    Right,
+}
+
+/// Options of a [`CommitWalk`].
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct WalkOptions {
+    /// The order.
+    pub order: Order,
+    /// Follows only the first parent of a merge.
+    pub first_parent: bool,
+    /// The walk ends at commits before this time, in seconds since 1970.
+    pub since: Option<i64>,
+    /// Leaves out commits after this time, in seconds since 1970.
+    pub until: Option<i64>,
+    /// Leaves out commits with fewer parents.
+    pub min_parents: u32,
+    /// Leaves out commits with more parents.
+    pub max_parents: Option<u32>,
+    /// Leaves out commits that only the other side of a symmetric difference leads to.
+    pub side: Option<WalkSide>,
+    /// Leaves out this number of commits at the beginning.
+    pub skip: u64,
+    /// Ends after this number of commits.
+    pub max_count: Option<u64>,
+}
+
+/// A commit at which a walk starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The commit.
+    pub id: ObjectId,
+    /// Whether it and its ancestors are left out.
+    pub is_excluded: bool,
+    /// Whether it is the left side of a symmetric difference.
+    pub is_left: bool,
+}
+
+/// A commit of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walked {
+    /// Its number in [`CommitWalk::commits`].
+    pub number: Number,
+    /// Whether it was reached from the left side of a symmetric difference.
+    pub is_left: bool,
+}
+
+const EXCLUDED: u8 = 1;
+const LEFT: u8 = 2;
+const SEEN: u8 = 4;
+const QUEUED: u8 = 8;
+
+/// The number of commits that are examined after all seems to be known, because clocks may be wrong.
+/// Git examines as many.
+const SLOP: u32 = 5;
+
+/// An entry of the queue: time, then arrival.
+type Queued = (i64, Reverse<u64>, Number);
+
+/// A walk over commits. Reads each commit once, from the commit-graph if it is there.
+pub struct CommitWalk<'a> {
+    commits: Commits<'a>,
+    options: WalkOptions,
+    flags: Vec<u8>,
+    queue: BinaryHeap<Queued>,
+    arrivals: u64,
+    /// The number of commits in the queue that are not excluded.
+    included: usize,
+    /// Whether all commits have to be found before the first is yielded.
+    is_limited: bool,
+    found: Option<Vec<Number>>,
+    /// The next of the found commits.
+    next: usize,
+}
+
+impl std::fmt::Debug for CommitWalk<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let options = &self.options;
+        f.debug_struct("CommitWalk")
+            .field("options", options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> CommitWalk<'a> {
+    /// Creates a walk in `repository` from `starts`.
+    ///
+    /// # Errors
+    /// A start is no commit or cannot be read; as [`Repository::commit_graph`].
+    pub fn new(repository: &'a Repository, starts: &[Start], options: WalkOptions) -> Result<Self> {
+        let is_excluding = starts.iter().any(|start| start.is_excluded);
+        let mut walk = CommitWalk {
+            commits: Commits::new(repository)?.with_trees(),
+            is_limited: is_excluding || options.order != Order::ByDate || options.side.is_some(),
+            options,
+            flags: Vec::new(),
+            queue: BinaryHeap::new(),
+            arrivals: 0,
+            included: 0,
+            found: None,
+            next: 0,
+        };
+        let mut numbers = Vec::with_capacity(starts.len());
+        for start in starts {
+            let number = walk.commits.number(&start.id)?;
+            let excluded = if start.is_excluded { EXCLUDED } else { 0 };
+            let left = if start.is_left { LEFT } else { 0 };
+            walk.set(number, excluded | left);
+            numbers.push(number);
+        }
+        for number in &numbers {
+            if walk.has(*number, EXCLUDED) {
+                walk.exclude_known_ancestors(*number)?;
+            }
+        }
+        for number in numbers {
+            walk.enqueue(number);
+        }
+        Ok(walk)
+    }
+
+    /// Returns the commits that were read so far.
+    pub fn commits(&self) -> &Commits<'a> {
+        &self.commits
+    }
+
+    /// Returns the next commit; `None` at the end.
+    ///
+    /// # Errors
+    /// A commit cannot be read, or the walk was interrupted.
+    pub fn next(&mut self, watch: &Watch<'_>) -> Result<Option<Walked>> {
+        if self.options.max_count == Some(0) {
+            return Ok(None);
+        }
+        if self.is_limited && self.found.is_none() {
+            let found = self.limit(watch)?;
+            self.found = Some(match self.options.order {
+                Order::ByDate => found,
+                order => topological::sort(&self.commits, &found, order)?,
+            });
+        }
+        loop {
+            let Some(number) = self.advance(watch)? else {
+                return Ok(None);
+            };
+            if !self.shows(number) {
+                continue;
+            }
+            if self.options.skip > 0 {
+                self.options.skip -= 1;
+                continue;
+            }
+            if let Some(count) = &mut self.options.max_count {
+                *count -= 1;
+            }
+            let is_left = self.has(number, LEFT);
+            return Ok(Some(Walked { number, is_left }));
+        }
+    }
+
+    /// Returns the excluded commits next to the commits of the walk, each once: excluded parents of
+    /// `shown`, and commits that turned out to be excluded after they were found.
+    ///
+    /// # Errors
+    /// The commit-graph cannot be read.
+    pub fn edges(&self, shown: &[Number]) -> Result<Vec<Number>> {
+        let found = self.found.iter().flatten().copied();
+        let mut edges: Vec<Number> = found.filter(|number| self.has(*number, EXCLUDED)).collect();
+        for number in shown {
+            for which in 0..self.commits.parent_count(*number) {
+                let parent = self.commits.known_parent(*number, which)?;
+                edges.extend(parent.filter(|parent| self.has(*parent, EXCLUDED)));
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        Ok(edges)
+    }
+
+    fn has(&self, number: Number, flag: u8) -> bool {
+        let flags = self.flags.get(number as usize);
+        flags.is_some_and(|flags| flags & flag != 0)
+    }
+
+    fn set(&mut self, number: Number, flags: u8) {
+        let slot = number as usize;
+        if self.flags.len() <= slot {
+            self.flags.resize(slot + 1, 0);
+        }
+        self.flags[slot] |= flags;
+    }
+
+    fn enqueue(&mut self, number: Number) {
+        if self.has(number, SEEN) {
+            return;
+        }
+        self.set(number, SEEN | QUEUED);
+        self.included += usize::from(!self.has(number, EXCLUDED));
+        let time = self.commits.time(number);
+        self.queue.push((time, Reverse(self.arrivals), number));
+        self.arrivals += 1;
+    }
+
+    fn dequeue(&mut self) -> Option<Number> {
+        let (_, _, number) = self.queue.pop()?;
+        self.flags[number as usize] &= !QUEUED;
+        self.included -= usize::from(!self.has(number, EXCLUDED));
+        Some(number)
+    }
+
+    fn exclude(&mut self, number: Number) {
+        if !self.has(number, EXCLUDED) {
+            self.included -= usize::from(self.has(number, QUEUED));
+            self.set(number, EXCLUDED);
+        }
+    }
+
+    /// Returns the next commit that may be shown.
+    fn advance(&mut self, watch: &Watch<'_>) -> Result<Option<Number>> {
+        if let Some(found) = &self.found {
+            let number = found.get(self.next).copied();
+            self.next += 1;
+            return Ok(number);
+        }
+        while let Some(number) = self.dequeue() {
+            check(watch)?;
+            if !self.is_too_old(number) {
+                self.expand(number)?;
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds all commits, excluded ones aside.
+    fn limit(&mut self, watch: &Watch<'_>) -> Result<Vec<Number>> {
+        let mut found = Vec::new();
+        let (mut slop, mut last) = (SLOP, i64::MAX);
+        while let Some(number) = self.dequeue() {
+            check(watch)?;
+            if self.is_too_old(number) {
+                self.set(number, EXCLUDED);
+            }
+            self.expand(number)?;
+            if self.has(number, EXCLUDED) {
+                self.exclude_known_ancestors(number)?;
+                let Some((newest, ..)) = self.queue.peek() else {
+                    break;
+                };
+                slop = match last <= *newest || self.included > 0 {
+                    true => SLOP,
+                    false => slop - 1,
+                };
+                if slop == 0 {
+                    break;
+                }
+            } else if !self.is_too_new(number) {
+                last = self.commits.time(number);
+                found.push(number);
+            }
+        }
+        Ok(found)
+    }
+
+    fn is_too_old(&self, number: Number) -> bool {
+        let since = self.options.since;
+        since.is_some_and(|since| self.commits.time(number) < since)
+    }
+
+    fn is_too_new(&self, number: Number) -> bool {
+        let until = self.options.until;
+        until.is_some_and(|until| self.commits.time(number) > until)
+    }
+
+    /// Passes the flags of a commit to its parents and queues new ones.
+    fn expand(&mut self, number: Number) -> Result<()> {
+        let count = self.commits.parent_count(number);
+        if self.has(number, EXCLUDED) {
+            for which in 0..count {
+                // What is excluded need not be there.
+                let was_lenient = std::mem::replace(&mut self.commits.lenient, true);
+                let parent = self.commits.parent(number, which);
+                self.commits.lenient = was_lenient;
+                let parent = parent?;
+                self.exclude(parent);
+                self.exclude_known_ancestors(parent)?;
+                self.enqueue(parent);
+            }
+            return Ok(());
+        }
+        let left = self.flags[number as usize] & LEFT;
+        let count = match self.options.first_parent {
+            true => count.min(1),
+            false => count,
+        };
+        for which in 0..count {
+            let parent = self.commits.parent(number, which)?;
+            self.set(parent, left);
+            self.enqueue(parent);
+        }
+        Ok(())
+    }
+
+    /// Excludes the ancestors of a commit that were read before it was known to be excluded.
+    fn exclude_known_ancestors(&mut self, number: Number) -> Result<()> {
+        let mut stack = vec![number];
+        while let Some(number) = stack.pop() {
+            for which in 0..self.commits.parent_count(number) {
+                let parent = self.commits.known_parent(number, which)?;
+                if let Some(parent) = parent.filter(|parent| !self.has(*parent, EXCLUDED)) {
+                    self.exclude(parent);
+                    stack.push(parent);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn shows(&self, number: Number) -> bool {
+        let parents = self.commits.parent_count(number);
+        let options = &self.options;
+        let is_on_side = match options.side {
+            None => true,
+            Some(side) => self.has(number, LEFT) == (side == WalkSide::Left),
+        };
+        is_on_side
+            && !self.has(number, EXCLUDED)
+            && !self.is_too_new(number)
+            && parents >= options.min_parents
+            && options.max_parents.is_none_or(|most| parents <= most)
+    }
+}
+
+fn check(watch: &Watch<'_>) -> Result<()> {
+    let interrupted = |reason: pronto_io::interrupt::Interrupted| {
+        Error::new(ErrorKind::Interrupted, reason.to_string())
+    };
+    watch.interrupt().check().map_err(interrupted)
+}

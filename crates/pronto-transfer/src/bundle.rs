@@ -1,0 +1,154 @@
+//! Bundles: files with refs and the objects that they lead to (`git bundle`).
+//!
+//! [`create`] makes one, [`Bundle::open`] reads its header, [`verify`] compares it with a repository, and
+//! [`unbundle`] takes in its objects.
+
+mod create;
+mod tips;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::untrusted::{self, Links};
+use pronto_io::watch::Watch;
+use pronto_odb::Quarantine;
+use pronto_pack::bundle::BadHeader;
+pub use pronto_pack::bundle::{Header, Prerequisite, Reference, Version};
+
+use crate::environment::Environment;
+use crate::remote::{from_store, is_connected, receive_stream, shallow};
+use crate::{Error, ErrorKind, Repository, Result};
+use std::ops::ControlFlow;
+
+pub use create::{CreateOptions, Created, create};
+pub use tips::{Tip, parse_tips};
+
+/// A bundle whose header has been read.
+pub struct Bundle {
+    header: Header,
+    source: Box<dyn BufRead + Send>,
+}
+
+impl Bundle {
+    /// Opens the bundle `name`: a path, or `-` for standard input.
+    ///
+    /// # Errors
+    /// There is no such file, or its header is malformed. The messages are Git's.
+    pub fn open(name: &BStr, environment: &Environment) -> Result<Self> {
+        let source: Box<dyn BufRead + Send> = match name.as_bytes() {
+            b"-" => Box::new(BufReader::new(io::stdin())),
+            _ => {
+                let path = environment.absolute(crate::path::borrow(name));
+                let file: File = untrusted::open(&path, Links::Follow).map_err(|error| {
+                    let message = format!("could not open '{name}'");
+                    let kind = match error.kind() {
+                        io::ErrorKind::NotFound => ErrorKind::InvalidInput,
+                        _ => ErrorKind::Io,
+                    };
+                    Error::new(kind, message)
+                })?;
+                Box::new(BufReader::new(file))
+            }
+        };
+        let shown = if name == "-" { "<stdin>".into() } else { name };
+        Self::read(source, shown)
+    }
+
+    /// Reads the bundle in `source`, which messages call `name`.
+    ///
+    /// # Errors
+    /// The header is malformed.
+    pub fn read(mut source: Box<dyn BufRead + Send>, name: &BStr) -> Result<Self> {
+        let header = Header::read(&mut *source).map_err(|bad| {
+            let message = match bad {
+                BadHeader::Signature => {
+                    format!("'{name}' does not look like a v2 or v3 bundle file")
+                }
+                other => other.to_string(),
+            };
+            Error::new(ErrorKind::InvalidInput, message)
+        })?;
+        Ok(Bundle { header, source })
+    }
+
+    /// The header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+}
+
+/// The relation of a bundle to a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fitness {
+    /// The repository has everything that the bundle requires.
+    Fits,
+    /// The repository lacks these commits.
+    Lacks(Vec<Prerequisite>),
+    /// The required commits are there, but not everything that they lead to.
+    Unconnected,
+}
+
+/// Compares the requirements of a bundle with `repository`.
+///
+/// # Errors
+/// An object or a ref cannot be read.
+pub fn verify(repository: &Repository, header: &Header) -> Result<Fitness> {
+    let needed = &header.prerequisites;
+    if needed.is_empty() {
+        return Ok(Fitness::Fits);
+    }
+    let mut lacking = Vec::new();
+    for prerequisite in needed {
+        if repository.kind_of(prerequisite.id)? != Some(gix_object::Kind::Commit) {
+            lacking.push(prerequisite.clone());
+        }
+    }
+    if !lacking.is_empty() {
+        return Ok(Fitness::Lacks(lacking));
+    }
+    let mut known = Vec::new();
+    repository.refs().for_each("refs/", |reference| {
+        known.push(reference.id);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let tips: Vec<ObjectId> = needed.iter().map(|prerequisite| prerequisite.id).collect();
+    let cut = shallow::read(repository)?;
+    let store = repository.objects()?;
+    Ok(match is_connected(store, &tips, &known, &cut)? {
+        true => Fitness::Fits,
+        false => Fitness::Unconnected,
+    })
+}
+
+/// Takes the objects of `bundle` into `repository`, which has what the bundle requires.
+///
+/// # Errors
+/// The pack is malformed, or the objects cannot be stored. Nothing stays then.
+pub fn unbundle(repository: &Repository, bundle: &mut Bundle, watch: &Watch<'_>) -> Result<()> {
+    if bundle.header.hash != repository.object_hash() {
+        let (ours, theirs) = (repository.object_hash(), bundle.header.hash);
+        let message = format!("mismatched algorithms: repository {ours}; bundle {theirs}");
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    let store = repository.objects()?;
+    let quarantine = Quarantine::begin(store).map_err(from_store)?;
+    let directory = quarantine.pack_directory();
+    let is_filtered = bundle.header.filter.is_some();
+    let promisor = is_filtered.then(|| b"from-bundle\n".to_vec());
+    let source: &mut dyn Read = &mut bundle.source;
+    receive_stream(repository, source, &directory, promisor, watch)?;
+    quarantine.store().refresh().map_err(from_store)?;
+    quarantine.publish().map_err(from_store)
+}
+
+/// The refs of a bundle that have one of `names`, or all.
+pub fn selected<'a>(
+    header: &'a Header,
+    names: &'a [BString],
+) -> impl Iterator<Item = &'a Reference> {
+    let is_meant = |found: &&Reference| names.is_empty() || names.contains(&found.name);
+    header.references.iter().filter(is_meant)
+}

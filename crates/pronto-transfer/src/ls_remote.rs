@@ -1,0 +1,194 @@
+//! Lists the refs of another repository: `git ls-remote`.
+
+mod order;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_hash::ObjectId;
+use pronto_io::watch::Watch;
+use pronto_wire::advertisement::{LsRefs, RemoteRef, Version};
+use pronto_wire::client::Client;
+
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::glob::{self, How};
+use crate::refs::RefName;
+use crate::refs::name::{self, Form};
+use crate::remote::Remote;
+use crate::remote::connection::{self, Settings, from_wire};
+use crate::{Error, ErrorKind, Result};
+
+pub use order::{Field, SortKey};
+
+/// Options of a listing. The default is `git ls-remote` without options.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Whether only branches, and what else is selected, are listed.
+    pub branches: bool,
+    /// Whether only tags, and what else is selected, are listed.
+    pub tags: bool,
+    /// Whether `HEAD` and the objects that tags point to are left out.
+    pub refs_only: bool,
+    /// Shell patterns for the last components of names; all refs if there are none.
+    pub patterns: Vec<BString>,
+    /// The order; the last key counts first. Without one, refs stay in the order of the server.
+    pub sort: Vec<SortKey>,
+    /// Settings of the connection.
+    pub settings: Settings,
+    /// Values for the hooks of the other side, instead of those that are configured.
+    pub server_options: Vec<BString>,
+}
+
+/// A ref of the other side, or the object that a tag there points to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Listed {
+    /// The full name, which ends in `^{}` for the object that a tag points to.
+    pub name: BString,
+    /// The object.
+    pub id: ObjectId,
+    /// The target of a symbolic ref, if the other side names one.
+    pub symref_target: Option<RefName>,
+}
+
+/// Lists the refs of `remote`. Needs no repository.
+///
+/// # Errors
+/// The remote cannot be reached or refuses, or a setting is malformed.
+/// [`ErrorKind::ProtocolTooOld`] if there are server options and the server speaks an old protocol.
+pub fn ls_remote(
+    remote: &Remote,
+    options: &Options,
+    config: &Config,
+    environment: &Environment,
+    watch: &Watch<'_>,
+) -> Result<Vec<Listed>> {
+    let settings = options.settings.for_remote(remote, config)?;
+    let mut client = connection::connect(remote.url()?, &settings, config, environment, watch)?;
+    let server_options = match options.server_options.is_empty() {
+        true => remote.server_options.clone(),
+        false => options.server_options.clone(),
+    };
+    check_server_options(&client, options, &server_options)?;
+    let mut request = LsRefs {
+        prefixes: Vec::new(),
+        server_options,
+    };
+    if options.tags {
+        request.prefixes.push("refs/tags/".into());
+    }
+    if options.branches {
+        request.prefixes.push("refs/heads/".into());
+    }
+    let refs = client.refs(&request).map_err(from_wire)?;
+    let patterns: Vec<Vec<u8>> = (options.patterns.iter())
+        .map(|pattern| [b"*/", pattern.as_bytes()].concat())
+        .collect();
+    let mut listed = Vec::new();
+    for theirs in refs {
+        add(theirs, options, &patterns, &mut listed);
+    }
+    order::sort(&mut listed, &options.sort);
+    client.close().map_err(from_wire)?;
+    Ok(listed)
+}
+
+/// Fails if the server cannot receive `server_options`. In old protocols configured ones are ignored.
+fn check_server_options(
+    client: &Client,
+    options: &Options,
+    server_options: &[BString],
+) -> Result<()> {
+    if client.version() != Version::V2 {
+        if options.server_options.is_empty() {
+            return Ok(());
+        }
+        let message = "server options require protocol version 2 or later";
+        return Err(Error::new(ErrorKind::ProtocolTooOld, message));
+    }
+    match server_options.is_empty() || client.capabilities().has("server-option") {
+        true => Ok(()),
+        false => {
+            let message = "server doesn't support 'server-option'";
+            Err(Error::new(ErrorKind::Transport, message))
+        }
+    }
+}
+
+/// Adds `theirs`, and the object that it points to, if they are selected.
+fn add(theirs: RemoteRef, options: &Options, patterns: &[Vec<u8>], listed: &mut Vec<Listed>) {
+    // A `HEAD` whose branch has no commit yet is not listed.
+    let Some(id) = theirs.id else {
+        return;
+    };
+    let pointed = theirs.peeled.map(|id| Listed {
+        name: [&theirs.name[..], b"^{}"].concat().into(),
+        id,
+        symref_target: None,
+    });
+    let own = Listed {
+        name: theirs.name,
+        id,
+        symref_target: theirs.symref_target,
+    };
+    let is_wanted = |found: &Listed| {
+        let name = found.name.as_bstr();
+        is_selected(name, options) && is_matched(name, patterns)
+    };
+    listed.extend([Some(own), pointed].into_iter().flatten().filter(is_wanted));
+}
+
+/// Whether `name` is of a selected kind.
+fn is_selected(name: &BStr, options: &Options) -> bool {
+    if !options.refs_only && !options.branches && !options.tags {
+        return true;
+    }
+    let Some(below) = name.strip_prefix(b"refs/") else {
+        return false;
+    };
+    if options.refs_only && !name::is_valid(name, Form::Full) {
+        return false;
+    }
+    match (options.branches, options.tags) {
+        (false, false) => true,
+        (branches, tags) => {
+            (branches && below.starts_with(b"heads/")) || (tags && below.starts_with(b"tags/"))
+        }
+    }
+}
+
+/// Whether the last components of `name` match one of `patterns`, each of which begins with `*/`.
+fn is_matched(name: &BStr, patterns: &[Vec<u8>]) -> bool {
+    let text = [b"/", name.as_bytes()].concat();
+    patterns.is_empty()
+        || patterns
+            .iter()
+            .any(|pattern| glob::matches(pattern, &text, How::default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_selected_by_kind_and_by_their_last_components() {
+        let options = |branches, tags, refs_only| Options {
+            branches,
+            tags,
+            refs_only,
+            ..Options::default()
+        };
+        let is = |name: &str, options: &Options| is_selected(name.into(), options);
+        assert!(is("HEAD", &options(false, false, false)));
+        assert!(!is("HEAD", &options(false, false, true)));
+        assert!(!is("refs/tags/v1^{}", &options(false, true, true)));
+        assert!(is("refs/tags/v1^{}", &options(false, true, false)));
+        assert!(!is("refs/notes/x", &options(true, true, false)));
+        assert!(is("refs/heads/x", &options(true, true, false)));
+        let matches = |name: &str, pattern: &str| {
+            is_matched(name.into(), &[format!("*/{pattern}").into_bytes()])
+        };
+        assert!(matches("refs/heads/main", "main") && matches("refs/heads/main", "heads/m*"));
+        assert!(!matches("refs/heads/main", "ain") && matches("HEAD", "HEAD"));
+    }
+}

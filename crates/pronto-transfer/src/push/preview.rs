@@ -1,0 +1,47 @@
+//! The refs that a push without refspecs would match, without a connection.
+
+use bstr::BString;
+use pronto_hash::ObjectId;
+use pronto_wire::advertisement::RemoteRef;
+
+use super::matching::{self, Matching, Mode};
+use super::{Destination, Peer, PushSpec, PushedRef};
+use crate::{Repository, Result};
+
+/// A ref of the other side and what would be sent to it.
+pub(crate) struct Preview {
+    /// Its full name.
+    pub(crate) name: BString,
+    /// Its value; null if it does not exist.
+    pub(crate) old: ObjectId,
+    /// The ref or object that is sent to it.
+    pub(crate) peer: Peer,
+    /// Whether its refspec forces the change.
+    pub(crate) force: bool,
+}
+
+/// Matches the refs here with `refs`, those of the other side, by the refspecs of `destination`. What
+/// cannot be matched is reported and left out.
+pub(crate) fn preview(
+    repository: &Repository,
+    destination: &Destination,
+    refs: &[RemoteRef],
+) -> Result<Vec<Preview>> {
+    let local = matching::local_refs(repository)?;
+    let specs = match destination.push.is_empty() {
+        true => vec![PushSpec::parse(":".into())?],
+        false => destination.push.clone(),
+    };
+    let remote = refs.iter().filter_map(PushedRef::of).collect();
+    let mut matching = Matching::new(repository, &local, remote);
+    matching.run(&specs, Mode::default())?;
+    let matched = matching.remote.into_iter().filter_map(|found| {
+        Some(Preview {
+            name: found.name,
+            old: found.old,
+            peer: found.peer?,
+            force: found.force,
+        })
+    });
+    Ok(matched.collect())
+}

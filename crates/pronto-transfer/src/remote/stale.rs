@@ -1,0 +1,65 @@
+//! Tracking refs of refs that a remote no longer has.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use bstr::{BString, ByteSlice};
+
+use super::Refspec;
+use crate::refs::Target;
+use crate::{Repository, Result};
+
+/// A symbolic ref that leads to a ref which is removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dangling {
+    /// The full name of the symbolic ref.
+    pub name: BString,
+    /// The ref that is removed.
+    pub target: BString,
+}
+
+/// The local refs that a refspec of `specs` makes of refs that are not among `theirs`.
+pub(crate) fn stale_refs(
+    repository: &Repository,
+    specs: &[Refspec],
+    theirs: &HashSet<&BString>,
+) -> Result<Vec<BString>> {
+    let mut stale = Vec::new();
+    repository.refs().for_each("refs/", |found| {
+        if found.symbolic.is_some() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let mut sources = specs
+            .iter()
+            .filter(|spec| !spec.negative)
+            .filter_map(|spec| spec.source_of(found.name))
+            .peekable();
+        let is_ours = sources.peek().is_some();
+        let excluded = |source: &BString| specs.iter().any(|spec| spec.excludes(source.as_bstr()));
+        if is_ours && !sources.any(|source| theirs.contains(&source) || excluded(&source)) {
+            stale.push(found.name.to_owned());
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(stale)
+}
+
+/// The symbolic refs that lead to one of `gone`.
+pub(crate) fn dangling_refs(repository: &Repository, gone: &[BString]) -> Result<Vec<Dangling>> {
+    let refs = repository.refs();
+    let mut dangling = Vec::new();
+    for reference in refs.all("refs/")? {
+        if !matches!(reference.target, Target::Symbolic(_)) {
+            continue;
+        }
+        let resolved = refs.resolve(&reference.name).ok().flatten();
+        if let Some(resolved) = resolved.filter(|resolved| gone.contains(&resolved.name)) {
+            dangling.push(Dangling {
+                name: reference.name,
+                target: resolved.name,
+            });
+        }
+    }
+    Ok(dangling)
+}

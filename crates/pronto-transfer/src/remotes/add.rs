@@ -1,0 +1,203 @@
+//! Adding remotes, and choosing the branches that they track.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::file::{self, Set};
+use super::key;
+use crate::refs::RefName;
+use crate::remote::{Remote, Tags, is_valid_name};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The direction in which a remote is a mirror.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mirror {
+    /// Its refs are fetched as they are.
+    Fetch,
+    /// All refs of this repository are pushed to it.
+    Push,
+    /// Both.
+    Both,
+}
+
+impl Mirror {
+    fn is_fetched(self) -> bool {
+        matches!(self, Mirror::Fetch | Mirror::Both)
+    }
+
+    fn is_pushed(self) -> bool {
+        matches!(self, Mirror::Push | Mirror::Both)
+    }
+}
+
+/// A remote to be added.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AddOptions {
+    /// Its name.
+    pub name: BString,
+    /// Its URL.
+    pub url: BString,
+    /// The branches to track; all if there are none.
+    pub branches: Vec<BString>,
+    /// Whether it is a mirror.
+    pub mirror: Option<Mirror>,
+    /// Which tags a fetch takes: all or none.
+    pub tags: Option<Tags>,
+}
+
+impl AddOptions {
+    /// A remote that all branches are fetched from.
+    pub fn new(name: impl Into<BString>, url: impl Into<BString>) -> Self {
+        AddOptions {
+            name: name.into(),
+            url: url.into(),
+            branches: Vec::new(),
+            mirror: None,
+            tags: None,
+        }
+    }
+}
+
+/// Adds a remote to the configuration. The caller has checked with [`find`](super::find) that there
+/// is none of this name.
+///
+/// # Errors
+/// The name is invalid or conflicts with that of another remote, options contradict each other, or
+/// the configuration file cannot be changed.
+pub fn add(repository: &Repository, options: &AddOptions) -> Result<()> {
+    check(repository, options)?;
+    let name = options.name.as_bstr();
+    let (url, tag_option) = (key(name, "url"), key(name, "tagOpt"));
+    let failure = file::cannot_set(url.as_bstr(), options.url.as_bstr());
+    file::edit(repository, &failure, |document| {
+        let mut set = |key: &BString, value: &BStr| {
+            let change = Set {
+                key: key.as_bstr(),
+                value,
+            };
+            file::set(repository, document, &change, |_| true)
+        };
+        set(&url, options.url.as_bstr())?;
+        let is_mirror = options.mirror.is_some();
+        if options.mirror.is_none_or(Mirror::is_fetched) {
+            let all = [BString::from("*")];
+            let branches = match &options.branches[..] {
+                [] => &all[..],
+                branches => branches,
+            };
+            for branch in branches {
+                append_branch(repository, document, name, &spec(name, branch, is_mirror))?;
+            }
+        }
+        let mut set = |key: &BString, value: &str| {
+            let change = Set {
+                key: key.as_bstr(),
+                value: value.into(),
+            };
+            file::set(repository, document, &change, |_| true)
+        };
+        if options.mirror.is_some_and(Mirror::is_pushed) {
+            set(&key(name, "mirror"), "true")?;
+        }
+        match options.tags {
+            Some(Tags::All) => set(&tag_option, "--tags")?,
+            Some(Tags::None) => set(&tag_option, "--no-tags")?,
+            _ => {}
+        }
+        Ok(())
+    })
+}
+
+fn append_branch(
+    repository: &Repository,
+    document: &mut crate::config::edit::Document,
+    name: &BStr,
+    spec: &BString,
+) -> Result<()> {
+    let key = key(name, "fetch");
+    let change = Set {
+        key: key.as_bstr(),
+        value: spec.as_bstr(),
+    };
+    file::append(repository, document, &change)
+}
+
+/// The refspec that fetches `branch` of the remote `name`.
+fn spec(name: &BStr, branch: &BString, is_mirror: bool) -> BString {
+    match is_mirror {
+        true => format!("+refs/{branch}:refs/{branch}").into(),
+        false => format!("+refs/heads/{branch}:refs/remotes/{name}/{branch}").into(),
+    }
+}
+
+fn check(repository: &Repository, options: &AddOptions) -> Result<()> {
+    let name = &options.name;
+    let fail = |message: String| Err(Error::new(ErrorKind::InvalidInput, message));
+    if options.mirror == Some(Mirror::Push) && !options.branches.is_empty() {
+        let message = "specifying branches to track makes sense only with fetch mirrors";
+        return fail(message.into());
+    }
+    if !is_valid_name(name.as_bstr()) {
+        return fail(format!("'{name}' is not a valid remote name"));
+    }
+    for other in repository.config().subsections("remote") {
+        let is_below = |inner: &BStr, outer: &BStr| {
+            let rest = inner.strip_prefix(outer.as_bytes());
+            rest.is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        if is_below(name.as_bstr(), other) {
+            let message = "is a subset of existing remote";
+            return fail(format!("remote name '{name}' {message} '{other}'"));
+        }
+        if is_below(other, name.as_bstr()) {
+            let message = "is a superset of existing remote";
+            return fail(format!("remote name '{name}' {message} '{other}'"));
+        }
+    }
+    Ok(())
+}
+
+/// Sets which branches a fetch from `remote` takes. With `keep`, those that it takes so far stay.
+/// Returns false, without a change, if there are none that could be replaced.
+///
+/// # Errors
+/// The configuration file cannot be changed.
+pub fn track_branches(
+    repository: &Repository,
+    remote: &Remote,
+    branches: &[BString],
+    keep: bool,
+) -> Result<bool> {
+    let name = remote.name.as_bstr();
+    let fetch = key(name, "fetch");
+    let failure = match branches.first() {
+        Some(first) if keep => {
+            let spec = spec(name, first, remote.is_mirror);
+            file::cannot_set(fetch.as_bstr(), spec.as_bstr())
+        }
+        _ => file::cannot_unset(fetch.as_bstr()),
+    };
+    file::edit(repository, &failure, |document| {
+        if !keep && !file::unset_all(document, fetch.as_bstr(), |_| true)? {
+            return Ok(false);
+        }
+        for branch in branches {
+            let spec = spec(name, branch, remote.is_mirror);
+            append_branch(repository, document, name, &spec)?;
+        }
+        Ok(true)
+    })
+}
+
+/// The tracking ref of the branch `branch` of the remote `name`.
+pub(super) fn tracking_ref(name: &BStr, branch: &BStr) -> BString {
+    [b"refs/remotes/", name.as_bytes(), b"/", branch.as_bytes()]
+        .concat()
+        .into()
+}
+
+/// The same as a checked name; `None` if it cannot be one.
+pub(super) fn tracking_name(name: &BStr, branch: &BStr) -> Option<RefName> {
+    RefName::new(tracking_ref(name, branch)).ok()
+}

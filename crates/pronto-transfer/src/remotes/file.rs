@@ -1,0 +1,154 @@
+//! The configuration file of a repository, as changes of remotes edit it.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::StaleDefault;
+use crate::config::edit::{self, Document, Refusal};
+use crate::config::{Scope, canonical};
+use crate::{Error, ErrorKind, Repository, Result};
+use pronto_repository::Notice;
+
+/// The message for a value that cannot be set.
+pub(super) fn cannot_set(key: &BStr, value: &BStr) -> String {
+    format!("could not set '{key}' to '{value}'")
+}
+
+/// The message for a value that cannot be removed.
+pub(super) fn cannot_unset(key: &BStr) -> String {
+    format!("could not unset '{key}'")
+}
+
+/// Edits the configuration file of `repository`. `failure` is the message of the failure if the file
+/// cannot be locked, read or written.
+///
+/// # Errors
+/// That is the case, or `change` fails: then the file stays as it was.
+pub(super) fn edit<T>(
+    repository: &Repository,
+    failure: &str,
+    change: impl FnOnce(&mut Document) -> Result<T>,
+) -> Result<T> {
+    let path = repository.common_dir().join("config");
+    let spoken = crate::path::as_bytes(&repository.spoken(&path)).to_owned();
+    edit::edit_file(&path, spoken.as_bstr(), change).map_err(|error| match error.kind() {
+        ErrorKind::Locked | ErrorKind::Io | ErrorKind::Config => {
+            Error::new(*error.kind(), failure).reported_after(error.to_string())
+        }
+        _ => error,
+    })
+}
+
+/// Sets `key` to `value` in place of the value that `counts`.
+///
+/// # Errors
+/// Several values count. The error is reported as Git does it.
+pub(super) fn set(
+    repository: &Repository,
+    document: &mut Document,
+    change: &Set<'_>,
+    counts: impl Fn(&BStr) -> bool,
+) -> Result<()> {
+    let (key, value) = (change.key, change.value);
+    check(key, || cannot_set(key, value))?;
+    document
+        .set(key, value, false, counts)
+        .map_err(|refusal| refused(repository, key, refusal, cannot_set(key, value)))
+}
+
+/// A value to be set.
+pub(super) struct Set<'a> {
+    pub(super) key: &'a BStr,
+    pub(super) value: &'a BStr,
+}
+
+/// Adds `value` to those of `key`; an empty one is replaced.
+///
+/// # Errors
+/// As for [`set`].
+pub(super) fn append(
+    repository: &Repository,
+    document: &mut Document,
+    change: &Set<'_>,
+) -> Result<()> {
+    set(repository, document, change, |value| value.is_empty())
+}
+
+/// Removes all values of `key` that `counts`. Returns whether there were any.
+pub(super) fn unset_all(
+    document: &mut Document,
+    key: &BStr,
+    counts: impl Fn(&BStr) -> bool,
+) -> Result<bool> {
+    check(key, || cannot_unset(key))?;
+    Ok(document.unset(key, true, counts).is_ok())
+}
+
+/// Removes the only value of `key`, if there is one.
+///
+/// # Errors
+/// There are several.
+pub(super) fn unset(repository: &Repository, document: &mut Document, key: &BStr) -> Result<()> {
+    check(key, || cannot_unset(key))?;
+    match document.unset(key, false, |_| true) {
+        Err(Refusal::Multiple) => {
+            let failure = cannot_unset(key);
+            Err(refused(repository, key, Refusal::Multiple, failure))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that a file can hold `key`.
+fn check(key: &BStr, failure: impl Fn() -> String) -> Result<()> {
+    match canonical(key) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let failed = Error::new(ErrorKind::InvalidInput, failure());
+            Err(failed.reported_after(error.message()))
+        }
+    }
+}
+
+fn refused(repository: &Repository, key: &BStr, refusal: Refusal, failure: String) -> Error {
+    if refusal == Refusal::Multiple {
+        let key = canonical(key).unwrap_or_else(|_| key.to_owned());
+        repository.notify(Notice::MultipleValues(key));
+    }
+    Error::new(ErrorKind::Refused, failure)
+}
+
+/// Changes `remote.pushDefault` from `old` to `new`, or removes it, if the repository configures it.
+/// Returns one that another file configures.
+///
+/// # Errors
+/// The file configures it several times.
+pub(super) fn change_push_default(
+    repository: &Repository,
+    document: &mut Document,
+    old: &BStr,
+    new: Option<&BStr>,
+) -> Result<Option<StaleDefault>> {
+    let key = BStr::new("remote.pushDefault");
+    let entries = repository.config().entries(key);
+    let Some(entry) = entries.rev().find(|entry| entry.value == Some(old)) else {
+        return Ok(None);
+    };
+    match entry.origin.scope {
+        Scope::Local | Scope::Worktree => {
+            match new {
+                Some(value) => {
+                    set(repository, document, &Set { key, value }, |_| true)?;
+                }
+                None => unset(repository, document, key)?,
+            }
+            Ok(None)
+        }
+        Scope::Command => Ok(None),
+        scope => Ok(Some(StaleDefault {
+            scope,
+            source: entry.origin.prefix(),
+            line: entry.line,
+            name: BString::from(old),
+        })),
+    }
+}

@@ -1,0 +1,118 @@
+//! The refs that a push to a remote would change.
+
+use bstr::{BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+use pronto_wire::advertisement::RemoteRef;
+
+use super::branches::short;
+use crate::push::{Destination, preview};
+use crate::{Repository, Result};
+
+/// The effect of a push on one ref.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PushState {
+    /// The ref would be created.
+    Create,
+    /// The ref would be deleted.
+    Delete,
+    /// The ref has the value already.
+    UpToDate,
+    /// The ref would move forward.
+    FastForward,
+    /// The ref has commits that are not here.
+    OutOfDate,
+}
+
+/// A ref, or a refspec, that a push concerns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pushed {
+    /// The source: a short name, or `(matching)` or `(delete)`.
+    pub source: BString,
+    /// The name on the other side.
+    pub destination: BString,
+    /// Whether the change is forced.
+    pub forced: bool,
+    /// The effect; `None` if the remote was not asked.
+    pub state: Option<PushState>,
+}
+
+/// The refs that a push to `destination` would change, with `refs` as those of the other side.
+pub(super) fn matched(
+    repository: &Repository,
+    destination: &Destination,
+    refs: &[RemoteRef],
+) -> Result<Vec<Pushed>> {
+    let mut pushes = Vec::new();
+    for found in preview::preview(repository, destination, refs)? {
+        let (old, new) = (found.old, found.peer.id);
+        pushes.push(Pushed {
+            source: short(&found.peer.name).into(),
+            destination: short(&found.name).into(),
+            forced: found.force,
+            state: Some(state(repository, old, new)?),
+        });
+    }
+    sort(&mut pushes);
+    Ok(pushes)
+}
+
+fn state(repository: &Repository, old: ObjectId, new: ObjectId) -> Result<PushState> {
+    if new.is_null() {
+        return Ok(PushState::Delete);
+    }
+    if old == new {
+        return Ok(PushState::UpToDate);
+    }
+    if old.is_null() {
+        return Ok(PushState::Create);
+    }
+    let is_commit = |id| Ok(repository.kind_of(id)? == Some(ObjectKind::Commit));
+    if !is_commit(old)? || !is_commit(new)? {
+        return Ok(PushState::OutOfDate);
+    }
+    let cuts = repository.shallow_commits()?.iter().copied().collect();
+    Ok(match repository.is_ancestor(&old, &new, &cuts)? {
+        true => PushState::FastForward,
+        false => PushState::OutOfDate,
+    })
+}
+
+/// The refspecs of `destination` as they are configured.
+pub(super) fn configured(destination: &Destination) -> Vec<Pushed> {
+    let matching = || Pushed {
+        source: "(matching)".into(),
+        destination: "(matching)".into(),
+        forced: false,
+        state: None,
+    };
+    if destination.push.is_empty() {
+        return vec![matching()];
+    }
+    let specs = destination.push.iter().map(|spec| {
+        let source = match spec.source.is_empty() {
+            _ if spec.matching => "(matching)".into(),
+            true => BString::from("(delete)"),
+            false => spec.source.clone(),
+        };
+        let destination = spec.destination.clone().filter(|_| !spec.matching);
+        Pushed {
+            destination: destination.unwrap_or_else(|| source.clone()),
+            source,
+            forced: spec.force,
+            state: None,
+        }
+    });
+    let mut pushes: Vec<Pushed> = specs.collect();
+    sort(&mut pushes);
+    pushes
+}
+
+fn sort(pushes: &mut [Pushed]) {
+    pushes.sort_by(|a, b| {
+        let by_source = a.source.as_bstr().cmp(b.source.as_bstr());
+        by_source.then_with(|| a.destination.cmp(&b.destination))
+    });
+}

@@ -1,0 +1,94 @@
+//! Removing remotes with their settings and tracking refs.
+
+use std::ops::ControlFlow;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::{StaleDefault, branches, file};
+use crate::refs::Expected;
+use crate::remote::Remote;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The result of removing a remote: the refs and settings that stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Removed {
+    /// Local branches, by their short names, that its refspecs made.
+    pub kept_branches: Vec<BString>,
+    /// The configured default of pushes, if another file than the repository's names the remote.
+    pub push_default: Option<StaleDefault>,
+}
+
+/// Removes `remote`: its tracking refs, the settings of branches that name it, and its own settings.
+/// Refs that another remote makes, too, stay.
+///
+/// # Errors
+/// A ref cannot be removed, the configuration file cannot be changed, or a file describes the remote.
+pub fn remove(repository: &Repository, remote: &Remote) -> Result<Removed> {
+    let name = remote.name.as_bstr();
+    let mut removed = Removed::default();
+    let gone = tracking_refs(repository, remote, &mut removed)?;
+    let branches = branches::read(repository)?;
+    if !gone.is_empty() {
+        let mut transaction = repository.transaction();
+        for name in &gone {
+            transaction.delete(name, Expected::Anything);
+        }
+        transaction.commit()?;
+    }
+    let section = BString::from([b"remote.", name.as_bytes()].concat());
+    let failure = format!("Could not remove config section '{section}'");
+    removed.push_default = file::edit(repository, &failure, |document| {
+        for branch in &branches {
+            let key = |variable: &str| format!("branch.{}.{variable}", branch.name);
+            let is_it = |named: &Option<BString>| named.as_ref().is_some_and(|named| named == name);
+            if is_it(&branch.remote) {
+                file::unset(repository, document, key("remote").as_str().into())?;
+                file::unset(repository, document, key("merge").as_str().into())?;
+            }
+            if is_it(&branch.push_remote) {
+                file::unset(repository, document, key("pushremote").as_str().into())?;
+            }
+        }
+        if document.rename_section(section.as_bstr(), None)? == 0 {
+            return Err(Error::new(ErrorKind::Config, failure.clone()));
+        }
+        file::change_push_default(repository, document, name, None)
+    })?;
+    Ok(removed)
+}
+
+/// The tracking refs of `remote` alone.
+fn tracking_refs(
+    repository: &Repository,
+    remote: &Remote,
+    removed: &mut Removed,
+) -> Result<Vec<BString>> {
+    let config = repository.config();
+    let mut others = Vec::new();
+    for name in config.subsections("remote") {
+        if name != remote.name {
+            others.push(Remote::configured(config, name)?);
+        }
+    }
+    let mut gone = Vec::new();
+    repository.refs().for_each("refs/", |found| {
+        if makes(remote, found.name) && !others.iter().any(|other| makes(other, found.name)) {
+            if found.name.starts_with(b"refs/remotes/") {
+                gone.push(found.name.to_owned());
+            } else if let Some(branch) = found.name.strip_prefix(b"refs/heads/") {
+                removed.kept_branches.push(branch.into());
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(gone)
+}
+
+/// Whether a refspec of `remote` makes the ref `name`.
+fn makes(remote: &Remote, name: &BStr) -> bool {
+    let specs = remote.fetch.iter().filter(|spec| !spec.negative);
+    specs
+        .map(|spec| spec.source_of(name))
+        .any(|source| source.is_some())
+}

@@ -1,0 +1,258 @@
+//! Renaming remotes with their settings and tracking refs.
+
+use std::ops::ControlFlow;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_io::watch::Watch;
+
+use super::file::{self, Set};
+use super::{StaleDefault, branches, key};
+use crate::config::edit::Document;
+use crate::refs::{Broken, Prepared, RefName, Reference, Rename, Target};
+use crate::remote::{Remote, is_valid_name};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The result of renaming a remote: the settings that stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Renamed {
+    /// Refspecs that do not have the usual destination, and stay.
+    pub unchanged_refspecs: Vec<BString>,
+    /// The configured default of pushes, if another file than the repository's names the remote.
+    pub push_default: Option<StaleDefault>,
+}
+
+/// Renames `remote` to `new`: its settings, the settings of branches that name it, and its tracking
+/// refs with their reflogs. If a file describes the remote, and `new` is its name, the settings move
+/// to the configuration.
+///
+/// # Errors
+/// The name is invalid or in use, a ref cannot be renamed, or the configuration cannot be changed.
+/// [`ErrorKind::NameConflict`] if new names of refs conflict with old ones. Nothing has changed then.
+pub fn rename(
+    repository: &Repository,
+    remote: &Remote,
+    new: &BStr,
+    watch: &Watch<'_>,
+) -> Result<Renamed> {
+    if remote.name == new && remote.file.is_some() {
+        return migrate(repository, remote);
+    }
+    if !is_valid_name(new) {
+        let message = format!("'{new}' is not a valid remote name");
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    let mut renaming = Renaming {
+        repository,
+        remote,
+        new,
+        renamed: Renamed::default(),
+    };
+    let refs = renaming.prepare_refs(watch)?;
+    let failure = format!(
+        "Could not rename config section 'remote.{}' to 'remote.{new}'",
+        remote.name
+    );
+    let branches = branches::read(repository)?;
+    file::edit(repository, &failure, |document| {
+        let (from, to) = (section(remote.name.as_bstr()), section(new));
+        if document.rename_section(from.as_bstr(), Some(to.as_bstr()))? == 0 {
+            return Err(Error::new(ErrorKind::Config, failure.clone()));
+        }
+        renaming.change_refspecs(document)?;
+        renaming.change_branches(document, &branches)?;
+        let old = remote.name.as_bstr();
+        renaming.renamed.push_default =
+            file::change_push_default(repository, document, old, Some(new))?;
+        Ok(())
+    })?;
+    if let Some(refs) = refs {
+        refs.commit()?;
+    }
+    Ok(renaming.renamed)
+}
+
+fn section(name: &BStr) -> BString {
+    [b"remote.", name.as_bytes()].concat().into()
+}
+
+struct Renaming<'a> {
+    repository: &'a Repository,
+    remote: &'a Remote,
+    new: &'a BStr,
+    renamed: Renamed,
+}
+
+impl<'a> Renaming<'a> {
+    /// The place of the tracking refs of the remote `name`.
+    fn place(name: &BStr) -> BString {
+        [b"refs/remotes/", name.as_bytes(), b"/"].concat().into()
+    }
+
+    /// The refspec `spec` with the new name in its destination; `None` if it does not have the old one
+    /// there.
+    fn changed(&self, spec: &BStr) -> Option<BString> {
+        let place = |name: &BStr| [b":", Self::place(name).as_bytes()].concat();
+        let (old, new) = (place(self.remote.name.as_bstr()), place(self.new));
+        let at = spec.find(&old)?;
+        let end = at + old.len();
+        Some(
+            [spec[..at].as_bytes(), &new[..], spec[end..].as_bytes()]
+                .concat()
+                .into(),
+        )
+    }
+
+    /// The refspecs as they are configured.
+    fn refspecs(&self) -> Vec<BString> {
+        let key = key(self.remote.name.as_bstr(), "fetch");
+        let specs = self.repository.config().strings(key);
+        specs.map(BStr::to_owned).collect()
+    }
+
+    /// Prepares the renaming of all tracking refs; `None` if no refspec makes them.
+    fn prepare_refs(&self, watch: &Watch<'_>) -> Result<Option<Prepared<'a>>> {
+        if !self
+            .refspecs()
+            .iter()
+            .any(|spec| self.changed(spec.as_bstr()).is_some())
+        {
+            return Ok(None);
+        }
+        let old = Self::place(self.remote.name.as_bstr());
+        let meter = watch.progress().begin("Renaming remote references", None);
+        let mut transaction = self.repository.transaction();
+        for reference in self.references(&old)? {
+            transaction.rename(self.renaming_of(reference)?);
+            meter.add(1);
+            (watch.interrupt().check())
+                .map_err(|_| Error::new(ErrorKind::Interrupted, "interrupted"))?;
+        }
+        let prepared = transaction.prepare().map_err(|error| {
+            let message = format!("renaming remote references failed: {}", error.message());
+            Error::new(*error.kind(), message)
+        })?;
+        meter.finish();
+        Ok(Some(prepared))
+    }
+
+    /// All refs at `place`, dangling ones as well.
+    fn references(&self, place: &BString) -> Result<Vec<Reference>> {
+        let refs = self.repository.refs();
+        let mut names = Vec::new();
+        refs.for_each_or_broken(place, |found| {
+            match found {
+                Ok(reference) => names.push(reference.name.to_owned()),
+                Err(Broken::Dangling(name)) => names.push(name.to_owned()),
+                Err(Broken::Contents(_)) => {}
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let found = names.iter().map(|name| refs.find(name).transpose());
+        found.flatten().collect()
+    }
+
+    /// The new name and target of `reference`. A symbolic ref to another one of the remote follows it.
+    fn renaming_of(&self, reference: Reference) -> Result<Rename> {
+        let moved = |name: &BStr| -> Option<BString> {
+            let rest = name.strip_prefix(&Self::place(self.remote.name.as_bstr())[..])?;
+            Some([&Self::place(self.new)[..], rest].concat().into())
+        };
+        let from = reference.name;
+        let to = moved(from.as_bstr()).unwrap_or_default();
+        let target = match &reference.target {
+            Target::Symbolic(target) => Target::Symbolic(match moved(target.as_bstr()) {
+                Some(name) => RefName::new(name).map_err(crate::refs::bad_name)?,
+                None => target.clone(),
+            }),
+            Target::Object(id) => Target::Object(*id),
+        };
+        Ok(Rename {
+            message: format!("remote: renamed {from} to {to}").into(),
+            from,
+            to,
+            current: reference.target,
+            target,
+        })
+    }
+
+    fn change_refspecs(&mut self, document: &mut Document) -> Result<()> {
+        let specs = self.refspecs();
+        if specs.is_empty() {
+            return Ok(());
+        }
+        let key = key(self.new, "fetch");
+        file::unset_all(document, key.as_bstr(), |_| true)?;
+        for spec in specs {
+            let changed = self.changed(spec.as_bstr());
+            let value = changed.as_ref().unwrap_or(&spec).as_bstr();
+            let change = Set {
+                key: key.as_bstr(),
+                value,
+            };
+            file::append(self.repository, document, &change)?;
+            if changed.is_none() {
+                self.renamed.unchanged_refspecs.push(spec);
+            }
+        }
+        Ok(())
+    }
+
+    fn change_branches(
+        &self,
+        document: &mut Document,
+        branches: &[branches::Branch],
+    ) -> Result<()> {
+        for branch in branches {
+            let named = [
+                ("remote", &branch.remote),
+                ("pushRemote", &branch.push_remote),
+            ];
+            for (variable, remote) in named {
+                if remote.as_ref() != Some(&self.remote.name) {
+                    continue;
+                }
+                let key = format!("branch.{}.{variable}", branch.name);
+                let change = Set {
+                    key: key.as_str().into(),
+                    value: self.new,
+                };
+                file::set(self.repository, document, &change, |_| true)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Moves the settings of a remote from its file to the configuration.
+fn migrate(repository: &Repository, remote: &Remote) -> Result<Renamed> {
+    let name = remote.name.as_bstr();
+    let first = remote.urls.first().cloned().unwrap_or_default();
+    let failure = file::cannot_set(key(name, "url").as_bstr(), first.as_bstr());
+    let fetch = remote.fetch.iter().map(|spec| spec.to_string().into());
+    let values = [
+        ("url", remote.urls.clone()),
+        ("push", remote.push.clone()),
+        ("fetch", fetch.collect()),
+    ];
+    file::edit(repository, &failure, |document| {
+        for (variable, values) in values {
+            let key = key(name, variable);
+            for value in &values {
+                let change = Set {
+                    key: key.as_bstr(),
+                    value: value.as_bstr(),
+                };
+                file::append(repository, document, &change)?;
+            }
+        }
+        Ok(())
+    })?;
+    if let Some(directory) = remote.file {
+        let path = repository.common_dir().join(directory);
+        let path = path.join(crate::path::borrow(name));
+        // What is configured comes first from now on.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(Renamed::default())
+}

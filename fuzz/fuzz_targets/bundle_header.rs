@@ -1,0 +1,16 @@
+//! The header of a bundle: read, and read again after it was written.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pronto_pack::bundle::Header;
+
+fuzz_target!(|data: &[u8]| {
+    let mut source = data;
+    let Ok(header) = Header::read(&mut source) else {
+        return;
+    };
+    let mut written = Vec::new();
+    header.write(&mut written);
+    let again = Header::read(&mut &written[..]).expect("it was read before");
+    assert_eq!(again, header);
+});
