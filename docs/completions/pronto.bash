@@ -160,6 +160,9 @@ _pronto() {
             pronto,serve)
                 cmd="pronto__subcmd__serve"
                 ;;
+            pronto,shell)
+                cmd="pronto__subcmd__shell"
+                ;;
             pronto,show-index)
                 cmd="pronto__subcmd__show__subcmd__index"
                 ;;
@@ -209,7 +212,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add bundle cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch for-each-repo fsmonitor--daemon gc hash-object help index-pack init ls-files ls-remote ls-tree maintenance merge-file multi-pack-index netsync pack-objects pack-refs prune prune-packed pull push read-tree receive-pack reflog refs remote repack reset restore rev-list rev-parse send-pack serve show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add bundle cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch for-each-repo fsmonitor--daemon gc hash-object help index-pack init ls-files ls-remote ls-tree maintenance merge-file multi-pack-index netsync pack-objects pack-refs prune prune-packed pull push read-tree receive-pack reflog refs remote repack reset restore rev-list rev-parse send-pack serve shell show-index show-ref sparse-checkout status switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1717,13 +1720,17 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__serve)
-            opts="--write --daemon --tls-cert --tls-key --config --check --print-config --replace --netsync --stdio --listen --peer --ff --allow-unrelated --once --max-connections --memory --max-received --handshake-timeout --idle-timeout --slow-timeout --wait-timeout --session-timeout"
+            opts="--write --daemon --ssh --tls-cert --tls-key --config --check --print-config --replace --netsync --stdio --listen --peer --ff --allow-unrelated --once --max-connections --memory --max-received --handshake-timeout --idle-timeout --slow-timeout --wait-timeout --session-timeout"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --daemon)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ssh)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1776,6 +1783,28 @@ _pronto() {
                     return 0
                     ;;
                 --session-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__shell)
+            opts="--config --user"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -96,6 +96,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-list" -d 'list co
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "rev-parse" -d 'resolve names to ids, and show properties of the repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "send-pack" -d 'push to one repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "serve" -d 'serve repositories to clients of Git, or to peers'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "shell" -d 'serve one request of a client that sshd has authenticated'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-index" -d 'show the index of a pack'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-ref" -d 'list refs and their values'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "sparse-checkout" -d 'check out a part of the tracked files'
@@ -667,6 +668,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l thin -d 'Sen
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l atomic -d 'Update all refs or none'
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l stdin -d 'Read more refspecs from standard input, one a line'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l daemon -d 'Serve git://, for reading, at this address' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ssh -d 'Serve SSH at this address. Without --config, for reading as the user \'anonymous\'' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-cert -d 'Serve HTTPS with this certificate chain (PEM)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-key -d 'The private key of the certificate (PEM)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l config -d 'Read the configuration from this file' -r -F
@@ -689,6 +691,8 @@ complete -c pronto -n "__fish_pronto_using_subcommand serve" -l stdio -d 'Serve 
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ff -d 'Fast-forward branches to those of the peer, unless they are checked out'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l allow-unrelated -d 'Accept histories that have nothing in common'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l once -d 'Exit after the first connection'
+complete -c pronto -n "__fish_pronto_using_subcommand shell" -l config -d 'Read the configuration of the server from this file' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand shell" -l user -d 'The user of the client' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-index" -l object-format -d 'The hash function: sha1 or sha256' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -s s -l hash -d 'Show only ids, with this many digits' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-ref" -l abbrev -d 'Show ids with this many digits' -r

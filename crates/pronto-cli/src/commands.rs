@@ -34,6 +34,7 @@ mod netsync;
 mod pack_objects;
 mod pack_refs;
 mod pathspecs;
+mod patience;
 mod peers;
 mod prune;
 mod prune_packed;
@@ -52,6 +53,7 @@ mod rev_list;
 mod rev_parse;
 mod send_pack;
 mod serve;
+mod shell;
 mod show_index;
 mod show_ref;
 mod sparse_checkout;
@@ -217,6 +219,7 @@ pub static COMMANDS: &[Command] = &[
     command!(rev_parse, "rev-parse", "resolve names to ids, and show properties of the repository", Plumbing, Raw, signals: false),
     command!(send_pack, "send-pack", "push to one repository", Plumbing, Options, signals: true),
     command!(serve, "serve", "serve repositories to clients of Git, or to peers", Collaborate, Options, signals: true),
+    command!(shell, "shell", "serve one request of a client that sshd has authenticated", Collaborate, Options, signals: true),
     command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
     command!(show_ref, "show-ref", "list refs and their values", Plumbing, Options, signals: false),
     command!(sparse_checkout, "sparse-checkout", "check out a part of the tracked files", Start, Options, signals: true),

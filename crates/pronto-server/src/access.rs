@@ -92,6 +92,12 @@ impl Access {
         })
     }
 
+    /// Returns whether a grant is for everyone.
+    pub fn knows_anonymous(&self) -> bool {
+        let mut names = self.grants.iter().flat_map(|grant| &grant.users);
+        names.any(|name| name == ANONYMOUS)
+    }
+
     /// Returns why a change of a ref is refused, `None` if it is allowed. Whether it is a fast-forward
     /// is not known before the objects are here; see [`forbids_force`](Self::forbids_force).
     pub fn refusal(

@@ -1,8 +1,9 @@
-//! Between bodies of HTTP, which are asynchronous, and the blocking streams of services.
+//! Between connections, which are asynchronous, and the blocking streams of services: bodies of HTTP,
+//! and channels of SSH.
 //!
-//! A body of a request is read when the service asks for more, so a service that is slow slows the
-//! client. A body of a response is a queue of a few pieces: a client that is slow slows the service.
-//! Both fail if nothing moves for a while. Each byte is copied once in each direction.
+//! A request is read when the service asks for more, so a service that is slow slows the client. A
+//! response is a queue of a few pieces: a client that is slow slows the service. Both fail if nothing
+//! moves for a while. Each byte is copied once in each direction.
 
 use std::io::{self, Read, Write};
 use std::pin::Pin;
@@ -130,41 +131,64 @@ impl Counters {
     }
 }
 
-/// The body of a request as a blocking stream. Use it outside of asynchronous code.
-pub(crate) struct BodyReader {
-    body: Incoming,
+/// The pieces of a request, as they come.
+pub(crate) trait Source: Send {
+    /// Returns the next piece; `None` at the end.
+    fn next(&mut self) -> impl Future<Output = Option<io::Result<Bytes>>> + Send;
+}
+
+impl Source for Incoming {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        loop {
+            match self.frame().await? {
+                Err(error) => return Some(Err(io::Error::other(error))),
+                Ok(frame) => {
+                    // Frames without data hold headers.
+                    if let Ok(data) = frame.into_data() {
+                        return Some(Ok(data));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A request as a blocking stream. Use it outside of asynchronous code.
+pub(crate) struct PieceReader<S> {
+    source: S,
     rest: Bytes,
     runtime: Handle,
     pace: Pace,
     counters: Arc<Counters>,
 }
 
-impl BodyReader {
-    pub(crate) fn new(body: Incoming, patience: Patience, counters: Arc<Counters>) -> Self {
-        BodyReader {
-            body,
+impl<S: Source> PieceReader<S> {
+    pub(crate) fn new(source: S, patience: Patience, counters: Arc<Counters>) -> Self {
+        PieceReader {
+            source,
             rest: Bytes::new(),
             runtime: Handle::current(),
             pace: Pace::new(patience),
             counters,
         }
     }
+
+    /// Returns the pieces that were not read.
+    pub(crate) fn into_source(self) -> S {
+        self.source
+    }
 }
 
-impl Read for BodyReader {
+impl<S: Source> Read for PieceReader<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.rest.is_empty() {
-            let body = &mut self.body;
-            let frame = self.pace.wait(&self.runtime, body.frame())?;
-            match frame {
+            let source = &mut self.source;
+            match self.pace.wait(&self.runtime, source.next())? {
                 None => return Ok(0),
-                Some(Err(error)) => return Err(io::Error::other(error)),
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        self.pace.moved(data.len());
-                        self.counters.add_received(data.len() as u64);
-                        self.rest = data;
-                    }
+                Some(piece) => {
+                    self.rest = piece?;
+                    self.pace.moved(self.rest.len());
+                    self.counters.add_received(self.rest.len() as u64);
                 }
             }
         }
@@ -203,7 +227,7 @@ impl<R: Read> Read for Bounded<R> {
 }
 
 /// The writing end of a response.
-pub(crate) struct BodyWriter {
+pub(crate) struct PieceWriter {
     sender: mpsc::Sender<Bytes>,
     gathered: Vec<u8>,
     outcome: Arc<OnceLock<Outcome>>,
@@ -222,7 +246,7 @@ enum Outcome {
     Broken(String),
 }
 
-/// The body of a response that a [`BodyWriter`] writes.
+/// The response that a [`PieceWriter`] writes.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     receiver: mpsc::Receiver<Bytes>,
@@ -243,7 +267,7 @@ impl Pieces {
 
 /// A response between a service and its client.
 pub(crate) struct Pipe {
-    pub(crate) writer: BodyWriter,
+    pub(crate) writer: PieceWriter,
     pub(crate) pieces: Pieces,
     /// Completes when the first byte is written; fails if the writer is dropped before.
     pub(crate) first: tokio::sync::oneshot::Receiver<()>,
@@ -255,7 +279,7 @@ pub(crate) fn pipe(patience: Patience) -> Pipe {
     let (notifier, first) = tokio::sync::oneshot::channel();
     let outcome = Arc::new(OnceLock::new());
     Pipe {
-        writer: BodyWriter {
+        writer: PieceWriter {
             sender,
             gathered: Vec::new(),
             outcome: Arc::clone(&outcome),
@@ -272,7 +296,14 @@ pub(crate) fn pipe(patience: Patience) -> Pipe {
     }
 }
 
-impl BodyWriter {
+impl Pieces {
+    /// Returns the next piece; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
+        self.receiver.recv().await
+    }
+}
+
+impl PieceWriter {
     /// Returns whether nothing was written yet.
     pub(crate) fn is_untouched(&self) -> bool {
         self.first.is_some()
@@ -316,7 +347,7 @@ impl BodyWriter {
     }
 }
 
-impl Write for BodyWriter {
+impl Write for PieceWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = bytes.len().min(PIECE_BYTES - self.gathered.len());
         self.gathered

@@ -35,12 +35,24 @@ pub struct Config {
     pub metrics: MetricsReaders,
     /// Addresses for `git://`.
     pub daemon: Vec<SocketAddr>,
+    /// SSH.
+    pub ssh: Ssh,
     /// Grants and rules.
     pub access: Access,
     /// Users of client certificates.
     pub certificates: Vec<CertificateUser>,
     /// Limits.
     pub limits: Limits,
+}
+
+/// SSH.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ssh {
+    /// Addresses.
+    pub listen: Vec<SocketAddr>,
+    /// The file of the host key, which is made if there is none; `None` for a key that ends with the
+    /// server.
+    pub host_key: Option<PathBuf>,
 }
 
 /// Files for TLS, in PEM.
@@ -99,6 +111,8 @@ pub struct Limits {
     pub push_bytes: u64,
     /// For the handshake, and for the head of a request.
     pub head: Duration,
+    /// For a client of SSH to authenticate itself and to make its first request.
+    pub login: Duration,
     /// For a connection without a request.
     pub idle: Duration,
     /// For a request that waits for its turn.
@@ -133,6 +147,7 @@ impl Config {
             tls: None,
             metrics: MetricsReaders::default(),
             daemon: Vec::new(),
+            ssh: Ssh::default(),
             access: Access {
                 grants: vec![everyone_reads()],
                 rules: Vec::new(),
@@ -273,6 +288,9 @@ mod tests {
             tls_key = "/k"
             [daemon]
             listen = ["127.0.0.1:9418"]
+            [ssh]
+            listen = ["[::]:22"]
+            host_key = "/etc/key"
             [[grant]]
             repository = "team/**"
             users = ["alice", "*"]
@@ -289,6 +307,7 @@ mod tests {
         assert_eq!(config.root, Path::new("/srv/git"));
         assert_eq!(config.http.len(), 2);
         assert_eq!(config.tls.expect("set").certificate, Path::new("/srv/c"));
+        assert_eq!(config.ssh.host_key.as_deref(), Some(Path::new("/etc/key")));
         assert_eq!(config.access.grants.len(), 1);
         let rule = &config.access.rules[0];
         assert!(!rule.force && rule.delete && rule.create && rule.users.is_none());

@@ -1,7 +1,5 @@
 //! One connection of HTTP or HTTPS, from its admission to its end.
 
-mod activity;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +13,19 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
+use crate::activity::{Active, Activity, Awake, Look, Taking, Times};
 use crate::admission::Full;
 use crate::certificate::{common_name, fingerprint};
 use crate::config::Config;
 use crate::http::{ReplyBody, answer};
 use crate::log::Event;
 use crate::state::{Client, State};
-use activity::{Active, Activity, Awake, Look, Taking, Times};
 
 /// The time for a client to notice that its idle connection ends.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// The time for the first head if there are many connections.
+const HEAD_IN_CROWD: Duration = Duration::from_secs(2);
 
 /// The memory that a connection may use to write ahead.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -74,6 +75,7 @@ pub(crate) async fn serve(
     let tls = setup.tls.clone();
     let times = Times {
         head,
+        head_in_crowd: HEAD_IN_CROWD,
         idle,
         stall: limits.stall * PIECES_PER_STALL,
     };
@@ -111,7 +113,10 @@ pub(crate) async fn serve(
 }
 
 /// Waits for the future, unless the server drains first.
-async fn until<T>(future: impl Future<Output = T>, drain: &watch::Receiver<Phase>) -> Option<T> {
+pub(crate) async fn until<T>(
+    future: impl Future<Output = T>,
+    drain: &watch::Receiver<Phase>,
+) -> Option<T> {
     let mut drain = drain.clone();
     tokio::select! {
         result = future => Some(result),

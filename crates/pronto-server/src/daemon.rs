@@ -10,14 +10,13 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::access::Role;
-use crate::admission::{Network, Owner, Slot};
-use crate::bridge::{Counters, Progress, too_slow};
-use crate::log;
-use crate::names::RepositoryName;
-use crate::route::Service;
-use crate::service::{self, Streams};
+use crate::admission::Slot;
+use crate::bridge::{Counters, Patience, Progress, too_slow};
+use crate::record::{self, Record};
+use crate::route::{Service, Target};
+use crate::service::Streams;
 use crate::state::{Setup, State};
+use crate::work::{Requester, Services, UnderWay, Work};
 use crate::{Error, ErrorKind, Result};
 
 pub use request::{DaemonRequest, parse};
@@ -28,99 +27,78 @@ const LONGEST_BYTES: usize = 8192;
 /// Serves a connection.
 pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, address: SocketAddr) {
     let setup = state.setup();
-    let begun = Instant::now();
     let _ = socket.set_nodelay(true);
-    let mut record = log::Request {
-        id: state.next_id(),
-        address,
-        protocol: "git",
-        user: None,
-        repository: None,
-        service: "other",
-        status: 200,
-        received_bytes: 0,
-        sent_bytes: 0,
-        duration: Duration::ZERO,
-        error: None,
-    };
-    let counters = Arc::new(Counters::default());
-    let done = exchange(&state, &setup, &mut socket, &mut record);
-    let done = match done.await {
-        Ok(work) => {
-            let work = Work {
+    let mut record = Record::new(&state, address, "git");
+    record.status(200);
+    let done = match prepare(&setup, &mut socket, &mut record).await {
+        Ok((work, slot)) => {
+            let job = Job {
+                patience: work.patience(),
+                work,
+                id: record.id().to_owned(),
                 state: Arc::clone(&state),
-                setup: Arc::clone(&setup),
-                counters: Arc::clone(&counters),
-                ..work
+                counters: Arc::clone(&record.counters),
+                _slot: slot,
             };
-            run(work, socket).await
+            run(job, socket).await
         }
         Err(error) => {
-            let sent = refuse(socket, &error, &record.id).await;
-            counters.add_sent(sent);
+            refuse(socket, &error, &record).await;
             Err(error)
         }
     };
     if let Err(error) = done {
-        record.status = match error.kind() {
-            ErrorKind::NotFound | ErrorKind::Unauthenticated => 404,
-            ErrorKind::TooMany => 429,
-            ErrorKind::Overloaded => 503,
-            ErrorKind::Failed | ErrorKind::Io => 500,
-            _ => 400,
-        };
-        record.error = Some(error.to_string());
+        record.failed(&error);
     }
-    record.received_bytes = counters.received();
-    record.sent_bytes = counters.sent();
-    record.duration = begun.elapsed();
-    state.finished(record);
 }
 
-/// The parts of a request that its blocking thread needs.
-struct Work {
+/// A request on its blocking thread.
+struct Job {
     state: Arc<State>,
-    setup: Arc<Setup>,
-    name: RepositoryName,
-    protocol: Option<String>,
+    work: Work,
+    id: String,
     counters: Arc<Counters>,
+    patience: Patience,
     _slot: Slot,
 }
 
 /// Reads the request, checks access, and waits for a slot.
-async fn exchange(
-    state: &Arc<State>,
+async fn prepare(
     setup: &Arc<Setup>,
     socket: &mut TcpStream,
-    record: &mut log::Request,
-) -> Result<Work> {
+    record: &mut Record,
+) -> Result<(Work, Slot)> {
     let late = |_| Error::new(ErrorKind::Malformed, "the request takes too long");
     let head = setup.config.limits.head;
     let line = tokio::time::timeout(head, read_request(socket));
     let line = line.await.map_err(late)??;
     let request = parse(&line)?;
-    record.service = request.service.name();
-    record.repository = Some(request.name.as_str().to_owned());
+    record.service(request.service.name());
+    record.repository(request.name.as_str());
     if request.service == Service::ReceivePack {
-        let message = "this server takes pushes over HTTP only";
+        let message = "this server takes no pushes over git://";
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
-    setup
-        .check_role(None, &request.name, Role::Read)
-        .map_err(|_| {
-            // Without tokens there is no difference between the two.
-            let message = format!("there is no repository '{}'", request.name);
-            Error::new(ErrorKind::NotFound, message)
-        })?;
-    let owner = Owner::Network(Network::of(record.address.ip()));
-    Ok(Work {
-        state: Arc::clone(state),
+    let work = Work {
         setup: Arc::clone(setup),
-        name: request.name,
+        requester: Requester {
+            user: None,
+            address: record.address().ip(),
+            protocol: "git",
+        },
+        target: Target {
+            service: request.service,
+            name: request.name,
+        },
         protocol: request.protocol,
-        counters: Arc::default(),
-        _slot: setup.admission.slot(&owner).await?,
-    })
+    };
+    work.check().map_err(|_| {
+        // Without tokens there is no difference between the two.
+        let message = format!("there is no repository '{}'", work.target.name);
+        Error::new(ErrorKind::NotFound, message)
+    })?;
+    let slot = work.slot().await?;
+    Ok((work, slot))
 }
 
 /// Reads the packet with the request.
@@ -158,80 +136,55 @@ pub(crate) async fn refuse_connection(mut socket: TcpStream, reason: &str) {
     .await;
 }
 
-/// Tells the client why it is refused. Returns how many bytes that took.
-async fn refuse(mut socket: TcpStream, error: &Error, id: &str) -> u64 {
-    let reason = match error.kind() {
-        ErrorKind::Failed | ErrorKind::Io => "the server failed",
-        _ => error.message(),
-    };
-    let mut packet = Vec::new();
-    let line = format!("ERR {reason} (request {id})\n");
-    if pronto_wire::pktline::write(&mut packet, line.as_bytes()).is_err() {
-        return 0;
-    }
+/// Tells the client why it is refused.
+async fn refuse(mut socket: TcpStream, error: &Error, record: &Record) {
+    let packet = packet(error, record.id());
     // A client that is gone needs no answer.
     let written = tokio::time::timeout(Duration::from_secs(5), async {
         socket.write_all(&packet).await?;
         socket.shutdown().await
     });
-    match written.await {
-        Ok(Ok(())) => packet.len() as u64,
-        _ => 0,
+    if matches!(written.await, Ok(Ok(()))) {
+        record.counters.add_sent(packet.len() as u64);
     }
 }
 
+/// The packet about an error.
+fn packet(error: &Error, id: &str) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let line = format!("ERR {}\n", record::text(error, id));
+    // Messages are short; a longer one would be left out.
+    let _ = pronto_wire::pktline::write(&mut packet, line.as_bytes());
+    packet
+}
+
 /// Serves the fetch on a blocking thread, without a copy between the service and the socket.
-async fn run(work: Work, socket: TcpStream) -> Result<()> {
+async fn run(job: Job, socket: TcpStream) -> Result<()> {
     let lost = |error: io::Error| {
         Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
     };
     let socket = socket.into_std().map_err(lost)?;
     let task = tokio::task::spawn_blocking(move || {
-        let limits = &work.setup.config.limits;
         socket.set_nonblocking(false).map_err(lost)?;
-        let end = Instant::now() + limits.request;
-        let (stall, counters) = (limits.stall, &*work.counters);
-        let mut output = Counted::new(&socket, counters, Deadline { stall, end });
-        let repository = match work.setup.repositories.find(&work.name) {
-            Ok(repository) => repository,
-            Err(error) => {
-                let message = match error.kind() {
-                    ErrorKind::NotFound => error.message(),
-                    _ => "the server failed",
+        let counted = || Counted::new(&socket, &job.counters, job.patience);
+        let (mut input, mut output) = (counted(), counted());
+        let _under_way = UnderWay::new(&job.state);
+        match job.work.open() {
+            Ok(repository) => {
+                let streams = Streams {
+                    input: &mut input,
+                    output: &mut output,
                 };
-                let mut packet = Vec::new();
-                let line = format!("ERR {message}\n");
-                let _ = pronto_wire::pktline::write(&mut packet, line.as_bytes());
-                let _ = output.write_all(&packet);
-                return Err(error);
+                (job.work).converse(&repository, &Services::of(&job.state), streams)
             }
-        };
-        let request = service::Request {
-            repository: &repository,
-            protocol: work.protocol.as_deref(),
-            interrupt: &work.state.stop,
-        };
-        work.state.metrics.under_way.inc();
-        let mut input = Counted::new(&socket, counters, Deadline { stall, end });
-        let streams = Streams {
-            input: &mut input,
-            output: &mut output,
-        };
-        let done = work.state.service.serve_fetch(&request, streams);
-        work.state.metrics.under_way.dec();
-        done
+            Err(error) => {
+                let _ = output.write_all(&packet(&error, &job.id));
+                Err(error)
+            }
+        }
     });
     let crashed = |_| Error::new(ErrorKind::Failed, "the request has crashed");
     task.await.map_err(crashed)?
-}
-
-/// The time that a client may take.
-#[derive(Clone, Copy, Debug)]
-struct Deadline {
-    /// Without progress.
-    stall: Duration,
-    /// In all.
-    end: Instant,
 }
 
 /// One direction of a socket, whose bytes are counted. It fails if the client is too slow, or after the
@@ -239,12 +192,12 @@ struct Deadline {
 struct Counted<'a> {
     socket: &'a BlockingStream,
     counters: &'a Counters,
-    deadline: Deadline,
+    deadline: Patience,
     pace: Progress,
 }
 
 impl<'a> Counted<'a> {
-    fn new(socket: &'a BlockingStream, counters: &'a Counters, deadline: Deadline) -> Self {
+    fn new(socket: &'a BlockingStream, counters: &'a Counters, deadline: Patience) -> Self {
         Counted {
             socket,
             counters,

@@ -35,3 +35,12 @@ pub type Error = pronto_io::error::Error<ErrorKind>;
 
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Returns the message of an error as clients may read it: paths and reasons of the system are not for
+/// them.
+pub fn public_message(error: &Error) -> &str {
+    match error.kind() {
+        ErrorKind::Config | ErrorKind::Io | ErrorKind::Failed => "the server failed",
+        _ => error.message(),
+    }
+}

@@ -5,20 +5,18 @@ mod git;
 mod reply;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap};
 use hyper::{Method, Request, Response, Version};
 
 use crate::authorization;
-use crate::bridge::Counters;
 use crate::config::MetricsReaders;
-use crate::log;
+use crate::record::Record;
 use crate::route::{self, Route};
 use crate::state::{Client, Setup, State};
 use crate::{Error, ErrorKind, Result};
-use reply::{Finish, Reply, failure};
+use reply::{Reply, failure};
 
 pub(crate) use reply::ReplyBody;
 
@@ -28,7 +26,7 @@ struct Call {
     setup: Arc<Setup>,
     client: Client,
     user: Option<Arc<str>>,
-    finish: Finish,
+    record: Record,
 }
 
 /// Answers a request. All errors become responses.
@@ -37,37 +35,20 @@ pub(crate) async fn answer(
     client: Client,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
-    let finish = Finish::new(
-        Arc::clone(&state),
-        log::Request {
-            id: state.next_id(),
-            address: client.address,
-            protocol: "http",
-            user: None,
-            repository: None,
-            service: "other",
-            status: 0,
-            received_bytes: 0,
-            sent_bytes: 0,
-            duration: std::time::Duration::ZERO,
-            error: None,
-        },
-        Arc::new(Counters::default()),
-        Instant::now(),
-    );
+    let record = Record::new(&state, client.address, "http");
     let setup = state.setup();
     let mut call = Call {
         state,
         setup,
         client,
         user: None,
-        finish,
+        record,
     };
     let reply = match call.dispatch(request).await {
         Ok(reply) => reply,
-        Err(error) => failure(&error, &mut call.finish),
+        Err(error) => failure(&error, &mut call.record),
     };
-    reply.into_response(call.finish)
+    reply.into_response(call.record)
 }
 
 /// Refuses requests that a program in front of this one could understand differently: those without
@@ -102,7 +83,7 @@ impl Call {
                 .with_header("allow", needed.as_str()));
         }
         if route == Route::Health {
-            self.finish.service("health");
+            self.record.service("health");
             return Ok(Reply::text(200, "ok\n"));
         }
         self.authenticate(request.headers())?;
@@ -110,7 +91,7 @@ impl Call {
             Route::Health => Ok(Reply::text(200, "ok\n")),
             Route::Metrics => self.metrics(),
             Route::Api(path) => {
-                self.finish.service("api");
+                self.record.service("api");
                 self.api(&path, request).await
             }
             Route::Advertise(name, service) => self.advertise(name, service, request).await,
@@ -124,7 +105,7 @@ impl Call {
         if let Some(value) = headers.get(AUTHORIZATION) {
             self.user = Some(self.user_of(value.as_bytes())?);
         }
-        self.finish.user(self.user.as_deref());
+        self.record.user(self.user.as_deref());
         Ok(())
     }
 
@@ -146,7 +127,7 @@ impl Call {
     }
 
     fn metrics(&mut self) -> Result<Reply> {
-        self.finish.service("metrics");
+        self.record.service("metrics");
         let is_admin = || {
             let user = self.user.as_deref();
             user.is_some_and(|user| self.setup.config.access.is_server_admin(user))

@@ -1,34 +1,44 @@
-//! The Git server: smart HTTP and `git://` with users, roles, limits and metrics. See
+//! The Git server: smart HTTP, SSH and `git://` with users, roles, limits and metrics. See
 //! `docs/design/serve.md`.
 //!
-//! No rule of Git's protocol is here: requests go to [`service`] as streams of bytes. Sockets and
-//! HTTP are asynchronous, the services are blocking and run on a bounded number of threads. What
-//! decides about access ([`access`], [`names`], [`route`], [`authorization`], [`config`]) is neither.
+//! No rule of Git's protocol is here: requests go to [`service`] as streams of bytes. Sockets, HTTP
+//! and SSH are asynchronous, the services are blocking and run on a bounded number of threads. What
+//! decides about access ([`access`], [`names`], [`route`], [`command`], [`authorization`], [`keys`],
+//! [`config`]) is neither.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod access;
+mod activity;
 mod admission;
 pub mod authorization;
 mod bridge;
 pub mod certificate;
+pub mod command;
 pub mod config;
 mod connection;
 pub mod daemon;
+pub mod directory;
 mod error;
 mod http;
+pub mod keys;
 mod log;
 mod metrics;
 pub mod names;
+mod record;
 pub mod repositories;
 pub mod route;
 mod server;
 pub mod service;
+mod shell;
+mod ssh;
 mod state;
 mod tls;
 mod token;
 pub mod users;
+mod work;
 
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result, public_message};
 pub use log::{Event, Tell};
 pub use server::{Control, Options, Owner, Started, check, serve};
+pub use shell::{Shell, serve_command};
 pub use token::{TokenHash, generate as generate_token};

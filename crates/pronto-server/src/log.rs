@@ -16,14 +16,14 @@ const MOST_CHARACTERS: usize = 500;
 pub enum Event {
     /// The server can be reached.
     Listening {
-        /// `http`, `https` or `git`.
+        /// `http`, `https`, `ssh` or `git`.
         protocol: &'static str,
         /// The address of the socket.
         address: SocketAddr,
     },
     /// A request is finished.
     Request(Box<Request>),
-    /// A connection was not admitted.
+    /// A connection was not admitted, or nobody has logged in on it.
     Refused {
         /// The address of the client.
         address: SocketAddr,
@@ -55,11 +55,11 @@ pub enum Event {
 /// A finished request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its id, which the client got in `X-Request-Id`.
+    /// Its id, which the client got in `X-Request-Id`, or with the error.
     pub id: String,
     /// The client.
     pub address: SocketAddr,
-    /// `http` or `git`.
+    /// `http`, `ssh` or `git`.
     pub protocol: &'static str,
     /// The user.
     pub user: Option<String>,

@@ -36,6 +36,8 @@ pub struct Client<'a> {
     pub user: Option<&'a str>,
     /// The address from which it is connected.
     pub address: std::net::IpAddr,
+    /// The protocol that it uses: `http` or `ssh`.
+    pub protocol: &'static str,
 }
 
 impl Repositories {
@@ -91,7 +93,7 @@ impl Repositories {
             environment.set("REMOTE_USER", user);
         }
         let user = client.user.unwrap_or("anonymous");
-        let email = format!("{user}@http.{address}");
+        let email = format!("{user}@{}.{address}", client.protocol);
         for (variable, value) in [
             ("GIT_COMMITTER_NAME", user),
             ("GIT_COMMITTER_EMAIL", email.as_str()),

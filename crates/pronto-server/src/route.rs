@@ -31,6 +31,15 @@ impl Service {
     }
 }
 
+/// The service that a request asks for, and the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The service.
+    pub service: Service,
+    /// The repository.
+    pub name: RepositoryName,
+}
+
 /// The target of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {

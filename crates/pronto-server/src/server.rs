@@ -14,12 +14,13 @@ use tokio::task::JoinSet;
 use crate::admission::Admission;
 use crate::config::Config;
 use crate::connection::Phase;
+use crate::directory::Directory;
 use crate::log::{Event, Tell};
 use crate::repositories::Repositories;
 use crate::service::GitService;
+use crate::ssh::Missing;
 use crate::state::{Setup, State};
-use crate::users::Directory;
-use crate::{Error, ErrorKind, Result, connection, daemon, tls};
+use crate::{Error, ErrorKind, Result, connection, daemon, ssh, tls};
 
 /// The time between two looks at the flags of [`Control`].
 const LOOK: Duration = Duration::from_millis(50);
@@ -101,6 +102,10 @@ pub struct Started {
     pub http: Vec<SocketAddr>,
     /// The addresses of `git://`.
     pub daemon: Vec<SocketAddr>,
+    /// The addresses of SSH.
+    pub ssh: Vec<SocketAddr>,
+    /// The fingerprint of the host key of SSH.
+    pub host_key: Option<String>,
     /// The names of repositories, if they could be listed.
     pub repositories: Vec<String>,
 }
@@ -128,27 +133,43 @@ pub fn serve(options: Options, control: &Control<'_>) -> Result<()> {
 /// # Errors
 /// Something does not exist, or cannot be used.
 pub fn check(config: &Config, environment: &Environment) -> Result<()> {
-    setup(config.clone(), None, environment, None).map(|_| ())
+    setup(config.clone(), environment, &Purpose::Check).map(|_| ())
 }
 
-fn setup(
-    config: Config,
-    owner: Option<&Owner>,
-    environment: &Environment,
-    before: Option<&Setup>,
-) -> Result<Setup> {
-    let users = match owner {
-        Some(owner) => Directory::with_one(&owner.name, &owner.token),
-        None => Directory::open(config.users.clone())?,
+/// The purpose of a setup.
+enum Purpose<'a> {
+    Check,
+    Start(Option<&'a Owner>),
+    Reload(&'a Setup),
+}
+
+fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Result<Setup> {
+    let users = match purpose {
+        Purpose::Start(Some(owner)) => Directory::with_one(&owner.name, &owner.token),
+        _ => Directory::open(config.users.clone())?,
     };
     // Connections and requests keep counting when the limits stay as they were.
-    let admission = match before {
-        Some(before) if before.config.limits == config.limits => Arc::clone(&before.admission),
+    let admission = match purpose {
+        Purpose::Reload(before) if before.config.limits == config.limits => {
+            Arc::clone(&before.admission)
+        }
         _ => Arc::new(Admission::new(&config.limits)),
+    };
+    let has_ssh = !config.ssh.listen.is_empty();
+    let ssh = match purpose {
+        Purpose::Check if has_ssh => Some(ssh::setup(&config.ssh, Missing::Allow)?),
+        Purpose::Start(_) if has_ssh => Some(ssh::setup(&config.ssh, Missing::Make)?),
+        // Addresses stay as they are, and with them the key.
+        Purpose::Reload(before) if has_ssh && before.ssh.is_some() => {
+            Some(ssh::setup(&config.ssh, Missing::Refuse)?)
+        }
+        Purpose::Reload(before) => before.ssh.clone(),
+        _ => None,
     };
     Ok(Setup {
         repositories: Repositories::open(&config.root, environment)?,
         tls: config.tls.as_ref().map(tls::acceptor).transpose()?,
+        ssh,
         users,
         admission,
         config,
@@ -160,6 +181,7 @@ fn setup(
 enum Protocol {
     Http,
     Git,
+    Ssh,
 }
 
 async fn run(options: Options, control: &Control<'_>) -> Result<()> {
@@ -171,18 +193,25 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         service,
         tell,
     } = options;
-    let setup = setup(config, owner.as_ref(), &environment, None)?;
+    let setup = setup(config, &environment, &Purpose::Start(owner.as_ref()))?;
     let (http, daemon) = (listen(&setup.config.http)?, listen(&setup.config.daemon)?);
+    let ssh = listen(&setup.config.ssh.listen)?;
     let has_tls = setup.tls.is_some();
     let started = Started {
         http: addresses(&http),
         daemon: addresses(&daemon),
+        ssh: addresses(&ssh),
+        host_key: setup.ssh.as_ref().map(|ssh| ssh.fingerprint.clone()),
         repositories: setup.repositories.list().unwrap_or_default(),
     };
     let state = State::new(setup, service, Interrupt::new(), tell);
     let state = Arc::new(state);
     let name = if has_tls { "https" } else { "http" };
-    for (protocol, addresses) in [(name, &started.http), ("git", &started.daemon)] {
+    for (protocol, addresses) in [
+        (name, &started.http),
+        ("git", &started.daemon),
+        ("ssh", &started.ssh),
+    ] {
         for address in addresses {
             let address = *address;
             state.tell(&Event::Listening { protocol, address });
@@ -190,8 +219,10 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     }
     let (drain, drains) = watch::channel(Phase::Serving);
     let mut accepting = JoinSet::new();
-    let sockets = http.into_iter().map(|socket| (Protocol::Http, socket));
-    let sockets = sockets.chain(daemon.into_iter().map(|socket| (Protocol::Git, socket)));
+    let of = |protocol| move |socket| (protocol, socket);
+    let sockets = http.into_iter().map(of(Protocol::Http));
+    let sockets = sockets.chain(daemon.into_iter().map(of(Protocol::Git)));
+    let sockets = sockets.chain(ssh.into_iter().map(of(Protocol::Ssh)));
     for (protocol, socket) in sockets {
         let state = Arc::clone(&state);
         accepting.spawn(accept(state, protocol, socket, drains.clone()));
@@ -234,8 +265,8 @@ async fn end(state: &State, drain: &watch::Sender<Phase>, control: &Control<'_>)
 fn reload(state: &State, file: Option<&std::path::Path>, environment: &Environment) {
     let Some(file) = file else { return };
     let before = state.setup();
-    let read = Config::read(file)
-        .and_then(|config| setup(config, None, environment, Some(before.as_ref())));
+    let read =
+        Config::read(file).and_then(|config| setup(config, environment, &Purpose::Reload(&before)));
     let error = match read {
         Ok(setup) => {
             state.replace(setup);
@@ -308,13 +339,17 @@ fn begin(
             let reason = full.reason();
             state.metrics.refused(reason);
             state.tell(&Event::Refused { address, reason });
-            tokio::spawn(daemon::refuse_connection(stream, reason));
+            // A client of SSH would not understand a reason before the handshake.
+            if protocol == Protocol::Git {
+                tokio::spawn(daemon::refuse_connection(stream, reason));
+            }
             return;
         }
     };
     tokio::spawn(async move {
         match protocol {
             Protocol::Http => connection::serve(state, stream, address, drain).await,
+            Protocol::Ssh => ssh::serve(state, stream, address, drain).await,
             Protocol::Git => {
                 daemon::serve(state, stream, address).await;
                 // It keeps the server from ending until here.

@@ -93,6 +93,22 @@ pub trait GitService: Send + Sync {
         judge: &dyn Judge,
         streams: Streams<'_>,
     ) -> Result<()>;
+
+    /// Serves a push from the advertisement to its end, on a connection of its own.
+    ///
+    /// # Errors
+    /// As for [`answer_push`](Self::answer_push).
+    fn serve_push(
+        &self,
+        request: &Request<'_>,
+        judge: &dyn Judge,
+        streams: Streams<'_>,
+    ) -> Result<()> {
+        let Streams { input, output } = streams;
+        self.advertise_push(request, output)?;
+        output.flush().map_err(broken)?;
+        self.answer_push(request, judge, Streams { input, output })
+    }
 }
 
 /// An error of the streams of a client.

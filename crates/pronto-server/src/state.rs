@@ -10,12 +10,12 @@ use tokio_rustls::TlsAcceptor;
 use crate::access::Role;
 use crate::admission::Admission;
 use crate::config::Config;
+use crate::directory::Directory;
 use crate::log::{Event, Request, Tell};
 use crate::metrics::Metrics;
 use crate::names::RepositoryName;
 use crate::repositories::Repositories;
 use crate::service::GitService;
-use crate::users::Directory;
 use crate::{Error, ErrorKind, Result};
 
 /// The part of the state that a reload replaces.
@@ -24,7 +24,16 @@ pub(crate) struct Setup {
     pub(crate) repositories: Repositories,
     pub(crate) users: Directory,
     pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) ssh: Option<Ssh>,
     pub(crate) admission: Arc<Admission>,
+}
+
+/// SSH, with the key by which clients recognise the server.
+#[derive(Clone)]
+pub(crate) struct Ssh {
+    pub(crate) config: Arc<russh::server::Config>,
+    /// The fingerprint of the host key.
+    pub(crate) fingerprint: String,
 }
 
 /// The state that all connections share.

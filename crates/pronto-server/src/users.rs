@@ -1,17 +1,16 @@
-//! The file of users and the hashes of their tokens. The server and the commands change it under a
-//! lock; a server notices changes by others within a second.
+//! The file of users with the hashes of their tokens and their public keys. The server and the commands
+//! change it under a lock.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::io::ErrorKind as Io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pronto_io::error::IoContext as _;
 use pronto_io::lock_file::{LockFile, Marking};
 use serde::{Deserialize, Serialize};
 
+use crate::keys::UserKey;
 use crate::names::is_user_name;
 use crate::token::{self, TokenHash};
 use crate::{Error, ErrorKind, Result};
@@ -21,9 +20,6 @@ const LARGEST_BYTES: u64 = 64 << 20;
 
 /// The longest wait of a change for the lock.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The time between two looks at the file.
-const RECHECK: Duration = Duration::from_millis(500);
 
 /// A user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +33,9 @@ pub struct User {
     /// The tokens, oldest first.
     #[serde(default, rename = "token", skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<Token>,
+    /// The public keys for SSH, oldest first.
+    #[serde(default, rename = "key", skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<Key>,
 }
 
 /// A token of a user.
@@ -48,6 +47,17 @@ pub struct Token {
     /// When it was created, in seconds since 1970.
     #[serde(default)]
     pub created: u64,
+}
+
+/// A public key of a user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Key {
+    /// The line of OpenSSH: `TYPE BASE64 COMMENT`.
+    pub public: String,
+    /// When it was added, in seconds since 1970.
+    #[serde(default)]
+    pub added: u64,
 }
 
 /// The content of the file.
@@ -96,27 +106,45 @@ impl Users {
                 return Err(malformed(format!("there are two users '{}'", one.name)));
             }
         }
-        let mut hashes = HashMap::new();
-        for user in &users.users {
-            if !is_user_name(&user.name) {
-                return Err(malformed(format!(
-                    "'{}' cannot be the name of a user",
-                    user.name
-                )));
+        users.check()?;
+        Ok(users)
+    }
+
+    /// Checks names, tokens and keys; none of them may appear twice.
+    fn check(&self) -> Result<()> {
+        let malformed = |message: String| Err(Error::new(ErrorKind::Config, message));
+        let mut hashes = HashSet::new();
+        let mut keys = HashSet::new();
+        for User {
+            name,
+            tokens,
+            keys: own,
+            ..
+        } in &self.users
+        {
+            if !is_user_name(name) {
+                return malformed(format!("'{name}' cannot be the name of a user"));
             }
-            for token in &user.tokens {
-                let hash = TokenHash::parse(&token.sha256).ok_or_else(|| {
-                    malformed(format!("a token of '{}' is not a SHA-256", user.name))
+            for token in tokens {
+                let Some(hash) = TokenHash::parse(&token.sha256) else {
+                    return malformed(format!("a token of '{name}' is not a SHA-256"));
+                };
+                if !hashes.insert(hash) {
+                    return malformed(format!("a token of '{name}' appears twice"));
+                }
+            }
+            for key in own {
+                let key = UserKey::parse(&key.public).map_err(|error| {
+                    let message = format!("a key of '{name}' is malformed: {}", error.message());
+                    Error::new(ErrorKind::Config, message)
                 })?;
-                if hashes.insert(hash, &user.name).is_some() {
-                    return Err(malformed(format!(
-                        "a token of '{}' appears twice",
-                        user.name
-                    )));
+                if !keys.insert(key.hash()) {
+                    let key = key.fingerprint();
+                    return malformed(format!("the key {key} of '{name}' appears twice"));
                 }
             }
         }
-        Ok(users)
+        Ok(())
     }
 
     /// Adds a user without tokens.
@@ -137,6 +165,7 @@ impl Users {
             name: name.to_owned(),
             added: now(),
             tokens: Vec::new(),
+            keys: Vec::new(),
         };
         self.users.insert(at, user);
         Ok(())
@@ -168,6 +197,43 @@ impl Users {
             created: now(),
         });
         Ok(token)
+    }
+
+    /// Adds a public key to a user.
+    ///
+    /// # Errors
+    /// There is no such user, or a user has the key already.
+    pub fn add_key(&mut self, name: &str, key: &UserKey) -> Result<()> {
+        let has = |known: &Key| UserKey::parse(&known.public).is_ok_and(|k| k.hash() == key.hash());
+        if let Some(user) = self.users.iter().find(|user| user.keys.iter().any(has)) {
+            let message = format!("the user '{}' has this key already", user.name);
+            return Err(Error::new(ErrorKind::Exists, message));
+        }
+        self.find(name)?.keys.push(Key {
+            public: key.line().to_owned(),
+            added: now(),
+        });
+        Ok(())
+    }
+
+    /// Removes a public key of a user, by its fingerprint.
+    ///
+    /// # Errors
+    /// There is no such user or key.
+    pub fn remove_key(&mut self, name: &str, fingerprint: &str) -> Result<()> {
+        let user = self.find(name)?;
+        let count = user.keys.len();
+        user.keys.retain(|key| {
+            let key = UserKey::parse(&key.public);
+            key.is_ok_and(|key| key.fingerprint() != fingerprint)
+        });
+        match user.keys.len() < count {
+            true => Ok(()),
+            false => {
+                let message = format!("the user '{name}' has no key '{fingerprint}'");
+                Err(Error::new(ErrorKind::NotFound, message))
+            }
+        }
     }
 
     fn find(&mut self, name: &str) -> Result<&mut User> {
@@ -210,152 +276,6 @@ pub fn change<T>(path: &Path, change: impl FnOnce(&mut Users) -> Result<T>) -> R
     Ok(result)
 }
 
-/// The users as a server knows them, indexed by the hashes of their tokens.
-#[derive(Debug)]
-pub struct Directory {
-    path: PathBuf,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    known: Arc<Known>,
-    stamp: Option<Stamp>,
-    checked: Option<Instant>,
-}
-
-/// Properties that differ between two versions of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    size_bytes: u64,
-    seconds: i64,
-    nanoseconds: i64,
-}
-
-/// Names of users by the hashes of tokens.
-#[derive(Debug, Default)]
-pub struct Known {
-    by_token: HashMap<TokenHash, Arc<str>>,
-    names: Vec<Arc<str>>,
-}
-
-impl Known {
-    /// Returns the user of a token.
-    pub fn user_of(&self, token: &[u8]) -> Option<&Arc<str>> {
-        self.by_token.get(&TokenHash::of(token))
-    }
-
-    /// Returns the user of that name.
-    pub fn named(&self, name: &str) -> Option<&Arc<str>> {
-        self.names.iter().find(|known| known.as_ref() == name)
-    }
-
-    fn of(users: &Users) -> Self {
-        let mut known = Known::default();
-        for user in &users.users {
-            let name: Arc<str> = user.name.as_str().into();
-            for token in &user.tokens {
-                if let Some(hash) = TokenHash::parse(&token.sha256) {
-                    known.by_token.insert(hash, Arc::clone(&name));
-                }
-            }
-            known.names.push(name);
-        }
-        known
-    }
-
-    /// Adds a token that is in no file.
-    pub(crate) fn add(&mut self, name: &str, token: &[u8]) {
-        let name: Arc<str> = name.into();
-        self.by_token
-            .insert(TokenHash::of(token), Arc::clone(&name));
-        self.names.push(name);
-    }
-}
-
-impl Directory {
-    /// Reads the file at `path`.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is malformed.
-    pub fn open(path: PathBuf) -> Result<Self> {
-        let stamp = stamp(&path);
-        let known = Arc::new(Known::of(&Users::read(&path)?));
-        let state = State {
-            known,
-            stamp,
-            checked: Some(Instant::now()),
-        };
-        Ok(Directory {
-            path,
-            state: Mutex::new(state),
-        })
-    }
-
-    /// Makes a directory with one user who has one token, and no file.
-    pub fn with_one(name: &str, token: &str) -> Self {
-        let mut known = Known::default();
-        known.add(name, token.as_bytes());
-        let state = State {
-            known: Arc::new(known),
-            ..State::default()
-        };
-        Directory {
-            path: PathBuf::new(),
-            state: Mutex::new(state),
-        }
-    }
-
-    /// Returns the file; `None` if there is none.
-    pub fn path(&self) -> Option<&Path> {
-        (!self.path.as_os_str().is_empty()).then_some(&*self.path)
-    }
-
-    /// Returns the users, after another look at the file if the last one was half a second ago. A file
-    /// that has become unreadable or malformed leaves them as they were.
-    pub fn known(&self) -> Arc<Known> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = state.checked.is_none_or(|last| last.elapsed() >= RECHECK);
-        if self.path().is_some() && is_due {
-            state.checked = Some(Instant::now());
-            let stamp = stamp(&self.path);
-            if stamp != state.stamp
-                && let Ok(users) = Users::read(&self.path)
-            {
-                state.known = Arc::new(Known::of(&users));
-                state.stamp = stamp;
-            }
-        }
-        Arc::clone(&state.known)
-    }
-
-    /// Changes the file. The change counts at once.
-    ///
-    /// # Errors
-    /// As for [`change`]; and there is no file if the server was started without one.
-    pub fn change<T>(&self, act: impl FnOnce(&mut Users) -> Result<T>) -> Result<T> {
-        let Some(path) = self.path() else {
-            let message = "this server has no file of users; start it with a configuration";
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        };
-        let result = change(path, act);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.checked = None;
-        result
-    }
-}
-
-fn stamp(path: &Path) -> Option<Stamp> {
-    let found = std::fs::metadata(path).ok()?;
-    Some(Stamp {
-        inode: found.ino(),
-        size_bytes: found.size(),
-        seconds: found.mtime(),
-        nanoseconds: found.mtime_nsec(),
-    })
-}
-
 fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| now.as_secs())
@@ -366,34 +286,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_lead_to_their_users() {
-        let folder = tempfile::tempdir().expect("a directory");
-        let path = folder.path().join("users.toml");
-        let token = change(&path, |users| {
-            users.add("bob")?;
-            users.add("alice")?;
-            users.add_token("alice", TokenMode::Add)
-        });
-        let token = token.expect("written");
-        let directory = Directory::open(path.clone()).expect("readable");
-        let user = |token: &str| directory.known().user_of(token.as_bytes()).cloned();
-        assert_eq!(user(&token).as_deref(), Some("alice"));
-        assert_eq!(user("wrong"), None);
-        let text = std::fs::read_to_string(&path).expect("text");
-        assert!(!text.contains(&token), "only the hash is stored");
-        let replaced = directory.change(|users| users.add_token("alice", TokenMode::Replace));
-        let replaced = replaced.expect("written");
-        assert_eq!(user(&token), None);
-        assert_eq!(user(&replaced).as_deref(), Some("alice"));
-        directory
-            .change(|users| users.remove("alice"))
-            .expect("written");
-        assert_eq!(user(&replaced), None);
-        let error = directory.change(|users| users.add("bob"));
-        assert_eq!(*error.expect_err("taken").kind(), ErrorKind::Exists);
-    }
-
-    #[test]
     fn malformed_files_are_refused() {
         for bad in [
             "x",
@@ -401,6 +293,7 @@ mod tests {
             "[[user]]\nname = \"-\"",
             "[[user]]\nname = \"a\"\n[[user]]\nname = \"a\"",
             "[[user]]\nname = \"a\"\n[[user.token]]\nsha256 = \"0\"",
+            "[[user]]\nname = \"a\"\n[[user.key]]\npublic = \"ssh-ed25519 AAAA\"",
         ] {
             Users::parse(bad).expect_err(bad);
         }

@@ -1,6 +1,7 @@
 //! `serve`: serve repositories to clients of Git, or to peers.
 
 mod git;
+mod keys;
 mod listen;
 mod log;
 mod manage;
@@ -20,6 +21,8 @@ use pronto_netsync::session::{Admission, Options, Session};
 use pronto_netsync::{Error, ErrorKind};
 use pronto_peer::{self as netsync, PeerRepository, Pipes, Watch, drive};
 
+pub(super) use git::{failure as server_failure, native};
+
 use super::peers::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
 
@@ -30,8 +33,9 @@ const GREETING_PATIENCE: Duration = Duration::from_secs(60);
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The repository, or a directory of repositories; or a command that manages the server of
-    /// --config: 'user add|remove NAME', 'user list', 'token NAME', 'repository create|remove NAME',
-    /// 'repository list'
+    /// --config: 'user add|remove NAME', 'user list', 'user key add NAME FILE',
+    /// 'user key remove NAME FINGERPRINT', 'user key list [NAME]', 'user key authorized [FINGERPRINT]'
+    /// (lines for sshd), 'token NAME', 'repository create|remove NAME', 'repository list'
     #[arg(value_name = "DIRECTORY")]
     arguments: Vec<OsString>,
     /// Let the user 'owner' push and create repositories, with a token that is printed
@@ -40,6 +44,9 @@ pub(crate) struct Args {
     /// Serve git://, for reading, at this address
     #[arg(long, value_name = "ADDRESS")]
     daemon: Option<String>,
+    /// Serve SSH at this address. Without --config, for reading as the user 'anonymous'
+    #[arg(long, value_name = "ADDRESS")]
+    ssh: Option<String>,
     /// Serve HTTPS with this certificate chain (PEM)
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<PathBuf>,

@@ -1,20 +1,21 @@
 //! `upload-pack`: serve a fetch on the standard streams.
 
-mod patience;
-
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration;
 
 use pronto::upload_pack::{
     Ended, Options, Streams, advertise, answer, find, find_strict, requested_version,
 };
 use pronto::{ErrorKind, Watch};
 
+use rustix::process::Signal;
+
+use super::patience::{Patience, Watched, watch};
 use crate::{CliError, Context, ExitCode};
-use patience::Watched;
 
 /// Arguments of `upload-pack`.
 #[derive(clap::Args, Debug)]
@@ -49,13 +50,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let [directory] = &args.directory[..] else {
         return Err(CliError::unsupported("'upload-pack' without one directory"));
     };
-    let seconds = match &args.timeout {
-        None => 0,
-        Some(text) => {
-            let number = text.to_str().and_then(|text| text.parse::<u32>().ok());
-            number.ok_or_else(|| CliError::unsupported("such a '--timeout'"))?
-        }
-    };
+    let seconds = seconds(args)?;
     let environment = context.environment()?;
     let path = Path::new(directory);
     let found = match args.strict {
@@ -84,22 +79,29 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Ok(ExitCode::SUCCESS);
     }
     let mut input = stream(&io::stdin())?;
-    let watch = Watch::from(&context.interrupt);
-    let ended = match seconds {
-        0 => {
+    let watching = Watch::from(&context.interrupt);
+    // As with Git, the process dies of SIGALRM.
+    let patience = (seconds > 0).then(|| {
+        watch(Patience {
+            silence: Duration::from_secs(u64::from(seconds)),
+            whole: None,
+            signal: Signal::ALARM,
+        })
+    });
+    let ended = match &patience {
+        None => {
             let streams = Streams {
                 input: &mut input,
                 output: &mut output,
             };
-            answer(&repository, &options, streams, &watch)
+            answer(&repository, &options, streams, &watching)
         }
-        _ => {
-            let patience = patience::watch(seconds);
+        Some(patience) => {
             let streams = Streams {
-                input: &mut Watched::new(input, &patience),
-                output: &mut Watched::new(output, &patience),
+                input: &mut Watched::new(input, patience),
+                output: &mut Watched::new(output, patience),
             };
-            answer(&repository, &options, streams, &watch)
+            answer(&repository, &options, streams, &watching)
         }
     };
     match ended? {
@@ -110,6 +112,17 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         Ended::Aborted(text) => {
             io::stderr().write_all(&text)?;
             Err(CliError::silent(ExitCode::FATAL))
+        }
+    }
+}
+
+/// The seconds that a client may do nothing; 0 is no limit.
+fn seconds(args: &Args) -> Result<u32, CliError> {
+    match &args.timeout {
+        None => Ok(0),
+        Some(text) => {
+            let number = text.to_str().and_then(|text| text.parse::<u32>().ok());
+            number.ok_or_else(|| CliError::unsupported("such a '--timeout'"))
         }
     }
 }

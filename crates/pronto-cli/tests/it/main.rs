@@ -49,6 +49,8 @@ mod reftables;
 mod repack;
 mod serve;
 mod serve_pushes;
+mod serve_shell;
+mod serve_ssh;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
 mod serving;

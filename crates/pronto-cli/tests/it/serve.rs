@@ -26,7 +26,7 @@ impl Server {
     }
 
     /// Does the same with variables of the environment.
-    fn start_with(
+    pub(crate) fn start_with(
         directory: &Path,
         arguments: &[&str],
         last: &str,
@@ -81,7 +81,7 @@ impl Server {
     }
 
     /// Waits for its end; what it wrote to standard error.
-    fn end(mut self) -> String {
+    pub(crate) fn end(mut self) -> String {
         let status = self.child.wait().expect("it ends");
         let mut rest = String::new();
         let _ = self.output.read_to_string(&mut rest);
@@ -112,7 +112,7 @@ pub(crate) fn git(scratch: &Scratch, directory: &Path, arguments: &[&str]) -> st
         .expect("git runs")
 }
 
-fn repository(scratch: &Scratch) -> std::path::PathBuf {
+pub(crate) fn repository(scratch: &Scratch) -> std::path::PathBuf {
     let work = scratch.join("work");
     for arguments in [
         &["init", "-q", "-b", "main", "work"][..],
@@ -301,7 +301,7 @@ fn users_are_managed_while_the_server_runs_and_a_signal_reloads() {
     let server = Server::start(scratch.path(), &["--config", "server.toml"], "git clone");
     serve(&["user", "add", "alice"]);
     let token = serve(&["token", "alice"]);
-    assert_eq!(serve(&["user", "list"]), "alice\t1 tokens\n");
+    assert_eq!(serve(&["user", "list"]), "alice\t1 tokens\t0 keys\n");
     let url = server
         .url()
         .replace("http://", &format!("http://alice:{}@", token.trim()));
@@ -324,7 +324,7 @@ fn users_are_managed_while_the_server_runs_and_a_signal_reloads() {
 }
 
 /// Waits for what the server does within a second.
-fn wait_until(mut is_true: impl FnMut() -> bool) {
+pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(30);
     while !is_true() {
         assert!(Instant::now() < end, "it does not happen");

@@ -14,6 +14,9 @@ use crate::names::is_user_name;
 /// The name of the file of users without a setting.
 pub(super) const USERS: &str = "pronto-users.toml";
 
+/// The name of the host key without a setting.
+const HOST_KEY: &str = "pronto-ssh-host-key";
+
 /// An error at a place in the file.
 pub(super) struct Problem {
     pub(super) offset: usize,
@@ -28,6 +31,7 @@ struct File {
     create_on_push: bool,
     http: Http,
     daemon: Daemon,
+    ssh: Ssh,
     grant: Vec<GrantEntry>,
     rule: Vec<RuleEntry>,
     certificate: Vec<CertificateEntry>,
@@ -49,6 +53,13 @@ struct Http {
 #[serde(deny_unknown_fields, default)]
 struct Daemon {
     listen: Vec<Spanned<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Ssh {
+    listen: Vec<Spanned<String>>,
+    host_key: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -98,6 +109,7 @@ pub(super) struct Limits {
     fetch_bytes: u64,
     push_bytes: u64,
     head_seconds: Spanned<u64>,
+    login_seconds: Spanned<u64>,
     idle_seconds: Spanned<u64>,
     wait_seconds: u64,
     stall_seconds: Spanned<u64>,
@@ -123,6 +135,7 @@ impl Default for Limits {
             fetch_bytes: 64 << 20,
             push_bytes: 16 << 30,
             head_seconds: unplaced(10),
+            login_seconds: unplaced(60),
             idle_seconds: unplaced(75),
             wait_seconds: 30,
             stall_seconds: unplaced(60),
@@ -148,6 +161,7 @@ impl Limits {
             fetch_bytes: self.fetch_bytes,
             push_bytes: self.push_bytes,
             head: seconds(&self.head_seconds),
+            login: seconds(&self.login_seconds),
             idle: seconds(&self.idle_seconds),
             wait: Duration::from_secs(self.wait_seconds),
             stall: seconds(&self.stall_seconds),
@@ -171,6 +185,7 @@ impl Limits {
         within(&self.head_bytes, 8192, 1 << 20, message)?;
         for seconds in [
             &self.head_seconds,
+            &self.login_seconds,
             &self.idle_seconds,
             &self.stall_seconds,
             &self.request_seconds,
@@ -236,6 +251,10 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
         public_url: file.http.public_url.trim_end_matches('/').to_owned(),
         metrics: file.http.metrics,
         daemon: addresses(&file.daemon.listen)?,
+        ssh: super::Ssh {
+            listen: addresses(&file.ssh.listen)?,
+            host_key: Some(directory.join(file.ssh.host_key.unwrap_or_else(|| HOST_KEY.into()))),
+        },
         access: Access { grants, rules },
         certificates: certificates.collect::<Result<_, _>>()?,
         limits: file.limits.resolved(),

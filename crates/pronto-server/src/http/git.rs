@@ -1,41 +1,32 @@
 //! Requests of Git over HTTP (`gitprotocol-http(5)`).
 
 use std::io::{Read, Write as _};
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use flate2::read::MultiGzDecoder;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
-use pronto::Repository;
 
 use super::Call;
 use super::reply::Reply;
-use crate::access::{RefChange, Role};
-use crate::admission::{Network, Owner, Slot};
-use crate::bridge::{BodyReader, BodyWriter, Bounded, Patience, Pipe, pipe};
+use crate::admission::Slot;
+use crate::bridge::{Bounded, Patience, PieceReader, PieceWriter, Pipe, pipe};
 use crate::names::RepositoryName;
-use crate::repositories::Client;
-use crate::route::Service;
-use crate::service::{self, Judge, Streams};
-use crate::state::{Setup, State};
+use crate::route::{Service, Target};
+use crate::service::{self, Streams};
+use crate::state::State;
+use crate::work::{LONGEST_PROTOCOL, Requester, UnderWay, Work};
 use crate::{Error, ErrorKind, Result};
 
 /// The most bytes of a request that are read and discarded after its answer, so that a client that is
 /// still sending can read the answer.
 const LINGERING_BYTES: u64 = 64 << 20;
 
-/// The parts of a request of Git that its blocking thread needs.
-struct Work {
+/// A request of Git on its blocking thread.
+struct Job {
     state: Arc<State>,
-    setup: Arc<Setup>,
-    user: Option<Arc<str>>,
-    address: IpAddr,
-    name: RepositoryName,
-    service: Service,
-    protocol: Option<String>,
+    work: Work,
     patience: Patience,
     /// Held until the work ends.
     _slot: Slot,
@@ -44,7 +35,10 @@ struct Work {
 /// The step of the protocol.
 enum Act {
     Advertise,
-    Answer { body: BodyReader, is_gzipped: bool },
+    Answer {
+        body: PieceReader<Incoming>,
+        is_gzipped: bool,
+    },
 }
 
 impl Call {
@@ -55,9 +49,9 @@ impl Call {
         service: Service,
         request: Request<Incoming>,
     ) -> Result<Reply> {
-        let work = self.prepare(name, service, request.headers()).await?;
+        let job = self.prepare(name, service, request.headers()).await?;
         let content_type = format!("application/x-{}-advertisement", service.name());
-        self.run(work, Act::Advertise, content_type).await
+        self.run(job, Act::Advertise, content_type).await
     }
 
     /// Answers `POST /NAME/git-...-pack`.
@@ -82,12 +76,12 @@ impl Call {
                 return Err(Error::new(ErrorKind::Malformed, message));
             }
         };
-        let work = self.prepare(name, service, headers).await?;
-        let counters = Arc::clone(&self.finish.counters);
-        let body = BodyReader::new(request.into_body(), work.patience, counters);
+        let job = self.prepare(name, service, headers).await?;
+        let counters = Arc::clone(&self.record.counters);
+        let body = PieceReader::new(request.into_body(), job.patience, counters);
         let content_type = format!("application/x-{}-result", service.name());
         let act = Act::Answer { body, is_gzipped };
-        self.run(work, act, content_type).await
+        self.run(job, act, content_type).await
     }
 
     /// Checks access, and waits for a slot.
@@ -96,50 +90,46 @@ impl Call {
         name: RepositoryName,
         service: Service,
         headers: &HeaderMap,
-    ) -> Result<Work> {
-        self.finish.service(service.name());
-        self.finish.repository(name.as_str());
-        let needed = match service {
-            Service::UploadPack => Role::Read,
-            Service::ReceivePack => Role::Write,
-        };
-        self.setup.check_role(self.user.as_deref(), &name, needed)?;
+    ) -> Result<Job> {
+        self.record.service(service.name());
+        self.record.repository(name.as_str());
         let protocol = headers.get("git-protocol").map(|value| {
-            let text = value.to_str().ok().filter(|text| text.len() <= 1024);
+            let text = value.to_str().ok();
+            let text = text.filter(|text| text.len() <= LONGEST_PROTOCOL);
             let message = "the header Git-Protocol is malformed";
             text.map(str::to_owned)
                 .ok_or_else(|| Error::new(ErrorKind::Malformed, message))
         });
-        let owner = match &self.user {
-            Some(user) => Owner::User(Arc::clone(user)),
-            None => Owner::Network(Network::of(self.client.address.ip())),
-        };
-        let limits = &self.setup.config.limits;
-        let patience = Patience {
-            stall: limits.stall,
-            end: Instant::now() + limits.request,
-        };
-        Ok(Work {
-            state: Arc::clone(&self.state),
+        let mut work = Work {
             setup: Arc::clone(&self.setup),
-            user: self.user.clone(),
-            address: self.client.address.ip(),
-            name,
-            service,
-            protocol: protocol.transpose()?,
+            requester: Requester {
+                user: self.user.clone(),
+                address: self.client.address.ip(),
+                protocol: "http",
+            },
+            target: Target { service, name },
+            protocol: None,
+        };
+        work.check()?;
+        work.protocol = protocol.transpose()?;
+        let patience = work.patience();
+        let slot = work.slot().await?;
+        Ok(Job {
+            state: Arc::clone(&self.state),
+            work,
             patience,
-            _slot: self.setup.admission.slot(&owner).await?,
+            _slot: slot,
         })
     }
 
     /// Runs the work on a blocking thread. Returns when the first byte of the answer is there.
-    async fn run(&mut self, work: Work, act: Act, content_type: String) -> Result<Reply> {
+    async fn run(&mut self, job: Job, act: Act, content_type: String) -> Result<Reply> {
         let Pipe {
             writer,
             pieces,
             first,
-        } = pipe(work.patience);
-        let task = tokio::task::spawn_blocking(move || work.run(act, writer));
+        } = pipe(job.patience);
+        let task = tokio::task::spawn_blocking(move || job.run(act, writer));
         // Without a first byte the task has ended.
         if first.await.is_ok() {
             return Ok(Reply::pieces(pieces, content_type));
@@ -152,21 +142,11 @@ impl Call {
     }
 }
 
-/// Counts a request that has a slot.
-struct UnderWay<'a>(&'a State);
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.0.metrics.under_way.dec();
-    }
-}
-
-impl Work {
+impl Job {
     /// Does the work. An error before the first byte is returned, a later one breaks the answer off
     /// unless the client has been told.
-    fn run(self, act: Act, mut writer: BodyWriter) -> Result<()> {
-        self.state.metrics.under_way.inc();
-        let _under_way = UnderWay(&self.state);
+    fn run(self, act: Act, mut writer: PieceWriter) -> Result<()> {
+        let _under_way = UnderWay::new(&self.state);
         let done = self.act(act, &mut writer);
         let flushed = writer.flush().map_err(|error| {
             Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
@@ -183,21 +163,17 @@ impl Work {
         Ok(())
     }
 
-    fn act(&self, act: Act, writer: &mut BodyWriter) -> Result<()> {
-        let repository = self.open()?;
+    fn act(&self, act: Act, writer: &mut PieceWriter) -> Result<()> {
+        let repository = self.work.open()?;
         let request = service::Request {
             repository: &repository,
-            protocol: self.protocol.as_deref(),
+            protocol: self.work.protocol.as_deref(),
             interrupt: &self.state.stop,
         };
         match act {
             Act::Advertise => self.advertise(&request, writer),
             Act::Answer { body, is_gzipped } => {
-                let limits = &self.setup.config.limits;
-                let most_bytes = match self.service {
-                    Service::UploadPack => limits.fetch_bytes,
-                    Service::ReceivePack => limits.push_bytes,
-                };
+                let most_bytes = self.work.most_bytes();
                 match is_gzipped {
                     // The bound holds for what is sent and for what it inflates to.
                     true => {
@@ -210,53 +186,18 @@ impl Work {
         }
     }
 
-    /// Opens the repository, or creates it for a push where that is allowed.
-    fn open(&self) -> Result<Repository> {
-        let found = self.find();
-        let config = &self.setup.config;
-        match found {
-            Err(error)
-                if *error.kind() == ErrorKind::NotFound
-                    && self.service == Service::ReceivePack
-                    && config.create_on_push =>
-            {
-                let user = self.user.as_deref();
-                self.setup.check_role(user, &self.name, Role::Admin)?;
-                match self.setup.repositories.create(&self.name) {
-                    // Another push was faster.
-                    Err(error) if *error.kind() != ErrorKind::Exists => Err(error),
-                    _ => self.find(),
-                }
-            }
-            found => found,
-        }
-    }
-
-    fn find(&self) -> Result<Repository> {
-        let repositories = &self.setup.repositories;
-        match self.service {
-            Service::UploadPack => repositories.find(&self.name),
-            Service::ReceivePack => {
-                let client = Client {
-                    user: self.user.as_deref(),
-                    address: self.address,
-                };
-                repositories.find_for_push(&self.name, &client)
-            }
-        }
-    }
-
-    fn advertise(&self, request: &service::Request<'_>, writer: &mut BodyWriter) -> Result<()> {
+    fn advertise(&self, request: &service::Request<'_>, writer: &mut PieceWriter) -> Result<()> {
         use pronto_wire::advertisement::Version;
-        let is_v2 = self.service == Service::UploadPack && request.version() == Version::V2;
+        let service = self.work.target.service;
+        let is_v2 = service == Service::UploadPack && request.version() == Version::V2;
         let mut out = FirstLine {
             line: match is_v2 {
                 true => None,
-                false => Some(first_line(self.service)?),
+                false => Some(first_line(service)?),
             },
             inner: writer,
         };
-        match self.service {
+        match service {
             Service::UploadPack => self.state.service.advertise_fetch(request, &mut out),
             Service::ReceivePack => self.state.service.advertise_push(request, &mut out),
         }
@@ -266,32 +207,20 @@ impl Work {
         &self,
         request: &service::Request<'_>,
         mut input: impl Read + Send,
-        writer: &mut BodyWriter,
+        writer: &mut PieceWriter,
     ) -> Result<()> {
         let streams = Streams {
             input: &mut input,
             output: writer,
         };
-        let done = match self.service {
+        let done = match self.work.target.service {
             Service::UploadPack => self.state.service.answer_fetch(request, streams),
-            Service::ReceivePack => self.state.service.answer_push(request, self, streams),
+            Service::ReceivePack => self.state.service.answer_push(request, &self.work, streams),
         };
         // The answer goes out before the rest of the request is discarded.
         let _ = writer.flush();
         let _ = std::io::copy(&mut input.take(LINGERING_BYTES), &mut std::io::sink());
         done
-    }
-}
-
-impl Judge for Work {
-    fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
-        let access = &self.setup.config.access;
-        let refusal = access.refusal(self.user.as_deref(), self.name.as_str(), change);
-        refusal.map(str::to_owned)
-    }
-
-    fn forbids_force(&self, name: &[u8]) -> bool {
-        (self.setup.config.access).forbids_force(self.name.as_str(), name)
     }
 }
 
@@ -308,7 +237,7 @@ fn first_line(service: Service) -> Result<Vec<u8>> {
 /// Writes a line before the first byte of something else, so that an error comes first.
 struct FirstLine<'a> {
     line: Option<Vec<u8>>,
-    inner: &'a mut BodyWriter,
+    inner: &'a mut PieceWriter,
 }
 
 impl std::io::Write for FirstLine<'_> {

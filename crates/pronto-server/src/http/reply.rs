@@ -1,19 +1,16 @@
-//! Responses, and the record of each request, which is logged when its response ends.
+//! Responses. The end of one ends the record of its request.
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use hyper::Response;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{HeaderName, HeaderValue};
 
-use crate::bridge::{Counters, Pieces};
-use crate::log;
-use crate::state::State;
-use crate::{Error, ErrorKind};
+use crate::Error;
+use crate::bridge::Pieces;
+use crate::record::{self, Record};
 
 /// A response before its record is attached.
 #[derive(Debug)]
@@ -56,8 +53,8 @@ impl Reply {
         self
     }
 
-    pub(super) fn into_response(self, mut finish: Finish) -> Response<ReplyBody> {
-        finish.request.status = self.status;
+    pub(super) fn into_response(self, mut record: Record) -> Response<ReplyBody> {
+        record.status(self.status);
         let mut response = Response::new(());
         if let Ok(status) = hyper::StatusCode::from_u16(self.status) {
             *response.status_mut() = status;
@@ -66,7 +63,7 @@ impl Reply {
         let fixed = [
             ("cache-control", "no-cache, max-age=0, must-revalidate"),
             ("x-content-type-options", "nosniff"),
-            ("x-request-id", finish.request.id.as_str()),
+            ("x-request-id", record.id()),
         ];
         let own = self
             .headers
@@ -80,32 +77,16 @@ impl Reply {
         response.map(|()| ReplyBody {
             is_sent: matches!(self.content, Content::Whole(_)),
             content: self.content,
-            finish,
+            record,
         })
     }
 }
 
 /// The response to an error, which is noted in the record.
-pub(super) fn failure(error: &Error, finish: &mut Finish) -> Reply {
-    finish.error(error.to_string());
-    let status = match error.kind() {
-        ErrorKind::Unauthenticated => 401,
-        ErrorKind::Denied => 403,
-        ErrorKind::NotFound => 404,
-        ErrorKind::InvalidName | ErrorKind::Malformed => 400,
-        ErrorKind::Unsupported => 400,
-        ErrorKind::Exists => 409,
-        ErrorKind::TooMany => 429,
-        ErrorKind::Overloaded => 503,
-        _ => 500,
-    };
-    let id = &finish.request.id;
-    let text = match status {
-        // Paths and reasons of the system are for the log alone.
-        500 => format!("the server failed (request {id})\n"),
-        _ => format!("{} (request {id})\n", error.message()),
-    };
-    let reply = Reply::text(status, text);
+pub(super) fn failure(error: &Error, record: &mut Record) -> Reply {
+    record.error(error.to_string());
+    let status = record::status(error);
+    let reply = Reply::text(status, format!("{}\n", record::text(error, record.id())));
     match status {
         401 => reply.with_header("www-authenticate", "Basic realm=\"Git\", charset=\"UTF-8\""),
         429 => reply.with_header("retry-after", "60"),
@@ -118,7 +99,7 @@ pub(super) fn failure(error: &Error, finish: &mut Finish) -> Reply {
 pub(crate) struct ReplyBody {
     content: Content,
     is_sent: bool,
-    finish: Finish,
+    record: Record,
 }
 
 impl Body for ReplyBody {
@@ -136,12 +117,12 @@ impl Body for ReplyBody {
         match &frame {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(data) = frame.data_ref() {
-                    self.finish.counters.add_sent(data.len() as u64);
+                    self.record.counters.add_sent(data.len() as u64);
                 }
             }
             Poll::Ready(Some(Err(error))) => {
                 let error = error.to_string();
-                self.finish.error(error);
+                self.record.error(error);
             }
             Poll::Ready(None) => {
                 self.is_sent = true;
@@ -149,7 +130,7 @@ impl Body for ReplyBody {
                     && let Some(told) = pieces.told()
                 {
                     let told = told.to_owned();
-                    self.finish.error(told);
+                    self.record.error(told);
                 }
             }
             Poll::Pending => {}
@@ -175,58 +156,7 @@ impl Drop for ReplyBody {
     fn drop(&mut self) {
         if !self.is_sent {
             let message = "the connection ended before the end of the answer";
-            self.finish.error(message.to_owned());
+            self.record.error(message.to_owned());
         }
-    }
-}
-
-/// The record of a request. It is logged when it is dropped.
-pub(super) struct Finish {
-    state: Arc<State>,
-    request: log::Request,
-    pub(super) counters: Arc<Counters>,
-    begun: Instant,
-}
-
-impl Finish {
-    pub(super) fn new(
-        state: Arc<State>,
-        request: log::Request,
-        counters: Arc<Counters>,
-        begun: Instant,
-    ) -> Self {
-        Finish {
-            state,
-            request,
-            counters,
-            begun,
-        }
-    }
-
-    pub(super) fn user(&mut self, user: Option<&str>) {
-        self.request.user = user.map(str::to_owned);
-    }
-
-    pub(super) fn repository(&mut self, name: &str) {
-        self.request.repository = Some(name.to_owned());
-    }
-
-    pub(super) fn service(&mut self, service: &'static str) {
-        self.request.service = service;
-    }
-
-    /// Notes the first error.
-    pub(super) fn error(&mut self, error: String) {
-        self.request.error.get_or_insert(error);
-    }
-}
-
-impl Drop for Finish {
-    fn drop(&mut self) {
-        let mut request = self.request.clone();
-        request.received_bytes = self.counters.received();
-        request.sent_bytes = self.counters.sent();
-        request.duration = self.begun.elapsed();
-        self.state.finished(request);
     }
 }

@@ -50,7 +50,7 @@ fn only_what_anonymous_may_read_is_served() {
     let line = "git-receive-pack /team/a\0host=x\0";
     let answer = ask(&server, format!("{:04x}{line}", line.len() + 4).as_bytes());
     assert!(
-        answer.contains("ERR this server takes pushes over HTTP only"),
+        answer.contains("ERR this server takes no pushes over git://"),
         "{answer}"
     );
 }

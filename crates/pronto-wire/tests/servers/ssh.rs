@@ -79,6 +79,16 @@ impl Ssh {
         )
     }
 
+    /// Returns the public key of the user.
+    pub(crate) fn public_key(&self) -> std::path::PathBuf {
+        self.folder.path().join("user.pub")
+    }
+
+    /// Replaces the lines of `authorized_keys`.
+    pub(crate) fn authorize(&self, lines: &str) {
+        fs::write(self.folder.path().join("authorized"), lines).expect("a file");
+    }
+
     /// Returns the path of a program that does the same.
     pub(crate) fn wrapper(&self) -> std::path::PathBuf {
         self.folder.path().join("wrapper")

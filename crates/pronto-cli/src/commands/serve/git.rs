@@ -1,4 +1,4 @@
-//! `serve` without `--netsync`: serves clients of Git over HTTP and `git://`.
+//! `serve` without `--netsync`: serves clients of Git over HTTP, SSH and `git://`.
 
 use std::cell::RefCell;
 use std::io::{self, Write as _};
@@ -10,6 +10,7 @@ use pronto_io::signals;
 use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
 use pronto_server::config::{Config, DEFAULT_TEXT, TlsFiles};
 use pronto_server::service::{Git, Native};
+use pronto_server::users::{self, Users};
 use pronto_server::{Control, Event, Options, Owner, Started, check, generate_token, serve};
 
 use super::Args;
@@ -74,7 +75,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 /// The services of Git. Pushes start maintenance with this program.
-fn native() -> Result<Native, CliError> {
+pub(in crate::commands) fn native() -> Result<Native, CliError> {
     let program = std::env::current_exe()
         .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
     Ok(Native {
@@ -118,6 +119,9 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
     }
     if let Some(address) = &args.daemon {
         config.daemon = addresses(address)?;
+    }
+    if let Some(address) = &args.ssh {
+        config.ssh.listen = addresses(address)?;
     }
     match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => {
@@ -203,8 +207,13 @@ impl Greeting {
         }
         let daemon = started.daemon.iter();
         bases.extend(daemon.map(|address| format!("git://{}", reachable(address))));
+        let ssh = started.ssh.iter();
+        bases.extend(ssh.map(|address| format!("ssh://{}", reachable(address))));
         for base in &bases {
             writeln!(out, "serving at {base}/")?;
+        }
+        if let Some(fingerprint) = &started.host_key {
+            writeln!(out, "the host key of SSH is {fingerprint}")?;
         }
         if let Some(base) = bases.first() {
             for name in started.repositories.iter().take(MOST_SHOWN) {
@@ -255,7 +264,7 @@ fn escaped(name: &str) -> String {
 }
 
 /// Converts an error of the server.
-pub(super) fn failure(error: pronto_server::Error) -> CliError {
+pub(in crate::commands) fn failure(error: pronto_server::Error) -> CliError {
     CliError::of(error.map_kind(|_| pronto::ErrorKind::Io))
 }
 
@@ -268,4 +277,14 @@ pub(super) fn managed(args: &Args, context: &mut Context) -> Result<Config, CliE
     let file: &Path = file;
     let file = context.environment()?.absolute(file);
     Config::read(&file).map_err(failure)
+}
+
+/// Changes the users of that configuration.
+pub(super) fn change<T>(
+    args: &Args,
+    context: &mut Context,
+    change: impl FnOnce(&mut Users) -> pronto_server::Result<T>,
+) -> Result<T, CliError> {
+    let config = managed(args, context)?;
+    users::change(&config.users, change).map_err(failure)
 }

@@ -5,10 +5,11 @@ use std::io::Write as _;
 
 use pronto_server::names::RepositoryName;
 use pronto_server::repositories::Repositories;
-use pronto_server::users::{self, TokenMode, Users};
+use pronto_server::users::{TokenMode, Users};
 
 use super::Args;
-use super::git::{failure, managed};
+use super::git::{change, failure, managed};
+use super::keys;
 use crate::{CliError, Context, ExitCode};
 
 pub(super) fn run(
@@ -27,6 +28,7 @@ pub(super) fn run(
             change(args, context, |users| users.remove(name))?;
             Ok(ExitCode::SUCCESS)
         }
+        [Some("user"), Some("key"), words @ ..] => keys::run(args, words, context),
         [Some("token"), Some(name)] => {
             let mode = match args.replace {
                 true => TokenMode::Replace,
@@ -57,25 +59,17 @@ pub(super) fn run(
             Ok(ExitCode::SUCCESS)
         }
         _ => Err(CliError::usage(
-            "serve takes one directory, or 'user add|remove NAME', 'user list', 'token NAME', \
-             'repository create|remove NAME' or 'repository list'",
+            "serve takes one directory, or 'user add|remove NAME', 'user list', 'user key ...', \
+             'token NAME', 'repository create|remove NAME' or 'repository list'",
         )),
     }
-}
-
-fn change<T>(
-    args: &Args,
-    context: &mut Context,
-    change: impl FnOnce(&mut Users) -> pronto_server::Result<T>,
-) -> Result<T, CliError> {
-    let config = managed(args, context)?;
-    users::change(&config.users, change).map_err(failure)
 }
 
 fn list_users(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let config = managed(args, context)?;
     for user in Users::read(&config.users).map_err(failure)?.users {
-        writeln!(context.out, "{}\t{} tokens", user.name, user.tokens.len())?;
+        let (tokens, keys) = (user.tokens.len(), user.keys.len());
+        writeln!(context.out, "{}\t{tokens} tokens\t{keys} keys", user.name)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -13,46 +13,47 @@ use crate::state::State;
 /// costs about 30 KiB.
 const CROWD: usize = 1024;
 
-/// The times for the first head and between requests if there are more connections than [`CROWD`].
-const HEAD_IN_CROWD: Duration = Duration::from_secs(2);
+/// The time between requests if there are more connections than [`CROWD`].
 const IDLE_IN_CROWD: Duration = Duration::from_millis(500);
 
 /// The times that a connection may wait.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
+pub(crate) struct Times {
     /// For the first head.
-    pub(super) head: Duration,
+    pub(crate) head: Duration,
+    /// The same if there are more connections than [`CROWD`].
+    pub(crate) head_in_crowd: Duration,
     /// Between requests.
-    pub(super) idle: Duration,
+    pub(crate) idle: Duration,
     /// For a client to take a piece of an answer.
-    pub(super) stall: Duration,
+    pub(crate) stall: Duration,
 }
 
 impl Times {
     /// Returns the times where `count` connections have buffers.
-    pub(super) fn among(self, count: usize) -> Self {
+    pub(crate) fn among(self, count: usize) -> Self {
         match count <= CROWD {
             true => self,
             false => Times {
-                head: self.head.min(HEAD_IN_CROWD),
+                head: self.head.min(self.head_in_crowd),
                 idle: self.idle.min(IDLE_IN_CROWD),
-                stall: self.stall,
+                ..self
             },
         }
     }
 }
 
 /// A connection that has sent something, and has buffers.
-pub(super) struct Awake(Arc<State>);
+pub(crate) struct Awake(Arc<State>);
 
 impl Awake {
-    pub(super) fn new(state: &Arc<State>) -> Self {
+    pub(crate) fn new(state: &Arc<State>) -> Self {
         state.awake.fetch_add(1, Relaxed);
         Awake(Arc::clone(state))
     }
 
     /// Returns the number of such connections.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.awake.load(Relaxed)
     }
 }
@@ -65,7 +66,7 @@ impl Drop for Awake {
 
 /// The activity of a connection.
 #[derive(Debug)]
-pub(super) struct Activity {
+pub(crate) struct Activity {
     begun: Instant,
     /// Requests whose response is not finished.
     under_way: AtomicUsize,
@@ -80,7 +81,7 @@ pub(super) struct Activity {
 
 /// The result of a look at a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(crate) enum Look {
     Fine,
     Idle,
     /// There was no complete head of a first request in the time for one.
@@ -90,7 +91,7 @@ pub(super) enum Look {
 }
 
 impl Activity {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Activity {
             begun: Instant::now(),
             under_way: AtomicUsize::new(0),
@@ -101,18 +102,23 @@ impl Activity {
         }
     }
 
+    /// Returns whether a request is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.under_way.load(Relaxed) > 0
+    }
+
     /// Waits for the end of a request.
-    pub(super) async fn ended(&self) {
+    pub(crate) async fn ended(&self) {
         self.ended.notified().await;
     }
 
     /// Looks whether the connection has waited for too long.
-    pub(super) fn look(&self, times: Times) -> Look {
+    pub(crate) fn look(&self, times: Times) -> Look {
         let is_stalled = |since: &Instant| since.elapsed() >= times.stall;
         if self.untaken().values().any(is_stalled) {
             return Look::Stalled;
         }
-        if self.under_way.load(Relaxed) > 0 || !self.wait(times).is_zero() {
+        if self.is_busy() || !self.wait(times).is_zero() {
             return Look::Fine;
         }
         match self.last.load(Relaxed) {
@@ -123,8 +129,8 @@ impl Activity {
 
     /// Returns how long the connection may still wait. While a request is under way, that is the whole
     /// time again.
-    pub(super) fn wait(&self, times: Times) -> Duration {
-        if self.under_way.load(Relaxed) > 0 {
+    pub(crate) fn wait(&self, times: Times) -> Duration {
+        if self.is_busy() {
             let first = self.untaken().values().min().copied();
             let stall = first.map(|since| times.stall.saturating_sub(since.elapsed()));
             // The clock of the runtime counts milliseconds.
@@ -151,17 +157,17 @@ impl Activity {
 
 /// Counts a request of a connection until its response is finished.
 #[derive(Debug)]
-pub(super) struct Active(Arc<Activity>);
+pub(crate) struct Active(Arc<Activity>);
 
 impl Active {
-    pub(super) fn new(activity: &Arc<Activity>) -> Self {
+    pub(crate) fn new(activity: &Arc<Activity>) -> Self {
         activity.under_way.fetch_add(1, Relaxed);
         activity.note();
         Active(Arc::clone(activity))
     }
 
     /// Returns the activity of its connection.
-    pub(super) fn activity(&self) -> &Arc<Activity> {
+    pub(crate) fn activity(&self) -> &Arc<Activity> {
         &self.0
     }
 }
@@ -176,14 +182,14 @@ impl Drop for Active {
 
 /// Notes when the client is expected to take a piece of an answer.
 #[derive(Debug)]
-pub(super) struct Taking {
+pub(crate) struct Taking {
     activity: Arc<Activity>,
     number: u64,
 }
 
 impl Taking {
     /// Begins with the head of the answer.
-    pub(super) fn new(activity: &Arc<Activity>) -> Self {
+    pub(crate) fn new(activity: &Arc<Activity>) -> Self {
         let taking = Taking {
             activity: Arc::clone(activity),
             number: activity.bodies.fetch_add(1, Relaxed),
@@ -193,12 +199,12 @@ impl Taking {
     }
 
     /// Notes that the client has a piece to take.
-    pub(super) fn given(&self) {
+    pub(crate) fn given(&self) {
         self.activity.untaken().insert(self.number, Instant::now());
     }
 
     /// Notes that the client has taken everything that there is.
-    pub(super) fn taken(&self) {
+    pub(crate) fn taken(&self) {
         self.activity.untaken().remove(&self.number);
     }
 }
@@ -215,12 +221,14 @@ mod tests {
 
     const TIMES: Times = Times {
         head: Duration::from_secs(3600),
+        head_in_crowd: Duration::from_secs(1),
         idle: Duration::from_secs(3600),
         stall: Duration::from_secs(3600),
     };
 
     const NONE: Times = Times {
         head: Duration::ZERO,
+        head_in_crowd: Duration::ZERO,
         idle: Duration::ZERO,
         stall: Duration::ZERO,
     };
@@ -256,6 +264,7 @@ mod tests {
     fn a_crowd_has_less_time() {
         assert_eq!(TIMES.among(CROWD).idle, TIMES.idle);
         assert_eq!(TIMES.among(CROWD + 1).idle, IDLE_IN_CROWD);
+        assert_eq!(TIMES.among(CROWD + 1).head, TIMES.head_in_crowd);
         assert_eq!(NONE.among(CROWD + 1).head, Duration::ZERO);
     }
 }

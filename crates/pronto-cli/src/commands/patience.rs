@@ -1,4 +1,4 @@
-//! `--timeout`: a client that does nothing for too long ends the process.
+//! A client that does nothing for too long ends the process.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,20 +10,33 @@ use rustix::process::{Signal, getpid, kill_process};
 const TICK: Duration = Duration::from_millis(100);
 
 /// Since when the process waits for the client; `None` while it works.
-type Waiting = Arc<Mutex<Option<Instant>>>;
+pub(super) type Waiting = Arc<Mutex<Option<Instant>>>;
 
-/// Starts to watch the streams of [`Watched`]. As with Git, the process dies of SIGALRM.
-pub(super) fn watch(seconds: u32) -> Waiting {
+/// The time of a client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// Without reading or writing anything.
+    pub(super) silence: Duration,
+    /// In all.
+    pub(super) whole: Option<Duration>,
+    /// The signal by which the process ends itself afterwards.
+    pub(super) signal: Signal,
+}
+
+/// Starts to watch the streams of [`Watched`].
+pub(super) fn watch(patience: Patience) -> Waiting {
     let waiting = Waiting::default();
     let watched = Arc::clone(&waiting);
-    let limit = Duration::from_secs(u64::from(seconds));
+    let begun = Instant::now();
     let watch = move || {
         loop {
-            std::thread::sleep(TICK.min(limit));
+            std::thread::sleep(TICK.min(patience.silence));
             let since = *watched.lock().unwrap_or_else(PoisonError::into_inner);
-            if since.is_some_and(|since| since.elapsed() >= limit) {
+            let is_silent = since.is_some_and(|since| since.elapsed() >= patience.silence);
+            let is_late = patience.whole.is_some_and(|whole| begun.elapsed() >= whole);
+            if is_silent || is_late {
                 // If it fails, there is nobody to tell.
-                let _ = kill_process(getpid(), Signal::ALARM);
+                let _ = kill_process(getpid(), patience.signal);
             }
         }
     };

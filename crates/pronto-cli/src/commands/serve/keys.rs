@@ -1,0 +1,120 @@
+//! `serve user key`: manage the public keys of users.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use pronto_server::keys::UserKey;
+use pronto_server::users::{User, Users};
+
+use super::Args;
+use super::git::{change, failure, managed};
+use crate::{CliError, Context, ExitCode};
+
+/// The largest file of a public key.
+const LARGEST_BYTES: u64 = 64 * 1024;
+
+pub(super) fn run(
+    args: &Args,
+    words: &[Option<&str>],
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    match words {
+        [Some("add"), Some(name), Some(file)] => add(args, name, file, context),
+        [Some("remove"), Some(name), Some(fingerprint)] => {
+            change(args, context, |users| users.remove_key(name, fingerprint))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        [Some("list")] => list(args, None, context),
+        [Some("list"), Some(name)] => list(args, Some(name), context),
+        [Some("authorized")] => authorized(args, None, context),
+        [Some("authorized"), Some(fingerprint)] => authorized(args, Some(fingerprint), context),
+        _ => Err(CliError::usage(
+            "serve user key takes 'add NAME FILE' ('-' is standard input), \
+             'remove NAME FINGERPRINT', 'list [NAME]' or 'authorized [FINGERPRINT]'",
+        )),
+    }
+}
+
+/// Adds the key in a file, and prints its fingerprint.
+fn add(args: &Args, name: &str, file: &str, context: &mut Context) -> Result<ExitCode, CliError> {
+    let mut text = Vec::new();
+    if file == "-" {
+        let input = std::io::stdin().lock();
+        input.take(LARGEST_BYTES).read_to_end(&mut text)?;
+    } else {
+        let path = context.environment()?.absolute(Path::new(file));
+        let links = pronto_io::untrusted::Links::Follow;
+        text = pronto_io::untrusted::read(&path, links, LARGEST_BYTES)
+            .map_err(|error| CliError::fatal(format!("cannot read '{file}': {error}")))?;
+    }
+    let key = UserKey::parse(&String::from_utf8_lossy(&text)).map_err(failure)?;
+    change(args, context, |users| users.add_key(name, &key))?;
+    writeln!(context.out, "{}", key.fingerprint())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists keys of all users, or of one.
+fn list(args: &Args, name: Option<&str>, context: &mut Context) -> Result<ExitCode, CliError> {
+    let users = users(args, context)?;
+    if let Some(name) = name
+        && users.iter().all(|user| user.name != name)
+    {
+        return Err(CliError::fatal(format!("there is no user '{name}'")));
+    }
+    for (user, key) in keys(&users) {
+        if name.is_none_or(|name| name == user) {
+            let (kind, print) = (key.kind(), key.fingerprint());
+            writeln!(context.out, "{user}\t{print}\t{kind}\t{}", key.comment())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints lines for sshd (`AuthorizedKeysCommand`): each key may only start `pronto shell`.
+fn authorized(
+    args: &Args,
+    fingerprint: Option<&str>,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let users = users(args, context)?;
+    let program = std::env::current_exe()
+        .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
+    let config = args.config.as_deref().unwrap_or(Path::new(""));
+    let config = context.environment()?.absolute(config);
+    let (program, config) = (quoted(&program)?, quoted(&config)?);
+    for (user, key) in keys(&users) {
+        if fingerprint.is_none_or(|wanted| wanted == key.fingerprint()) {
+            let line = key.line();
+            writeln!(
+                context.out,
+                "command=\"{program} shell --config {config} --user {user}\",restrict {line}"
+            )?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn users(args: &Args, context: &mut Context) -> Result<Vec<User>, CliError> {
+    let config = managed(args, context)?;
+    Ok(Users::read(&config.users).map_err(failure)?.users)
+}
+
+/// The keys with the names of their users. Those in the file are well formed.
+fn keys(users: &[User]) -> impl Iterator<Item = (&str, UserKey)> {
+    users.iter().flat_map(|user| {
+        let keys = user.keys.iter();
+        keys.filter_map(|key| Some((user.name.as_str(), UserKey::parse(&key.public).ok()?)))
+    })
+}
+
+/// A path as a word of a shell, within the double quotes of an option of sshd.
+fn quoted(path: &Path) -> Result<String, CliError> {
+    let text = path
+        .to_str()
+        .filter(|text| !text.contains(char::is_control));
+    let text = text.ok_or_else(|| {
+        CliError::fatal(format!("sshd cannot be told the path '{}'", path.display()))
+    })?;
+    let word = format!("'{}'", text.replace('\'', "'\\''"));
+    Ok(word.replace('"', "\\\""))
+}

@@ -1,0 +1,608 @@
+//! `serve` over SSH, with the client of OpenSSH.
+
+mod hostile;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use rustix::process::Signal;
+use test_support::git::reference;
+use test_support::{report_missing_reference, skip};
+
+use crate::serve::{Server, repository, wait_until};
+use crate::support::{Scratch, path_with, process, pronto, pronto_path, stderr, stdout};
+
+/// Everyone's rights in the tests.
+const ACCESS: &str = r#"
+root = "root"
+create_on_push = true
+[http]
+listen = ["127.0.0.1:0"]
+[ssh]
+listen = ["127.0.0.1:0"]
+[[grant]]
+repository = "**"
+users = ["alice"]
+role = "admin"
+[[grant]]
+repository = "team/**"
+users = ["bob"]
+role = "read"
+[[grant]]
+repository = "open"
+users = ["anonymous"]
+role = "read"
+[[rule]]
+repository = "**"
+refs = "refs/heads/main"
+force = false
+delete = false
+"#;
+
+/// A server with the repositories `team/a`, `open` and `private`, and the keys of its users.
+struct Site {
+    scratch: Scratch,
+    server: Option<Server>,
+}
+
+impl Site {
+    /// Makes a site; `None` if there is no client of SSH. `more` is added to the configuration.
+    fn new(more: &str) -> Option<Self> {
+        for program in ["/usr/bin/ssh", "/usr/bin/ssh-keygen"] {
+            if !Path::new(program).exists() {
+                skip!(format!("there is no {program}"));
+            }
+        }
+        let mut site = Site {
+            scratch: Scratch::new(),
+            server: None,
+        };
+        repository(&site.scratch);
+        std::fs::create_dir(site.path("root")).expect("a directory");
+        for name in ["root/team/a.git", "root/open.git", "root/private.git"] {
+            let output = site.git(&["clone", "-q", "--bare", "work", name]);
+            assert!(output.status.success(), "{}", stderr(&output));
+        }
+        std::fs::write(site.path("server.toml"), format!("{ACCESS}{more}")).expect("a file");
+        for user in ["alice", "bob"] {
+            site.make_key(user, &["-t", "ed25519"]);
+            site.serve(&["user", "add", user]);
+            site.serve(&["user", "key", "add", user, &format!("{user}.pub")]);
+        }
+        site.start();
+        Some(site)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.scratch.join(name)
+    }
+
+    fn start(&mut self) {
+        let arguments = ["--config", "server.toml"];
+        let server = Server::start(self.scratch.path(), &arguments, "git clone");
+        self.server = Some(server);
+    }
+
+    fn running(&self) -> &Server {
+        self.server.as_ref().expect("it runs")
+    }
+
+    /// Ends the server; its log.
+    fn end(&mut self) -> String {
+        let server = self.server.take().expect("it runs");
+        server.signal(Signal::TERM);
+        server.end()
+    }
+
+    fn address(&self) -> String {
+        let lines = self.running().lines.iter();
+        let mut addresses = lines.filter_map(|line| line.strip_prefix("serving at ssh://"));
+        let address = addresses.next().expect("it serves SSH");
+        address.trim_end_matches('/').to_owned()
+    }
+
+    /// The fingerprint that the server has printed.
+    fn fingerprint(&self) -> String {
+        let lines = self.running().lines.iter();
+        let mut prints = lines.filter_map(|line| line.strip_prefix("the host key of SSH is "));
+        prints.next().expect("it is printed").to_owned()
+    }
+
+    /// The number of open connections but the one that asks.
+    fn connections(&self) -> usize {
+        let lines = self.running().lines.iter();
+        let mut addresses = lines.filter_map(|line| line.strip_prefix("serving at http://"));
+        let address = addresses.next().expect("it serves HTTP");
+        let mut socket = TcpStream::connect(address.trim_end_matches('/')).expect("it listens");
+        let request = b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        socket.write_all(request).expect("it reads");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("text");
+        let mut lines = answer.lines();
+        let count = lines.find_map(|line| line.strip_prefix("pronto_server_connections "));
+        let count: usize = count.expect("a count").parse().expect("a number");
+        count - 1
+    }
+
+    fn port(&self) -> String {
+        let address = self.address();
+        address.rsplit(':').next().expect("a port").to_owned()
+    }
+
+    fn url(&self, name: &str) -> String {
+        format!("ssh://git@{}/{name}", self.address())
+    }
+
+    fn make_key(&self, name: &str, kind: &[&str]) {
+        let made = Command::new("/usr/bin/ssh-keygen")
+            .args(["-q", "-N", "", "-C", name, "-f", name])
+            .args(kind)
+            .current_dir(self.scratch.path())
+            .output()
+            .expect("ssh-keygen runs");
+        assert!(made.status.success(), "{}", stderr(&made));
+    }
+
+    /// Runs a command of management; it must succeed.
+    fn serve(&self, arguments: &[&str]) -> String {
+        let output = self.try_serve(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        stdout(&output)
+    }
+
+    fn try_serve(&self, arguments: &[&str]) -> Output {
+        pronto()
+            .args(["serve", "--config", "server.toml"])
+            .args(arguments)
+            .current_dir(self.scratch.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("it starts")
+    }
+
+    /// The options of ssh for a key.
+    fn options(&self, key: &str) -> Vec<String> {
+        let known = self.path("known_hosts");
+        [
+            "-F/dev/null".to_owned(),
+            format!("-i{}", self.path(key).display()),
+            "-oIdentitiesOnly=yes".to_owned(),
+            "-oBatchMode=yes".to_owned(),
+            "-oLogLevel=ERROR".to_owned(),
+            "-oStrictHostKeyChecking=accept-new".to_owned(),
+            "-oHostKeyAlias=pronto".to_owned(),
+            format!("-oUserKnownHostsFile={}", known.display()),
+        ]
+        .to_vec()
+    }
+
+    /// A command of ssh with the key.
+    fn ssh(&self, key: &str) -> Command {
+        let mut command = process("/usr/bin/ssh");
+        command
+            .args(self.options(key))
+            .args(["-p", &self.port(), "git@127.0.0.1"])
+            .current_dir(self.scratch.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a program of Git with the key.
+    fn client(&self, program: &Path, key: &str, arguments: &[&str]) -> Output {
+        let ssh = format!("ssh {}", self.options(key).join(" "));
+        let mut command = process(program);
+        if let Some(directory) = program.parent().filter(|path| path.is_absolute()) {
+            // A git starts the one on PATH for some of its work.
+            command.env("PATH", path_with(directory));
+        }
+        command
+            .args(arguments)
+            .current_dir(self.scratch.path())
+            .env("HOME", self.scratch.path())
+            .env("PRONTO_NO_FALLBACK", "1")
+            .env("GIT_SSH_COMMAND", ssh)
+            .envs([("GIT_AUTHOR_NAME", "A"), ("GIT_COMMITTER_NAME", "A")])
+            .envs([("GIT_AUTHOR_EMAIL", "a@x"), ("GIT_COMMITTER_EMAIL", "a@x")])
+            .output()
+            .expect("it starts")
+    }
+
+    fn git(&self, arguments: &[&str]) -> Output {
+        self.client(Path::new("git"), "alice", arguments)
+    }
+
+    /// Runs git with the key; it must succeed.
+    fn succeed(&self, key: &str, arguments: &[&str]) -> String {
+        let output = self.client(Path::new("git"), key, arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        stdout(&output)
+    }
+
+    /// Runs git with the key; it must fail. What it said.
+    fn fail(&self, key: &str, arguments: &[&str]) -> String {
+        let output = self.client(Path::new("git"), key, arguments);
+        assert!(!output.status.success(), "{arguments:?}");
+        stderr(&output)
+    }
+}
+
+#[test]
+fn clients_clone_fetch_and_push() {
+    let Some(mut site) = Site::new("") else {
+        return;
+    };
+    let mut programs = vec![Path::new("git"), pronto_path()];
+    match reference() {
+        Some(git) => programs.push(git),
+        None => report_missing_reference(&"SSH with git 2.55"),
+    }
+    let url = site.url("team/a.git");
+    for (number, program) in programs.into_iter().enumerate() {
+        for version in ["0", "1", "2"] {
+            let name = format!("clone{number}{version}");
+            let protocol = format!("protocol.version={version}");
+            let run = |arguments: &[&str]| {
+                let arguments = [&["-c", &protocol][..], arguments].concat();
+                let output = site.client(program, "alice", &arguments);
+                let text = stderr(&output);
+                assert!(output.status.success(), "{program:?} {arguments:?}: {text}");
+            };
+            let branch = format!("HEAD:refs/heads/{name}");
+            run(&["clone", "-q", &url, &name]);
+            site.succeed(
+                "alice",
+                &["-C", &name, "commit", "-q", "--allow-empty", "-m", &name],
+            );
+            run(&["-C", &name, "push", "-q", "origin", &branch]);
+            // Nothing to push.
+            run(&["-C", &name, "push", "-q", "origin", &branch]);
+            let other = format!("HEAD:refs/heads/x{name}");
+            site.succeed("alice", &["-C", "work", "push", "-q", &url, &other]);
+            run(&["-C", &name, "fetch", "-q", "origin"]);
+            site.succeed("alice", &["-C", &name, "fsck", "--strict"]);
+            run(&["-C", &name, "push", "-q", "origin", &format!(":{name}")]);
+        }
+    }
+    site.succeed("alice", &["-C", "root/team/a.git", "fsck", "--strict"]);
+    let new = site.url("new/b");
+    site.succeed("alice", &["-C", "work", "push", "-q", &new, "main"]);
+    site.succeed("alice", &["clone", "-q", "--depth=1", &new, "shallow"]);
+    let log = site.end();
+    assert!(log.contains("\"protocol\":\"ssh\""), "{log}");
+    assert!(log.contains("\"user\":\"alice\""), "{log}");
+    assert!(!log.contains("\"status\":500"), "{log}");
+}
+
+#[test]
+fn a_large_push_and_its_clone_arrive() {
+    let Some(site) = Site::new("") else { return };
+    let mut random = test_support::Random::new(7);
+    std::fs::write(site.path("work/noise"), random.bytes(12 << 20)).expect("a file");
+    site.succeed("alice", &["-C", "work", "add", "."]);
+    site.succeed("alice", &["-C", "work", "commit", "-q", "-m", "noise"]);
+    let url = site.url("team/a");
+    site.succeed("alice", &["-C", "work", "push", "-q", &url, "main"]);
+    site.succeed("alice", &["clone", "-q", &url, "clone"]);
+    let read = |name: &str| std::fs::read(site.path(name)).expect("a file");
+    assert!(read("work/noise") == read("clone/noise"));
+    // The answer to a refused push comes while the client still sends.
+    std::fs::write(site.path("work/noise"), random.bytes(12 << 20)).expect("a file");
+    site.succeed(
+        "alice",
+        &["-C", "work", "commit", "-q", "--amend", "-am", "x"],
+    );
+    let text = site.fail("alice", &["-C", "work", "push", &url, "main:new", ":main"]);
+    assert!(text.contains("this ref may not be deleted"), "{text}");
+}
+
+#[test]
+fn keys_of_each_type_log_in_and_others_do_not() {
+    let Some(site) = Site::new("[limits]\nfailures_per_minute = 1000000\n") else {
+        return;
+    };
+    let listed = |key: &str| {
+        let url = site.url("team/a");
+        let output = site.client(Path::new("git"), key, &["ls-remote", &url]);
+        (output.status.success(), stderr(&output))
+    };
+    for (name, kind) in [
+        ("nistp256", &["-t", "ecdsa", "-b", "256"][..]),
+        ("nistp384", &["-t", "ecdsa", "-b", "384"]),
+        ("nistp521", &["-t", "ecdsa", "-b", "521"]),
+        ("rsa", &["-t", "rsa", "-b", "2048"]),
+    ] {
+        site.make_key(name, kind);
+        let (is_good, text) = listed(name);
+        assert!(
+            !is_good && text.contains("Permission denied (publickey)"),
+            "{text}"
+        );
+        let print = site.serve(&["user", "key", "add", "alice", &format!("{name}.pub")]);
+        assert!(print.starts_with("SHA256:"), "{print}");
+        wait_until(|| listed(name).0);
+        let keys = site.serve(&["user", "key", "list", "alice"]);
+        assert!(
+            keys.contains(&format!("alice\t{}\t", print.trim())),
+            "{keys}"
+        );
+        site.serve(&["user", "key", "remove", "alice", print.trim()]);
+        wait_until(|| !listed(name).0);
+    }
+    site.make_key("small", &["-t", "rsa", "-b", "1024"]);
+    for (name, file) in [
+        ("alice", "small.pub"),
+        ("alice", "bob.pub"),
+        ("alice", "alice"),
+        ("nobody", "small.pub"),
+    ] {
+        let output = site.try_serve(&["user", "key", "add", name, file]);
+        assert_eq!(output.status.code(), Some(128), "{file}");
+    }
+}
+
+#[test]
+fn other_ways_to_log_in_are_refused() {
+    let Some(mut site) = Site::new("") else {
+        return;
+    };
+    site.make_key("rsa", &["-t", "rsa", "-b", "2048"]);
+    site.serve(&["user", "key", "add", "alice", "rsa.pub"]);
+    for options in [
+        &["-oPreferredAuthentications=password"][..],
+        &["-oPreferredAuthentications=keyboard-interactive"],
+        &["-oPreferredAuthentications=none"],
+        // Signatures with SHA-1.
+        &["-oPubkeyAcceptedAlgorithms=ssh-rsa"],
+    ] {
+        let mut command = site.ssh("rsa");
+        let command = command.args(options).arg("git-upload-pack 'team/a'");
+        let output = command.output().expect("ssh runs");
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(255), "{options:?}: {text}");
+        assert!(text.contains("Permission denied"), "{options:?}: {text}");
+    }
+    // Neither a shell nor a terminal, a subsystem or forwarding.
+    let output = site.ssh("alice").output().expect("ssh runs");
+    let text = stderr(&output);
+    assert!(
+        text.contains("You are alice. This server serves Git"),
+        "{text}"
+    );
+    let output = site
+        .ssh("alice")
+        .args(["-s", "sftp"])
+        .output()
+        .expect("ssh runs");
+    assert!(!output.status.success());
+    let forwarded = ["-oExitOnForwardFailure=yes", "-R", "0:127.0.0.1:1", "-N"];
+    let output = site
+        .ssh("alice")
+        .args(forwarded)
+        .output()
+        .expect("ssh runs");
+    assert!(!output.status.success(), "{}", stderr(&output));
+    let output = site.ssh("alice").args(["-W", "127.0.0.1:1"]).output();
+    assert!(!output.expect("ssh runs").status.success());
+    site.make_key("stranger", &["-t", "ed25519"]);
+    let output = site.ssh("stranger").output().expect("ssh runs");
+    assert!(stderr(&output).contains("Permission denied (publickey)"));
+    let log = site.end();
+    assert!(log.contains("\"reason\":\"no key of a user\""), "{log}");
+}
+
+#[test]
+fn roles_rules_names_and_commands_are_checked() {
+    let Some(mut site) = Site::new("") else {
+        return;
+    };
+    let (team, private) = (site.url("team/a"), site.url("private"));
+    site.succeed("bob", &["ls-remote", &team]);
+    let refused = |key: &str, arguments: &[&str], reason: &str| {
+        let text = site.fail(key, arguments);
+        assert!(text.contains(reason), "{arguments:?}: {text}");
+        text
+    };
+    let push = ["-C", "work", "push", &team, "main:x"];
+    let text = refused(
+        "bob",
+        &push,
+        "pronto: you may not push to this repository (request ",
+    );
+    let id = text.split("(request ").nth(1).expect("an id");
+    let id = id.split(')').next().expect("an id").to_owned();
+    let secret = site.url("secret");
+    refused(
+        "bob",
+        &["ls-remote", &secret],
+        "there is no repository 'secret'",
+    );
+    refused(
+        "bob",
+        &["ls-remote", &private],
+        "there is no repository 'private'",
+    );
+    refused(
+        "alice",
+        &["ls-remote", &secret],
+        "there is no repository 'secret'",
+    );
+    let outside = site.url("../root/open");
+    refused(
+        "alice",
+        &["ls-remote", &outside],
+        "invalid name of a repository",
+    );
+    let push = ["-C", "work", "push", "--force", &team, "main:y", ":main"];
+    refused("alice", &push, "this ref may not be deleted");
+    site.succeed(
+        "alice",
+        &[
+            "-C",
+            "work",
+            "commit",
+            "-q",
+            "--amend",
+            "--allow-empty",
+            "-m",
+            "other",
+        ],
+    );
+    let push = ["-C", "work", "push", "--force", &team, "main"];
+    refused("alice", &push, "non-fast-forward");
+    for (command, reason) in [
+        ("ls", "git-upload-pack and git-receive-pack only (request "),
+        (
+            "git-upload-archive 'team/a'",
+            "git-upload-pack and git-receive-pack only",
+        ),
+        ("git-upload-pack 'team/a'; ls", "not quoted as for a shell"),
+        ("git-upload-pack", "names no repository"),
+    ] {
+        let output = site.ssh("alice").arg(command).output().expect("ssh runs");
+        assert_eq!(output.status.code(), Some(128), "{command}");
+        assert!(
+            stderr(&output).contains(reason),
+            "{command}: {}",
+            stderr(&output)
+        );
+    }
+    let log = site.end();
+    let line = log.lines().find(|line| line.contains(&id));
+    let line = line.expect("the request is in the log");
+    assert!(
+        line.contains("\"status\":403") && line.contains("\"user\":\"bob\""),
+        "{line}"
+    );
+}
+
+#[test]
+fn anonymous_needs_no_key_and_reads_what_it_may() {
+    let Some(site) = Site::new("") else { return };
+    site.make_key("stranger", &["-t", "ed25519"]);
+    let anonymous = |name: &str| format!("ssh://anonymous@{}/{name}", site.address());
+    let (open, team) = (anonymous("open"), anonymous("team/a"));
+    site.succeed("stranger", &["clone", "-q", &open, "clone"]);
+    let text = site.fail("stranger", &["ls-remote", &team]);
+    assert!(text.contains("this needs the key of a user"), "{text}");
+    let text = site.fail("stranger", &["-C", "work", "push", &open, "main:x"]);
+    assert!(text.contains("this needs the key of a user"), "{text}");
+    let text = site.fail("stranger", &["ls-remote", &site.url("open")]);
+    assert!(text.contains("Permission denied (publickey)"), "{text}");
+}
+
+#[test]
+fn the_host_key_is_kept() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Some(mut site) = Site::new("") else {
+        return;
+    };
+    let key = site.path("pronto-ssh-host-key");
+    let mode = std::fs::metadata(&key).expect("it is made").permissions();
+    assert_eq!(mode.mode() & 0o7777, 0o600);
+    let fingerprint = site.fingerprint();
+    let shown = Command::new("/usr/bin/ssh-keygen")
+        .arg("-lf")
+        .arg(&key)
+        .output();
+    let shown = stdout(&shown.expect("ssh-keygen runs"));
+    assert!(shown.contains(&fingerprint), "{shown}");
+    site.succeed("alice", &["ls-remote", &site.url("open")]);
+    site.end();
+    site.start();
+    assert_eq!(site.fingerprint(), fingerprint);
+    site.succeed("alice", &["ls-remote", &site.url("open")]);
+    site.end();
+    std::fs::remove_file(&key).expect("it is there");
+    let checked = site.try_serve(&["--check"]);
+    assert!(
+        checked.status.success() && !key.exists(),
+        "{}",
+        stderr(&checked)
+    );
+    site.start();
+    assert_ne!(site.fingerprint(), fingerprint);
+    let text = site.fail("alice", &["ls-remote", &site.url("open")]);
+    assert!(text.contains("Host key verification failed"), "{text}");
+}
+
+#[test]
+fn a_server_without_a_configuration_lets_anonymous_read() {
+    if !Path::new("/usr/bin/ssh").exists() {
+        skip!("there is no ssh");
+    }
+    let scratch = Scratch::new();
+    let work = repository(&scratch);
+    let server = Server::start(&work, &["--ssh", "127.0.0.1:0", "."], "git clone");
+    let line = server
+        .lines
+        .iter()
+        .find_map(|line| line.strip_prefix("serving at ssh://"));
+    let url = format!("ssh://anonymous@{}work", line.expect("it serves SSH"));
+    let site = Site {
+        scratch,
+        server: None,
+    };
+    let ssh = "ssh -F/dev/null -oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null";
+    let output = process("git")
+        .args(["clone", "-q", &url, "clone"])
+        .current_dir(site.scratch.path())
+        .env("GIT_SSH_COMMAND", ssh)
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let left = std::fs::read_dir(&work).expect("a directory");
+    assert_eq!(left.count(), 1, "no file is left in the served directory");
+}
+
+#[test]
+fn a_reload_changes_rights_and_requests_under_way_are_finished() {
+    let Some(mut site) = Site::new("") else {
+        return;
+    };
+    let url = site.url("team/a");
+    site.succeed("bob", &["ls-remote", &url]);
+    let config = site.path("server.toml");
+    let text = std::fs::read_to_string(&config).expect("text");
+    std::fs::write(&config, text.replace("bob", "carol")).expect("a file");
+    site.running().signal(Signal::HUP);
+    let bob = || {
+        let output = site.client(Path::new("git"), "bob", &["ls-remote", &url]);
+        output.status.success()
+    };
+    wait_until(|| !bob());
+    // The hook ends when the server is asked to.
+    let (begun, go) = (site.path("begun"), site.path("go"));
+    let hook = format!(
+        "#!/bin/sh\n: >'{}'\nwhile ! test -e '{}'; do sleep 0.05; done\n",
+        begun.display(),
+        go.display()
+    );
+    let place = site.path("root/team/a.git/hooks");
+    std::fs::create_dir_all(&place).expect("a directory");
+    crate::support::write_program(&place.join("pre-receive"), &hook);
+    std::thread::scope(|scope| {
+        let push = scope.spawn(|| site.git(&["-C", "work", "push", &url, "main:late"]));
+        wait_until(|| begun.exists());
+        site.running().signal(Signal::TERM);
+        wait_until(|| TcpStream::connect(site.address()).is_err());
+        std::fs::write(&go, "").expect("a file");
+        let output = push.join().expect("git runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+    });
+    let log = site.server.take().expect("it ran").end();
+    assert!(log.contains("\"event\":\"reloaded\""), "{log}");
+    assert!(
+        log.contains("\"connections\":0,\"event\":\"drained\""),
+        "{log}"
+    );
+}

@@ -1,0 +1,137 @@
+//! Public keys of users for SSH, as lines of OpenSSH: `TYPE BASE64 COMMENT`.
+
+use russh::keys::ssh_key::public::KeyData;
+use russh::keys::{Algorithm, HashAlg, PublicKey};
+
+use crate::{Error, ErrorKind, Result};
+
+/// The longest line.
+const LONGEST_BYTES: usize = 16 * 1024;
+
+/// The smallest and the largest RSA key, in bits.
+const SMALLEST_RSA: u32 = 2048;
+const LARGEST_RSA: u32 = 8192;
+
+/// The SHA-256 of a key, which stands for it.
+pub type KeyHash = [u8; 32];
+
+/// A public key that can authenticate a user.
+#[derive(Clone, Debug)]
+pub struct UserKey {
+    key: PublicKey,
+    line: String,
+}
+
+impl UserKey {
+    /// Parses a line, as in a file `id_ed25519.pub`: a key of type Ed25519, ECDSA, or RSA of at least
+    /// 2048 bits.
+    ///
+    /// # Errors
+    /// The line is malformed, or the key is of another type, too small, a private key, or a certificate.
+    pub fn parse(line: &str) -> Result<Self> {
+        let malformed = |message: &str| Err(Error::new(ErrorKind::Malformed, message));
+        let line = line.trim();
+        if line.contains("PRIVATE KEY") {
+            return malformed("this is a private key; its public half is in a file '.pub'");
+        }
+        if line.len() > LONGEST_BYTES || line.contains(char::is_control) {
+            return malformed("a public key is one line: TYPE BASE64 COMMENT");
+        }
+        let Ok(key) = PublicKey::from_openssh(line) else {
+            return malformed("this is not a public key of OpenSSH: TYPE BASE64 COMMENT");
+        };
+        let is_good = match key.key_data() {
+            KeyData::Ed25519(_) | KeyData::Ecdsa(_) => true,
+            KeyData::Rsa(rsa) => (SMALLEST_RSA..=LARGEST_RSA).contains(&rsa.key_size()),
+            _ => false,
+        };
+        if !is_good {
+            return malformed("a key is of type ed25519, ecdsa, or rsa of 2048 to 8192 bits");
+        }
+        let line = line.to_owned();
+        Ok(UserKey { key, line })
+    }
+
+    /// Returns the line, without spaces around it.
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// Returns the type, such as `ssh-ed25519`.
+    pub fn kind(&self) -> String {
+        self.key.algorithm().to_string()
+    }
+
+    /// Returns the comment.
+    pub fn comment(&self) -> &str {
+        self.key.comment().as_str_lossy()
+    }
+
+    /// Returns the fingerprint as OpenSSH shows it: `SHA256:...`.
+    pub fn fingerprint(&self) -> String {
+        fingerprint(&self.key)
+    }
+
+    /// Returns the hash by which the key is found.
+    pub fn hash(&self) -> KeyHash {
+        hash(&self.key)
+    }
+}
+
+/// Returns the fingerprint of a key.
+pub(crate) fn fingerprint(key: &PublicKey) -> String {
+    key.fingerprint(HashAlg::Sha256).to_string()
+}
+
+/// Returns the hash of a key.
+pub(crate) fn hash(key: &PublicKey) -> KeyHash {
+    let print = key.fingerprint(HashAlg::Sha256);
+    // SHA-256 was asked for.
+    print.sha256().unwrap_or_default()
+}
+
+/// Returns whether signatures of this algorithm are accepted: not those with SHA-1.
+pub(crate) fn is_accepted(algorithm: &Algorithm) -> bool {
+    match algorithm {
+        Algorithm::Ed25519 | Algorithm::Ecdsa { .. } => true,
+        Algorithm::Rsa { hash } => hash.is_some(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ED25519: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti";
+
+    #[test]
+    fn lines_are_parsed_with_their_comment() {
+        let key = UserKey::parse(&format!(" {ED25519} alice at work\n")).expect("a key");
+        assert_eq!(key.kind(), "ssh-ed25519");
+        assert_eq!(key.comment(), "alice at work");
+        assert_eq!(key.line(), format!("{ED25519} alice at work"));
+        assert!(key.fingerprint().starts_with("SHA256:"));
+        let other = UserKey::parse(ED25519).expect("a key");
+        assert_eq!(other.hash(), key.hash());
+        assert_eq!(other.comment(), "");
+    }
+
+    #[test]
+    fn other_lines_are_refused() {
+        for bad in [
+            "",
+            "x",
+            "ssh-ed25519",
+            "ssh-ed25519 AAAA",
+            "ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti",
+            &format!("restrict {ED25519}"),
+            &format!("{ED25519}\n{ED25519}"),
+            "-----BEGIN OPENSSH PRIVATE KEY-----",
+            &"a".repeat(20_000),
+        ] {
+            UserKey::parse(bad).expect_err(bad);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The record of a request, which is logged and counted when it ends.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::bridge::Counters;
+use crate::error::public_message;
+use crate::log;
+use crate::route::Service;
+use crate::state::State;
+use crate::{Error, ErrorKind};
+
+/// The record of a request. It is logged when it is dropped.
+pub(crate) struct Record {
+    state: Arc<State>,
+    request: log::Request,
+    pub(crate) counters: Arc<Counters>,
+    begun: Instant,
+}
+
+impl Record {
+    /// Begins the record of a request that has just arrived.
+    pub(crate) fn new(state: &Arc<State>, address: SocketAddr, protocol: &'static str) -> Self {
+        Record {
+            request: log::Request {
+                id: state.next_id(),
+                address,
+                protocol,
+                user: None,
+                repository: None,
+                service: "other",
+                status: 0,
+                received_bytes: 0,
+                sent_bytes: 0,
+                duration: Duration::ZERO,
+                error: None,
+            },
+            state: Arc::clone(state),
+            counters: Arc::default(),
+            begun: Instant::now(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.request.id
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.request.address
+    }
+
+    pub(crate) fn user(&mut self, user: Option<&str>) {
+        self.request.user = user.map(str::to_owned);
+    }
+
+    pub(crate) fn repository(&mut self, name: &str) {
+        self.request.repository = Some(name.to_owned());
+    }
+
+    pub(crate) fn service(&mut self, service: &'static str) {
+        self.request.service = service;
+    }
+
+    pub(crate) fn is_push(&self) -> bool {
+        self.request.service == Service::ReceivePack.name()
+    }
+
+    pub(crate) fn status(&mut self, status: u16) {
+        self.request.status = status;
+    }
+
+    /// Notes the first error.
+    pub(crate) fn error(&mut self, error: String) {
+        self.request.error.get_or_insert(error);
+    }
+
+    /// Notes the error that ended the request, and its status.
+    pub(crate) fn failed(&mut self, error: &Error) {
+        self.status(status(error));
+        self.error(error.to_string());
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let mut request = self.request.clone();
+        request.received_bytes = self.counters.received();
+        request.sent_bytes = self.counters.sent();
+        request.duration = self.begun.elapsed();
+        self.state.finished(request);
+    }
+}
+
+/// Returns the status of HTTP that stands for an error. 500 is an error of the server.
+pub(crate) fn status(error: &Error) -> u16 {
+    match error.kind() {
+        ErrorKind::Unauthenticated => 401,
+        ErrorKind::Denied => 403,
+        ErrorKind::NotFound => 404,
+        ErrorKind::InvalidName | ErrorKind::Malformed => 400,
+        ErrorKind::Unsupported => 400,
+        ErrorKind::Exists => 409,
+        ErrorKind::TooMany => 429,
+        ErrorKind::Overloaded => 503,
+        _ => 500,
+    }
+}
+
+/// Returns the text about an error for the client of the request `id`.
+pub(crate) fn text(error: &Error, id: &str) -> String {
+    format!("{} (request {id})", public_message(error))
+}

@@ -1,0 +1,78 @@
+//! One request of a client that another SSH server has authenticated, as its forced command.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use pronto::Environment;
+use pronto_io::interrupt::Interrupt;
+
+use crate::admission::Admission;
+use crate::config::Config;
+use crate::directory::Directory;
+use crate::repositories::Repositories;
+use crate::service::{GitService, Streams};
+use crate::state::Setup;
+use crate::work::{LONGEST_PROTOCOL, Requester, Services, Work};
+use crate::{Error, ErrorKind, Result, command};
+
+/// The client, and the code around it.
+pub struct Shell<'a> {
+    /// The name of the user.
+    pub user: &'a str,
+    /// The address of the client.
+    pub address: IpAddr,
+    /// The value of `GIT_PROTOCOL`.
+    pub protocol: Option<String>,
+    /// The environment with which the repository is opened.
+    pub environment: Environment,
+    /// The services that answer.
+    pub service: &'a dyn GitService,
+    /// Ends the request.
+    pub interrupt: &'a Interrupt,
+}
+
+/// Serves a command with the rules of a configuration: `git-upload-pack 'PATH'` or another that
+/// [`command::parse`] understands.
+///
+/// # Errors
+/// The user does not exist or may not do that; the command is not understood; there is no such
+/// repository; or the service fails.
+pub fn serve_command(
+    shell: &Shell<'_>,
+    config: Config,
+    command: &[u8],
+    streams: Streams<'_>,
+) -> Result<()> {
+    let users = Directory::open(config.users.clone())?;
+    let Some(user) = users.known().named(shell.user).cloned() else {
+        let message = format!("there is no user '{}'", shell.user);
+        return Err(Error::new(ErrorKind::Denied, message));
+    };
+    let target = command::parse(command)?;
+    let setup = Setup {
+        repositories: Repositories::open(&config.root, &shell.environment)?,
+        users,
+        tls: None,
+        ssh: None,
+        admission: Arc::new(Admission::new(&config.limits)),
+        config,
+    };
+    let protocol = shell.protocol.clone();
+    let work = Work {
+        setup: Arc::new(setup),
+        requester: Requester {
+            user: Some(user),
+            address: shell.address,
+            protocol: "ssh",
+        },
+        target,
+        protocol: protocol.filter(|text| text.len() <= LONGEST_PROTOCOL),
+    };
+    work.check()?;
+    let repository = work.open()?;
+    let services = Services {
+        service: shell.service,
+        interrupt: shell.interrupt,
+    };
+    work.converse(&repository, &services, streams)
+}

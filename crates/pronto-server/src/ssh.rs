@@ -1,0 +1,248 @@
+//! SSH: connections whose users are known by their public keys, and whose channels are requests of
+//! Git (RFC 4252 to 4254). The protocol itself is done by crate `russh`.
+
+mod exec;
+mod host_key;
+mod link;
+mod session;
+mod socket;
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PrivateKey};
+use russh::server::{Config, RunningSession, run_stream};
+use russh::{Disconnect, MethodKind, MethodSet, Preferred, SshId, cipher, compression, kex, mac};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use crate::Result;
+use crate::activity::{Awake, Look, Times};
+use crate::config;
+use crate::connection::{Phase, until};
+use crate::keys::fingerprint;
+use crate::state::{Ssh, State};
+use link::Link;
+use session::Session;
+use socket::Socket;
+
+pub(crate) use host_key::Missing;
+
+/// The time for a client to notice that its connection ends.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The time for a login if there are many connections.
+const LOGIN_IN_CROWD: Duration = Duration::from_secs(5);
+
+/// The bytes that a client may send ahead on a channel, and in one packet.
+const WINDOW_BYTES: u32 = 1024 * 1024;
+const PACKET_BYTES: u32 = 32 * 1024;
+
+/// The packets of a channel that wait for its service; then the connection is not read.
+const PACKETS_AHEAD: usize = 8;
+
+/// The messages for a client that wait for its connection.
+const MESSAGES_AHEAD: usize = 4;
+
+/// The refused keys after which a connection ends.
+const MOST_ATTEMPTS: usize = 20;
+
+/// The silence after which a client is asked for a sign of life, and how many it may leave unanswered.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
+const MOST_UNANSWERED: usize = 4;
+
+/// Key exchanges that cost little, the one that quantum computers do not break first. Those with large
+/// numbers are left out: clients could make the server compute for long.
+const EXCHANGES: &[kex::Name] = &[
+    kex::MLKEM768X25519_SHA256,
+    kex::CURVE25519,
+    kex::CURVE25519_PRE_RFC_8731,
+    kex::EXTENSION_SUPPORT_AS_SERVER,
+    kex::EXTENSION_OPENSSH_STRICT_KEX_AS_SERVER,
+];
+
+const CIPHERS: &[cipher::Name] = &[
+    cipher::AES_256_GCM,
+    cipher::AES_128_GCM,
+    cipher::CHACHA20_POLY1305,
+    cipher::AES_256_CTR,
+    cipher::AES_128_CTR,
+];
+
+const MACS: &[mac::Name] = &[
+    mac::HMAC_SHA256_ETM,
+    mac::HMAC_SHA512_ETM,
+    mac::HMAC_SHA256,
+    mac::HMAC_SHA512,
+];
+
+/// Algorithms of host keys, and of keys of users.
+const KEYS: &[Algorithm] = &[
+    Algorithm::Ed25519,
+    Algorithm::Ecdsa {
+        curve: EcdsaCurve::NistP256,
+    },
+    Algorithm::Ecdsa {
+        curve: EcdsaCurve::NistP384,
+    },
+    Algorithm::Ecdsa {
+        curve: EcdsaCurve::NistP521,
+    },
+    Algorithm::Rsa {
+        hash: Some(HashAlg::Sha512),
+    },
+    Algorithm::Rsa {
+        hash: Some(HashAlg::Sha256),
+    },
+];
+
+/// Reads the host key and prepares handshakes.
+///
+/// # Errors
+/// The key cannot be read, made or used.
+pub(crate) fn setup(config: &config::Ssh, missing: Missing) -> Result<Ssh> {
+    let key = match &config.host_key {
+        Some(path) => host_key::obtain(path, missing)?,
+        None => host_key::generate()?,
+    };
+    Ok(Ssh {
+        fingerprint: fingerprint(key.public_key()),
+        config: Arc::new(server_config(key)),
+    })
+}
+
+fn server_config(key: PrivateKey) -> Config {
+    Config {
+        server_id: SshId::Standard(Cow::Borrowed("SSH-2.0-pronto")),
+        methods: MethodSet::from(&[MethodKind::PublicKey][..]),
+        // Which key is known is no secret: clients must be told before they sign.
+        auth_rejection_time: Duration::ZERO,
+        auth_rejection_time_initial: None,
+        keys: vec![key],
+        window_size: WINDOW_BYTES,
+        maximum_packet_size: PACKET_BYTES,
+        channel_buffer_size: PACKETS_AHEAD,
+        event_buffer_size: MESSAGES_AHEAD,
+        preferred: Preferred {
+            kex: Cow::Borrowed(EXCHANGES),
+            key: Cow::Borrowed(KEYS),
+            cipher: Cow::Borrowed(CIPHERS),
+            mac: Cow::Borrowed(MACS),
+            compression: Cow::Borrowed(&[compression::NONE]),
+            ..Preferred::DEFAULT
+        },
+        max_auth_attempts: MOST_ATTEMPTS,
+        // Connections are supervised here: a client may be silent while it waits for its answer.
+        inactivity_timeout: None,
+        keepalive_interval: Some(SIGN_OF_LIFE),
+        keepalive_max: MOST_UNANSWERED,
+        ..Config::default()
+    }
+}
+
+/// Serves a connection until it ends, or the server drains and its requests are finished.
+pub(crate) async fn serve(
+    state: Arc<State>,
+    socket: TcpStream,
+    address: SocketAddr,
+    mut drain: watch::Receiver<Phase>,
+) {
+    let setup = state.setup();
+    let Some(ssh) = setup.ssh.clone() else { return };
+    let (limits, begun) = (&setup.config.limits, Instant::now());
+    let times = Times {
+        head: limits.login,
+        head_in_crowd: LOGIN_IN_CROWD,
+        idle: limits.idle,
+        // The queue of a request notices that a client takes nothing.
+        stall: limits.request,
+    };
+    let handshake = limits.head.min(limits.login);
+    drop(setup);
+    // Small answers must not wait for more.
+    let _ = socket.set_nodelay(true);
+    let socket = Socket::new(socket);
+    let link = Arc::new(Link::new(&state, address));
+    let session = Session::new(&link);
+    // On the heap, so that a connection that has sent nothing does not pay for it.
+    let greeting = Box::pin(run_stream(ssh.config, socket.clone(), session));
+    let greeting = tokio::time::timeout(handshake, greeting);
+    let Some(Ok(Ok(running))) = until(greeting, &drain).await else {
+        state.metrics.refused("handshake");
+        return;
+    };
+    let mut supervisor = Supervisor {
+        awake: Awake::new(&state),
+        link: &link,
+        times,
+        handshake_end: begun + handshake,
+        running,
+    };
+    let is_polite = supervisor.wait(&mut drain).await;
+    if is_polite {
+        let handle = supervisor.running.handle();
+        let farewell = async {
+            let reason = "the server ends the connection".to_owned();
+            let sent = handle.disconnect(Disconnect::ByApplication, reason, String::new());
+            // A connection that is broken needs no farewell.
+            let _ = sent.await;
+            let _ = (&mut supervisor.running).await;
+        };
+        let _ = tokio::time::timeout(GRACE, farewell).await;
+    }
+    socket.close();
+    link.end();
+}
+
+/// Ends a connection that takes too long, and when the server ends.
+struct Supervisor<'a> {
+    link: &'a Link,
+    awake: Awake,
+    times: Times,
+    handshake_end: Instant,
+    running: RunningSession<Session>,
+}
+
+impl Supervisor<'_> {
+    /// Waits until the connection has ended, or has to. Returns whether there is time for a farewell.
+    async fn wait(&mut self, drain: &mut watch::Receiver<Phase>) -> bool {
+        let activity = &self.link.activity;
+        loop {
+            let allowed = self.times.among(self.awake.count());
+            let mut wait = activity.wait(allowed);
+            if !self.link.is_encrypted() {
+                let left = self.handshake_end.saturating_duration_since(Instant::now());
+                wait = wait.min(left);
+            }
+            tokio::select! {
+                // An error of the connection concerns its client alone.
+                _ = &mut self.running => return false,
+                changed = drain.changed() => {
+                    if changed.is_err() || *drain.borrow_and_update() == Phase::Cut {
+                        return false;
+                    }
+                    self.link.drain();
+                }
+                // The end of a request decides how long the connection may be idle.
+                () = activity.ended() => {}
+                () = tokio::time::sleep(wait) => {
+                    let is_late = Instant::now() >= self.handshake_end;
+                    if is_late && !self.link.is_encrypted() {
+                        return false;
+                    }
+                    if activity.look(allowed) != Look::Fine {
+                        return true;
+                    }
+                }
+            }
+            if self.link.is_draining() && !activity.is_busy() {
+                // A client whose request has just ended leaves by itself, and would take a farewell for
+                // the failure of the request.
+                let left = tokio::time::timeout(GRACE, &mut self.running).await;
+                return left.is_err();
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A request of Git on a channel, from its command to its exit status.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use russh::server::Handle;
+use russh::{ChannelId, ChannelMsg, ChannelReadHalf};
+use tokio::time::timeout;
+
+use super::link::{Link, REFUSED, Waiting};
+use crate::activity::Active;
+use crate::admission::Slot;
+use crate::bridge::{PieceReader, PieceWriter, Pieces, Pipe, Source, pipe};
+use crate::record::{self, Record};
+use crate::service::Streams;
+use crate::state::State;
+use crate::work::{Requester, Services, UnderWay, Work};
+use crate::{Error, ErrorKind, Result, command};
+
+/// The most bytes of a push that are read and discarded after its answer, so that a client that is still
+/// sending can read the answer.
+const LINGERING_BYTES: usize = 64 << 20;
+
+/// A request that begins.
+pub(super) struct Exec {
+    /// The user; an error if it may no longer do anything.
+    pub(super) user: Result<Option<Arc<str>>>,
+    pub(super) command: Vec<u8>,
+    pub(super) waiting: Waiting,
+    pub(super) handle: Handle,
+}
+
+/// The input of a channel.
+struct Input {
+    channel: ChannelReadHalf,
+    has_ended: bool,
+}
+
+impl Source for Input {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        while !self.has_ended {
+            match self.channel.wait().await {
+                Some(ChannelMsg::Data { data }) => return Some(Ok(data)),
+                Some(ChannelMsg::Eof | ChannelMsg::Close) | None => self.has_ended = true,
+                // Requests have their own callbacks.
+                Some(_) => {}
+            }
+        }
+        None
+    }
+}
+
+impl Input {
+    /// Reads and discards what a client still sends.
+    async fn discard(&mut self, stall: Duration) {
+        let mut count = 0;
+        while count < LINGERING_BYTES {
+            match timeout(stall, self.next()).await {
+                Ok(Some(Ok(data))) => count += data.len(),
+                _ => break,
+            }
+        }
+    }
+}
+
+impl Exec {
+    /// Serves the request.
+    pub(super) async fn run(self, link: Arc<Link>) {
+        let _active = Active::new(&link.activity);
+        let mut record = Record::new(&link.state, link.address, "ssh");
+        let stall = link.state.setup().config.limits.stall;
+        let id = self.waiting.channel.id();
+        let (channel, _) = self.waiting.channel.split();
+        let mut input = Some(Input {
+            channel,
+            has_ended: false,
+        });
+        let _open = self.waiting.open;
+        let request = Request {
+            link: &link,
+            output: Output {
+                handle: self.handle,
+                id,
+                stall,
+            },
+        };
+        let done = match self.user {
+            Ok(user) => {
+                record.user(user.as_deref());
+                let asked = Asked {
+                    user,
+                    command: self.command,
+                    protocol: self.waiting.protocol,
+                };
+                request.serve(asked, &mut input, &mut record).await
+            }
+            Err(error) => Err(error),
+        };
+        record.status(200);
+        let mut text = None;
+        if let Err(error) = &done {
+            record.failed(error);
+            text = Some(format!("pronto: {}\n", record::text(error, record.id())));
+        }
+        let is_push = record.is_push();
+        request.output.end(text).await;
+        drop(record);
+        // Without a service the input is unread, and the client waits for an answer.
+        if let Some(mut input) = input.filter(|_| is_push) {
+            input.discard(stall).await;
+        }
+        request.output.close().await;
+    }
+}
+
+/// The form of a request, before it is understood.
+struct Asked {
+    user: Option<Arc<str>>,
+    command: Vec<u8>,
+    protocol: Option<String>,
+}
+
+/// A request under way.
+struct Request<'a> {
+    link: &'a Link,
+    output: Output,
+}
+
+impl Request<'_> {
+    /// Serves it. Leaves the input of a service that has run in `input`.
+    async fn serve(
+        &self,
+        asked: Asked,
+        input: &mut Option<Input>,
+        record: &mut Record,
+    ) -> Result<()> {
+        let source = input.take();
+        let target = command::parse(&asked.command)?;
+        record.service(target.service.name());
+        record.repository(target.name.as_str());
+        let state = &self.link.state;
+        let work = Work {
+            setup: state.setup(),
+            requester: Requester {
+                user: asked.user,
+                address: self.link.address.ip(),
+                protocol: "ssh",
+            },
+            target,
+            protocol: asked.protocol,
+        };
+        work.check().map_err(|error| match error.kind() {
+            ErrorKind::Unauthenticated => {
+                Error::new(ErrorKind::Denied, "this needs the key of a user")
+            }
+            _ => error,
+        })?;
+        let patience = work.patience();
+        let slot = work.slot().await?;
+        let Some(source) = source else { return Ok(()) };
+        let counters = Arc::clone(&record.counters);
+        let reader = PieceReader::new(source, patience, counters);
+        let Pipe { writer, pieces, .. } = pipe(patience);
+        let job = Job {
+            state: Arc::clone(state),
+            work,
+            _slot: slot,
+        };
+        let task = tokio::task::spawn_blocking(move || job.run(reader, writer));
+        self.output.send(pieces, record).await;
+        let crashed = |_| Error::new(ErrorKind::Failed, "the request has crashed");
+        let finished = task.await.map_err(crashed)?;
+        *input = Some(finished.input);
+        finished.done
+    }
+}
+
+/// The output of a channel.
+struct Output {
+    handle: Handle,
+    id: ChannelId,
+    stall: Duration,
+}
+
+impl Output {
+    /// Sends the output of a service, until it ends or the client takes nothing.
+    async fn send(&self, mut pieces: Pieces, record: &Record) {
+        while let Some(piece) = pieces.next().await {
+            let count = piece.len() as u64;
+            let sent = self.handle.data(self.id, piece);
+            match timeout(self.stall, sent).await {
+                Ok(Ok(())) => record.counters.add_sent(count),
+                _ => return,
+            }
+        }
+    }
+
+    /// Sends the text about an error, the end of the output, and the exit status.
+    async fn end(&self, error: Option<String>) {
+        let status = match error {
+            None => 0,
+            Some(_) => REFUSED,
+        };
+        let told = async {
+            if let Some(error) = error {
+                let _ = self.handle.extended_data(self.id, 1, error).await;
+            }
+            let _ = self.handle.exit_status_request(self.id, status).await;
+            let _ = self.handle.eof(self.id).await;
+        };
+        // A client that takes nothing needs no end.
+        let _ = timeout(self.stall, told).await;
+    }
+
+    async fn close(&self) {
+        let _ = timeout(self.stall, self.handle.close(self.id)).await;
+    }
+}
+
+/// A request on its blocking thread.
+struct Job {
+    state: Arc<State>,
+    work: Work,
+    _slot: Slot,
+}
+
+/// The result of a service, and the input that it has not read.
+struct Finished {
+    done: Result<()>,
+    input: Input,
+}
+
+impl Job {
+    fn run(self, mut reader: PieceReader<Input>, mut writer: PieceWriter) -> Finished {
+        let _under_way = UnderWay::new(&self.state);
+        let streams = Streams {
+            input: &mut reader,
+            output: &mut writer,
+        };
+        let done = self.work.open().and_then(|repository| {
+            let services = Services::of(&self.state);
+            self.work.converse(&repository, &services, streams)
+        });
+        Finished {
+            done,
+            input: reader.into_source(),
+        }
+    }
+}

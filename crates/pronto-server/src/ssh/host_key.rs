@@ -1,0 +1,141 @@
+//! The host key: the private key by which clients recognise the server.
+
+use std::io::ErrorKind as Io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use pronto_io::error::IoContext as _;
+use pronto_io::lock_file::{LockFile, Marking};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use russh::keys::PrivateKey;
+use russh::keys::ssh_key::LineEnding;
+use russh::keys::ssh_key::private::{Ed25519Keypair, KeypairData};
+
+use crate::{Error, ErrorKind, Result};
+
+/// The largest file.
+const LARGEST_BYTES: u64 = 64 * 1024;
+
+/// The longest wait for another server that makes the key.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The permission of others to read a file.
+const OTHERS: u32 = 0o007;
+
+/// The reaction to a host key that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// Make one.
+    Make,
+    /// Use one that is stored nowhere: the file would be made.
+    Allow,
+    /// Report an error.
+    Refuse,
+}
+
+/// Reads the key at `path`. If there is none, `missing` decides.
+///
+/// # Errors
+/// The file cannot be read or written, is no private key, or can be read by others.
+pub(super) fn obtain(path: &Path, missing: Missing) -> Result<PrivateKey> {
+    if let Some(key) = read(path)? {
+        return Ok(key);
+    }
+    match missing {
+        Missing::Make => make(path),
+        Missing::Allow => generate(),
+        Missing::Refuse => Err(Error::new(
+            ErrorKind::Config,
+            format!("there is no host key '{}'", path.display()),
+        )),
+    }
+}
+
+/// Makes a key that is stored nowhere.
+///
+/// # Errors
+/// The system provides no random bytes.
+pub(super) fn generate() -> Result<PrivateKey> {
+    let mut seed = [0; 32];
+    SystemRandom::new()
+        .fill(&mut seed)
+        .map_err(|_| Error::new(ErrorKind::Io, "the system provides no random bytes"))?;
+    let pair = KeypairData::Ed25519(Ed25519Keypair::from_seed(&seed));
+    PrivateKey::new(pair, "pronto")
+        .map_err(|error| Error::new(ErrorKind::Io, "cannot make a host key").because(error))
+}
+
+/// Makes a key and stores it at `path`. Another server may be faster; then its key counts.
+fn make(path: &Path) -> Result<PrivateKey> {
+    let locked = |error: pronto_io::lock_file::Error| error.map_kind(|_| ErrorKind::Io);
+    let mut lock = LockFile::acquire(path, Marking::Marked, PATIENCE).map_err(locked)?;
+    if let Some(key) = read(path)? {
+        return Ok(key);
+    }
+    let key = generate()?;
+    let text = key
+        .to_openssh(LineEnding::LF)
+        .map_err(|error| Error::new(ErrorKind::Io, "cannot write the host key").because(error))?;
+    if let Some(file) = lock.file() {
+        let only_owner = std::fs::Permissions::from_mode(0o600);
+        let restricted = file.set_permissions(only_owner);
+        restricted.context(ErrorKind::Io, "cannot write", path)?;
+    }
+    lock.wait_for(pronto_io::sync::SyncMethod::Flush);
+    lock.write(text.as_bytes()).map_err(locked)?;
+    lock.commit_to(path)
+        .context(ErrorKind::Io, "cannot write", path)?;
+    Ok(key)
+}
+
+/// Reads a key; `None` if there is no file.
+fn read(path: &Path) -> Result<Option<PrivateKey>> {
+    let unusable = |what: &str| {
+        let message = format!("'{}' {what}", path.display());
+        Err(Error::new(ErrorKind::Config, message))
+    };
+    let links = pronto_io::untrusted::Links::Follow;
+    let bytes = match pronto_io::untrusted::read(path, links, LARGEST_BYTES) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == Io::NotFound => return Ok(None),
+        Err(error) => return Err(error).context(ErrorKind::Config, "cannot read", path),
+    };
+    let found = std::fs::metadata(path).context(ErrorKind::Config, "cannot read", path)?;
+    if found.permissions().mode() & OTHERS != 0 {
+        return unusable("can be read by others: restrict it with 'chmod 600'");
+    }
+    let Ok(key) = PrivateKey::from_openssh(&bytes) else {
+        return unusable("holds no private key of OpenSSH");
+    };
+    match key.is_encrypted() {
+        true => unusable("is protected by a passphrase, which the server does not have"),
+        false => Ok(Some(key)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::fingerprint;
+
+    #[test]
+    fn a_key_is_made_once() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("key");
+        obtain(&path, Missing::Refuse).expect_err("there is none");
+        obtain(&path, Missing::Allow).expect("a key");
+        assert!(!path.exists());
+        let made = obtain(&path, Missing::Make).expect("a key");
+        let mode = std::fs::metadata(&path).expect("made").permissions().mode();
+        assert_eq!(mode & 0o7777, 0o600);
+        let read = obtain(&path, Missing::Make).expect("a key");
+        let print = |key: &PrivateKey| fingerprint(key.public_key());
+        assert_eq!(print(&read), print(&made));
+        let open = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(&path, open).expect("it is ours");
+        obtain(&path, Missing::Make).expect_err("others can read it");
+        std::fs::write(&path, "x").expect("a file");
+        obtain(&path, Missing::Make).expect_err("no key");
+    }
+}

@@ -1,0 +1,145 @@
+//! The state that the parts of a connection share.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use russh::server::Msg;
+use russh::{Channel, ChannelId};
+
+use crate::activity::Activity;
+use crate::log::Event;
+use crate::state::State;
+
+/// The most channels of a connection at once.
+const MOST_CHANNELS: usize = 8;
+
+/// The exit status of a command that is refused.
+pub(super) const REFUSED: u32 = 128;
+
+/// A connection.
+pub(super) struct Link {
+    pub(super) state: Arc<State>,
+    pub(super) address: SocketAddr,
+    pub(super) activity: Arc<Activity>,
+    is_draining: AtomicBool,
+    is_encrypted: AtomicBool,
+    is_authenticated: AtomicBool,
+    refused_logins: AtomicUsize,
+    open: AtomicUsize,
+    /// Channels without a request. They are here so that they can be dropped: the connection waits for
+    /// readers of a channel.
+    waiting: Mutex<HashMap<ChannelId, Waiting>>,
+}
+
+/// A channel without a request.
+pub(super) struct Waiting {
+    pub(super) channel: Channel<Msg>,
+    /// The value of `GIT_PROTOCOL`.
+    pub(super) protocol: Option<String>,
+    pub(super) open: OpenChannel,
+}
+
+/// Counts an open channel.
+pub(super) struct OpenChannel(Arc<Link>);
+
+impl OpenChannel {
+    /// Counts one more channel; `None` if there are too many.
+    pub(super) fn new(link: &Arc<Link>) -> Option<Self> {
+        let counted = OpenChannel(Arc::clone(link));
+        (link.open.fetch_add(1, Relaxed) < MOST_CHANNELS).then_some(counted)
+    }
+}
+
+impl Drop for OpenChannel {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Link {
+    pub(super) fn new(state: &Arc<State>, address: SocketAddr) -> Self {
+        Link {
+            state: Arc::clone(state),
+            address,
+            activity: Arc::new(Activity::new()),
+            is_draining: AtomicBool::new(false),
+            is_encrypted: AtomicBool::new(false),
+            is_authenticated: AtomicBool::new(false),
+            refused_logins: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Notes that the key exchange is finished.
+    pub(super) fn encrypted(&self) {
+        self.is_encrypted.store(true, Relaxed);
+    }
+
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.is_encrypted.load(Relaxed)
+    }
+
+    /// Notes that no more requests are taken.
+    pub(super) fn drain(&self) {
+        self.is_draining.store(true, Relaxed);
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.is_draining.load(Relaxed)
+    }
+
+    /// Notes a login that succeeded.
+    pub(super) fn authenticated(&self) {
+        self.is_authenticated.store(true, Relaxed);
+    }
+
+    /// Notes an attempt to log in that was refused.
+    pub(super) fn refused(&self) {
+        self.refused_logins.fetch_add(1, Relaxed);
+    }
+
+    /// Adds a channel without a request.
+    pub(super) fn wait(&self, channel: Channel<Msg>, open: OpenChannel) {
+        let waiting = Waiting {
+            channel,
+            protocol: None,
+            open,
+        };
+        self.waiting().insert(waiting.channel.id(), waiting);
+    }
+
+    /// Changes a channel without a request. Returns whether there is one.
+    pub(super) fn change(&self, id: ChannelId, change: impl FnOnce(&mut Waiting)) -> bool {
+        self.waiting().get_mut(&id).map(change).is_some()
+    }
+
+    /// Removes a channel without a request.
+    pub(super) fn take(&self, id: ChannelId) -> Option<Waiting> {
+        self.waiting().remove(&id)
+    }
+
+    /// Drops what the connection waits for, and counts a failed login.
+    pub(super) fn end(&self) {
+        let waiting = std::mem::take(&mut *self.waiting());
+        drop(waiting);
+        if self.is_authenticated.load(Relaxed) {
+            return;
+        }
+        if self.refused_logins.load(Relaxed) == 0 {
+            self.state.metrics.refused("handshake");
+            return;
+        }
+        let (address, reason) = (self.address, "no key of a user");
+        self.state.setup().admission.wrong_token(address.ip());
+        self.state.metrics.refused(reason);
+        self.state.tell(&Event::Refused { address, reason });
+    }
+
+    /// The map stays consistent whatever panics: each change is a single step.
+    fn waiting(&self) -> MutexGuard<'_, HashMap<ChannelId, Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,256 @@
+//! The decisions about a connection: who may log in, and which requests begin.
+
+use std::sync::Arc;
+
+use russh::keys::PublicKey;
+use russh::server::{Auth, ChannelOpenHandle, Handler, Msg, PublicKeyOffer, VerifiedPublicKey};
+use russh::{Channel, ChannelId, ChannelOpenFailure, Error, Pty};
+
+use super::exec::Exec;
+use super::link::{Link, OpenChannel, REFUSED};
+use crate::access::ANONYMOUS;
+use crate::keys::{KeyHash, hash, is_accepted};
+use crate::work::LONGEST_PROTOCOL;
+
+/// The most channels of a connection in all. The library keeps a little of each.
+const MOST_CHANNELS: usize = 1024;
+
+/// The smallest packets of a client that are served: each costs the server work.
+const SMALLEST_PACKET: u32 = 1024;
+
+/// A user who has logged in.
+#[derive(Clone)]
+pub(super) struct Login {
+    user: Arc<str>,
+    key: KeyHash,
+}
+
+/// The handler of a connection.
+pub(super) struct Session {
+    link: Arc<Link>,
+    /// `None` for anonymous, and before the login.
+    login: Option<Login>,
+    /// Channels that were ever asked for.
+    channels: usize,
+}
+
+impl Session {
+    pub(super) fn new(link: &Arc<Link>) -> Self {
+        Session {
+            link: Arc::clone(link),
+            login: None,
+            channels: 0,
+        }
+    }
+
+    /// Returns the user of a key, if logins of the address are looked at.
+    fn user_of(&self, key: &PublicKey) -> Option<Login> {
+        let setup = self.link.state.setup();
+        (setup.admission)
+            .may_authenticate(self.link.address.ip())
+            .ok()?;
+        let key = hash(key);
+        let user = setup.users.known().user_of_key(&key).cloned()?;
+        Some(Login { user, key })
+    }
+
+    fn refuse(&self) -> Auth {
+        self.link.refused();
+        Auth::reject()
+    }
+
+    /// Returns the user, who may have lost the key since the login.
+    fn user(&self) -> Result<Option<Arc<str>>, crate::Error> {
+        let Some(login) = &self.login else {
+            return Ok(None);
+        };
+        let known = self.link.state.setup().users.known();
+        match known.user_of_key(&login.key) == Some(&login.user) {
+            true => Ok(Some(Arc::clone(&login.user))),
+            false => {
+                let message = "this key is no longer the key of a user";
+                Err(crate::Error::new(crate::ErrorKind::Denied, message))
+            }
+        }
+    }
+}
+
+impl Handler for Session {
+    type Error = Error;
+
+    /// The end of the handshake.
+    async fn authentication_banner(&mut self) -> Result<Option<String>, Error> {
+        self.link.encrypted();
+        let setup = self.link.state.setup();
+        let checked = setup.admission.may_authenticate(self.link.address.ip());
+        Ok(checked.err().map(|error| format!("{}\n", error.message())))
+    }
+
+    /// Clients try this first, so that it must not succeed for users with keys.
+    async fn auth_none(&mut self, user: &str) -> Result<Auth, Error> {
+        let setup = self.link.state.setup();
+        if user == ANONYMOUS && setup.config.access.knows_anonymous() {
+            self.link.authenticated();
+            return Ok(Auth::Accept);
+        }
+        Ok(Auth::reject())
+    }
+
+    async fn auth_password(&mut self, _user: &str, _password: &str) -> Result<Auth, Error> {
+        Ok(self.refuse())
+    }
+
+    async fn auth_publickey_offered(
+        &mut self,
+        _user: &str,
+        offer: PublicKeyOffer<'_>,
+    ) -> Result<Auth, Error> {
+        let is_good = is_accepted(offer.algorithm) && self.user_of(offer.public_key).is_some();
+        Ok(match is_good {
+            true => Auth::Accept,
+            false => self.refuse(),
+        })
+    }
+
+    async fn auth_publickey(
+        &mut self,
+        _user: &str,
+        key: VerifiedPublicKey<'_>,
+    ) -> Result<Auth, Error> {
+        let login = is_accepted(key.algorithm).then(|| self.user_of(key.public_key));
+        self.login = login.flatten();
+        Ok(match self.login {
+            Some(_) => {
+                self.link.authenticated();
+                Auth::Accept
+            }
+            None => self.refuse(),
+        })
+    }
+
+    async fn channel_open_session(
+        &mut self,
+        channel: Channel<Msg>,
+        reply: ChannelOpenHandle,
+        _session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        self.channels += 1;
+        if self.channels > 2 * MOST_CHANNELS {
+            return Err(Error::Disconnect);
+        }
+        let is_late = self.link.is_draining() || self.channels > MOST_CHANNELS;
+        match OpenChannel::new(&self.link) {
+            Some(open) if !is_late => {
+                self.link.wait(channel, open);
+                reply.accept().await;
+            }
+            _ => reply.reject(ChannelOpenFailure::ResourceShortage).await,
+        }
+        Ok(())
+    }
+
+    async fn channel_close(
+        &mut self,
+        channel: ChannelId,
+        _session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        self.link.take(channel);
+        Ok(())
+    }
+
+    async fn env_request(
+        &mut self,
+        channel: ChannelId,
+        name: &str,
+        value: &str,
+        session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        let is_taken = name == "GIT_PROTOCOL"
+            && value.len() <= LONGEST_PROTOCOL
+            && self.link.change(channel, |waiting| {
+                waiting.protocol = Some(value.to_owned());
+            });
+        match is_taken {
+            true => session.channel_success(channel),
+            false => session.channel_failure(channel),
+        }
+    }
+
+    async fn exec_request(
+        &mut self,
+        channel: ChannelId,
+        command: &[u8],
+        session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        let Some(waiting) = self.link.take(channel) else {
+            return session.channel_failure(channel);
+        };
+        if session.max_packet_size(&channel) < SMALLEST_PACKET {
+            session.channel_failure(channel)?;
+            return session.close(channel);
+        }
+        session.channel_success(channel)?;
+        let exec = Exec {
+            user: self.user(),
+            command: command.to_vec(),
+            handle: session.handle(),
+            waiting,
+        };
+        tokio::spawn(exec.run(Arc::clone(&self.link)));
+        Ok(())
+    }
+
+    /// Tells who the user is: that is how users try their keys.
+    async fn shell_request(
+        &mut self,
+        channel: ChannelId,
+        session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        if self.link.take(channel).is_none() {
+            return session.channel_failure(channel);
+        }
+        session.channel_success(channel)?;
+        let user = self.login.as_ref().map(|login| login.user.as_ref());
+        let user = user.unwrap_or(ANONYMOUS);
+        let text = format!("You are {user}. This server serves Git, it has no shell.\r\n");
+        session.extended_data(channel, 1, text.into_bytes())?;
+        session.exit_status_request(channel, REFUSED)?;
+        session.eof(channel)?;
+        session.close(channel)
+    }
+
+    async fn subsystem_request(
+        &mut self,
+        channel: ChannelId,
+        _name: &str,
+        session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        session.channel_failure(channel)
+    }
+
+    async fn pty_request(
+        &mut self,
+        channel: ChannelId,
+        _term: &str,
+        _columns: u32,
+        _rows: u32,
+        _width: u32,
+        _height: u32,
+        _modes: &[(Pty, u32)],
+        session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        session.channel_failure(channel)
+    }
+
+    async fn x11_request(
+        &mut self,
+        channel: ChannelId,
+        _single_connection: bool,
+        _protocol: &str,
+        _cookie: &str,
+        _screen: u32,
+        session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        session.channel_failure(channel)
+    }
+}

@@ -1,0 +1,204 @@
+//! A request of Git whose user is known: its access, its slot, its limits and its repository. The
+//! same for each protocol.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use pronto::Repository;
+use pronto_io::interrupt::Interrupt;
+
+use crate::access::{RefChange, Role};
+use crate::admission::{Network, Owner, Slot};
+use crate::bridge::{Bounded, Patience};
+use crate::repositories::Client;
+use crate::route::{Service, Target};
+use crate::service::{self, GitService, Judge, Streams};
+use crate::state::{Setup, State};
+use crate::{Error, ErrorKind, Result};
+
+/// The longest value of `GIT_PROTOCOL` and its counterparts.
+pub(crate) const LONGEST_PROTOCOL: usize = 1024;
+
+/// The client of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Requester {
+    /// The name, if it is known.
+    pub(crate) user: Option<Arc<str>>,
+    /// The address from which it is connected.
+    pub(crate) address: IpAddr,
+    /// The protocol that it uses: `http`, `git` or `ssh`.
+    pub(crate) protocol: &'static str,
+}
+
+/// The services that answer, and the flag that ends them.
+pub(crate) struct Services<'a> {
+    pub(crate) service: &'a dyn GitService,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+impl<'a> Services<'a> {
+    /// Returns those of a server.
+    pub(crate) fn of(state: &'a State) -> Self {
+        Services {
+            service: state.service.as_ref(),
+            interrupt: &state.stop,
+        }
+    }
+}
+
+/// A request that may be served.
+pub(crate) struct Work {
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) requester: Requester,
+    pub(crate) target: Target,
+    /// The value of `Git-Protocol`, or its counterpart.
+    pub(crate) protocol: Option<String>,
+}
+
+impl Work {
+    /// Checks the role of the client.
+    ///
+    /// # Errors
+    /// As for [`Setup::check_role`].
+    pub(crate) fn check(&self) -> Result<()> {
+        let needed = match self.target.service {
+            Service::UploadPack => Role::Read,
+            Service::ReceivePack => Role::Write,
+        };
+        self.setup
+            .check_role(self.user(), &self.target.name, needed)
+    }
+
+    /// Waits for a slot.
+    ///
+    /// # Errors
+    /// The queue is full, or the wait takes too long.
+    pub(crate) async fn slot(&self) -> Result<Slot> {
+        let owner = match &self.requester.user {
+            Some(user) => Owner::User(Arc::clone(user)),
+            None => Owner::Network(Network::of(self.requester.address)),
+        };
+        self.setup.admission.slot(&owner).await
+    }
+
+    /// Returns the time that the client has from now on.
+    pub(crate) fn patience(&self) -> Patience {
+        let limits = &self.setup.config.limits;
+        Patience {
+            stall: limits.stall,
+            end: Instant::now() + limits.request,
+        }
+    }
+
+    /// Returns the most bytes that the client may send.
+    pub(crate) fn most_bytes(&self) -> u64 {
+        let limits = &self.setup.config.limits;
+        match self.target.service {
+            Service::UploadPack => limits.fetch_bytes,
+            Service::ReceivePack => limits.push_bytes,
+        }
+    }
+
+    /// Opens the repository, or creates it for a push where that is allowed.
+    ///
+    /// # Errors
+    /// There is none, and it may not be created; or it cannot be opened.
+    pub(crate) fn open(&self) -> Result<Repository> {
+        let (config, name) = (&self.setup.config, &self.target.name);
+        match self.find() {
+            Err(error)
+                if *error.kind() == ErrorKind::NotFound
+                    && self.target.service == Service::ReceivePack
+                    && config.create_on_push =>
+            {
+                self.setup.check_role(self.user(), name, Role::Admin)?;
+                match self.setup.repositories.create(name) {
+                    // Another push was faster.
+                    Err(error) if *error.kind() != ErrorKind::Exists => Err(error),
+                    _ => self.find(),
+                }
+            }
+            found => found,
+        }
+    }
+
+    fn find(&self) -> Result<Repository> {
+        let (repositories, name) = (&self.setup.repositories, &self.target.name);
+        match self.target.service {
+            Service::UploadPack => repositories.find(name),
+            Service::ReceivePack => {
+                let client = Client {
+                    user: self.user(),
+                    address: self.requester.address,
+                    protocol: self.requester.protocol,
+                };
+                repositories.find_for_push(name, &client)
+            }
+        }
+    }
+
+    /// Serves the request on a connection of its own, from the advertisement to its end.
+    ///
+    /// # Errors
+    /// The client violates the protocol, or the service fails.
+    pub(crate) fn converse(
+        &self,
+        repository: &Repository,
+        services: &Services<'_>,
+        streams: Streams<'_>,
+    ) -> Result<()> {
+        let Streams { input, output } = streams;
+        let request = service::Request {
+            repository,
+            protocol: self.protocol.as_deref(),
+            interrupt: services.interrupt,
+        };
+        let mut input = Bounded::new(input, self.most_bytes());
+        let streams = Streams {
+            input: &mut input,
+            output,
+        };
+        let served = match self.target.service {
+            Service::UploadPack => services.service.serve_fetch(&request, streams),
+            Service::ReceivePack => services.service.serve_push(&request, self, streams),
+        };
+        let flushed = output.flush().map_err(|error| {
+            Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
+        });
+        served.and(flushed)
+    }
+
+    fn user(&self) -> Option<&str> {
+        self.requester.user.as_deref()
+    }
+}
+
+impl Judge for Work {
+    fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
+        let access = &self.setup.config.access;
+        let refusal = access.refusal(self.user(), self.target.name.as_str(), change);
+        refusal.map(str::to_owned)
+    }
+
+    fn forbids_force(&self, name: &[u8]) -> bool {
+        let access = &self.setup.config.access;
+        access.forbids_force(self.target.name.as_str(), name)
+    }
+}
+
+/// Counts a request that has a slot.
+pub(crate) struct UnderWay<'a>(&'a State);
+
+impl<'a> UnderWay<'a> {
+    pub(crate) fn new(state: &'a State) -> Self {
+        state.metrics.under_way.inc();
+        UnderWay(state)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.metrics.under_way.dec();
+    }
+}
