@@ -16,6 +16,10 @@ const CROWD: usize = 1024;
 /// The time between requests if there are more connections than [`CROWD`].
 const IDLE_IN_CROWD: Duration = Duration::from_millis(500);
 
+/// The reasons for the log if a connection is [`Look::NeverAsked`] or [`Look::Stalled`].
+pub(crate) const NOT_ASKED: &str = "no request in time";
+pub(crate) const NOT_READ: &str = "an answer is not read";
+
 /// The times that a connection may wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {

@@ -17,6 +17,8 @@ use hyper::body::{Body, Bytes, Frame, Incoming};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
+use crate::config::Limits;
+
 /// The size of the pieces of a response.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -35,26 +37,49 @@ pub(crate) struct Patience {
     pub(crate) end: Instant,
 }
 
+impl Patience {
+    /// Returns the time that the client of a request has from now on.
+    pub(crate) fn from_now(limits: &Limits) -> Self {
+        Patience {
+            stall: limits.stall,
+            end: Instant::now() + limits.request,
+        }
+    }
+}
+
+/// Returns the time in which a client takes a whole piece, if it moves [`LEAST_BYTES`] in each `stall`.
+pub(crate) fn patience_per_piece(stall: Duration) -> Duration {
+    const STALLS: u32 = PIECE_BYTES as u32 / LEAST_BYTES as u32;
+    stall * STALLS
+}
+
 /// Measures the progress of one direction, by the time that is spent waiting for the client.
 #[derive(Debug)]
-pub(crate) struct Progress {
-    stall: Duration,
+pub(crate) struct Pace {
+    patience: Patience,
     waited: Duration,
     moved_bytes: u64,
 }
 
-impl Progress {
-    pub(crate) fn new(stall: Duration) -> Self {
-        Progress {
-            stall,
+impl Pace {
+    pub(crate) fn new(patience: Patience) -> Self {
+        Pace {
+            patience,
             waited: Duration::ZERO,
             moved_bytes: 0,
         }
     }
 
     /// Returns the time that the client still has.
-    pub(crate) fn left(&self) -> Duration {
-        self.stall.saturating_sub(self.waited)
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn left(&self) -> io::Result<Duration> {
+        let left = self.patience.end.saturating_duration_since(Instant::now());
+        match left.min(self.patience.stall.saturating_sub(self.waited)) {
+            Duration::ZERO => Err(too_slow()),
+            left => Ok(left),
+        }
     }
 
     pub(crate) fn waited(&mut self, time: Duration) {
@@ -68,42 +93,22 @@ impl Progress {
             self.waited = Duration::ZERO;
         }
     }
+
+    /// Waits for the future, for as long as the client still has.
+    ///
+    /// # Errors
+    /// The client is too slow.
+    pub(crate) async fn wait<T>(&mut self, future: impl Future<Output = T>) -> io::Result<T> {
+        let (begun, left) = (Instant::now(), self.left()?);
+        let result = tokio::time::timeout(left, future).await;
+        self.waited(begun.elapsed());
+        result.map_err(|_| too_slow())
+    }
 }
 
 /// The error of a client that makes no progress.
 pub(crate) fn too_slow() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the client is too slow")
-}
-
-/// The pace of a body.
-#[derive(Debug)]
-struct Pace {
-    progress: Progress,
-    end: Instant,
-}
-
-impl Pace {
-    fn new(patience: Patience) -> Self {
-        Pace {
-            progress: Progress::new(patience.stall),
-            end: patience.end,
-        }
-    }
-
-    /// Waits for the future, for as long as the client still has.
-    fn wait<T>(&mut self, runtime: &Handle, future: impl Future<Output = T>) -> io::Result<T> {
-        let begun = Instant::now();
-        let left = self.end.saturating_duration_since(begun);
-        let left = left.min(self.progress.left());
-        // The timer is made within the runtime.
-        let result = runtime.block_on(async { tokio::time::timeout(left, future).await });
-        self.progress.waited(begun.elapsed());
-        result.map_err(|_| too_slow())
-    }
-
-    fn moved(&mut self, bytes: usize) {
-        self.progress.moved(bytes);
-    }
 }
 
 /// Counts the bytes of a request and its response.
@@ -183,7 +188,7 @@ impl<S: Source> Read for PieceReader<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.rest.is_empty() {
             let source = &mut self.source;
-            match self.pace.wait(&self.runtime, source.next())? {
+            match self.runtime.block_on(self.pace.wait(source.next()))? {
                 None => return Ok(0),
                 Some(piece) => {
                     self.rest = piece?;
@@ -263,6 +268,23 @@ impl Pieces {
             _ => None,
         }
     }
+
+    /// Returns the next piece; `None` at the end. A response that was broken off ends with an error.
+    pub(crate) async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        match self.receiver.recv().await {
+            Some(piece) => Some(Ok(piece)),
+            None => self.failure().map(Err),
+        }
+    }
+
+    /// Returns what is wrong with the response, once all pieces are taken.
+    fn failure(&self) -> Option<io::Error> {
+        match self.outcome.get() {
+            Some(Outcome::Whole(_)) => None,
+            Some(Outcome::Broken(message)) => Some(io::Error::other(message.clone())),
+            None => Some(io::Error::other("the request has crashed")),
+        }
+    }
 }
 
 /// A response between a service and its client.
@@ -296,13 +318,6 @@ pub(crate) fn pipe(patience: Patience) -> Pipe {
     }
 }
 
-impl Pieces {
-    /// Returns the next piece; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Option<Bytes> {
-        self.receiver.recv().await
-    }
-}
-
 impl PieceWriter {
     /// Returns whether nothing was written yet.
     pub(crate) fn is_untouched(&self) -> bool {
@@ -325,7 +340,8 @@ impl PieceWriter {
         match self.sender.try_send(piece) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(piece)) => {
-                let sent = self.pace.wait(&self.runtime, self.sender.send(piece))?;
+                let sent = self.pace.wait(self.sender.send(piece));
+                let sent = self.runtime.block_on(sent)?;
                 sent.map_err(|_| gone())?;
             }
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(gone()),
@@ -393,18 +409,14 @@ impl Body for Pieces {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(None) => self.is_at_end = true,
             }
-            if !matches!(self.outcome.get(), Some(Outcome::Whole(_))) {
+            if self.failure().is_some() {
                 // An error ends the connection at once. What was written before it, such as its
                 // description in the protocol, goes out first.
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
         }
-        Poll::Ready(match self.outcome.get() {
-            Some(Outcome::Whole(_)) => None,
-            Some(Outcome::Broken(message)) => Some(Err(io::Error::other(message.clone()))),
-            None => Some(Err(io::Error::other("the request has crashed"))),
-        })
+        Poll::Ready(self.failure().map(Err))
     }
 }
 

@@ -13,12 +13,12 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use crate::activity::{Active, Activity, Awake, Look, Taking, Times};
+use crate::activity::{Active, Activity, Awake, Look, NOT_ASKED, NOT_READ, Taking, Times};
 use crate::admission::Full;
+use crate::bridge::patience_per_piece;
 use crate::certificate::{common_name, fingerprint};
 use crate::config::Config;
 use crate::http::{ReplyBody, answer};
-use crate::log::Event;
 use crate::state::{Client, State};
 
 /// The time for a client to notice that its idle connection ends.
@@ -29,10 +29,6 @@ const HEAD_IN_CROWD: Duration = Duration::from_secs(2);
 
 /// The memory that a connection may use to write ahead.
 const BUFFER_BYTES: usize = 64 * 1024;
-
-/// The stalls that a client may take for one piece of an answer: a piece of 64 KiB has four times the
-/// bytes that must move in one.
-const PIECES_PER_STALL: u32 = 4;
 
 /// The most headers of a request.
 const MOST_HEADERS: usize = 64;
@@ -77,7 +73,7 @@ pub(crate) async fn serve(
         head,
         head_in_crowd: HEAD_IN_CROWD,
         idle,
-        stall: limits.stall * PIECES_PER_STALL,
+        stall: patience_per_piece(limits.stall),
     };
     match tls {
         None => {
@@ -93,9 +89,7 @@ pub(crate) async fn serve(
         Some(acceptor) => {
             let handshake = Box::pin(tokio::time::timeout(head, acceptor.accept(socket)));
             let Some(Ok(Ok(stream))) = until(handshake, &drain).await else {
-                let reason = "handshake";
-                state.metrics.refused(reason);
-                state.tell(&Event::Refused { address, reason });
+                state.refused(address, "handshake");
                 return;
             };
             let certificates = stream.get_ref().1.peer_certificates();
@@ -137,19 +131,13 @@ fn certificate_user(config: &Config, certificate: &[u8]) -> Option<Arc<str>> {
 }
 
 /// Tells a client that there is no room for its connection. A client of TLS would not understand it.
-pub(crate) async fn refuse(
-    state: Arc<State>,
-    mut socket: TcpStream,
-    address: SocketAddr,
-    full: Full,
-) {
+pub(crate) async fn refuse(state: Arc<State>, socket: TcpStream, address: SocketAddr, full: Full) {
     let (reason, retry) = (full.reason(), 5);
     let status = match full {
         Full::Server => "503 Service Unavailable",
         Full::Address => "429 Too Many Requests",
     };
-    state.metrics.refused(reason);
-    state.tell(&Event::Refused { address, reason });
+    state.refused(address, reason);
     if state.setup().tls.is_some() {
         return;
     }
@@ -158,12 +146,17 @@ pub(crate) async fn refuse(
          content-length: {}\r\nconnection: close\r\n\r\n{reason}\n",
         reason.len() + 1
     );
+    end_with(socket, text.as_bytes()).await;
+}
+
+/// Ends a connection with a few bytes. Returns whether the client may have them.
+pub(crate) async fn end_with(mut socket: TcpStream, bytes: &[u8]) -> bool {
     // The socket's buffer takes that much at once; a client that resets needs no answer.
-    let _ = tokio::time::timeout(Duration::from_secs(1), async {
-        socket.write_all(text.as_bytes()).await?;
+    let written = tokio::time::timeout(Duration::from_secs(1), async {
+        socket.write_all(bytes).await?;
         socket.shutdown().await
-    })
-    .await;
+    });
+    matches!(written.await, Ok(Ok(())))
 }
 
 /// The requests of one connection.
@@ -229,10 +222,7 @@ impl Exchange {
         } = self;
         let awake = Awake::new(&state);
         let (told, address) = (Arc::clone(&state), client.address);
-        let refuse = |reason| {
-            told.metrics.refused(reason);
-            told.tell(&Event::Refused { address, reason });
-        };
+        let refuse = |reason| told.refused(address, reason);
         let counted = Arc::clone(&activity);
         let service = service_fn(move |request: Request<Incoming>| {
             let active = Active::new(&counted);
@@ -280,8 +270,8 @@ impl Exchange {
                             connection.as_mut().graceful_shutdown();
                         }
                         Look::Idle => return,
-                        Look::NeverAsked => return refuse("no request in time"),
-                        Look::Stalled => return refuse("an answer is not read"),
+                        Look::NeverAsked => return refuse(NOT_ASKED),
+                        Look::Stalled => return refuse(NOT_READ),
                     }
                 }
             }

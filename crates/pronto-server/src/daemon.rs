@@ -5,13 +5,14 @@ mod request;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream as BlockingStream};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
 use crate::admission::Slot;
-use crate::bridge::{Counters, Patience, Progress, too_slow};
+use crate::bridge::{Counters, Pace, Patience, too_slow};
+use crate::connection::end_with;
 use crate::record::{self, Record};
 use crate::route::{Service, Target};
 use crate::service::Streams;
@@ -122,39 +123,23 @@ async fn read_request(socket: &mut TcpStream) -> Result<Vec<u8>> {
 }
 
 /// Tells a client that there is no room for its connection.
-pub(crate) async fn refuse_connection(mut socket: TcpStream, reason: &str) {
-    let mut packet = Vec::new();
-    let line = format!("ERR {reason}; try again later\n");
-    if pronto_wire::pktline::write(&mut packet, line.as_bytes()).is_err() {
-        return;
-    }
-    // A client that is gone needs no answer.
-    let _ = tokio::time::timeout(Duration::from_secs(1), async {
-        socket.write_all(&packet).await?;
-        socket.shutdown().await
-    })
-    .await;
+pub(crate) async fn refuse_connection(socket: TcpStream, reason: &str) {
+    end_with(socket, &packet(&format!("{reason}; try again later"))).await;
 }
 
 /// Tells the client why it is refused.
-async fn refuse(mut socket: TcpStream, error: &Error, record: &Record) {
-    let packet = packet(error, record.id());
-    // A client that is gone needs no answer.
-    let written = tokio::time::timeout(Duration::from_secs(5), async {
-        socket.write_all(&packet).await?;
-        socket.shutdown().await
-    });
-    if matches!(written.await, Ok(Ok(()))) {
+async fn refuse(socket: TcpStream, error: &Error, record: &Record) {
+    let packet = packet(&record::text(error, record.id()));
+    if end_with(socket, &packet).await {
         record.counters.add_sent(packet.len() as u64);
     }
 }
 
 /// The packet about an error.
-fn packet(error: &Error, id: &str) -> Vec<u8> {
+fn packet(text: &str) -> Vec<u8> {
     let mut packet = Vec::new();
-    let line = format!("ERR {}\n", record::text(error, id));
     // Messages are short; a longer one would be left out.
-    let _ = pronto_wire::pktline::write(&mut packet, line.as_bytes());
+    let _ = pronto_wire::pktline::write(&mut packet, format!("ERR {text}\n").as_bytes());
     packet
 }
 
@@ -166,7 +151,11 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
     let socket = socket.into_std().map_err(lost)?;
     let task = tokio::task::spawn_blocking(move || {
         socket.set_nonblocking(false).map_err(lost)?;
-        let counted = || Counted::new(&socket, &job.counters, job.patience);
+        let counted = || Counted {
+            socket: &socket,
+            counters: &job.counters,
+            pace: Pace::new(job.patience),
+        };
         let (mut input, mut output) = (counted(), counted());
         let _under_way = UnderWay::new(&job.state);
         match job.work.open() {
@@ -178,7 +167,9 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                 (job.work).converse(&repository, &Services::of(&job.state), streams)
             }
             Err(error) => {
-                let _ = output.write_all(&packet(&error, &job.id));
+                let packet = packet(&record::text(&error, &job.id));
+                // A client that is gone needs no answer.
+                let _ = output.write_all(&packet);
                 Err(error)
             }
         }
@@ -192,31 +183,16 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
 struct Counted<'a> {
     socket: &'a BlockingStream,
     counters: &'a Counters,
-    deadline: Patience,
-    pace: Progress,
+    pace: Pace,
 }
 
-impl<'a> Counted<'a> {
-    fn new(socket: &'a BlockingStream, counters: &'a Counters, deadline: Patience) -> Self {
-        Counted {
-            socket,
-            counters,
-            deadline,
-            pace: Progress::new(deadline.stall),
-        }
-    }
-
+impl Counted<'_> {
     /// Reads or writes some bytes, within the time that is left.
     fn moved(
         &mut self,
         mut act: impl FnMut(&BlockingStream) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let begun = Instant::now();
-        let left = self.deadline.end.saturating_duration_since(begun);
-        let left = left.min(self.pace.left());
-        if left.is_zero() {
-            return Err(too_slow());
-        }
+        let (begun, left) = (Instant::now(), self.pace.left()?);
         // Both directions of this socket are used by one thread at a time.
         self.socket.set_read_timeout(Some(left))?;
         self.socket.set_write_timeout(Some(left))?;

@@ -11,6 +11,9 @@ use crate::route::Service;
 use crate::state::State;
 use crate::{Error, ErrorKind};
 
+/// The error of a request whose client has not taken the whole answer.
+pub(crate) const UNFINISHED: &str = "the connection ended before the end of the answer";
+
 /// The record of a request. It is logged when it is dropped.
 pub(crate) struct Record {
     state: Arc<State>,

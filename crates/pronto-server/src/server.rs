@@ -337,12 +337,13 @@ fn begin(
         }
         Err(full) => {
             let reason = full.reason();
-            state.metrics.refused(reason);
-            state.tell(&Event::Refused { address, reason });
-            // A client of SSH would not understand a reason before the handshake.
-            if protocol == Protocol::Git {
-                tokio::spawn(daemon::refuse_connection(stream, reason));
-            }
+            state.refused(address, reason);
+            tokio::spawn(async move {
+                match protocol {
+                    Protocol::Ssh => ssh::refuse_connection(stream, reason).await,
+                    _ => daemon::refuse_connection(stream, reason).await,
+                }
+            });
             return;
         }
     };

@@ -19,9 +19,10 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use crate::Result;
-use crate::activity::{Awake, Look, Times};
+use crate::activity::{Awake, Look, NOT_ASKED, NOT_READ, Times};
+use crate::bridge::patience_per_piece;
 use crate::config;
-use crate::connection::{Phase, until};
+use crate::connection::{Phase, end_with, until};
 use crate::keys::fingerprint;
 use crate::state::{Ssh, State};
 use link::Link;
@@ -142,6 +143,12 @@ fn server_config(key: PrivateKey) -> Config {
     }
 }
 
+/// Tells a client that there is no room for its connection. Lines may come before the version of the
+/// protocol (RFC 4253, 4.2).
+pub(crate) async fn refuse_connection(socket: TcpStream, reason: &str) {
+    end_with(socket, format!("{reason}; try again later\r\n").as_bytes()).await;
+}
+
 /// Serves a connection until it ends, or the server drains and its requests are finished.
 pub(crate) async fn serve(
     state: Arc<State>,
@@ -156,8 +163,7 @@ pub(crate) async fn serve(
         head: limits.login,
         head_in_crowd: LOGIN_IN_CROWD,
         idle: limits.idle,
-        // The queue of a request notices that a client takes nothing.
-        stall: limits.request,
+        stall: patience_per_piece(limits.stall),
     };
     let handshake = limits.head.min(limits.login);
     drop(setup);
@@ -170,7 +176,7 @@ pub(crate) async fn serve(
     let greeting = Box::pin(run_stream(ssh.config, socket.clone(), session));
     let greeting = tokio::time::timeout(handshake, greeting);
     let Some(Ok(Ok(running))) = until(greeting, &drain).await else {
-        state.metrics.refused("handshake");
+        state.refused(address, "handshake");
         return;
     };
     let mut supervisor = Supervisor {
@@ -180,7 +186,7 @@ pub(crate) async fn serve(
         handshake_end: begun + handshake,
         running,
     };
-    let is_polite = supervisor.wait(&mut drain).await;
+    let Ending { is_polite, reason } = supervisor.wait(&mut drain).await;
     if is_polite {
         let handle = supervisor.running.handle();
         let farewell = async {
@@ -193,7 +199,7 @@ pub(crate) async fn serve(
         let _ = tokio::time::timeout(GRACE, farewell).await;
     }
     socket.close();
-    link.end();
+    link.end(reason);
 }
 
 /// Ends a connection that takes too long, and when the server ends.
@@ -205,9 +211,46 @@ struct Supervisor<'a> {
     running: RunningSession<Session>,
 }
 
+/// The end of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    /// Whether there is time for a farewell.
+    is_polite: bool,
+    /// The reason for the log, if the client is to blame.
+    reason: Option<&'static str>,
+}
+
+impl Ending {
+    const ABRUPT: Self = Ending {
+        is_polite: false,
+        reason: None,
+    };
+
+    const POLITE: Self = Ending {
+        is_polite: true,
+        reason: None,
+    };
+
+    fn with(self, reason: Option<&'static str>) -> Self {
+        Ending { reason, ..self }
+    }
+}
+
+/// Returns the reason for the log if a connection ended because of what its client sent.
+fn reason_of(error: &russh::Error) -> Option<&'static str> {
+    use russh::Error;
+    match error {
+        Error::RequestDenied => Some("too many channels"),
+        Error::KeepaliveTimeout => Some("no sign of life in time"),
+        // Connections that are lost are no attack.
+        Error::Disconnect | Error::HUP | Error::IO(_) | Error::SendError | Error::RecvError => None,
+        _ => Some("a violation of SSH"),
+    }
+}
+
 impl Supervisor<'_> {
-    /// Waits until the connection has ended, or has to. Returns whether there is time for a farewell.
-    async fn wait(&mut self, drain: &mut watch::Receiver<Phase>) -> bool {
+    /// Waits until the connection has ended, or has to.
+    async fn wait(&mut self, drain: &mut watch::Receiver<Phase>) -> Ending {
         let activity = &self.link.activity;
         loop {
             let allowed = self.times.among(self.awake.count());
@@ -217,11 +260,12 @@ impl Supervisor<'_> {
                 wait = wait.min(left);
             }
             tokio::select! {
-                // An error of the connection concerns its client alone.
-                _ = &mut self.running => return false,
+                ended = &mut self.running => {
+                    return Ending::ABRUPT.with(ended.err().and_then(|error| reason_of(&error)));
+                }
                 changed = drain.changed() => {
                     if changed.is_err() || *drain.borrow_and_update() == Phase::Cut {
-                        return false;
+                        return Ending::ABRUPT;
                     }
                     self.link.drain();
                 }
@@ -230,10 +274,13 @@ impl Supervisor<'_> {
                 () = tokio::time::sleep(wait) => {
                     let is_late = Instant::now() >= self.handshake_end;
                     if is_late && !self.link.is_encrypted() {
-                        return false;
+                        return Ending::ABRUPT;
                     }
-                    if activity.look(allowed) != Look::Fine {
-                        return true;
+                    match activity.look(allowed) {
+                        Look::Fine => {}
+                        Look::Idle => return Ending::POLITE,
+                        Look::NeverAsked => return Ending::POLITE.with(Some(NOT_ASKED)),
+                        Look::Stalled => return Ending::ABRUPT.with(Some(NOT_READ)),
                     }
                 }
             }
@@ -241,7 +288,10 @@ impl Supervisor<'_> {
                 // A client whose request has just ended leaves by itself, and would take a farewell for
                 // the failure of the request.
                 let left = tokio::time::timeout(GRACE, &mut self.running).await;
-                return left.is_err();
+                return match left {
+                    Ok(_) => Ending::ABRUPT,
+                    Err(_) => Ending::POLITE,
+                };
             }
         }
     }

@@ -93,6 +93,12 @@ impl State {
         (self.tell)(event);
     }
 
+    /// Logs and counts a connection that is refused, or ended because of its client.
+    pub(crate) fn refused(&self, address: SocketAddr, reason: &'static str) {
+        self.metrics.refused(reason);
+        self.tell(&Event::Refused { address, reason });
+    }
+
     /// Logs and counts a finished request.
     pub(crate) fn finished(&self, request: Request) {
         self.metrics.finished(&request);

@@ -3,7 +3,6 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use pronto::Repository;
 use pronto_io::interrupt::Interrupt;
@@ -84,11 +83,7 @@ impl Work {
 
     /// Returns the time that the client has from now on.
     pub(crate) fn patience(&self) -> Patience {
-        let limits = &self.setup.config.limits;
-        Patience {
-            stall: limits.stall,
-            end: Instant::now() + limits.request,
-        }
+        Patience::from_now(&self.setup.config.limits)
     }
 
     /// Returns the most bytes that the client may send.

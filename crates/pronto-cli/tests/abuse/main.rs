@@ -12,6 +12,7 @@ mod judge;
 mod rows;
 mod server;
 mod site;
+mod ssh;
 mod stage;
 mod tls;
 mod wire;

@@ -8,6 +8,7 @@ mod pushes;
 mod refs;
 mod roles;
 mod secure;
+mod shell;
 mod slow;
 mod smuggling;
 mod streams;
@@ -62,6 +63,7 @@ pub(crate) fn all() -> Vec<Row> {
         refs::table(),
         roles::table(),
         secure::table(),
+        shell::table(),
         slow::table(),
         smuggling::table(),
         streams::table(),

@@ -20,6 +20,7 @@ pub(crate) struct Server {
     child: Child,
     pub(crate) http: SocketAddr,
     pub(crate) git: SocketAddr,
+    pub(crate) ssh: Option<SocketAddr>,
     log: Arc<Mutex<Vec<String>>>,
     /// Reads the log to its end.
     reader: Option<JoinHandle<()>>,
@@ -59,11 +60,14 @@ impl Server {
             child,
             http: nowhere,
             git: nowhere,
+            ssh: None,
             log,
             reader,
         };
         server.http = server.listens(&["http", "https"]);
         server.git = server.listens(&["git"]);
+        let has_ssh = text.contains("[ssh]");
+        server.ssh = has_ssh.then(|| server.listens(&["ssh"]));
         server
     }
 

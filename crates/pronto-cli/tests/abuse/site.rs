@@ -263,7 +263,7 @@ fn secret(bare: &Path, text: &str) -> String {
 }
 
 /// Runs `pronto serve` to manage users. Returns its output, trimmed.
-fn manage(config: &Path, arguments: &[&str]) -> String {
+pub(crate) fn manage(config: &Path, arguments: &[&str]) -> String {
     let output = Command::new(pronto())
         .args(["serve", "--config"])
         .arg(config)

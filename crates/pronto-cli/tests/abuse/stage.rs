@@ -1,7 +1,7 @@
 //! The stage of one row: a site, its server, and the means of an attacker.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use crate::frames::Frames;
 use crate::honest::{Access, Honest};
 use crate::server::{Server, wait_until};
 use crate::site::{ACCESS, Site};
+use crate::ssh::{self, Ssh};
 use crate::tls::{Tls, certificates};
 use crate::wire::{FETCH, PUSH, V2, get, packets, post, unbanded};
 
@@ -38,6 +39,7 @@ pub(crate) struct Stage {
     http: String,
     more: String,
     tls: Option<Tls>,
+    has_ssh: bool,
     has_honest: bool,
     server: Option<Server>,
     honest: Option<Honest>,
@@ -55,6 +57,7 @@ impl Stage {
             http: String::new(),
             more: String::new(),
             tls: None,
+            has_ssh: false,
             has_honest: true,
             server: None,
             honest: None,
@@ -103,6 +106,28 @@ impl Stage {
         true
     }
 
+    /// Serves SSH, with a key of Mallory. `false` if there is no client of SSH.
+    pub(crate) fn shell(&mut self) -> bool {
+        self.has_ssh = ssh::add_key(&self.site, "mallory");
+        self.has_ssh
+    }
+
+    /// Mallory's client of SSH, from the address of attackers.
+    pub(crate) fn ssh(&mut self) -> Ssh {
+        let address = self.ssh_address();
+        Ssh::new(&self.site, address, &self.ids)
+    }
+
+    /// A connection of the attacker to SSH, as a plain socket.
+    pub(crate) fn connect_ssh(&mut self) -> Connection {
+        let to = self.ssh_address();
+        Connection::open(ATTACKER, to, None, &self.ids)
+    }
+
+    fn ssh_address(&mut self) -> SocketAddr {
+        self.server().ssh.expect("it serves SSH")
+    }
+
     /// The row may create or change a ref.
     pub(crate) fn allow(&mut self, repository: &str, name: &str) {
         self.allowed.push(Allowed {
@@ -149,9 +174,15 @@ impl Stage {
         if self.server.is_none() {
             let config = format!(
                 "root = \"root\"\n{}{ACCESS}\n[http]\nlisten = [\"127.0.0.1:0\"]\n{}\
-                 [daemon]\nlisten = [\"127.0.0.1:0\"]\n\
+                 [daemon]\nlisten = [\"127.0.0.1:0\"]\n{}\
                  [limits]\ndrain_seconds = 1\n{}",
-                self.more, self.http, self.limits
+                self.more,
+                self.http,
+                match self.has_ssh {
+                    true => "[ssh]\nlisten = [\"127.0.0.1:0\"]\n",
+                    false => "",
+                },
+                self.limits
             );
             let server = Server::start(&self.site, &config);
             if self.has_honest {

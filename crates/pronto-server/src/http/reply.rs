@@ -10,7 +10,7 @@ use hyper::header::{HeaderName, HeaderValue};
 
 use crate::Error;
 use crate::bridge::Pieces;
-use crate::record::{self, Record};
+use crate::record::{self, Record, UNFINISHED};
 
 /// A response before its record is attached.
 #[derive(Debug)]
@@ -155,8 +155,7 @@ impl Body for ReplyBody {
 impl Drop for ReplyBody {
     fn drop(&mut self) {
         if !self.is_sent {
-            let message = "the connection ended before the end of the answer";
-            self.record.error(message.to_owned());
+            self.record.error(UNFINISHED.to_owned());
         }
     }
 }

@@ -2,18 +2,16 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::body::Bytes;
 use russh::server::Handle;
 use russh::{ChannelId, ChannelMsg, ChannelReadHalf};
-use tokio::time::timeout;
 
 use super::link::{Link, REFUSED, Waiting};
-use crate::activity::Active;
+use crate::activity::{Active, Activity, Taking};
 use crate::admission::Slot;
-use crate::bridge::{PieceReader, PieceWriter, Pieces, Pipe, Source, pipe};
-use crate::record::{self, Record};
+use crate::bridge::{Pace, Patience, PieceReader, PieceWriter, Pieces, Pipe, Source, pipe};
+use crate::record::{self, Record, UNFINISHED};
 use crate::service::Streams;
 use crate::state::State;
 use crate::work::{Requester, Services, UnderWay, Work};
@@ -54,11 +52,14 @@ impl Source for Input {
 
 impl Input {
     /// Reads and discards what a client still sends.
-    async fn discard(&mut self, stall: Duration) {
-        let mut count = 0;
+    async fn discard(&mut self, patience: Patience) {
+        let (mut pace, mut count) = (Pace::new(patience), 0);
         while count < LINGERING_BYTES {
-            match timeout(stall, self.next()).await {
-                Ok(Some(Ok(data))) => count += data.len(),
+            match pace.wait(self.next()).await {
+                Ok(Some(Ok(data))) => {
+                    count += data.len();
+                    pace.moved(data.len());
+                }
                 _ => break,
             }
         }
@@ -68,9 +69,9 @@ impl Input {
 impl Exec {
     /// Serves the request.
     pub(super) async fn run(self, link: Arc<Link>) {
-        let _active = Active::new(&link.activity);
+        let active = Active::new(&link.activity);
         let mut record = Record::new(&link.state, link.address, "ssh");
-        let stall = link.state.setup().config.limits.stall;
+        let patience = Patience::from_now(&link.state.setup().config.limits);
         let id = self.waiting.channel.id();
         let (channel, _) = self.waiting.channel.split();
         let mut input = Some(Input {
@@ -83,7 +84,7 @@ impl Exec {
             output: Output {
                 handle: self.handle,
                 id,
-                stall,
+                activity: Arc::clone(active.activity()),
             },
         };
         let done = match self.user {
@@ -105,11 +106,13 @@ impl Exec {
             text = Some(format!("pronto: {}\n", record::text(error, record.id())));
         }
         let is_push = record.is_push();
-        request.output.end(text).await;
+        if let Err(error) = request.output.end(text).await {
+            record.error(error.to_string());
+        }
         drop(record);
         // Without a service the input is unread, and the client waits for an answer.
         if let Some(mut input) = input.filter(|_| is_push) {
-            input.discard(stall).await;
+            input.discard(patience).await;
         }
         request.output.close().await;
     }
@@ -169,11 +172,11 @@ impl Request<'_> {
             _slot: slot,
         };
         let task = tokio::task::spawn_blocking(move || job.run(reader, writer));
-        self.output.send(pieces, record).await;
+        let sent = self.output.send(pieces, record).await;
         let crashed = |_| Error::new(ErrorKind::Failed, "the request has crashed");
         let finished = task.await.map_err(crashed)?;
         *input = Some(finished.input);
-        finished.done
+        finished.done.and(sent)
     }
 }
 
@@ -181,41 +184,54 @@ impl Request<'_> {
 struct Output {
     handle: Handle,
     id: ChannelId,
-    stall: Duration,
+    activity: Arc<Activity>,
 }
 
 impl Output {
-    /// Sends the output of a service, until it ends or the client takes nothing.
-    async fn send(&self, mut pieces: Pieces, record: &Record) {
+    /// Sends the output of a service.
+    ///
+    /// # Errors
+    /// The output has no proper end, or the connection has ended before it.
+    async fn send(&self, mut pieces: Pieces, record: &Record) -> Result<()> {
         while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;
             let count = piece.len() as u64;
-            let sent = self.handle.data(self.id, piece);
-            match timeout(self.stall, sent).await {
-                Ok(Ok(())) => record.counters.add_sent(count),
-                _ => return,
-            }
+            self.give(self.handle.data(self.id, piece)).await?;
+            record.counters.add_sent(count);
         }
+        Ok(())
     }
 
     /// Sends the text about an error, the end of the output, and the exit status.
-    async fn end(&self, error: Option<String>) {
-        let status = match error {
-            None => 0,
-            Some(_) => REFUSED,
-        };
-        let told = async {
-            if let Some(error) = error {
-                let _ = self.handle.extended_data(self.id, 1, error).await;
-            }
-            let _ = self.handle.exit_status_request(self.id, status).await;
-            let _ = self.handle.eof(self.id).await;
-        };
-        // A client that takes nothing needs no end.
-        let _ = timeout(self.stall, told).await;
+    ///
+    /// # Errors
+    /// The connection has ended before it.
+    async fn end(&self, error: Option<String>) -> Result<()> {
+        let mut status = 0;
+        if let Some(error) = error {
+            status = REFUSED;
+            let text = self.handle.extended_data(self.id, 1, error);
+            self.give(text).await?;
+        }
+        let told = self.handle.exit_status_request(self.id, status);
+        self.give(told).await?;
+        self.give(self.handle.eof(self.id)).await
     }
 
     async fn close(&self) {
-        let _ = timeout(self.stall, self.handle.close(self.id)).await;
+        // A connection that has ended needs no end of its channel.
+        let _ = self.give(self.handle.close(self.id)).await;
+    }
+
+    /// Waits until the connection has room for a message. If the client takes nothing for too long, the
+    /// connection ends.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    async fn give<E>(&self, message: impl Future<Output = Result<(), E>>) -> Result<()> {
+        let _taking = Taking::new(&self.activity);
+        let given = message.await;
+        given.map_err(|_| Error::new(ErrorKind::Failed, UNFINISHED))
     }
 }
 
@@ -243,6 +259,10 @@ impl Job {
             let services = Services::of(&self.state);
             self.work.converse(&repository, &services, streams)
         });
+        match &done {
+            Ok(()) => writer.finish(None),
+            Err(error) => writer.fail(&error.to_string()),
+        }
         Finished {
             done,
             input: reader.into_source(),

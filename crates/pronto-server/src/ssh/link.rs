@@ -9,7 +9,6 @@ use russh::server::Msg;
 use russh::{Channel, ChannelId};
 
 use crate::activity::Activity;
-use crate::log::Event;
 use crate::state::State;
 
 /// The most channels of a connection at once.
@@ -121,21 +120,23 @@ impl Link {
         self.waiting().remove(&id)
     }
 
-    /// Drops what the connection waits for, and counts a failed login.
-    pub(super) fn end(&self) {
+    /// Drops what the connection waits for, and counts a failed login. `reason` is what a client is to
+    /// blame for after its login.
+    pub(super) fn end(&self, reason: Option<&'static str>) {
         let waiting = std::mem::take(&mut *self.waiting());
         drop(waiting);
         if self.is_authenticated.load(Relaxed) {
+            if let Some(reason) = reason {
+                self.state.refused(self.address, reason);
+            }
             return;
         }
         if self.refused_logins.load(Relaxed) == 0 {
-            self.state.metrics.refused("handshake");
+            self.state.refused(self.address, "handshake");
             return;
         }
-        let (address, reason) = (self.address, "no key of a user");
-        self.state.setup().admission.wrong_token(address.ip());
-        self.state.metrics.refused(reason);
-        self.state.tell(&Event::Refused { address, reason });
+        self.state.setup().admission.wrong_token(self.address.ip());
+        self.state.refused(self.address, "no key of a user");
     }
 
     /// The map stays consistent whatever panics: each change is a single step.

@@ -136,7 +136,7 @@ impl Handler for Session {
     ) -> Result<(), Error> {
         self.channels += 1;
         if self.channels > 2 * MOST_CHANNELS {
-            return Err(Error::Disconnect);
+            return Err(Error::RequestDenied);
         }
         let is_late = self.link.is_draining() || self.channels > MOST_CHANNELS;
         match OpenChannel::new(&self.link) {

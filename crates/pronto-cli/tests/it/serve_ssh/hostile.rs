@@ -41,6 +41,14 @@ impl Held {
         output.read_exact(&mut [0; 4]).expect("an advertisement");
         Held(child)
     }
+
+    /// Ends the input, and waits for the end of the request. A shared connection tells the server at once
+    /// then; if its client is killed, it may tell it with the next packet only.
+    fn finish(mut self) {
+        drop(self.0.stdin.take());
+        let status = self.0.wait().expect("ssh ends");
+        assert!(!status.success(), "the request was not complete");
+    }
 }
 
 impl Drop for Held {
@@ -133,7 +141,7 @@ fn channels_of_a_connection_are_bounded() {
     let text = stderr(&more.output().expect("ssh runs"));
     // ssh connects on its own then.
     assert!(text.contains("Session open refused by peer"), "{text}");
-    drop(held);
+    held.into_iter().for_each(Held::finish);
     // A connection without requests does not hold the server up.
     let server = site.server.take().expect("it runs");
     server.signal(Signal::TERM);

@@ -1,0 +1,110 @@
+//! Clients of OpenSSH with a key of an attacker.
+
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+
+use crate::client::{ATTACKER, RequestIds};
+use crate::site::{Site, manage};
+
+const SSH: &str = "/usr/bin/ssh";
+const KEYGEN: &str = "/usr/bin/ssh-keygen";
+
+/// Makes a key, and adds it to a user. `false` if there is no client of SSH.
+pub(crate) fn add_key(site: &Site, user: &str) -> bool {
+    if let Some(missing) = [SSH, KEYGEN].iter().find(|path| !Path::new(path).exists()) {
+        test_support::report_skip(missing, &test_support::INSTALL);
+        return false;
+    }
+    let made = Command::new(KEYGEN)
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(site.path("key"))
+        .status();
+    assert!(made.expect("it starts").success());
+    let public = site.path("key.pub").display().to_string();
+    manage(
+        &site.path("server.toml"),
+        &["user", "key", "add", user, &public],
+    );
+    true
+}
+
+/// The client of SSH.
+pub(crate) struct Ssh {
+    folder: PathBuf,
+    port: String,
+    ids: RequestIds,
+}
+
+/// A client that runs. Dropping it ends it.
+pub(crate) struct Running(Child);
+
+impl Ssh {
+    pub(crate) fn new(site: &Site, address: SocketAddr, ids: &RequestIds) -> Self {
+        Ssh {
+            folder: site.path(""),
+            port: address.port().to_string(),
+            ids: Arc::clone(ids),
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = test_support::with_default_signals(SSH);
+        command
+            .args(["-F/dev/null", "-ikey", "-p", &self.port])
+            .args(["-b", &ATTACKER.to_string()])
+            .args(["-oIdentitiesOnly=yes", "-oBatchMode=yes"])
+            .args(["-oLogLevel=ERROR", "-oUserKnownHostsFile=known"])
+            .args(["-oStrictHostKeyChecking=accept-new", "git@127.0.0.1"])
+            .args(arguments)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a command of the server to its end. The id of the request that it tells must be logged.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        let output = self.command(arguments).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        if let Some((_, rest)) = said.rsplit_once("(request ")
+            && let Some((id, _)) = rest.split_once(')')
+        {
+            self.ids.lock().expect("no panic").push(id.to_owned());
+        }
+        output
+    }
+
+    /// Starts a client, whose input stays open and whose output is not read.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stderr(Stdio::null());
+        Running(command.spawn().expect("it starts"))
+    }
+}
+
+impl Running {
+    /// Reads the first bytes of the output; whether there are any.
+    pub(crate) fn begins(&mut self) -> bool {
+        let output = self.0.stdout.as_mut().expect("it is a pipe");
+        output.read_exact(&mut [0; 4]).is_ok()
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        use std::io::Write as _;
+        let input = self.0.stdin.as_mut().expect("it is a pipe");
+        // A server that has closed the connection is no error.
+        let _ = input.write_all(bytes);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
