@@ -117,7 +117,7 @@ fn host_matches(host: &BStr, pattern: &BStr) -> bool {
     }
 }
 
-/// The length of `prefix` as a path, counting a `/` at its end, if `path` is it or below it.
+/// Returns the length of `prefix` with a `/` at its end, if `path` equals `prefix` or is below it.
 fn path_match(path: &[u8], prefix: &[u8]) -> Option<usize> {
     let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);
     let rest = path.strip_prefix(prefix)?;

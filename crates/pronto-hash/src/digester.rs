@@ -39,7 +39,7 @@ impl Digester {
         }
     }
 
-    /// Ends the stream and gives its id.
+    /// Ends the stream and returns its id.
     ///
     /// # Errors
     ///

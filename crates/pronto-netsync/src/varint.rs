@@ -105,7 +105,7 @@ impl<'a> Cursor<'a> {
     /// Bytes behind their length, which is `limit` at most.
     ///
     /// # Errors
-    /// If the length is more than that, or than there is.
+    /// The length exceeds `limit` or the remaining bytes.
     pub fn slice(&mut self, limit: usize) -> Result<&'a [u8], Error> {
         let length = self.length(limit)?;
         self.take(length)

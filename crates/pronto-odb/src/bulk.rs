@@ -162,7 +162,7 @@ impl Bulk {
         many.append(id, kind, content, encoder)
     }
 
-    /// Adds an object of `size_bytes` from a stream, which is never held whole, and gives its id.
+    /// Adds an object of `size_bytes` from a stream, which is never held whole, and returns its id.
     ///
     /// # Errors
     /// `Io` when it cannot be read or written, `Corrupt` when the stream is shorter,

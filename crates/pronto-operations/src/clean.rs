@@ -366,7 +366,7 @@ impl Walk<'_> {
         }))
     }
 
-    /// Selects the directory as a whole if that is right. Returns what it holds.
+    /// Selects the directory as a whole if that is allowed. Returns the kinds of its content.
     fn end(&mut self, directory: &UntrackedDirectory) -> Holds {
         let (child, holds) = (&directory.child, directory.holds);
         let path = child.path.as_bstr();

@@ -92,7 +92,7 @@ impl Contained {
 
 /// A problem with the received objects.
 pub(super) enum Fault {
-    /// An object is missing, or is of another kind than what links to it says.
+    /// An object is missing, or is of another type than the object that links to it says.
     Missing(ObjectId),
     /// The offer at this place does not lead to the commit that the peer says.
     Misled(usize),

@@ -75,7 +75,7 @@ pub trait Connection: Read + Send {
         None
     }
 
-    /// Ends the connection and waits for what runs behind it, so that all it prints is printed.
+    /// Ends the connection and waits for the program behind it, so that all of its output is printed.
     ///
     /// # Errors
     /// If the program behind it reports that it failed.

@@ -18,7 +18,7 @@ const MOST_FAULTS: usize = 10;
 pub struct Workshop<'a> {
     /// Whether the object is there.
     pub contains: &'a mut dyn FnMut(&oid) -> Result<bool, Error>,
-    /// Adds a tree of this content, and gives its id.
+    /// Adds a tree of this content, and returns its id.
     pub write: &'a mut dyn FnMut(&[u8]) -> Result<ObjectId, Error>,
     /// Objects of entries need not be there.
     pub missing_ok: bool,

@@ -242,8 +242,8 @@ fn note_name(directory: &BString, event: &Event<'_>, common: &mut Common, journa
     }
 }
 
-/// Returns whether changes in the directory at `path` count. In a nested repository only the names
-/// that make it one count, and in the repository of the worktree none.
+/// Returns whether changes in the directory at `path` are reported. In the repository of the worktree
+/// none are; in a nested repository only changes of the names that make a directory a repository are.
 fn counts(path: &[u8]) -> bool {
     !(path == b".git" || path.starts_with(b".git/") || path.contains_str("/.git/"))
 }

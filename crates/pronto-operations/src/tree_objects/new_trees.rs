@@ -35,7 +35,7 @@ impl<'a> NewTrees<'a> {
         }
     }
 
-    /// Adds a tree of this content, and gives its id.
+    /// Adds a tree of this content, and returns its id.
     pub(super) fn add(
         &mut self,
         content: &[u8],

@@ -50,8 +50,8 @@ impl Examined {
     }
 }
 
-/// Reads a pack from `input` to its end and keeps nothing: whether it is well formed, but for what
-/// its deltas make. [`Context::inspect`] sees what is not a delta.
+/// Checks that a pack from `input` is well formed, and keeps nothing. Deltas are not applied;
+/// [`Context::inspect`] sees all other objects.
 ///
 /// # Errors
 /// Like [`index_stream`](super::index_stream), but for those about deltas.

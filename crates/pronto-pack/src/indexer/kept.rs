@@ -7,7 +7,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Larger ones take little longer to inflate again than to read, for their size: they are kept
 /// only while most of the budget is left. Nineteen deltas in twenty are smaller.
 const SMALL_BYTES: usize = 4 << 10;
-/// Larger than this are never kept.
+/// The size from which deltas are never kept.
 const LARGEST_BYTES: usize = 256 << 10;
 
 /// The position of a kept delta.

@@ -17,7 +17,7 @@ use super::{Findings, Levels, Message, Report, lines, special};
 pub struct Scope<'a> {
     /// Whether objects are well formed.
     pub objects: bool,
-    /// Whether what they link to is there.
+    /// Whether the objects that they link to exist.
     pub links: bool,
     /// The commits at which history is cut off, whose parents need not be there.
     pub shallow: Option<&'a BTreeSet<ObjectId>>,
