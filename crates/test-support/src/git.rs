@@ -1,7 +1,8 @@
 //! Finds the git programs of this machine.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// Major and minor number of a release of git.
@@ -48,6 +49,42 @@ pub fn beside() -> Vec<PathBuf> {
         .map(|suite| suite.join("git-2.55/bin/git"))
         .filter(|path| path.is_file())
         .collect()
+}
+
+/// Runs the git on `PATH` in `directory` with `input`, without configuration, templates and home, with
+/// fixed dates and names. So equal steps make equal objects. Waits until git ends.
+///
+/// # Panics
+/// Git cannot be started or waited for.
+#[must_use]
+pub fn isolated(directory: &Path, arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new("git")
+        .args(arguments)
+        .current_dir(directory)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", "/nonexistent")
+        .env("LC_ALL", "C")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        // No sample hooks: directories are copied and compared.
+        .env("GIT_TEMPLATE_DIR", "")
+        .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
+        .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
+        .env("GIT_AUTHOR_DATE", "1112911993 -0700")
+        .env("GIT_COMMITTER_DATE", "1112911993 -0700")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("git starts");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    let input = input.to_owned();
+    // Git need not read its input, and may write before it has read all.
+    let writer = std::thread::spawn(move || pipe.write_all(&input));
+    let output = child.wait_with_output().expect("git ends");
+    let _ = writer.join();
+    output
 }
 
 /// Returns the release of a git program, or `None` if it does not run.

@@ -1,11 +1,11 @@
 //! The files of a served site: repositories, users and canaries.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use test_support::Random;
+use test_support::git::isolated;
 
 /// The program under test.
 pub(crate) fn pronto() -> &'static Path {
@@ -155,12 +155,12 @@ impl Site {
     /// Whether a served repository has an object.
     pub(crate) fn has(&self, repository: &str, id: &str) -> bool {
         let at = self.repository(repository);
-        try_git(&at, &["cat-file", "-e", id], b"").status.success()
+        isolated(&at, &["cat-file", "-e", id], b"").status.success()
     }
 
     /// Runs git, which may fail.
     pub(crate) fn try_git(&self, at: &Path, arguments: &[&str]) -> Output {
-        try_git(at, arguments, b"")
+        isolated(at, arguments, b"")
     }
 }
 
@@ -255,10 +255,10 @@ fn repositories(root: &Path) -> Ids {
 /// Makes a commit with a file `secret` that no ref leads to.
 fn secret(bare: &Path, text: &str) -> String {
     let content = format!("what only {text} holds\n");
-    let blob = try_git(bare, &["hash-object", "-w", "--stdin"], content.as_bytes());
+    let blob = isolated(bare, &["hash-object", "-w", "--stdin"], content.as_bytes());
     let blob = text_of(&blob);
     let line = format!("100644 blob {blob}\tsecret\n");
-    let tree = text_of(&try_git(bare, &["mktree"], line.as_bytes()));
+    let tree = text_of(&isolated(bare, &["mktree"], line.as_bytes()));
     git(bare, &["commit-tree", "-m", text, &tree])
 }
 
@@ -280,37 +280,10 @@ pub(crate) fn text_of(output: &Output) -> String {
 }
 
 fn git(at: &Path, arguments: &[&str]) -> String {
-    let output = try_git(at, arguments, b"");
+    let output = isolated(at, arguments, b"");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "git {arguments:?}: {said}");
     text_of(&output)
-}
-
-fn try_git(at: &Path, arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new("git")
-        .args(arguments)
-        .current_dir(at)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", "/nonexistent")
-        .env("LC_ALL", "C")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_TEMPLATE_DIR", "")
-        .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
-        .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
-        .env("GIT_AUTHOR_DATE", "1112911993 -0700")
-        .env("GIT_COMMITTER_DATE", "1112911993 -0700")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("git starts");
-    let mut pipe = child.stdin.take().expect("it is a pipe");
-    // The program need not read its input.
-    let _ = pipe.write_all(input);
-    drop(pipe);
-    child.wait_with_output().expect("it ends")
 }
 
 /// Copies a directory recursively.

@@ -239,33 +239,9 @@ fn git_bytes(at: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
         "gc.auto=0",
         "maintenance.auto=false",
     ];
-    let mut command = Command::new("git");
-    lax.iter()
-        .for_each(|setting| _ = command.args(["-c", setting]));
-    let mut child = command
-        .args(arguments)
-        .current_dir(at)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", "/nonexistent")
-        .env("LC_ALL", "C")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        // No sample hooks, because every sandbox is copied and compared.
-        .env("GIT_TEMPLATE_DIR", "")
-        .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
-        .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
-        .env("GIT_AUTHOR_DATE", "1112911993 -0700")
-        .env("GIT_COMMITTER_DATE", "1112911993 -0700")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("git starts");
-    let mut pipe = child.stdin.take().expect("it is a pipe");
-    let input = input.to_owned();
-    let writer = std::thread::spawn(move || pipe.write_all(&input));
-    let output = child.wait_with_output().expect("it ends");
-    let _ = writer.join().expect("no panic");
+    let lax = lax.iter().flat_map(|setting| ["-c", setting]);
+    let arguments: Vec<&str> = lax.chain(arguments.iter().copied()).collect();
+    let output = test_support::git::isolated(at, &arguments, input);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "git {arguments:?}: {said}");
     output.stdout
