@@ -341,8 +341,7 @@ pub(crate) fn revisions_and_paths<'o>(
             }
             return Ok((revisions, &operands[at..]));
         }
-        let may_be_file = separator.is_none() && repository.is_inside_work_tree();
-        if may_be_file && repository.verify_file_name(name, false).is_ok() {
+        if separator.is_none() && repository.could_be_file(name) {
             return Err(CliError::misuse("a name that is a revision and a file"));
         }
         revisions.extend(found);

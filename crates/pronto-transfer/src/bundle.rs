@@ -1,15 +1,19 @@
 //! Bundles: files with refs and the objects that they lead to (`git bundle`).
 //!
 //! [`create`] makes one, [`Bundle::open`] reads its header, [`verify`] compares it with a repository, and
-//! [`unbundle`] takes in its objects.
+//! [`unbundle`] takes in its objects. The format is that of gitformat-bundle(5).
+//!
+//! Making a bundle costs selecting and writing a pack ([`pack_objects`](crate::pack_objects)), taking one
+//! in costs indexing it. Functions may run in several threads at once; a [`Bundle`] belongs to one.
 
 mod create;
-mod tips;
+mod revisions;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::ControlFlow;
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
 use pronto_io::untrusted::{self, Links};
 use pronto_io::watch::Watch;
@@ -20,10 +24,9 @@ pub use pronto_pack::bundle::{Header, Prerequisite, Reference, Version};
 use crate::environment::Environment;
 use crate::remote::{from_store, is_connected, receive_stream, shallow};
 use crate::{Error, ErrorKind, Repository, Result};
-use std::ops::ControlFlow;
 
 pub use create::{CreateOptions, Created, create};
-pub use tips::{Tip, parse_tips};
+pub use revisions::parse_revisions;
 
 /// A bundle whose header has been read.
 pub struct Bundle {
@@ -32,31 +35,24 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Opens the bundle `name`: a path, or `-` for standard input.
+    /// Opens the file at the path `name` and reads its header.
     ///
     /// # Errors
     /// There is no such file, or its header is malformed. The messages are Git's.
     pub fn open(name: &BStr, environment: &Environment) -> Result<Self> {
-        let source: Box<dyn BufRead + Send> = match name.as_bytes() {
-            b"-" => Box::new(BufReader::new(io::stdin())),
-            _ => {
-                let path = environment.absolute(crate::path::borrow(name));
-                let file: File = untrusted::open(&path, Links::Follow).map_err(|error| {
-                    let message = format!("could not open '{name}'");
-                    let kind = match error.kind() {
-                        io::ErrorKind::NotFound => ErrorKind::InvalidInput,
-                        _ => ErrorKind::Io,
-                    };
-                    Error::new(kind, message)
-                })?;
-                Box::new(BufReader::new(file))
-            }
-        };
-        let shown = if name == "-" { "<stdin>".into() } else { name };
-        Self::read(source, shown)
+        let path = environment.absolute(crate::path::borrow(name));
+        let file: File = untrusted::open(&path, Links::Follow).map_err(|error| {
+            let kind = match error.kind() {
+                io::ErrorKind::NotFound => ErrorKind::InvalidInput,
+                _ => ErrorKind::Io,
+            };
+            Error::new(kind, format!("could not open '{name}'"))
+        })?;
+        Self::read(Box::new(BufReader::new(file)), name)
     }
 
-    /// Reads the bundle in `source`, which messages call `name`.
+    /// Reads the header of the bundle in `source`, which messages call `name`. The pack stays in
+    /// `source` until [`unbundle`].
     ///
     /// # Errors
     /// The header is malformed.

@@ -1,7 +1,10 @@
-//! The remotes of a repository: listing them, and changing their settings and refs (`git remote`).
+//! The configured remotes of a repository: listing them, and changing their settings and refs
+//! (`git remote`). How one remote is reached and fetched from is in [`remote`](crate::remote).
 //!
-//! Changes of one remote are made in one edit of the configuration file of the repository. The
-//! configuration that `Repository` holds is the one from before.
+//! Changes of one remote are made in one edit of the configuration file of the repository, under its
+//! lock, so that other processes and threads see all of them or none. The configuration that
+//! [`Repository`] holds is the one from before. An edit costs reading and writing that file; changes of
+//! tracking refs cost a pass over the refs of the remote.
 
 mod add;
 mod branches;

@@ -2,6 +2,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod bundle;
+pub mod configured_remotes;
 mod enter;
 pub mod fetch;
 pub mod ls_remote;
@@ -9,7 +10,6 @@ mod meters;
 pub mod push;
 pub mod receive_pack;
 pub mod remote;
-pub mod remotes;
 pub mod upload_pack;
 
 use pronto_repository::{

@@ -1,4 +1,6 @@
 //! Lists the refs of another repository: `git ls-remote`.
+//!
+//! Costs one connection, and memory for all listed refs. Waits are bounded as [`connection`] says.
 
 mod order;
 

@@ -1,15 +1,16 @@
 //! `bundle`: exchange refs and objects by a file.
 
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::bundle::{self, Bundle, CreateOptions, Created, Fitness, Tip, Version};
+use pronto::bundle::{self, Bundle, CreateOptions, Created, Fitness, Version};
 use pronto::lock::{Lock, Marking};
 use pronto::path;
+use pronto::revision::RevisionSet;
 use pronto::{ErrorKind, Repository, Watch};
 
 use super::pack_objects;
@@ -18,8 +19,7 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `bundle`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "REVISIONS of `create`: names, `^NAME`, `A..B`, `--all`, `--branches`, `--tags`, `--not`, \
-    `--stdin` and `--filter=SPEC`. `FILE` may be `-` for a standard stream."
+    after_help = "REVISIONS of `create`: as those of `rev-list`, with `--stdin` and `--filter=SPEC`. `FILE` may be `-` for a standard stream."
 )]
 pub(crate) struct Args {
     /// `create`, `verify`, `list-heads` or `unbundle`, with `-q`, `--progress` and (`create`)
@@ -95,7 +95,10 @@ impl Call {
 
     /// Opens the bundle. A failure is no fatal one.
     fn open(&self, context: &Context) -> Result<Bundle, CliError> {
-        let opened = Bundle::open(self.file.as_bstr(), &context.environment()?);
+        let opened = match self.file == "-" {
+            true => Bundle::read(Box::new(BufReader::new(io::stdin())), "<stdin>".into()),
+            false => Bundle::open(self.file.as_bstr(), &context.environment()?),
+        };
         opened.map_err(|error| CliError::error(error.message()))
     }
 }
@@ -213,9 +216,11 @@ fn create(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
             _ => revisions.push(word.clone()),
         }
     }
-    options.tips = bundle::parse_tips(&repository, &revisions).map_err(CliError::of)?;
+    let parsed = bundle::parse_revisions(&repository, &revisions);
+    options.revisions = parsed.map_err(CliError::of)?;
     if reads_stdin {
-        options.tips.extend(tips_of_stdin(&repository)?);
+        let read = revisions_of_stdin(&repository)?;
+        options.revisions.members.extend(read.members);
     }
     let shown = call.progress || (!call.quiet && io::stderr().is_terminal());
     let progress = context.prompt_progress(shown);
@@ -237,13 +242,13 @@ fn create(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
 }
 
 /// Parses the revisions on standard input. Git cannot receive this call after they are read.
-fn tips_of_stdin(repository: &Repository) -> Result<Vec<Tip>, CliError> {
+fn revisions_of_stdin(repository: &Repository) -> Result<RevisionSet, CliError> {
     let mut lines = Vec::new();
     for line in io::stdin().lock().split(b'\n') {
         lines.push(BString::from(line?));
     }
     lines.retain(|line| !line.is_empty());
-    bundle::parse_tips(repository, &lines).map_err(CliError::from)
+    bundle::parse_revisions(repository, &lines).map_err(CliError::from)
 }
 
 fn version(call: &Call) -> Result<Option<Version>, CliError> {

@@ -16,6 +16,7 @@ use pronto::config::value::parse_u64;
 use pronto::pack_objects::{LeaveOut, Select, Selection};
 use pronto::packs;
 use pronto::remote::has_whole_history;
+use pronto::revision::RevisionSet;
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 use pronto_io::progress::{Meter, Progress};
@@ -238,9 +239,10 @@ fn select(
             None => return Ok(None),
         },
         true => {
-            let Some((mut wants, haves)) = revisions(repository, input)? else {
+            let Some(set) = revisions(repository, input)? else {
                 return Ok(None);
             };
+            let (mut wants, haves) = (set.ids(false), set.ids(true));
             if args.all {
                 wants.extend(repository.work_tree_heads()?);
                 repository.refs().for_each("refs/", |reference| {
@@ -317,55 +319,23 @@ fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, Cl
     Ok(Some(selection))
 }
 
-type Sides = (Vec<ObjectId>, Vec<ObjectId>);
-
-/// Parses revisions, wanted or excluded.
-fn revisions(repository: &Repository, input: &[u8]) -> Result<Option<Sides>, CliError> {
-    let (mut wants, mut haves) = (Vec::new(), Vec::new());
-    let mut negated = false;
-    for line in input.lines() {
+/// Parses revisions, wanted or excluded; `None` if only git supports them.
+fn revisions(repository: &Repository, input: &[u8]) -> Result<Option<RevisionSet>, CliError> {
+    let mut set = RevisionSet::default();
+    let mut is_negated = false;
+    for line in input.lines().map(ByteSlice::as_bstr) {
         if line.is_empty() {
             break;
         }
-        if line == b"--not" {
-            negated = !negated;
-            continue;
-        }
-        let is_odd = line.starts_with(b"-")
-            || [&b"..."[..], b"^@", b"^!", b"^-"]
-                .iter()
-                .any(|part| line.contains_str(part));
-        if is_odd {
+        if line == "--not" {
+            is_negated = !is_negated;
+        } else if line.starts_with(b"-") {
             return Ok(None);
-        }
-        if let Some(at) = line.find("..") {
-            let side = |part: &[u8]| match part {
-                [] => resolve(repository, b"HEAD"),
-                part => resolve(repository, part),
-            };
-            let (from, to) = (side(&line[..at])?, side(&line[at + 2..])?);
-            wants.push(if negated { from } else { to });
-            haves.push(if negated { to } else { from });
-            continue;
-        }
-        let (revision, is_have) = match line.strip_prefix(b"^") {
-            Some(revision) => (revision, !negated),
-            None => (line, negated),
-        };
-        let id = resolve(repository, revision)?;
-        if is_have {
-            haves.push(id)
-        } else {
-            wants.push(id)
+        } else if !matches!(set.add_text(repository, line, is_negated), Ok(true)) {
+            return Err(CliError::fatal(format!("bad revision '{line}'")));
         }
     }
-    Ok(Some((wants, haves)))
-}
-
-fn resolve(repository: &Repository, revision: &[u8]) -> Result<ObjectId, CliError> {
-    let found = repository.resolve(revision.as_bstr());
-    let revision: &BStr = revision.as_bstr();
-    found.map_err(|_| CliError::fatal(format!("bad revision '{revision}'")))
+    Ok(Some(set))
 }
 
 fn make_files(

@@ -13,8 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::{BStr, BString, ByteSlice};
 use clap::ArgAction;
 use pronto::Repository;
+use pronto::configured_remotes::{self, StaleDefault};
 use pronto::remote::Remote;
-use pronto::remotes::{self, StaleDefault};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -191,7 +191,7 @@ impl Args {
 /// Returns the remote `name` that the repository configures. `separator` stands before the name in
 /// the message if there is none.
 fn configured(repository: &Repository, name: &BStr, separator: &str) -> Result<Remote, CliError> {
-    match remotes::find(repository, name).map_err(CliError::of)? {
+    match configured_remotes::find(repository, name).map_err(CliError::of)? {
         Some(remote) => Ok(remote),
         None => {
             let message = format!("No such remote{separator} '{name}'");

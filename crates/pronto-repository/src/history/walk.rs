@@ -92,6 +92,9 @@ const SLOP: u32 = 5;
 type Queued = (i64, Reverse<u64>, Number);
 
 /// A walk over commits. Reads each commit once, from the commit-graph if it is there.
+///
+/// Costs a lookup for each commit and parent, and 64 bytes for each commit that was read, until the walk
+/// is dropped. A walk belongs to one thread at a time; several walks may run at once.
 pub struct CommitWalk<'a> {
     commits: Commits<'a>,
     options: WalkOptions,
@@ -117,7 +120,7 @@ impl std::fmt::Debug for CommitWalk<'_> {
 }
 
 impl<'a> CommitWalk<'a> {
-    /// Creates a walk in `repository` from `starts`.
+    /// Creates a walk in `repository` from `starts`, and reads these commits.
     ///
     /// # Errors
     /// A start is no commit or cannot be read; as [`Repository::commit_graph`].
@@ -311,7 +314,7 @@ impl<'a> CommitWalk<'a> {
         let count = self.commits.parent_count(number);
         if self.has(number, EXCLUDED) {
             for which in 0..count {
-                // What is excluded need not be there.
+                // An excluded commit need not exist.
                 let was_lenient = std::mem::replace(&mut self.commits.lenient, true);
                 let parent = self.commits.parent(number, which);
                 self.commits.lenient = was_lenient;

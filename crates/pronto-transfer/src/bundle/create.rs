@@ -9,9 +9,10 @@ use pronto_hash::{Kind, ObjectId};
 use pronto_io::watch::Watch;
 use pronto_odb::packing::Counts;
 
-use super::{Header, Prerequisite, Reference, Tip, Version};
+use super::{Header, Prerequisite, Reference, Version};
 use crate::pack_objects::{Filter, Missing, Select, Selection, Tips, select_filtered};
 use crate::refs::name;
+use crate::revision::{RevisionSet, SetMember};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Options of a new bundle.
@@ -22,8 +23,8 @@ pub struct CreateOptions {
     pub version: Option<Version>,
     /// The filter by which objects are left out.
     pub filter: Option<BString>,
-    /// The revisions: see [`parse_tips`](super::parse_tips).
-    pub tips: Vec<Tip>,
+    /// The revisions: see [`parse_revisions`](super::parse_revisions).
+    pub revisions: RevisionSet,
 }
 
 /// A bundle of which the objects are known.
@@ -57,14 +58,14 @@ pub fn create<'a>(
         let message = format!("cannot write bundle version {number} with algorithm {hash}");
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
-    let selection = select(repository, &options.tips, filter.as_ref(), watch)?;
-    let members: HashSet<ObjectId> = selection.members.iter().map(|it| it.id).collect();
+    let selection = select(repository, &options.revisions, filter.as_ref(), watch)?;
+    let selected: HashSet<ObjectId> = selection.members.iter().map(|it| it.id).collect();
     let header = Header {
         version,
         hash,
         filter: filter.map(|filter| filter.to_spec()),
-        prerequisites: prerequisites(repository, &selection, &members)?,
-        references: references(repository, &options.tips, &members)?,
+        prerequisites: prerequisites(repository, &selection, &selected)?,
+        references: references(repository, &options.revisions.members, &selected)?,
     };
     if header.references.is_empty() {
         let message = "Refusing to create empty bundle.";
@@ -106,15 +107,11 @@ fn unwritable(error: std::io::Error) -> Error {
 
 fn select(
     repository: &Repository,
-    tips: &[Tip],
+    revisions: &RevisionSet,
     filter: Option<&Filter>,
     watch: &Watch<'_>,
 ) -> Result<Selection> {
-    let side = |is_excluded: bool| -> Vec<ObjectId> {
-        let found = tips.iter().filter(|tip| tip.is_excluded == is_excluded);
-        found.map(|tip| tip.id).collect()
-    };
-    let (wants, haves) = (side(false), side(true));
+    let (wants, haves) = (revisions.ids(false), revisions.ids(true));
     let select = Select {
         thin: !haves.is_empty(),
         sparse: repository.config().bool_or("pack.usesparse", true)?,
@@ -135,7 +132,7 @@ fn select(
 fn prerequisites(
     repository: &Repository,
     selection: &Selection,
-    members: &HashSet<ObjectId>,
+    selected: &HashSet<ObjectId>,
 ) -> Result<Vec<Prerequisite>> {
     let mut found = HashSet::new();
     let mut buffer = Vec::new();
@@ -148,7 +145,7 @@ fn prerequisites(
             _ => break,
         }
         for parent in repository.commit_links(&member.id, &mut buffer)?.parents {
-            if !members.contains(&parent) && found.insert(parent) {
+            if !selected.contains(&parent) && found.insert(parent) {
                 boundary.push(parent);
             }
         }
@@ -174,39 +171,45 @@ fn subject(content: &[u8]) -> BString {
     BString::from(paragraph.join(&b' ')).trim().into()
 }
 
-/// The refs by which the included tips were named.
+/// The refs by which the included objects were named, each once.
 fn references(
     repository: &Repository,
-    tips: &[Tip],
-    members: &HashSet<ObjectId>,
+    members: &[SetMember],
+    selected: &HashSet<ObjectId>,
 ) -> Result<Vec<Reference>> {
     let mut references = Vec::new();
-    let is_excluded = |id: &ObjectId| tips.iter().any(|tip| tip.is_excluded && tip.id == *id);
-    for tip in tips.iter().filter(|tip| !tip.is_excluded) {
-        let is_commit = repository.kind_of(tip.id)? == Some(ObjectKind::Commit);
-        if is_excluded(&tip.id) || (is_commit && !members.contains(&tip.id)) {
+    let mut seen = HashSet::new();
+    let excluded = members.iter().filter(|member| member.is_excluded);
+    let excluded: HashSet<ObjectId> = excluded.map(|member| member.found.id).collect();
+    for member in members {
+        let id = member.found.id;
+        if !seen.insert((id, &member.name)) || member.is_excluded || excluded.contains(&id) {
             continue;
         }
-        if let Some(name) = shown_name(repository, tip)? {
-            references.push(Reference { id: tip.id, name });
+        let is_commit = repository.kind_of(id)? == Some(ObjectKind::Commit);
+        if is_commit && !selected.contains(&id) {
+            continue;
+        }
+        if let Some(name) = shown_name(repository, member)? {
+            references.push(Reference { id, name });
         }
     }
     Ok(references)
 }
 
-/// The name of the only ref that `tip` was named by, if it has the object.
-fn shown_name(repository: &Repository, tip: &Tip) -> Result<Option<BString>> {
+/// The name of the only ref that `member` was named by, if it has the object.
+fn shown_name(repository: &Repository, member: &SetMember) -> Result<Option<BString>> {
     let refs = repository.refs();
     let mut found = Vec::new();
-    for candidate in name::candidates(tip.name.as_bstr()) {
+    for candidate in name::candidates(member.name.as_bstr()) {
         let resolved = refs.resolve(&candidate).ok().flatten();
         if let Some(resolved) = resolved.filter(|resolved| resolved.id.is_some()) {
             found.push(resolved);
         }
     }
     Ok(match &found[..] {
-        [only] if only.id == Some(tip.id) => Some(match refs.is_symbolic(&tip.name) {
-            true => tip.name.clone(),
+        [only] if only.id == Some(member.found.id) => Some(match refs.is_symbolic(&member.name) {
+            true => member.name.clone(),
             false => only.name.clone(),
         }),
         _ => None,

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
+use pronto::configured_remotes::{self, AddOptions, Mirror};
 use pronto::refs::RefName;
 use pronto::remote::Tags;
-use pronto::remotes::{self, AddOptions, Mirror};
 
 use super::{Args, EXISTS, update};
 use crate::{CliError, Context, ExitCode};
@@ -34,7 +34,7 @@ pub(super) fn run(
         true => Tags::All,
         false => Tags::None,
     });
-    if remotes::find(&repository, name.as_bstr())
+    if configured_remotes::find(&repository, name.as_bstr())
         .map_err(CliError::of)?
         .is_some()
     {
@@ -42,7 +42,7 @@ pub(super) fn run(
         let message = format!("remote {name} already exists.");
         return Err(CliError::error(message).with_code(EXISTS));
     }
-    remotes::add(&repository, &options)?;
+    configured_remotes::add(&repository, &options)?;
     if args.fetch && !fetch(name, context)? {
         return Ok(ExitCode::FAILURE);
     }

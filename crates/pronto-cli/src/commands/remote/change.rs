@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto::configured_remotes::{self, Kind, UrlChange};
 use pronto::push::Destination;
-use pronto::remotes::{self, Kind, UrlChange};
 use pronto::{ErrorKind, Watch};
 
 use super::{Args, EXISTS, configured, unsupported, warn_of_default};
@@ -54,7 +54,7 @@ pub(super) fn set_url(
     };
     let repository = context.repository()?;
     let remote = configured(&repository, name, "")?;
-    remotes::change_url(&repository, &remote, kind, &change)?;
+    configured_remotes::change_url(&repository, &remote, kind, &change)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -67,7 +67,7 @@ pub(super) fn set_branches(
     let repository = context.repository()?;
     let remote = configured(&repository, name, "")?;
     Ok(
-        match remotes::track_branches(&repository, &remote, branches, args.add)? {
+        match configured_remotes::track_branches(&repository, &remote, branches, args.add)? {
             true => ExitCode::SUCCESS,
             false => ExitCode::FAILURE,
         },
@@ -84,7 +84,7 @@ pub(super) fn rename(
     let remote = configured(&repository, old, ":")?;
     let migrates = old == new && remote.file.is_some();
     if !migrates
-        && remotes::find(&repository, new)
+        && configured_remotes::find(&repository, new)
             .map_err(CliError::of)?
             .is_some()
     {
@@ -94,7 +94,7 @@ pub(super) fn rename(
     }
     let progress = context.progress(args.progress, false);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
-    let renamed = remotes::rename(&repository, &remote, new, &watch);
+    let renamed = configured_remotes::rename(&repository, &remote, new, &watch);
     context.settle();
     let renamed = renamed.map_err(|error| match error.kind() {
         ErrorKind::NameConflict => CliError::error(error.message())
@@ -127,10 +127,11 @@ pub(super) fn rename(
 pub(super) fn remove(name: &BStr, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     let remote = configured(&repository, name, ":")?;
-    let removed = remotes::remove(&repository, &remote).map_err(|error| match error.kind() {
-        ErrorKind::Config => CliError::error(error.message()),
-        _ => error.into(),
-    })?;
+    let removed =
+        configured_remotes::remove(&repository, &remote).map_err(|error| match error.kind() {
+            ErrorKind::Config => CliError::error(error.message()),
+            _ => error.into(),
+        })?;
     context.report();
     let kept = &removed.kept_branches;
     if !kept.is_empty() {

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Watch;
+use pronto::configured_remotes::{self, HeadChange};
 use pronto::remote::Remote;
-use pronto::remotes::{self, HeadChange};
 
 use super::{Args, unsupported, update};
 use crate::{CliError, Context, ExitCode};
@@ -24,13 +24,13 @@ pub(super) fn run(
             None => return Ok(ExitCode::FAILURE),
         },
         (false, true, None) => {
-            remotes::delete_head(&repository, name).map_err(|error| as_error(&error))?;
+            configured_remotes::delete_head(&repository, name).map_err(|error| as_error(&error))?;
             return Ok(ExitCode::SUCCESS);
         }
         _ => return Err(unsupported()),
     };
     let remote = Remote::find(&repository, name).map_err(CliError::of)?;
-    let change = remotes::set_head(&repository, &remote, wanted.as_bstr())
+    let change = configured_remotes::set_head(&repository, &remote, wanted.as_bstr())
         .map_err(|error| as_error(&error))?;
     if !args.auto {
         return Ok(ExitCode::SUCCESS);
@@ -77,7 +77,7 @@ fn automatic(name: &BStr, context: &mut Context) -> Result<Option<BString>, CliE
     update::check_connection(&repository, &remote)?;
     let progress = context.progress(Some(false), false);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
-    let heads = remotes::heads(&repository, &remote, &watch)?;
+    let heads = configured_remotes::heads(&repository, &remote, &watch)?;
     match &heads[..] {
         [] => context.report_error("Cannot determine remote HEAD"),
         [branch] => return Ok(Some(branch.clone())),

@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use pronto::remotes;
+use pronto::configured_remotes;
 
 use super::Args;
 use crate::{CliError, Context, ExitCode};
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    let listings = remotes::list(&repository).map_err(CliError::of)?;
+    let listings = configured_remotes::list(&repository).map_err(CliError::of)?;
     let out = &mut context.out;
     for remote in listings {
         out.write_all(&remote.name)?;

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use bstr::{BString, ByteSlice};
 use pronto::Watch;
+use pronto::configured_remotes::{self, Branch, PushState, Pushed, Rebase, Standing, State};
 use pronto::remote::Remote;
-use pronto::remotes::{self, Branch, PushState, Pushed, Rebase, Standing, State};
 
 use super::{Args, update};
 use crate::{CliError, Context, ExitCode};
@@ -28,7 +28,7 @@ pub(super) fn run(
     let progress = context.progress(Some(false), false);
     for remote in found {
         let watch = Watch::from(&context.interrupt).with_progress(&*progress);
-        let state = remotes::state(&repository, &remote, asks, &watch)?;
+        let state = configured_remotes::state(&repository, &remote, asks, &watch)?;
         context.report();
         show_urls(&remote, &state, context)?;
         show_branches(&remote, &state, context)?;

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStringExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Watch;
+use pronto::configured_remotes;
 use pronto::remote::Remote;
 use pronto::remote::connection::{self, Settings};
-use pronto::remotes;
 
 use super::Args;
 use crate::maintenance::own_program;
@@ -96,7 +96,7 @@ pub(super) fn prune(
     let progress = context.progress(Some(false), false);
     for remote in found {
         let watch = Watch::from(&context.interrupt).with_progress(&*progress);
-        let pruned = remotes::prune(&repository, &remote, args.dry_run, &watch)?;
+        let pruned = configured_remotes::prune(&repository, &remote, args.dry_run, &watch)?;
         if pruned.refs.is_empty() {
             continue;
         }

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
-use pronto::revision::{RefSelection, RevisionSet, parse_date};
+use pronto::revision::{RevisionParser, RevisionSet, parse_date};
 use pronto::walk::{Order, WalkOptions, WalkSide};
 
 use crate::{CliError, Context};
@@ -30,14 +30,9 @@ struct Parser<'a> {
     request: Request,
     repository: &'a Repository,
     arguments: std::slice::Iter<'a, BString>,
-    is_negated: bool,
-    /// Patterns of `--exclude` for the next selection of refs.
-    excluded: Vec<BString>,
+    revisions: RevisionParser<'a>,
     default: Option<BString>,
-    /// Whether revisions were given, be it none.
-    has_revisions: bool,
     has_separator: bool,
-    single_worktree: bool,
     reads_input: bool,
 }
 
@@ -57,12 +52,9 @@ pub(super) fn parse(
         },
         repository,
         arguments: arguments.iter(),
-        is_negated: false,
-        excluded: Vec::new(),
+        revisions: RevisionParser::new(repository),
         default: None,
-        has_revisions: false,
         has_separator: arguments.iter().any(|argument| argument == "--"),
-        single_worktree: false,
         reads_input: false,
     };
     let parsed = parser.all();
@@ -96,16 +88,11 @@ impl Parser<'_> {
 
     fn revision(&mut self, argument: &BStr) -> Result<(), CliError> {
         let repository = self.repository;
-        let added = self
-            .request
-            .set
-            .add_text(repository, argument, self.is_negated);
+        let added = self.revisions.revision(argument);
         if added.map_err(CliError::unresolved)? {
-            let may_be_file = !self.has_separator && repository.is_inside_work_tree();
-            if may_be_file && repository.verify_file_name(argument, false).is_ok() {
+            if !self.has_separator && repository.could_be_file(argument) {
                 return Err(CliError::misuse("a name that is a revision and a file"));
             }
-            self.has_revisions = true;
             return Ok(());
         }
         if self.has_separator {
@@ -127,57 +114,19 @@ impl Parser<'_> {
     /// Handles options that select revisions.
     fn selection(&mut self, option: &BStr) -> Result<bool, CliError> {
         match option.as_bytes() {
-            b"--not" => self.is_negated = !self.is_negated,
-            b"--all" => self.everything()?,
             b"--stdin" => self.reads_input = true,
-            b"--single-worktree" => self.single_worktree = true,
-            _ => return self.selection_with_value(option),
+            b"--single-worktree" => self.revisions.single_worktree = true,
+            b"--glob" | b"--exclude" => {
+                let pattern = self.value(option, &option.to_string())?;
+                let whole = [option.as_bytes(), b"=", &pattern.unwrap_or_default()].concat();
+                return Ok(self.revisions.option(whole.as_bstr())?);
+            }
+            _ => match self.value(option, "--default")? {
+                Some(name) => self.default = Some(name),
+                None => return Ok(self.revisions.option(option)?),
+            },
         }
         Ok(true)
-    }
-
-    fn selection_with_value(&mut self, option: &BStr) -> Result<bool, CliError> {
-        for (name, directory) in [
-            ("--branches", "refs/heads/"),
-            ("--tags", "refs/tags/"),
-            ("--remotes", "refs/remotes/"),
-        ] {
-            let pattern = match option.strip_prefix(name.as_bytes()) {
-                Some([]) => None,
-                Some([b'=', pattern @ ..]) => Some(pattern.as_bstr()),
-                _ => continue,
-            };
-            self.refs(&RefSelection::directory(directory).matching(pattern))?;
-            return Ok(true);
-        }
-        if let Some(pattern) = self.value(option, "--glob")? {
-            self.refs(&RefSelection::glob(pattern.as_bstr()))?;
-        } else if let Some(pattern) = self.value(option, "--exclude")? {
-            self.excluded.push(pattern);
-        } else if let Some(name) = self.value(option, "--default")? {
-            self.default = Some(name);
-        } else {
-            return Ok(false);
-        }
-        Ok(true)
-    }
-
-    fn refs(&mut self, selection: &RefSelection) -> Result<(), CliError> {
-        let excluded = std::mem::take(&mut self.excluded);
-        let set = &mut self.request.set;
-        set.add_refs(self.repository, selection, &excluded, self.is_negated)?;
-        self.has_revisions = true;
-        Ok(())
-    }
-
-    fn everything(&mut self) -> Result<(), CliError> {
-        self.refs(&RefSelection::everything())?;
-        let heads = self.repository.work_tree_heads()?;
-        let most = if self.single_worktree { 1 } else { heads.len() };
-        for head in heads.into_iter().take(most) {
-            self.request.set.add("", head, self.is_negated);
-        }
-        Ok(())
     }
 
     fn flag(&mut self, option: &BStr) -> bool {
@@ -277,7 +226,7 @@ impl Parser<'_> {
         let read = std::io::stdin().lock().read_to_end(&mut input);
         read.map_err(|error| CliError::fatal(format!("cannot read the standard input: {error}")))?;
         // `--not` on the command line does not reach into the input.
-        self.is_negated = false;
+        self.revisions.end_negation();
         for line in input.lines() {
             let line = line.as_bstr();
             if line.is_empty() {
@@ -295,29 +244,28 @@ impl Parser<'_> {
                 }
                 continue;
             }
-            let set = &mut self.request.set;
-            let added = set.add_text(self.repository, line, self.is_negated);
+            let added = self.revisions.revision(line);
             if !added.map_err(CliError::unresolved)? {
                 return Err(CliError::fatal(format!("bad revision '{line}'")));
             }
-            self.has_revisions = true;
         }
         Ok(())
     }
 
     fn finish(mut self) -> Result<Request, CliError> {
-        if let Some(default) = self.default.take().filter(|_| !self.has_revisions) {
-            let set = &mut self.request.set;
-            let added = set.add_text(self.repository, default.as_bstr(), false);
+        let is_given = self.revisions.is_given();
+        if let Some(default) = self.default.take().filter(|_| !is_given) {
+            self.revisions.end_negation();
+            let added = self.revisions.revision(default.as_bstr());
             if !added.map_err(CliError::unresolved)? {
                 let message = format!("bad default revision '{default}'");
                 return Err(CliError::fatal(message));
             }
-            self.has_revisions = true;
         }
-        if !self.has_revisions && !self.reads_input {
+        if !self.revisions.is_given() && !self.reads_input {
             return Err(CliError::misuse("rev-list without a revision"));
         }
+        self.request.set = self.revisions.into_set();
         Ok(self.request)
     }
 }

@@ -76,6 +76,12 @@ impl Repository {
         ))
     }
 
+    /// Returns whether `argument`, which names a revision, could also be a file or a pathspec: Git
+    /// refuses such arguments unless `--` follows. Always `false` outside of a worktree.
+    pub fn could_be_file(&self, argument: &BStr) -> bool {
+        self.is_inside_work_tree() && self.verify_file_name(argument, false).is_ok()
+    }
+
     fn is_file_name(&self, argument: &BStr) -> bool {
         if let Some(rest) = argument.strip_prefix(b":/") {
             return rest.is_empty() || self.is_on_disk(rest.as_bstr());

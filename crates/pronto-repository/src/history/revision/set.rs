@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 /// One object of a [`RevisionSet`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetMember {
-    /// The name by which it was given. Empty for refs of a selection.
+    /// The name by which it was given, or the full name of a ref. Empty if it has none.
     pub name: BString,
     /// The object, and its place in a tree.
     pub found: Found,
@@ -23,7 +23,7 @@ pub struct SetMember {
     pub is_left: bool,
 }
 
-/// Objects from which a walk starts, in the order in which they were given.
+/// Objects from which a walk starts, in the order in which they were given. Plain data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RevisionSet {
     /// The objects. One that was given twice is there twice.
@@ -41,6 +41,13 @@ enum Suffix {
 }
 
 impl RevisionSet {
+    /// Returns the excluded objects, or the others, in order.
+    pub fn ids(&self, is_excluded: bool) -> Vec<ObjectId> {
+        let members = self.members.iter();
+        let members = members.filter(|member| member.is_excluded == is_excluded);
+        members.map(|member| member.found.id).collect()
+    }
+
     /// Adds `id`, found as `name`.
     pub fn add(&mut self, name: impl Into<BString>, id: ObjectId, is_excluded: bool) {
         self.members.push(SetMember {
@@ -51,8 +58,10 @@ impl RevisionSet {
         });
     }
 
-    /// Adds what `text` stands for. With `is_negated` included and excluded objects are swapped.
+    /// Adds the objects that `text` names. With `is_negated` included and excluded objects are swapped.
     /// Returns `false` and adds nothing if `text` is no revision.
+    ///
+    /// Costs resolving each name; for `A...B` also a walk to the merge bases.
     ///
     /// # Errors
     /// As [`Repository::try_resolve`], or a side of a symmetric difference leads to no commit.
@@ -178,7 +187,7 @@ impl RevisionSet {
                 let message = format!("bad object {name}");
                 return Err(Error::new(ErrorKind::Object, message));
             }
-            self.add("", id, is_negated);
+            self.add(name, id, is_negated);
         }
         Ok(())
     }

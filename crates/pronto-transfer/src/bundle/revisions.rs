@@ -1,0 +1,27 @@
+//! The revisions that a bundle is made of.
+
+use bstr::{BString, ByteSlice};
+
+use crate::revision::{RevisionParser, RevisionSet};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// Parses `arguments` as [`RevisionParser`] does: names of revisions and options that select refs.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] if an argument is none of these, or may be a file: Git explains it. As
+/// [`RevisionParser::option`].
+pub fn parse_revisions(repository: &Repository, arguments: &[BString]) -> Result<RevisionSet> {
+    let mut parser = RevisionParser::new(repository);
+    for argument in arguments {
+        let text = argument.as_bstr();
+        let is_known = match text.starts_with(b"-") {
+            true => parser.option(text)?,
+            false => !repository.could_be_file(text) && parser.revision(text).unwrap_or(false),
+        };
+        if !is_known {
+            let message = format!("cannot make a bundle of revision '{argument}'");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+    }
+    Ok(parser.into_set())
+}
