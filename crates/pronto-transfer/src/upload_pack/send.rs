@@ -98,6 +98,7 @@ fn pack(
         thin: wish.thin && !wish.haves.is_empty(),
         sparse: view.config().bool_or("pack.usesparse", true)?,
         all_edges: wish.thin && wish.is_cut,
+        blocks: wish.uri_protocols.is_empty(),
         ..Select::default()
     };
     let mut selection = selected(view, wish, select, bands, interrupt)?;
@@ -108,7 +109,7 @@ fn pack(
         let uris = uris::leave_out(view, &wish.uri_protocols, &mut selection)?;
         bands.uris(&uris).map_err(unwritable)?;
     }
-    let count = (selection.members.len() + selection.bases.len()) as u64;
+    let count = (selection.len() + selection.bases.len()) as u64;
     let meter = bands.begin("Counting objects", Some(count));
     meter.add(count);
     meter.finish();
