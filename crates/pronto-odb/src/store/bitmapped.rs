@@ -106,8 +106,8 @@ impl Store {
             return Ok(None);
         };
         check(&bitmaps, &pack.pack()?.checksum().map_err(from_pack)?)?;
-        // Sorted now, so that looking up a bit cannot fail for want of it.
-        pack.order()?;
+        // Sorted now if that is needed, so that looking up a bit cannot fail for want of it.
+        pack.entry_at(PackPosition(0))?;
         Ok(Some(Bitmapped {
             bitmaps,
             objects: Objects::Pack(pack.clone()),
@@ -180,7 +180,7 @@ impl Bitmapped {
                 let Some(offset) = offset else {
                     return Ok(None);
                 };
-                Ok(pack.order()?.position(offset).map(|place| place.0))
+                Ok(pack.position_of(offset)?.map(|place| place.0))
             }
             Objects::Multi(Several { index, bits, .. }) => {
                 let row = index.find(id).map_err(from_pack)?;
@@ -197,7 +197,7 @@ impl Bitmapped {
     pub fn id(&self, bit: u32) -> Result<ObjectId, Error> {
         match &self.objects {
             Objects::Pack(pack) => {
-                let found = pack.order()?.get(PackPosition(bit));
+                let found = pack.entry_at(PackPosition(bit))?;
                 let (_, row) = found.ok_or_else(no_object)?;
                 pack.index()?.id_at(row).map_err(from_pack)
             }
@@ -281,7 +281,7 @@ impl Bitmapped {
     pub(crate) fn offset_of(&self, bit: u32) -> Result<PackOffset, Error> {
         match &self.objects {
             Objects::Pack(pack) => {
-                let found = pack.order()?.get(PackPosition(bit));
+                let found = pack.entry_at(PackPosition(bit))?;
                 found.map(|(offset, _)| offset).ok_or_else(no_object)
             }
             Objects::Multi(several) => Ok(several.location(bit)?.1),
@@ -295,7 +295,7 @@ impl Bitmapped {
     /// As [`bit`](Self::bit).
     pub(crate) fn bit_at(&self, part: &Part, offset: PackOffset) -> Result<Option<u32>, Error> {
         match &self.objects {
-            Objects::Pack(pack) => Ok(pack.order()?.position(offset).map(|place| place.0)),
+            Objects::Pack(pack) => Ok(pack.position_of(offset)?.map(|place| place.0)),
             Objects::Multi(several) => {
                 let is_behind = |bit| Ok(several.location(bit)?.1 >= offset);
                 let bit = first(part.bits.clone(), is_behind)?;

@@ -88,9 +88,14 @@ fn check(repository: &Repository, seed: u64) {
 
 #[test]
 fn parts_of_one_pack() {
-    for kind in [Kind::Sha1, Kind::Sha256] {
+    for (kind, has_reverse) in [
+        (Kind::Sha1, "true"),
+        (Kind::Sha1, "false"),
+        (Kind::Sha256, "true"),
+    ] {
         let repository = Repository::new(kind);
         repository.commit_history(1, 150);
+        repository.git(&["config", "pack.writeReverseIndex", has_reverse]);
         repository.git(&["repack", "-adfbq", "--depth=50", "--window=50"]);
         repository.git(&["prune-packed"]);
         check(&repository, 7);

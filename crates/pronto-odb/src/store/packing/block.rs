@@ -12,13 +12,12 @@ use pronto_io::progress::Meter;
 use pronto_io::watch::Watch;
 use pronto_pack::bitmap::Bits;
 use pronto_pack::entry::{Entry, Header};
-use pronto_pack::pack::{Pack, PackOffset, PackOrder, PackPosition};
+use pronto_pack::pack::{Pack, PackOffset, PackPosition};
 use pronto_pack::writer::sink::Sink;
 
 use super::super::bitmapped::{Bitmapped, Part};
 use super::emit::Gathered;
 use super::plan::Whole;
-use super::reuse::seek;
 use super::{Counts, each_piece};
 use crate::error::{Error, ErrorKind, from_pack};
 
@@ -114,7 +113,6 @@ pub(super) struct Copied<'a> {
 struct Opened<'a> {
     part: &'a Part,
     pack: &'a Pack,
-    order: &'a PackOrder,
 }
 
 /// An entry of a pack.
@@ -273,7 +271,6 @@ impl<'a> Opened<'a> {
         Ok(Opened {
             part,
             pack: part.pack.pack()?,
-            order: part.pack.order()?,
         })
     }
 }
@@ -283,6 +280,8 @@ struct Places<'a> {
     opened: &'a Opened<'a>,
     bitmapped: &'a Bitmapped,
     near: u32,
+    /// The end of the entry before.
+    least: u64,
 }
 
 impl<'a> Places<'a> {
@@ -291,24 +290,44 @@ impl<'a> Places<'a> {
             opened,
             bitmapped,
             near: 0,
+            least: HEADER_LEN,
         }
     }
 
     /// Returns the entry of `bit`; `None` if the index of the pack has none there.
     ///
     /// # Errors
-    /// The multi-pack-index cannot be read.
+    /// An index cannot be read.
     fn next(&mut self, bit: u32) -> Result<Option<Place>, Error> {
-        let (order, pack) = (self.opened.order, self.opened.pack);
+        let (file, pack) = (&self.opened.part.pack, self.opened.pack);
         let offset = self.bitmapped.offset_of(bit)?;
-        let Some(position) = seek(order, self.near, offset) else {
+        let Some(position) = self.position(offset)? else {
             return Ok(None);
         };
         self.near = position + 1;
-        let following = order.get(PackPosition(self.near));
-        let end = following.map_or(pack.end().0, |(offset, _)| offset.0);
-        let start = offset.0;
+        let following = file.entry_at(PackPosition(self.near))?;
+        let end = following.map_or(pack.end(), |(offset, _)| offset);
+        // A reverse index may be wrong.
+        let is_sound = offset.0 >= self.least && offset < end && end <= pack.end();
+        if !is_sound {
+            return Ok(None);
+        }
+        self.least = end.0;
+        let (start, end) = (offset.0, end.0);
         Ok(Some(Place { start, end }))
+    }
+
+    /// The position of the entry at `offset`, which is mostly the next one, or near.
+    fn position(&self, offset: PackOffset) -> Result<Option<u32>, Error> {
+        let file = &self.opened.part.pack;
+        for near in self.near..self.near.saturating_add(4) {
+            match file.entry_at(PackPosition(near))? {
+                Some((start, _)) if start == offset => return Ok(Some(near)),
+                Some((start, _)) if start < offset => {}
+                _ => break,
+            }
+        }
+        Ok(file.position_of(offset)?.map(|found| found.0))
     }
 }
 

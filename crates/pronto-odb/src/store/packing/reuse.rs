@@ -199,7 +199,7 @@ impl Plan<'_> {
 }
 
 /// The entry that starts at `offset`, at `position` or behind it.
-pub(super) fn seek(order: &PackOrder, position: u32, offset: PackOffset) -> Option<u32> {
+fn seek(order: &PackOrder, position: u32, offset: PackOffset) -> Option<u32> {
     for near in position..(position + 4).min(order.len()) {
         if order
             .get(PackPosition(near))
