@@ -24,6 +24,7 @@ pub mod keys;
 mod log;
 mod metrics;
 pub mod names;
+pub mod packs;
 mod record;
 pub mod repositories;
 pub mod route;

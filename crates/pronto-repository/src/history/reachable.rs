@@ -108,6 +108,14 @@ impl Repository {
         })
     }
 
+    /// Whether bitmaps answer what is reachable.
+    ///
+    /// # Errors
+    /// As [`reachable`](Self::reachable).
+    pub fn has_usable_bitmaps(&self) -> Result<bool> {
+        Ok(self.usable_bitmaps(self.objects()?)?.is_some())
+    }
+
     /// The bitmaps of `store`, if they may be used (`pack.useBitmaps`) and no replacements, grafts
     /// or shallow commits change history. Damage is reported as a warning.
     ///

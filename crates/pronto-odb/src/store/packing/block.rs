@@ -97,7 +97,7 @@ impl Block {
     }
 }
 
-/// What is copied of a [`Block`], and what is not.
+/// The division of a [`Block`]: entries that are copied, and other objects.
 pub(super) struct Copied<'a> {
     block: &'a Block,
     /// The objects that the receiver has.
@@ -335,7 +335,7 @@ impl<'a> Places<'a> {
 struct Move {
     /// The first entry that it applies to, by its offset in its pack.
     from: u64,
-    /// What is added to offsets.
+    /// The number that is added to offsets.
     by: i64,
 }
 
@@ -345,7 +345,7 @@ struct Copier<'a> {
     opened: &'a Opened<'a>,
     /// In the order of the offsets.
     moves: Vec<Move>,
-    /// What goes out next as it is stored.
+    /// The bytes of the pack that are written next, as they are stored.
     run: std::ops::Range<u64>,
     /// The end of what was written or is in `run`, from the start of this part.
     at: u64,
