@@ -99,6 +99,8 @@ pub struct Cache {
     pub directory: PathBuf,
     /// The bytes of all packs; zero for no packs.
     pub bytes: u64,
+    /// The bytes of all lists of refs, which are in memory.
+    pub listing_bytes: usize,
 }
 
 impl Default for Cache {
@@ -106,6 +108,7 @@ impl Default for Cache {
         Cache {
             directory: PathBuf::from("/var/tmp"),
             bytes: 1 << 30,
+            listing_bytes: 64 << 20,
         }
     }
 }

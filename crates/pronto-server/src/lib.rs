@@ -21,6 +21,7 @@ pub mod directory;
 mod error;
 mod http;
 pub mod keys;
+pub mod listings;
 mod log;
 mod metrics;
 pub mod names;

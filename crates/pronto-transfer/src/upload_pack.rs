@@ -41,7 +41,7 @@ use crate::enter::from_client;
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 use pronto_config::safety;
 
-pub use cache::{PackCache, PackKey};
+pub use cache::{ListingCache, ListingKey, PackCache, PackKey};
 use cut::Cut;
 pub use pronto_odb::packing::Counts;
 use settings::Settings;
@@ -71,6 +71,8 @@ pub struct Options {
     pub session_id: Option<BString>,
     /// The packs that equal requests share; each is made for one request without.
     pub packs: Option<Arc<dyn PackCache>>,
+    /// The lists of refs that equal requests share.
+    pub listings: Option<Arc<dyn ListingCache>>,
 }
 
 impl Default for Options {
@@ -82,6 +84,7 @@ impl Default for Options {
             agent: AGENT.into(),
             session_id: None,
             packs: None,
+            listings: None,
         }
     }
 }

@@ -103,6 +103,7 @@ fn yes() -> bool {
 struct Cache {
     directory: Option<PathBuf>,
     bytes: Option<u64>,
+    listing_bytes: Option<usize>,
 }
 
 impl Cache {
@@ -112,6 +113,7 @@ impl Cache {
         super::Cache {
             directory: own.unwrap_or(default.directory),
             bytes: self.bytes.unwrap_or(default.bytes),
+            listing_bytes: self.listing_bytes.unwrap_or(default.listing_bytes),
         }
     }
 }

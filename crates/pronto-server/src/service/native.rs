@@ -10,6 +10,7 @@ use pronto::{Repository, Watch, receive_pack};
 
 use super::process::Git;
 use super::push::{Judged, judge_request};
+use crate::listings::Listings;
 use crate::packs::PackCache;
 
 use super::{GitService, Judge, Request, Streams, broken};
@@ -27,6 +28,8 @@ pub struct Native {
     pub maintain: Box<dyn Fn(&Repository) + Send + Sync>,
     /// The packs that equal requests share, if they do.
     pub packs: Option<Arc<PackCache>>,
+    /// The lists of refs that equal requests share, if they do.
+    pub listings: Option<Arc<Listings>>,
     /// The program for pushes that crate `pronto` does not serve.
     pub git: Git,
 }
@@ -119,10 +122,9 @@ impl Native {
         options.version = request.version();
         options.is_stateless = is_stateless;
         options.is_daemon = true;
-        options.packs = self
-            .packs
-            .clone()
-            .map(|packs| packs as Arc<dyn upload_pack::PackCache>);
+        let (packs, listings) = (self.packs.clone(), self.listings.clone());
+        options.packs = packs.map(|packs| packs as Arc<dyn upload_pack::PackCache>);
+        options.listings = listings.map(|listings| listings as Arc<dyn upload_pack::ListingCache>);
         options
     }
 

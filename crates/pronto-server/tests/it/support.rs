@@ -123,6 +123,7 @@ impl Server {
                 program: "git".into(),
                 maintain: Box::new(|_| ()),
                 packs: None,
+                listings: None,
                 git: Git::default(),
             }),
             Box::new(move |event| log.lock().expect("no panic").push(event.clone())),

@@ -1,14 +1,16 @@
-//! Packs that equal requests share.
+//! Packs and lists of refs that equal requests share.
 
 use std::fmt::Debug;
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use bstr::ByteSlice as _;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::interrupt::Interrupt;
 use pronto_odb::packing::{self, Counts};
 
+use super::shown::View;
 use super::wish::Wish;
 use crate::pack_objects::Filter;
 use crate::{Repository, Result};
@@ -45,6 +47,47 @@ pub trait PackCache: Debug + Send + Sync {
         make: &mut dyn FnMut(&mut dyn Write) -> Result<Counts>,
         interrupt: &Interrupt,
     ) -> Result<Counts>;
+}
+
+/// The identity of a list of refs: a digest of the state of the references, and of all that decides which
+/// of them are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ListingKey(ObjectId);
+
+/// A store of lists of refs as they were sent. Any entry may be forgotten at any time.
+pub trait ListingCache: Debug + Send + Sync {
+    /// Returns the list of `key`, if it is kept.
+    fn get(&self, key: &ListingKey) -> Option<Arc<[u8]>>;
+
+    /// Keeps a list.
+    fn put(&self, key: ListingKey, listing: Arc<[u8]>);
+}
+
+/// The key of a list of the refs of `view`, chosen by `choice`; `None` if another state of the references
+/// could have the same.
+///
+/// # Errors
+/// References cannot be read.
+pub(super) fn listing_key(view: &View<'_>, choice: &str) -> Result<Option<ListingKey>> {
+    let mut parts = Parts(TrailerDigester::new(Kind::Sha256));
+    let repository = view.repository;
+    parts.add(repository.git_dir().as_os_str().as_encoded_bytes());
+    parts.add(repository.refs().namespace());
+    parts.add(format!("{:?}", view.hidden).as_bytes());
+    parts.add(choice.as_bytes());
+    let is_described = repository
+        .refs()
+        .describe_state(&mut |part| parts.add(part))?;
+    Ok(is_described.then(|| ListingKey(parts.0.finish())))
+}
+
+impl ListingKey {
+    /// Returns the key of a list that `parts` identify.
+    pub fn of(parts: &[u8]) -> ListingKey {
+        let mut digest = Parts(TrailerDigester::new(Kind::Sha256));
+        digest.add(parts);
+        ListingKey(digest.0.finish())
+    }
 }
 
 /// The key of the pack for `wish`; `None` if it is made faster than it is looked up, or is no pack of its

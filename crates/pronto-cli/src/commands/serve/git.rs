@@ -10,6 +10,7 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::signals;
 use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
 use pronto_server::config::{Config, DEFAULT_TEXT, TlsFiles};
+use pronto_server::listings::Listings;
 use pronto_server::packs::PackCache;
 use pronto_server::service::{Git, Native};
 use pronto_server::users::{self, Users};
@@ -56,6 +57,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let cache = &config.cache;
     service.packs =
         (cache.bytes > 0).then(|| Arc::new(PackCache::new(&cache.directory, cache.bytes)));
+    service.listings = Some(Arc::new(Listings::new(cache.listing_bytes)));
     let mut options = Options::new(config, environment, Box::new(service), tell);
     options.file = file;
     options.owner = owner;
@@ -88,6 +90,7 @@ pub(in crate::commands) fn native() -> Result<Native, CliError> {
         program: program.clone(),
         maintain: Box::new(move |repository| maintain_served(repository, &program)),
         packs: None,
+        listings: None,
         git: Git::default(),
     })
 }
