@@ -5,6 +5,61 @@ use rustix::process::Signal;
 use crate::serve::{Server, git};
 use crate::support::{Scratch, pronto, stdout};
 
+/// A list of refs that is kept is the one that git lists, whatever happened to the refs.
+#[test]
+fn lists_of_refs_follow_the_refs() {
+    let scratch = Scratch::new();
+    let run = |arguments: &[&str], input: &str| {
+        let file = scratch.join("input");
+        std::fs::write(&file, input).expect("a file");
+        let mut command = crate::support::process("git");
+        command.args(["-C", "work", "-c", "user.name=a", "-c", "user.email=a@x"]);
+        command.args(arguments);
+        command
+            .current_dir(scratch.path())
+            .env("HOME", scratch.path());
+        command.stdin(std::fs::File::open(&file).expect("a file"));
+        let output = command.output().expect("git runs");
+        assert!(output.status.success(), "{output:?}");
+        stdout(&output)
+    };
+    crate::serve::repository(&scratch);
+    let head = run(&["rev-parse", "HEAD"], "").trim().to_owned();
+    let many = (0..2000).map(|number| format!("create refs/heads/b/{number} {head}\n"));
+    run(&["update-ref", "--stdin"], &many.collect::<String>());
+    run(&["tag", "-m", "annotated", "v1"], "");
+    run(&["pack-refs", "--all"], "");
+    // A file that was just written is not trusted.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let server = Server::start(&scratch.join("work"), &["."], "git clone ");
+    let url = server.url();
+    let check = || {
+        let listed = run(&["ls-remote", "."], "");
+        assert_eq!(run(&["ls-remote", &url], ""), listed);
+        assert_eq!(run(&["ls-remote", &url], ""), listed);
+        let branches = run(&["ls-remote", ".", "refs/heads/*"], "");
+        assert_eq!(run(&["ls-remote", &url, "refs/heads/*"], ""), branches);
+    };
+    let other = "refs/heads/b/7";
+    let steps: [&[&str]; 9] = [
+        &["status"],
+        &["commit", "-q", "--allow-empty", "-m", "two"],
+        &["update-ref", other, "main"],
+        &["update-ref", other, "main~1"],
+        &["update-ref", "-d", "refs/heads/b/8"],
+        &["symbolic-ref", "refs/heads/alias", "refs/heads/b/9"],
+        &["update-ref", "refs/heads/b/9", "main"],
+        &["symbolic-ref", "HEAD", "refs/heads/b/10"],
+        &["pack-refs", "--all"],
+    ];
+    for step in steps {
+        run(step, "");
+        check();
+    }
+    server.signal(Signal::TERM);
+    server.end();
+}
+
 /// The counters of the cache: packs that were made, and requests that were given one.
 fn counters(server: &Server) -> (u32, u32) {
     let url = server.url();
