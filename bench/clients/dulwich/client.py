@@ -73,7 +73,8 @@ def run(operation, arguments):
     elif operation == "shallow":
         clone(*arguments, depth=1)
     elif operation == "partial" and dulwich.__version__ >= FILTER:
-        clone(*arguments, filter_spec="blob:none")
+        # Its checkout does not fetch what is missing.
+        clone(*arguments, filter_spec="blob:none", checkout=False)
     elif operation == "deepen":
         fetch(arguments[0], depth=int(arguments[1]))
     elif operation == "fetch":

@@ -1,5 +1,7 @@
 //! The clients, each behind the same operations.
 
+use std::ffi::OsString;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -22,8 +24,8 @@ pub(crate) struct Client {
 }
 
 enum Kind {
-    /// A program with git's arguments.
-    Git(PathBuf),
+    /// A program with git's arguments, and a directory of helpers that it lacks.
+    Git(PathBuf, tempfile::TempDir),
     /// A program with the arguments that `bench/clients/README.md` describes.
     Program(Vec<String>),
 }
@@ -86,18 +88,18 @@ impl Client {
         let place = directory.to_str().expect("it is ours");
         let mut command = self.kind.command();
         match &self.kind {
-            Kind::Git(_) => command.args(as_git(operation, place)),
+            Kind::Git(..) => command.args(as_git(operation, place)),
             Kind::Program(_) => command.args(as_program(operation, place)),
         };
         login.apply(&mut command);
-        outcome(&limited(command).output().expect("it starts"))
+        outcome(&limited(&command).output().expect("it starts"))
     }
 }
 
 impl Kind {
     fn command(&self) -> Command {
         let mut command = match self {
-            Kind::Git(path) => Command::new(path),
+            Kind::Git(path, _) => Command::new(path),
             Kind::Program(words) => {
                 let mut command = Command::new(&words[0]);
                 command.args(&words[1..]);
@@ -105,12 +107,14 @@ impl Kind {
             }
         };
         let mut path = std::env::var_os("PATH").unwrap_or_default();
-        if let Kind::Git(git) = self
-            && let Some(directory) = git.parent().filter(|path| path.is_absolute())
-        {
+        if let Kind::Git(git, helpers) = self {
             // A git starts the one on PATH for some of its work.
-            let mut first = directory.as_os_str().to_owned();
-            first.push(":");
+            let directory = git.parent().filter(|path| path.is_absolute());
+            let mut first = OsString::new();
+            for directory in directory.into_iter().chain([helpers.path()]) {
+                first.push(directory);
+                first.push(":");
+            }
             first.push(path);
             path = first;
         }
@@ -168,7 +172,7 @@ fn as_program(operation: Operation<'_>, directory: &str) -> Vec<String> {
 }
 
 /// The command with an end: some clients wait forever for an answer that they misunderstand.
-fn limited(command: Command) -> Command {
+fn limited(command: &Command) -> Command {
     let mut limited = Command::new("timeout");
     limited
         .arg("--kill-after=5")
@@ -232,7 +236,22 @@ pub(crate) fn all() -> Vec<Client> {
 }
 
 fn git(name: &str, path: &Path) -> Client {
-    Client::new(name, Kind::Git(path.to_owned())).expect("git runs")
+    Client::new(name, kind_of_git(path)).expect("git runs")
+}
+
+/// A git. In a copy of an installed one, the helper for HTTPS may be no program: it was a link to the one for
+/// HTTP.
+fn kind_of_git(path: &Path) -> Kind {
+    let helpers = tempfile::tempdir().expect("a directory");
+    let output = Command::new(path).arg("--exec-path").output();
+    let output = output.expect("git runs").stdout;
+    let programs = PathBuf::from(String::from_utf8_lossy(&output).trim());
+    let helper = std::fs::metadata(programs.join("git-remote-https"));
+    if !helper.is_ok_and(|file| file.permissions().mode() & 0o111 != 0) {
+        let link = helpers.path().join("git-remote-https");
+        symlink(programs.join("git-remote-http"), link).expect("a link");
+    }
+    Kind::Git(path.to_owned(), helpers)
 }
 
 fn listed(line: &str) -> Client {
@@ -240,7 +259,7 @@ fn listed(line: &str) -> Client {
     let name = words.next().expect("a name");
     let words: Vec<String> = words.collect();
     let kind = match (name.starts_with("git-"), &words[..]) {
-        (true, [path]) => Kind::Git(PathBuf::from(path)),
+        (true, [path]) => kind_of_git(Path::new(path)),
         _ => Kind::Program(words),
     };
     Client::new(&name, kind).unwrap_or_else(|| panic!("it does not run: {line}"))

@@ -38,8 +38,10 @@ pub(crate) fn run(
     if scenario.judge(label, &outcomes[0], &outcomes[1]) {
         match Side::BOTH.map(|side| summary(&scenario.place(side, "large"))) {
             [Ok(ours), Ok(theirs)] if ours == theirs => scenario.note(label, "ok", &ours),
-            [Ok(ours), Ok(theirs)] => scenario.wrong(label, format!("pronto {ours}, git {theirs}")),
-            [ours, theirs] => scenario.wrong(label, format!("{ours:?} {theirs:?}")),
+            [Ok(ours), Ok(theirs)] => {
+                scenario.wrong(label, &format!("pronto {ours}, git {theirs}"))
+            }
+            [ours, theirs] => scenario.wrong(label, &format!("{ours:?} {theirs:?}")),
         }
     }
     for side in Side::BOTH {

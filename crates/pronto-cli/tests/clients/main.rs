@@ -3,8 +3,6 @@
 //!
 //! `README.md` in this directory lists the clients and the operations.
 
-#![expect(clippy::print_stdout, reason = "a test says what it skips")]
-
 mod client;
 mod large;
 mod pronto;

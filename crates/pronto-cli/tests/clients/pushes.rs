@@ -91,7 +91,7 @@ fn compare(scenario: &mut Scenario<'_>, label: &str) {
     let [ours, theirs] = Side::BOTH.map(|side| State::read(&scenario.repository(side)));
     match ours.and_then(|ours| ours.compare(&theirs?)) {
         Ok(()) => scenario.note(label, "ok", ""),
-        Err(problem) => scenario.wrong(label, problem),
+        Err(problem) => scenario.wrong(label, &problem),
     }
 }
 
@@ -111,7 +111,13 @@ fn refusals(scenario: &mut Scenario<'_>) {
         &["may not", "403", "forbidden", "not permitted"],
     );
     let stranger = scenario.stage.stranger();
-    let words = ["401", "authentic", "denied", "not authorized"];
+    let words = [
+        "401",
+        "authentic",
+        "denied",
+        "not authorized",
+        "credentials",
+    ];
     refuse(
         scenario,
         "push with a wrong token or key",
@@ -122,7 +128,7 @@ fn refusals(scenario: &mut Scenario<'_>) {
     let after = State::read(&scenario.repository(Side::Pronto));
     match before.and_then(|before| before.compare(&after?)) {
         Ok(()) => {}
-        Err(problem) => scenario.wrong("refused pushes", problem),
+        Err(problem) => scenario.wrong("refused pushes", &problem),
     }
 }
 
@@ -137,6 +143,6 @@ fn refuse(
     let place = scenario.place(Side::Pronto, "clone");
     match scenario.client.run(push, &place, login) {
         Outcome::Failed(text) => scenario.readable(label, &text, words),
-        outcome => scenario.wrong(label, format!("it does not fail: {outcome:?}")),
+        outcome => scenario.wrong(label, &format!("it does not fail: {outcome:?}")),
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(stage: &Stage, client: &Client, transport: Transport) -> Resul
     }
     for side in Side::BOTH {
         if let Err(problem) = State::read(&scenario.repository(side)) {
-            scenario.wrong("fsck of the server", problem);
+            scenario.wrong("fsck of the server", &problem);
         }
     }
     scenario.end()
@@ -102,14 +102,18 @@ impl<'a> Scenario<'a> {
         if !self.judge(label, &ours, &theirs) {
             return false;
         }
-        let compared = State::read(&self.place(Side::Pronto, place)).and_then(|ours| {
-            let theirs = State::read(&self.place(Side::Git, place));
-            // What a client makes of a reference's answer is no fault of ours.
-            theirs.map_or(Ok(()), |theirs| ours.compare(&theirs))
-        });
-        match compared {
-            Ok(()) => self.note(label, "ok", ""),
-            Err(problem) => self.wrong(label, problem),
+        let [ours, theirs] = Side::BOTH.map(|side| State::read(&self.place(side, place)));
+        match (ours, theirs) {
+            (Ok(ours), Ok(theirs)) => match ours.compare(&theirs) {
+                Ok(()) => self.note(label, "ok", ""),
+                Err(problem) => self.wrong(label, &problem),
+            },
+            (Err(problem), Ok(_)) => self.wrong(label, &problem),
+            // What a client makes of the answers of both servers is its own fault.
+            (_, Err(problem)) => {
+                self.note(label, "fails fsck with git's server, too", &problem);
+                return false;
+            }
         }
         true
     }
@@ -124,7 +128,7 @@ impl<'a> Scenario<'a> {
             (Outcome::Failed(_), Outcome::Failed(text)) => {
                 self.note(label, "fails with git's server, too", text);
             }
-            (Outcome::Failed(text), Outcome::Done) => self.wrong(label, text.clone()),
+            (Outcome::Failed(text), Outcome::Done) => self.wrong(label, text),
             (Outcome::Done, Outcome::Failed(text)) => {
                 self.note(label, "ok; fails with git's server", text);
             }
@@ -138,7 +142,7 @@ impl<'a> Scenario<'a> {
         let clone = State::read(&self.place(Side::Pronto, "clone"));
         let followed = server.and_then(|server| clone?.follows(&server));
         if let Err(problem) = followed {
-            self.wrong(label, problem);
+            self.wrong(label, &problem);
         }
     }
 
@@ -146,8 +150,8 @@ impl<'a> Scenario<'a> {
         let clone = State::read(&self.place(Side::Pronto, "shallow"));
         match clone {
             Ok(clone) if clone.is_shallow() => {}
-            Ok(_) => self.wrong("shallow clone", "it is not shallow".to_owned()),
-            Err(problem) => self.wrong("shallow clone", problem),
+            Ok(_) => self.wrong("shallow clone", "it is not shallow"),
+            Err(problem) => self.wrong("shallow clone", &problem),
         }
     }
 
@@ -166,7 +170,7 @@ impl<'a> Scenario<'a> {
                 &text,
                 &["no repository", "not found", "404", "NotGitRepository"],
             ),
-            outcome => self.wrong(label, format!("it does not fail: {outcome:?}")),
+            outcome => self.wrong(label, &format!("it does not fail: {outcome:?}")),
         }
     }
 
@@ -178,7 +182,7 @@ impl<'a> Scenario<'a> {
             .any(|word| lower.contains(&word.to_lowercase()))
         {
             true => self.note(label, "refused, with the reason", text),
-            false => self.wrong(label, format!("none of {words:?} is said: {text}")),
+            false => self.wrong(label, &format!("none of {words:?} is said: {text}")),
         }
     }
 
@@ -195,8 +199,8 @@ impl<'a> Scenario<'a> {
     }
 
     /// Notes what is wrong.
-    pub(crate) fn wrong(&mut self, operation: &str, problem: String) {
-        self.note(operation, "WRONG", &problem);
+    pub(crate) fn wrong(&mut self, operation: &str, problem: &str) {
+        self.note(operation, "WRONG", problem);
         self.problems.push(format!("{operation}: {problem}"));
     }
 

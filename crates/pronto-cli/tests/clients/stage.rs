@@ -16,7 +16,8 @@ use crate::servers::{Daemon, Login as WebLogin, Ssh, Tls, Web};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     Http,
-    /// HTTP with TLS, and a certificate of an authority of our own. Nobody reads without a token.
+    /// HTTP with TLS, and a certificate of an authority of our own. Nobody reads without a token. The host
+    /// has a name, because Debian's libgit2 compares no addresses.
     Https,
     Git,
     Ssh,
@@ -191,11 +192,13 @@ impl Stage {
         let path = format!("{}/{name}.git", transport.group());
         match (side, transport) {
             (Side::Pronto, Transport::Http) => format!("http://{}/{path}", self.pronto.http),
-            (Side::Pronto, Transport::Https) => format!("https://{}/{path}", self.pronto.https),
+            (Side::Pronto, Transport::Https) => {
+                format!("https://localhost:{}/{path}", self.pronto.https.port())
+            }
             (Side::Pronto, Transport::Git) => format!("git://{}/{path}", self.pronto.git),
             (Side::Pronto, Transport::Ssh) => format!("ssh://git@{}/{path}", self.pronto.ssh),
             (Side::Git, Transport::Http) => self.web.url(&path),
-            (Side::Git, Transport::Https) => self.tls.url(&path),
+            (Side::Git, Transport::Https) => self.tls.url(&path).replace("127.0.0.1", "localhost"),
             (Side::Git, Transport::Git) => self.daemon.url(&path),
             (Side::Git, Transport::Ssh) => {
                 let place = self.repository(side, transport, name);
