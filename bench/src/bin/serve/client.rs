@@ -11,6 +11,9 @@ use crate::packets::{self, Packet};
 /// The time without a byte after which a request has failed.
 const STALL: Duration = Duration::from_secs(300);
 
+/// The same for one of many connections: servers leave those over their limits without an answer.
+const SHORT_STALL: Duration = Duration::from_secs(10);
+
 /// The address of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
@@ -19,6 +22,7 @@ pub(crate) struct Client {
     /// The path of the repositories, without a slash at the end.
     path: String,
     authorization: Option<String>,
+    stall: Duration,
 }
 
 /// A connection for one repository.
@@ -45,16 +49,25 @@ impl Client {
             address,
             path: format!("/{path}").trim_end_matches('/').to_owned(),
             authorization: login.map(|login| format!("Basic {}", base64(login.as_bytes()))),
+            stall: STALL,
         })
+    }
+
+    /// The client that does not wait long.
+    pub(crate) fn impatient(&self) -> Self {
+        Client {
+            stall: SHORT_STALL,
+            ..self.clone()
+        }
     }
 
     /// Opens a connection.
     pub(crate) fn connect(&self) -> Result<TcpStream> {
         let failed = |error| format!("cannot connect: {error}");
-        let stream = TcpStream::connect(self.address).map_err(failed)?;
+        let stream = TcpStream::connect_timeout(&self.address, self.stall).map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
-        stream.set_read_timeout(Some(STALL)).map_err(failed)?;
-        stream.set_write_timeout(Some(STALL)).map_err(failed)?;
+        stream.set_read_timeout(Some(self.stall)).map_err(failed)?;
+        stream.set_write_timeout(Some(self.stall)).map_err(failed)?;
         Ok(stream)
     }
 

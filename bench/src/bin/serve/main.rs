@@ -32,6 +32,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Start a server and measure it.
+    #[command(args_override_self = true)]
     Measure(Box<Measure>),
     /// Print the results as tables.
     Table {

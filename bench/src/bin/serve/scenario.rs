@@ -224,10 +224,11 @@ fn hold(run: &Run<'_>, open: &dyn Fn(&Client) -> Result<TcpStream>) -> Result<Ma
     run.server.settle();
     let before = run.server.group.anonymous();
     let processes = run.server.group.processes().len();
+    let client = run.client.impatient();
     let mut held = Vec::new();
     let mut failure = None;
     for _ in 0..run.measure.idle {
-        match open(&run.client) {
+        match open(&client) {
             Ok(stream) => held.push(stream),
             Err(error) => {
                 failure = Some(error);
@@ -247,7 +248,7 @@ fn hold(run: &Run<'_>, open: &dyn Fn(&Client) -> Result<TcpStream>) -> Result<Ma
         "open": open,
         "first_failure": failure,
         "memory_mib": kib / 1024.0,
-        "kib_per_connection": kib / (open.max(1) as f64),
+        "kib_per_connection": (open > 0).then(|| kib / open as f64),
         "processes": more,
     })))
 }
