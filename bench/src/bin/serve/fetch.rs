@@ -9,7 +9,7 @@ use crate::packets::{self, DELIMITER, FLUSH, Packet};
 
 const SERVICE: &str = "git-upload-pack";
 
-/// What a clone took.
+/// Times and size of a clone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cloned {
     /// Until the first byte of the pack.

@@ -41,7 +41,7 @@ enum Command {
     },
 }
 
-/// What is measured.
+/// The server to measure, and the sizes of the load.
 #[derive(clap::Args)]
 struct Measure {
     /// The name of the server in the tables.

@@ -93,7 +93,7 @@ fn append(measure: &Measure, line: &str) -> Result<()> {
     writeln!(file.map_err(failed)?, "{line}").map_err(failed)
 }
 
-/// What the server took during a measurement.
+/// Cost of a measurement to the server.
 struct Taken {
     processor: f64,
     peak: f64,

@@ -30,7 +30,7 @@ enum Kind {
     Program(Vec<String>),
 }
 
-/// What a client did.
+/// An operation of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operation<'a> {
     Clone {
@@ -54,7 +54,7 @@ pub(crate) enum Operation<'a> {
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Done,
-    /// It failed, with what the client wrote.
+    /// A failure, with the output of the client.
     Failed(String),
     /// The client lacks the operation.
     Unsupported,

@@ -199,7 +199,7 @@ fn more_history() -> String {
     .concat()
 }
 
-/// What a client pushes: a commit for `main`, one for `new` with a large file, and one that replaces
+/// The history that a client pushes: a commit for `main`, one for `new` with a large file, and one that replaces
 /// `main`.
 pub(crate) fn pushed_history() -> String {
     // Too large for one buffer of git's HTTP, and not to be compressed.

@@ -1,4 +1,4 @@
-//! What each client does: the same with both servers, side by side.
+//! The operations of each client, the same with both servers, side by side.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) struct Scenario<'a> {
     problems: Vec<String>,
 }
 
-/// How a URL becomes an operation.
+/// Makes an operation of a URL.
 type WithUrl = for<'u> fn(&'u str) -> Operation<'u>;
 
 /// Runs all operations. The error is all that is wrong.
