@@ -49,6 +49,7 @@ mod reftables;
 mod repack;
 mod serve;
 mod serve_cache;
+mod serve_guide;
 mod serve_pushes;
 mod serve_shell;
 mod serve_ssh;

@@ -84,6 +84,16 @@ impl Ssh {
         self.folder.path().join("user.pub")
     }
 
+    /// Returns the private key of the user.
+    pub(crate) fn private_key(&self) -> std::path::PathBuf {
+        self.folder.path().join("user")
+    }
+
+    /// Returns the public key of the server.
+    pub(crate) fn host_key(&self) -> std::path::PathBuf {
+        self.folder.path().join("host.pub")
+    }
+
     /// Replaces the lines of `authorized_keys`.
     pub(crate) fn authorize(&self, lines: &str) {
         fs::write(self.folder.path().join("authorized"), lines).expect("a file");

@@ -1,0 +1,216 @@
+//! A client: the address of a server, and conversations with it.
+
+use std::io::{BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use crate::Result;
+use crate::http::{Http, Request};
+use crate::packets::{self, Packet};
+
+/// The time without a byte after which a request has failed.
+const STALL: Duration = Duration::from_secs(300);
+
+/// The same for one of many connections: servers leave those over their limits without an answer.
+const SHORT_STALL: Duration = Duration::from_secs(10);
+
+/// The address of a server.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    is_http: bool,
+    pub(crate) address: SocketAddr,
+    /// The path of the repositories, without a slash at the end.
+    path: String,
+    authorization: Option<String>,
+    stall: Duration,
+}
+
+/// A connection for one repository.
+pub(crate) enum Conversation {
+    Http { http: Http, path: String },
+    Socket(BufReader<TcpStream>),
+}
+
+impl Client {
+    /// Reads a URL.
+    pub(crate) fn new(url: &str, login: Option<&str>) -> Result<Self> {
+        let (scheme, rest) = url.split_once("://").ok_or("the URL has no scheme")?;
+        let (address, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let address: SocketAddr = address.parse().map_err(|_| {
+            format!(
+                "'{address}' is no address with a port: only servers of this machine are measured"
+            )
+        })?;
+        if !address.ip().is_loopback() {
+            return Err(format!("{address} is not of the loopback interface"));
+        }
+        Ok(Client {
+            is_http: scheme == "http",
+            address,
+            path: format!("/{path}").trim_end_matches('/').to_owned(),
+            authorization: login.map(|login| format!("Basic {}", base64(login.as_bytes()))),
+            stall: STALL,
+        })
+    }
+
+    /// The client that does not wait long.
+    pub(crate) fn impatient(&self) -> Self {
+        Client {
+            stall: SHORT_STALL,
+            ..self.clone()
+        }
+    }
+
+    /// Opens a connection.
+    pub(crate) fn connect(&self) -> Result<TcpStream> {
+        let failed = |error| format!("cannot connect: {error}");
+        let stream = TcpStream::connect_timeout(&self.address, self.stall).map_err(failed)?;
+        stream.set_nodelay(true).map_err(failed)?;
+        stream.set_read_timeout(Some(self.stall)).map_err(failed)?;
+        stream.set_write_timeout(Some(self.stall)).map_err(failed)?;
+        Ok(stream)
+    }
+
+    /// Starts a fetch with version 2 of the protocol, up to the capabilities.
+    pub(crate) fn fetch(&self, repository: &str) -> Result<Conversation> {
+        let mut conversation = self.begin(repository, "git-upload-pack", "version=2")?;
+        conversation.advertisement("git-upload-pack", &mut |_| ())?;
+        Ok(conversation)
+    }
+
+    /// Starts a push. `each` gets the lines of the advertisement.
+    pub(crate) fn push(
+        &self,
+        repository: &str,
+        each: &mut dyn FnMut(&[u8]),
+    ) -> Result<Conversation> {
+        let mut conversation = self.begin(repository, "git-receive-pack", "version=0")?;
+        conversation.advertisement("git-receive-pack", each)?;
+        Ok(conversation)
+    }
+
+    fn begin(&self, repository: &str, service: &str, version: &str) -> Result<Conversation> {
+        let mut stream = self.connect()?;
+        let path = format!("{}/{repository}", self.path);
+        if self.is_http {
+            let http = Http::new(stream, self.address, self.authorization.clone());
+            return Ok(Conversation::Http { http, path });
+        }
+        let mut line = Vec::new();
+        let text = format!("{service} {path}\0host={}\0\0{version}\0", self.address);
+        packets::write(&mut line, text.as_bytes());
+        let failed = |error| format!("the connection is lost: {error}");
+        stream.write_all(&line).map_err(failed)?;
+        Ok(Conversation::Socket(BufReader::with_capacity(
+            256 * 1024,
+            stream,
+        )))
+    }
+}
+
+impl Conversation {
+    /// Reads the first answer of a service.
+    fn advertisement(&mut self, service: &str, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        match self {
+            Conversation::Socket(stream) => lines(stream, each),
+            Conversation::Http { http, path } => {
+                let version = match service {
+                    "git-upload-pack" => "Git-Protocol: version=2\r\n",
+                    _ => "",
+                };
+                let path = format!("{path}/info/refs?service={service}");
+                let mut body = http.send(&Request {
+                    method: "GET",
+                    path: &path,
+                    headers: version,
+                    body: b"",
+                })?;
+                // The name of the service comes first, unless the server leaves it out.
+                let mut is_service = false;
+                lines(&mut body, &mut |line| {
+                    is_service = line.starts_with(b"# service=");
+                    if !is_service {
+                        each(line);
+                    }
+                })?;
+                if is_service {
+                    lines(&mut body, each)?;
+                }
+                body.finish().map(|_| ())
+            }
+        }
+    }
+
+    /// The connection, to be kept.
+    pub(crate) fn into_stream(self) -> Result<TcpStream> {
+        match self {
+            Conversation::Socket(stream) => Ok(stream.into_inner()),
+            Conversation::Http { http, .. } => Ok(http.into_stream()),
+        }
+    }
+
+    /// Sends a request, and gives its answer to `read`.
+    pub(crate) fn ask<T>(
+        &mut self,
+        service: &str,
+        body: &[u8],
+        read: impl FnOnce(&mut dyn Read) -> Result<T>,
+    ) -> Result<T> {
+        match self {
+            Conversation::Socket(stream) => {
+                let written = stream.get_mut().write_all(body);
+                written.map_err(|error| format!("the connection is lost: {error}"))?;
+                read(stream)
+            }
+            Conversation::Http { http, path } => {
+                let version = match service {
+                    "git-upload-pack" => "Git-Protocol: version=2\r\n",
+                    _ => "",
+                };
+                let headers = format!(
+                    "Content-Type: application/x-{service}-request\r\n\
+                     Accept: application/x-{service}-result\r\n{version}"
+                );
+                let path = format!("{path}/{service}");
+                let mut answer = http.send(&Request {
+                    method: "POST",
+                    path: &path,
+                    headers: &headers,
+                    body,
+                })?;
+                let result = read(&mut answer)?;
+                answer.finish()?;
+                Ok(result)
+            }
+        }
+    }
+}
+
+/// Reads packets until a flush.
+fn lines(stream: &mut dyn Read, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+    loop {
+        match packets::read(stream)? {
+            Packet::Data(line) => each(&line),
+            Packet::Flush => return Ok(()),
+            Packet::Special => {}
+        }
+    }
+}
+
+/// The encoding of HTTP Basic.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for group in bytes.chunks(3) {
+        let number = (0..3).fold(0, |number, at| {
+            number << 8 | usize::from(group.get(at).copied().unwrap_or(0))
+        });
+        for at in 0..4 {
+            match at <= group.len() {
+                true => text.push(DIGITS[number >> (18 - 6 * at) & 63].into()),
+                false => text.push('='),
+            }
+        }
+    }
+    text
+}

@@ -1,0 +1,131 @@
+//! A control group of Linux: what the processes in it take, also those that have ended.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::Result;
+
+/// The time between two samples of memory.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A group, removed when it is dropped.
+#[derive(Clone)]
+pub(crate) struct Group {
+    processor: PathBuf,
+    memory: PathBuf,
+    is_unified: bool,
+}
+
+impl Group {
+    /// Creates a group below the root, of version 1 or 2 of control groups. Needs root.
+    pub(crate) fn new() -> Result<Self> {
+        let name = format!("pronto-bench-{}", std::process::id());
+        let top = Path::new("/sys/fs/cgroup");
+        let is_unified = top.join("cgroup.controllers").exists();
+        let group = match is_unified {
+            true => Group {
+                processor: top.join(&name),
+                memory: top.join(&name),
+                is_unified,
+            },
+            false => Group {
+                processor: top.join("cpuacct").join(&name),
+                memory: top.join("memory").join(&name),
+                is_unified,
+            },
+        };
+        for path in group.paths() {
+            let failed = |error| format!("cannot create '{}' (as root?): {error}", path.display());
+            fs::create_dir(path).map_err(failed)?;
+        }
+        Ok(group)
+    }
+
+    fn paths(&self) -> Vec<&Path> {
+        match self.is_unified {
+            true => vec![&self.processor],
+            false => vec![&self.processor, &self.memory],
+        }
+    }
+
+    /// The files through which a process enters.
+    pub(crate) fn doors(&self) -> Vec<PathBuf> {
+        let paths = self.paths().into_iter();
+        paths.map(|path| path.join("cgroup.procs")).collect()
+    }
+
+    /// Seconds of processor time so far.
+    pub(crate) fn seconds(&self) -> f64 {
+        let text = |name| fs::read_to_string(self.processor.join(name)).unwrap_or_default();
+        match self.is_unified {
+            true => field(&text("cpu.stat"), "usage_usec ") / 1e6,
+            false => text("cpuacct.usage").trim().parse().unwrap_or(0.0) / 1e9,
+        }
+    }
+
+    /// Bytes of anonymous memory now.
+    pub(crate) fn anonymous(&self) -> f64 {
+        let text = fs::read_to_string(self.memory.join("memory.stat")).unwrap_or_default();
+        let name = if self.is_unified {
+            "anon "
+        } else {
+            "total_rss "
+        };
+        field(&text, name)
+    }
+
+    /// The processes in it.
+    pub(crate) fn processes(&self) -> Vec<i32> {
+        let text = fs::read_to_string(self.processor.join("cgroup.procs")).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// Removes it. Its processes have ended.
+    pub(crate) fn remove(&self) {
+        for path in self.paths() {
+            // It is empty and costs nothing.
+            let _ = fs::remove_dir(path);
+        }
+    }
+}
+
+/// The number after `name` at the start of a line.
+fn field(text: &str, name: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|number| number.trim().parse().ok())
+        .unwrap_or(0.0)
+}
+
+/// Samples the anonymous memory of a group.
+pub(crate) struct Sampler {
+    stop: Arc<AtomicBool>,
+    peak: Arc<AtomicU64>,
+    thread: JoinHandle<()>,
+}
+
+impl Sampler {
+    pub(crate) fn start(group: &Group) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let peak = Arc::new(AtomicU64::new(0));
+        let (group, ends, most) = (group.clone(), Arc::clone(&stop), Arc::clone(&peak));
+        let thread = std::thread::spawn(move || {
+            while !ends.load(Relaxed) {
+                most.fetch_max(group.anonymous() as u64, Relaxed);
+                std::thread::sleep(PAUSE);
+            }
+        });
+        Sampler { stop, peak, thread }
+    }
+
+    /// The largest sample in bytes.
+    pub(crate) fn finish(self) -> f64 {
+        self.stop.store(true, Relaxed);
+        // It does not panic.
+        let _ = self.thread.join();
+        self.peak.load(Relaxed) as f64
+    }
+}

@@ -1,0 +1,90 @@
+//! The server under load.
+
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::Result;
+use crate::group::Group;
+
+/// The time in which a server starts, and in which its processes end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running server. Dropping it ends all processes of its group.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) group: Group,
+}
+
+impl Server {
+    /// Starts `command` and waits until it listens at `address`.
+    pub(crate) fn start(command: &[String], address: SocketAddr) -> Result<Self> {
+        if TcpStream::connect(address).is_ok() {
+            return Err(format!("another server listens at {address}"));
+        }
+        let group = Group::new()?;
+        // The shell enters the group, and becomes the server.
+        let enter: Vec<String> = group
+            .doors()
+            .iter()
+            .map(|door| format!("echo $$ >'{}'", door.display()))
+            .collect();
+        let script = format!("{} && exec \"$@\"", enter.join(" && "));
+        let child = Command::new("sh")
+            .args(["-c", &script, "sh"])
+            .args(command)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("cannot start the server: {error}"))?;
+        let mut server = Server { child, group };
+        let begun = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if let Ok(Some(status)) = server.child.try_wait() {
+                return Err(format!("the server has ended: {status}"));
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(format!("the server does not listen at {address}"));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        server.settle();
+        Ok(server)
+    }
+
+    /// Waits until the server takes no processor time: work after an answer counts as well.
+    pub(crate) fn settle(&self) {
+        let begun = Instant::now();
+        let mut before = self.group.seconds();
+        loop {
+            std::thread::sleep(Duration::from_millis(300));
+            let now = self.group.seconds();
+            if now - before < 0.003 || begun.elapsed() > PATIENCE {
+                return;
+            }
+            before = now;
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        for signal in [Signal::TERM, Signal::KILL] {
+            let begun = Instant::now();
+            for process in self.group.processes() {
+                if let Some(id) = Pid::from_raw(process) {
+                    // It may have ended.
+                    let _ = kill_process(id, signal);
+                }
+            }
+            while !self.group.processes().is_empty() && begun.elapsed() < Duration::from_secs(10) {
+                let _ = self.child.try_wait();
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        let _ = self.child.wait();
+        self.group.remove();
+    }
+}

@@ -1,0 +1,71 @@
+//! Clones of a large repository: `PRONTO_TEST_CLIENTS_LARGE` names a bare one.
+
+use std::path::{Path, PathBuf};
+
+use crate::client::{Client, Operation};
+use crate::scenario::Scenario;
+use crate::stage::{Side, Stage, Transport};
+use crate::state::run as git;
+
+/// The repository to clone, if only that is asked for.
+pub(crate) fn requested() -> Option<PathBuf> {
+    std::env::var_os("PRONTO_TEST_CLIENTS_LARGE").map(PathBuf::from)
+}
+
+/// Clones `directory` from both servers, and compares what arrived.
+pub(crate) fn run(
+    stage: &Stage,
+    client: &Client,
+    transport: Transport,
+    directory: &Path,
+) -> Result<(), String> {
+    let mut scenario = Scenario::new(stage, client, transport);
+    let outcomes = Side::BOTH.map(|side| {
+        let served = scenario.repository(side);
+        let parent = served.parent().expect("it has one");
+        let source = directory.to_str().expect("text");
+        let name = served.to_str().expect("text");
+        git(
+            parent,
+            &["clone", "-q", "--mirror", "--shared", source, name],
+        )
+        .expect("a copy");
+        let url = stage.url(side, transport, &scenario.name);
+        let place = scenario.place(side, "large");
+        client.run(Operation::Clone { url: &url }, &place, &stage.me(side))
+    });
+    let label = "clone of a large repository";
+    if scenario.judge(label, &outcomes[0], &outcomes[1]) {
+        match Side::BOTH.map(|side| summary(&scenario.place(side, "large"))) {
+            [Ok(ours), Ok(theirs)] if ours == theirs => scenario.note(label, "ok", &ours),
+            [Ok(ours), Ok(theirs)] => {
+                scenario.wrong(label, &format!("pronto {ours}, git {theirs}"))
+            }
+            [ours, theirs] => scenario.wrong(label, &format!("{ours:?} {theirs:?}")),
+        }
+    }
+    for side in Side::BOTH {
+        let _ = std::fs::remove_dir_all(scenario.place(side, "large"));
+    }
+    scenario.end()
+}
+
+/// The numbers of refs and reachable objects, after a check that all of them are there.
+fn summary(place: &Path) -> Result<String, String> {
+    let lines = |arguments: &[&str]| {
+        let output = git(place, arguments)?;
+        Ok::<_, String>(output.stdout.split(|&byte| byte == b'\n').count() - 1)
+    };
+    let refs = lines(&["for-each-ref"])?;
+    let objects = lines(&["rev-list", "--objects", "--all", "--no-object-names"])?;
+    git(
+        place,
+        &[
+            "fsck",
+            "--connectivity-only",
+            "--no-progress",
+            "--no-dangling",
+        ],
+    )?;
+    Ok(format!("{refs} refs, {objects} objects"))
+}

@@ -1,0 +1,65 @@
+//! Foreign clients of `pronto serve`: each client does the same with pronto's server and with git's own,
+//! over each transport, and both must leave it with the same objects and refs.
+//!
+//! `README.md` in this directory lists the clients and the operations.
+
+mod client;
+mod large;
+mod pronto;
+mod pushes;
+mod report;
+mod repositories;
+mod scenario;
+#[path = "../../../pronto-wire/tests/servers/lib.rs"]
+mod servers;
+mod stage;
+mod state;
+
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use client::Client;
+use stage::{Stage, Transport};
+
+/// Trials mostly wait for processes, so more of them run at once than there are processors.
+const THREADS: usize = 4;
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(THREADS);
+    let stage = Arc::new(OnceLock::new());
+    let mut trials = Vec::new();
+    for client in client::all() {
+        let client = Arc::new(client);
+        for transport in Transport::ALL {
+            let (stage, client) = (Arc::clone(&stage), Arc::clone(&client));
+            let name = format!("{}/{transport}", client.name);
+            trials.push(Trial::test(name, move || {
+                run(&stage, &client, transport).map_err(Failed::from)
+            }));
+        }
+    }
+    let code = libtest_mimic::run(&arguments, trials).exit_code();
+    if let Some(Some(stage)) = stage.get() {
+        report::write(stage);
+    }
+    code
+}
+
+/// Runs the trial of one client and one transport. The servers start with the first one.
+fn run(
+    stage: &OnceLock<Option<Stage>>,
+    client: &Client,
+    transport: Transport,
+) -> Result<(), String> {
+    let Some(stage) = stage.get_or_init(Stage::new) else {
+        return Ok(());
+    };
+    let directory = large::requested();
+    match directory {
+        Some(directory) => large::run(stage, client, transport, &directory),
+        None => scenario::run(stage, client, transport),
+    }
+}
