@@ -63,7 +63,12 @@ pub(super) struct Site {
     credentials: Option<Box<dyn Credentials>>,
     /// Whether `authorization` came from `credentials` and is not yet confirmed.
     filled: bool,
+    /// How often `authorization` was replaced by the next of several.
+    stages: u32,
 }
+
+/// The largest number of stages of a login, as in Git.
+const MOST_STAGES: u32 = 3;
 
 impl Site {
     /// Chooses all that is set for `url`. Sends nothing.
@@ -89,6 +94,7 @@ impl Site {
             authorization,
             credentials: set.credentials,
             filled: false,
+            stages: 0,
         })
     }
 
@@ -201,7 +207,10 @@ impl Site {
         let Some(credentials) = &mut self.credentials else {
             return Err(failed(&self.base));
         };
-        if self.authorization.is_some() {
+        let continues = self.filled && credentials.continues() && self.stages < MOST_STAGES;
+        if continues {
+            self.stages += 1;
+        } else if self.authorization.is_some() {
             if self.filled {
                 credentials.reject();
             }
