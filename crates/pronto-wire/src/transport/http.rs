@@ -14,6 +14,7 @@ mod agent;
 mod dial;
 mod encode;
 mod site;
+mod text;
 
 pub use agent::{ExtraHeader, Options};
 use site::{Plan, Site};
