@@ -10,6 +10,7 @@ use pronto_io::interrupt::Interrupt;
 use crate::access::{RefChange, Role};
 use crate::admission::{Network, Owner, Slot};
 use crate::bridge::{Bounded, Patience};
+use crate::config::{DaemonPush, EXPORT_OK};
 use crate::repositories::Client;
 use crate::route::{Service, Target};
 use crate::service::{self, GitService, Judge, Streams};
@@ -100,6 +101,20 @@ impl Work {
     /// # Errors
     /// There is none, and it may not be created; or it cannot be opened.
     pub(crate) fn open(&self) -> Result<Repository> {
+        let repository = self.find_or_create();
+        let repository = match repository {
+            Ok(repository) if self.is_hidden(&repository) => {
+                let message = format!("there is no repository '{}'", self.target.name);
+                Err(Error::new(ErrorKind::NotFound, message))
+            }
+            found => found,
+        };
+        let repository = repository.map_err(|error| self.unknown(error))?;
+        self.check_service(&repository)?;
+        Ok(repository)
+    }
+
+    fn find_or_create(&self) -> Result<Repository> {
         let (config, name) = (&self.setup.config, &self.target.name);
         match self.find() {
             Err(error)
@@ -115,6 +130,53 @@ impl Work {
                 }
             }
             found => found,
+        }
+    }
+
+    /// Returns whether the client has no user, and the repository is not marked for everyone.
+    fn is_hidden(&self, repository: &Repository) -> bool {
+        self.setup.config.require_export_ok
+            && self.requester.user.is_none()
+            && !repository.git_dir().join(EXPORT_OK).exists()
+    }
+
+    /// Converts the error about a repository that is not there: where repositories are hidden from clients
+    /// without a user, they are asked for one by HTTP, whether there is such a repository or not.
+    fn unknown(&self, error: Error) -> Error {
+        let may_have_user = self.requester.user.is_none() && self.requester.protocol == "http";
+        let is_unknown = *error.kind() == ErrorKind::NotFound;
+        match self.setup.config.require_export_ok && may_have_user && is_unknown {
+            true => crate::state::needs_token(),
+            false => error,
+        }
+    }
+
+    /// Checks that the repository's own configuration does not forbid the service, as it can for the
+    /// servers of git, and that it takes pushes over `git://`.
+    fn check_service(&self, repository: &Repository) -> Result<()> {
+        let is_push = self.target.service == Service::ReceivePack;
+        let setting = match (self.requester.protocol, is_push) {
+            ("http", false) => "http.uploadpack",
+            ("http", true) => "http.receivepack",
+            ("git", false) => "daemon.uploadpack",
+            ("git", true) => "daemon.receivepack",
+            _ => return Ok(()),
+        };
+        let by_default = match self.setup.config.daemon_push {
+            DaemonPush::Never | DaemonPush::Marked if setting == "daemon.receivepack" => false,
+            _ => true,
+        };
+        let is_allowed = repository.config().bool_or(setting, by_default);
+        let is_allowed = is_allowed.map_err(|error| {
+            let error: pronto::Error = error.into();
+            error.map_kind(|_| ErrorKind::Failed)
+        })?;
+        match is_allowed {
+            true => Ok(()),
+            false => {
+                let message = format!("the repository does not allow this: {setting}");
+                Err(Error::new(ErrorKind::Denied, message))
+            }
         }
     }
 

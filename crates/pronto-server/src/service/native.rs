@@ -7,7 +7,7 @@ use pronto::upload_pack::{self, Ended, Options};
 use pronto::{Repository, Watch, receive_pack};
 
 use super::process::Git;
-use super::push::{Judged, judge_request};
+use super::push::{Judged, Receiver, judge_request};
 use super::{GitService, Judge, Request, Streams, broken};
 use crate::{Error, ErrorKind, Result};
 
@@ -67,7 +67,12 @@ impl GitService for Native {
             Ok(Some(found)) if found.is_symbolic => Some(found.name),
             _ => None,
         };
-        match judge_request(input, judge, &target_of)? {
+        let can_serve = receive_pack::can_serve(request.repository).map_err(failed)?;
+        let receiver = Receiver {
+            target_of: &target_of,
+            takes_certificates: !can_serve,
+        };
+        match judge_request(input, judge, &receiver)? {
             Judged::Refused(report) => {
                 output.write_all(&report).map_err(broken)?;
                 output.flush().map_err(broken)
@@ -81,7 +86,7 @@ impl GitService for Native {
                     input: &mut input,
                     output,
                 };
-                if !receive_pack::can_serve(request.repository).map_err(failed)? {
+                if !can_serve {
                     let forbids_force = !fast_forward_only.is_empty();
                     return self.git.receive(request, forbids_force, streams);
                 }
