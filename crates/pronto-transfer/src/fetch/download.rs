@@ -14,7 +14,9 @@ use pronto_wire::negotiate::Consecutive;
 use super::map::Mapped;
 use super::{Outcome, Warning, Work};
 use crate::remote::connection::from_wire;
-use crate::remote::{Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected};
+use crate::remote::{
+    Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected,
+};
 use crate::remote::{checks_objects, keep_linked_objects, receive_pack, shallow, unpack_limit};
 use crate::{Error, ErrorKind, Result};
 

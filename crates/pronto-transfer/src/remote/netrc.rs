@@ -77,7 +77,10 @@ impl Iterator for Words<'_> {
 
 impl Words<'_> {
     fn skip_line(&mut self) {
-        let end = self.rest.find_byte(b'\n').map_or(self.rest.len(), |end| end + 1);
+        let end = self
+            .rest
+            .find_byte(b'\n')
+            .map_or(self.rest.len(), |end| end + 1);
         self.rest = self.rest.get(end..).unwrap_or_default();
     }
 

@@ -63,7 +63,11 @@ impl<'a> Conversation<'a> {
             seen_acknowledgment: false,
             done_sent: false,
             section: Section::Header,
-            unnamed: request.wanted_refs.iter().map(|name| name.as_bstr()).collect(),
+            unnamed: request
+                .wanted_refs
+                .iter()
+                .map(|name| name.as_bstr())
+                .collect(),
             announced: Announced::default(),
         })
     }

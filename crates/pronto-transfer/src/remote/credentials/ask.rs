@@ -85,7 +85,10 @@ pub(super) fn user(
 
 fn by_program(program: &Path, prompt: &str) -> Option<String> {
     let mut asking = child::command(program);
-    asking.arg(prompt).stdin(Stdio::inherit()).stdout(Stdio::piped());
+    asking
+        .arg(prompt)
+        .stdin(Stdio::inherit())
+        .stdout(Stdio::piped());
     let record = child::started("askpass", &asking);
     let mut process = asking.spawn().ok()?;
     let mut output = Vec::new();

@@ -120,7 +120,10 @@ impl Description {
     }
 
     fn set(&mut self, name: &[u8], value: &BStr) {
-        let is_true = matches!(value.to_ascii_lowercase().as_slice(), b"1" | b"true" | b"yes" | b"on");
+        let is_true = matches!(
+            value.to_ascii_lowercase().as_slice(),
+            b"1" | b"true" | b"yes" | b"on"
+        );
         match name {
             b"username" => self.username = value.into(),
             b"password" => self.password = value.into(),
@@ -186,7 +189,9 @@ impl Description {
         if !self.authtype.is_empty() && !self.credential.is_empty() {
             let value = format!("{} {}", self.authtype, self.credential);
             // Everything else cannot be in a header.
-            let is_plain = value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+            let is_plain = value
+                .bytes()
+                .all(|byte| byte == b' ' || byte.is_ascii_graphic());
             return is_plain.then_some(Secret::Header(value));
         }
         let has_login = !self.username.is_empty() && !self.password.is_empty();
@@ -320,7 +325,9 @@ mod tests {
         }
         let mut description = described();
         assert!(description.take(b"nonsense\n", 0).is_err());
-        description.take(b"authtype=a\ncredential=b\x01\n", 0).expect("lines");
+        description
+            .take(b"authtype=a\ncredential=b\x01\n", 0)
+            .expect("lines");
         assert!(description.secret(true).is_none());
         description.username = "user@host".into();
         assert_eq!(description.shown(), "https://user%40host@x");

@@ -1,6 +1,6 @@
 //! The text of responses about errors.
 
-use encoding_rs::{Encoding, UTF_16BE, UTF_8};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE};
 
 use crate::sanitize::sanitized;
 
@@ -44,7 +44,10 @@ mod tests {
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(show("text/html", b"a"), None);
         assert_eq!(show("text/plain", b"a\r\nb\x1b[2J"), text("a\nb^[[2J"));
-        assert_eq!(show("Text/Plain; charset=ISO-8859-1", b"\xe9"), text("\u{e9}"));
+        assert_eq!(
+            show("Text/Plain; charset=ISO-8859-1", b"\xe9"),
+            text("\u{e9}")
+        );
         assert_eq!(show("text/plain; charset=utf-16", b"\0a"), text("a"));
         let odd = "text/plain; x=y ;charset=\"utf-16\"; z";
         assert_eq!(show(odd, b"\xff\xfea\0"), text("a"));
