@@ -63,7 +63,7 @@ impl Work {
     /// As for [`Setup::check_role`].
     pub(crate) fn check(&self) -> Result<()> {
         let needed = match self.target.service {
-            Service::UploadPack => Role::Read,
+            Service::UploadPack | Service::UploadArchive => Role::Read,
             Service::ReceivePack => Role::Write,
         };
         self.setup
@@ -91,7 +91,7 @@ impl Work {
     pub(crate) fn most_bytes(&self) -> u64 {
         let limits = &self.setup.config.limits;
         match self.target.service {
-            Service::UploadPack => limits.fetch_bytes,
+            Service::UploadPack | Service::UploadArchive => limits.fetch_bytes,
             Service::ReceivePack => limits.push_bytes,
         }
     }
@@ -152,18 +152,21 @@ impl Work {
     }
 
     /// Checks that the repository's own configuration does not forbid the service, as it can for the
-    /// servers of git, and that it takes pushes over `git://`.
+    /// servers of git, and that it takes pushes over `git://`. An archive costs the server more than a
+    /// fetch, so a repository has to allow it to clients without a user.
     fn check_service(&self, repository: &Repository) -> Result<()> {
-        let is_push = self.target.service == Service::ReceivePack;
-        let setting = match (self.requester.protocol, is_push) {
-            ("http", false) => "http.uploadpack",
-            ("http", true) => "http.receivepack",
-            ("git", false) => "daemon.uploadpack",
-            ("git", true) => "daemon.receivepack",
+        let setting = match (self.requester.protocol, self.target.service) {
+            ("http", Service::UploadPack) => "http.uploadpack",
+            ("http", Service::ReceivePack) => "http.receivepack",
+            ("http", Service::UploadArchive) => "http.uploadarchive",
+            ("git", Service::UploadPack) => "daemon.uploadpack",
+            ("git", Service::ReceivePack) => "daemon.receivepack",
+            ("git", Service::UploadArchive) => "daemon.uploadarch",
             _ => return Ok(()),
         };
-        let by_default = match self.setup.config.daemon_push {
-            DaemonPush::Never | DaemonPush::Marked if setting == "daemon.receivepack" => false,
+        let by_default = match setting {
+            "daemon.receivepack" => self.setup.config.daemon_push == DaemonPush::Always,
+            "http.uploadarchive" | "daemon.uploadarch" => self.requester.user.is_some(),
             _ => true,
         };
         let is_allowed = repository.config().bool_or(setting, by_default);
@@ -183,7 +186,7 @@ impl Work {
     fn find(&self) -> Result<Repository> {
         let (repositories, name) = (&self.setup.repositories, &self.target.name);
         match self.target.service {
-            Service::UploadPack => repositories.find(name),
+            Service::UploadPack | Service::UploadArchive => repositories.find(name),
             Service::ReceivePack => {
                 let client = Client {
                     user: self.user(),
@@ -218,6 +221,7 @@ impl Work {
         };
         let served = match self.target.service {
             Service::UploadPack => services.service.serve_fetch(&request, streams),
+            Service::UploadArchive => services.service.serve_archive(&request, streams),
             Service::ReceivePack => services.service.serve_push(&request, self, streams),
         };
         let flushed = output.flush().map_err(|error| {

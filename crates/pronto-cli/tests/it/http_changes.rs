@@ -166,7 +166,7 @@ fn refs_are_wanted_by_name() {
     }
     // A ref that was listed and does not exist.
     let server = scene.serve(once("refs/heads/main".into(), "refs/heads/rain".into()));
-    let output = scene.fetch(&server, &["refs/heads/rain:refs/heads/got"]);
+    let output = scene.fetch(&server, &["refs/heads/*:refs/heads/got/*"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("unknown ref refs/heads/rain"), "{said}");
 }

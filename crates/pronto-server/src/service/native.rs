@@ -1,4 +1,4 @@
-//! The services of crate `pronto`, with git for pushes to rare repositories.
+//! The services of crate `pronto`, with git for pushes to rare repositories and for archives.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -14,14 +14,14 @@ use crate::{Error, ErrorKind, Result};
 /// The largest commit, tree or tag that is received, which is held in memory.
 const MOST_OBJECT_BYTES: u64 = 32 << 20;
 
-/// The services of crate `pronto`. Pushes to repositories that [`receive_pack::can_serve`] excludes go
-/// to the program `git`.
+/// The services of crate `pronto`. Pushes to repositories that [`receive_pack::can_serve`] excludes, and
+/// archives, go to the program `git`.
 pub struct Native {
     /// The program that updates worktrees after a push: it takes the command lines of Git.
     pub program: PathBuf,
     /// Called after a push that may have made maintenance necessary. It must not wait for it.
     pub maintain: Box<dyn Fn(&Repository) + Send + Sync>,
-    /// The program for pushes that crate `pronto` does not serve.
+    /// The program for pushes that crate `pronto` does not serve, and for archives.
     pub git: Git,
 }
 
@@ -53,6 +53,10 @@ impl GitService for Native {
             output,
         };
         self.receive(request, &options, streams)
+    }
+
+    fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
+        self.git.archive(request, streams)
     }
 
     fn answer_push(

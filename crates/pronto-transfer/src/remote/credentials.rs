@@ -102,6 +102,11 @@ impl Helpers {
         })
     }
 
+    /// Leaves the file of logins alone.
+    pub(super) fn forget_netrc(&mut self) {
+        self.netrc = None;
+    }
+
     /// Returns the login of the file of logins; once.
     fn netrc(&mut self, url: &Url) -> Option<Secret> {
         let path = self.netrc.take()?;
