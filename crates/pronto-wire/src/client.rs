@@ -288,7 +288,7 @@ fn interrupted(interrupt: &Interrupt) -> Result<(), Error> {
 
 /// The answer of the other side.
 pub struct Response<'a> {
-    /// What precedes the pack.
+    /// The information before the pack.
     pub announced: Announced,
     /// The pack.
     pub pack: Pack<'a>,

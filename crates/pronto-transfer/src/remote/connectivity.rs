@@ -204,7 +204,7 @@ pub fn is_connected(
 
 struct Walk<'a> {
     store: &'a Store,
-    /// Where the history of what is known ends.
+    /// The commits at which the known history ends.
     old_cut: &'a BTreeSet<ObjectId>,
     history: History<'a>,
     nodes: HashMap<ObjectId, Node>,

@@ -177,7 +177,7 @@ impl Helpers {
         Ok(())
     }
 
-    /// Reports to the helpers what came of the last credentials.
+    /// Reports the fate of the last credentials to the helpers.
     fn conclude(&mut self, operation: Operation) {
         let Some(Given::Helpers(mut known)) = self.given.take() else {
             return;

@@ -243,7 +243,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// Returns what precedes the pack. It is complete when the pack follows.
+    /// Returns the information before the pack. It is complete when the pack follows.
     pub fn into_announced(self) -> Announced {
         self.announced
     }

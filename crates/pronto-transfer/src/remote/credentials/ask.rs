@@ -40,7 +40,7 @@ pub(super) fn run(command: &BStr, operation: Operation, input: &[u8]) -> Vec<u8>
     output
 }
 
-/// What is asked for.
+/// The part of a login that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Username,

@@ -3,7 +3,7 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto_wire::transport::http::Secret;
 
-/// What is known of a credential. Fields that are unknown are empty.
+/// The known fields of a credential. Unknown ones are empty.
 #[derive(Clone, Default)]
 pub(super) struct Description {
     pub(super) protocol: BString,

@@ -63,7 +63,7 @@ pub(super) struct Site {
     credentials: Option<Box<dyn Credentials>>,
     /// Whether `authorization` came from `credentials` and is not yet confirmed.
     filled: bool,
-    /// How often `authorization` was replaced by the next of several.
+    /// The number of times that `authorization` was replaced by the next of several.
     stages: u32,
 }
 
