@@ -185,6 +185,7 @@ fn signed_pushes_are_judged_and_taken() {
     }
     let repository = site.path("root/team/a.git");
     site.git(&repository, &["config", "receive.certNonceSeed", "seed"]);
+    site.git(&repository, &["config", "receive.certNonceSlop", "600"]);
     let hook = "#!/bin/sh\necho \"$GIT_PUSH_CERT_NONCE_STATUS\" >status\n";
     test_support::write_program(&repository.join("hooks/post-receive"), hook);
     let work = site.path("work");
