@@ -131,7 +131,7 @@ impl Helpers {
                 true => url.decoded_path(),
                 false => BString::default(),
             },
-            username: user.or_else(|| self.username.clone()).unwrap_or_default(),
+            username: user.or_else(|| self.username.clone()),
             challenges: challenges.iter().map(|text| text.as_str().into()).collect(),
             ..Description::default()
         }
@@ -168,11 +168,11 @@ impl Helpers {
                 Error::new(ErrorKind::Authentication, message)
             })
         };
-        if known.username.is_empty() {
-            known.username = ask(Wanted::Username, known)?.into();
+        if known.username.is_none() {
+            known.username = Some(ask(Wanted::Username, known)?.into());
         }
-        if known.password.is_empty() {
-            known.password = ask(Wanted::Password, known)?.into();
+        if known.password.is_none() {
+            known.password = Some(ask(Wanted::Password, known)?.into());
         }
         Ok(())
     }

@@ -3,14 +3,14 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto_wire::transport::http::Secret;
 
-/// The known fields of a credential. Unknown ones are empty.
+/// The known fields of a credential. Unknown ones are `None` or empty.
 #[derive(Clone, Default)]
 pub(super) struct Description {
     pub(super) protocol: BString,
     pub(super) host: BString,
     pub(super) path: BString,
-    pub(super) username: BString,
-    pub(super) password: BString,
+    pub(super) username: Option<BString>,
+    pub(super) password: Option<BString>,
     /// The scheme of the header `Authorization`, and the rest of it.
     pub(super) authtype: BString,
     pub(super) credential: BString,
@@ -77,12 +77,15 @@ impl Description {
             ("protocol", &self.protocol),
             ("host", &self.host),
             ("path", &self.path),
-            ("username", &self.username),
-            ("password", &self.password),
-            ("oauth_refresh_token", &self.refresh_token),
         ] {
             lines.add_known(name, value)?;
         }
+        for (name, value) in [("username", &self.username), ("password", &self.password)] {
+            if let Some(value) = value {
+                lines.add(name, value.as_bstr())?;
+            }
+        }
+        lines.add_known("oauth_refresh_token", &self.refresh_token)?;
         if let Some(expires) = self.expires {
             lines.add("password_expiry_utc", expires.to_string().as_str().into())?;
         }
@@ -106,14 +109,14 @@ impl Description {
     pub(super) fn take(&mut self, output: &[u8], now: u64) -> Result<(), String> {
         for line in output.lines().take_while(|line| !line.is_empty()) {
             let Some((name, value)) = line.split_once_str("=") else {
-                let line = line.as_bstr();
-                return Err(format!("a credential helper answered with '{line}'"));
+                // The line may be a secret.
+                return Err("a credential helper answered with a line without '='".to_owned());
             };
             self.set(name, value.as_bstr());
         }
         if self.expires.is_some_and(|expires| expires < now) {
             self.expires = None;
-            self.password.clear();
+            self.password = None;
             self.refresh_token.clear();
         }
         Ok(())
@@ -125,8 +128,8 @@ impl Description {
             b"1" | b"true" | b"yes" | b"on"
         );
         match name {
-            b"username" => self.username = value.into(),
-            b"password" => self.password = value.into(),
+            b"username" => self.username = Some(value.into()),
+            b"password" => self.password = Some(value.into()),
             b"authtype" => {
                 self.authtype = value.into();
                 self.has_authtype = true;
@@ -155,7 +158,7 @@ impl Description {
 
     /// Whether nothing has to be asked for.
     pub(super) fn is_complete(&self) -> bool {
-        let has_login = !self.username.is_empty() && !self.password.is_empty();
+        let has_login = self.username.is_some() && self.password.is_some();
         has_login || !self.credential.is_empty()
     }
 
@@ -177,7 +180,7 @@ impl Description {
     /// Returns the description for the next stage, of which the secrets are unknown.
     pub(super) fn next_stage(mut self, challenges: &[String]) -> Self {
         self.advance();
-        self.password.clear();
+        self.password = None;
         self.credential.clear();
         self.continues = false;
         self.challenges = challenges.iter().map(|text| text.as_str().into()).collect();
@@ -194,31 +197,33 @@ impl Description {
                 .all(|byte| byte == b' ' || byte.is_ascii_graphic());
             return is_plain.then_some(Secret::Header(value));
         }
-        let has_login = !self.username.is_empty() && !self.password.is_empty();
-        (has_login && takes_passwords).then(|| Secret::Basic {
-            user: self.username.clone(),
-            password: self.password.clone(),
-        })
+        let (user, password) = (self.username.clone()?, self.password.clone()?);
+        takes_passwords.then_some(Secret::Basic { user, password })
     }
 
     /// Returns the server for a prompt, with the name of the user if it is known.
     pub(super) fn shown(&self) -> String {
         let mut text = format!("{}://", self.protocol);
-        if !self.username.is_empty() {
-            for byte in self.username.bytes() {
-                match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-                    true => text.push(char::from(byte)),
-                    false => text.push_str(&format!("%{byte:02x}")),
-                }
-            }
+        if let Some(username) = &self.username {
+            push_encoded(&mut text, username, b"-._~");
             text.push('@');
         }
         text.push_str(&self.host.to_str_lossy());
         if !self.path.is_empty() {
             text.push('/');
-            text.push_str(&self.path.to_str_lossy());
+            push_encoded(&mut text, &self.path, b"-._~/");
         }
         text
+    }
+}
+
+/// Adds `value`, in which everything but letters, digits and `plain` is encoded.
+fn push_encoded(text: &mut String, value: &[u8], plain: &[u8]) {
+    for byte in value {
+        match byte.is_ascii_alphanumeric() || plain.contains(byte) {
+            true => text.push(char::from(*byte)),
+            false => text.push_str(&format!("%{byte:02x}")),
+        }
     }
 }
 
@@ -289,6 +294,9 @@ mod tests {
         let erase = input(&description, Operation::Erase);
         assert!(erase.ends_with(challenge));
         assert!(description.secret(true).is_some() && description.secret(false).is_none());
+        // A password may be empty.
+        description.take(b"password=\n", 1).expect("lines");
+        assert!(description.is_complete() && description.secret(true).is_some());
     }
 
     #[test]
@@ -320,7 +328,7 @@ mod tests {
     fn values_that_could_be_misread_are_refused() {
         for (value, protects) in [("a\nb", false), ("a\0b", false), ("a\rb", true)] {
             let mut description = described();
-            description.username = value.into();
+            description.username = Some(value.into());
             assert!(description.input(Operation::Get, protects).is_err());
         }
         let mut description = described();
@@ -329,7 +337,8 @@ mod tests {
             .take(b"authtype=a\ncredential=b\x01\n", 0)
             .expect("lines");
         assert!(description.secret(true).is_none());
-        description.username = "user@host".into();
-        assert_eq!(description.shown(), "https://user%40host@x");
+        description.username = Some("user@host".into());
+        description.path = "a/\x1b[2J".into();
+        assert_eq!(description.shown(), "https://user%40host@x/a/%1b%5b2J");
     }
 }
