@@ -165,7 +165,10 @@ fn refs_are_wanted_by_name() {
         scene.git(&["-C", "copy", "fsck"]);
     }
     // A ref that was listed and does not exist.
-    let server = scene.serve(once("refs/heads/main".into(), "refs/heads/rain".into()));
+    let server = scene.serve(once(
+        format!("{new} refs/heads/main"),
+        format!("{new} refs/heads/rain"),
+    ));
     let output = scene.fetch(&server, &["refs/heads/*:refs/heads/got/*"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("unknown ref refs/heads/rain"), "{said}");

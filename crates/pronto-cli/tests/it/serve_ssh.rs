@@ -240,7 +240,10 @@ fn roles_rules_names_and_commands_are_checked() {
     let push = ["-C", "work", "push", "--force", &team, "main"];
     refused("alice", &push, "non-fast-forward");
     for (command, reason) in [
-        ("ls", "git-receive-pack and git-upload-archive only (request "),
+        (
+            "ls",
+            "git-receive-pack and git-upload-archive only (request ",
+        ),
         (
             "git-upload-nothing 'team/a'",
             "git-receive-pack and git-upload-archive only",

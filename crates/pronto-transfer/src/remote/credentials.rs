@@ -290,10 +290,10 @@ mod tests {
     #[test]
     fn helpers_that_are_names_are_run_by_the_chosen_git() {
         let git = Some(Path::new("/opt/it's/git"));
-        let command = |definition: &str| super::command(definition.into(), git).to_string();
+        let shown = |definition: &str| command(definition.into(), git).to_string();
         let quoted = r"'/opt/it'\''s/git' credential-store --file=x";
-        assert_eq!(command("store --file=x"), quoted);
-        assert_eq!(command("!echo"), "echo");
-        assert_eq!(command("/bin/helper"), "/bin/helper");
+        assert_eq!(shown("store --file=x"), quoted);
+        assert_eq!(shown("!echo"), "echo");
+        assert_eq!(shown("/bin/helper"), "/bin/helper");
     }
 }

@@ -110,7 +110,9 @@ fn secrets(table: &mut Table) {
             format!("machine localhost login x password {secret}\n"),
         );
         let url = format!("http://localhost:{victim}/x");
-        command(["clone", &url, "clone"]).fails()
+        command(["clone", &url, "clone"])
+            .fails()
+            .git_differs("curl takes the password for every port of the host")
     });
     table.row("netrc-of-another-user", |scene| {
         let victim = scene.http(|_, out| challenge(out));
@@ -120,7 +122,9 @@ fn secrets(table: &mut Table) {
             format!("machine localhost login other password {secret}\n"),
         );
         let url = format!("http://me@localhost:{victim}/x");
-        command(["clone", &url, "clone"]).fails()
+        command(["clone", &url, "clone"])
+            .fails()
+            .git_differs("curl takes the password of any user of the host")
     });
     table.row("after-the-first-answer", |scene| {
         let evil = scene.http(|_, out| challenge(out));
