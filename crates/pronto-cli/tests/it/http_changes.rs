@@ -165,6 +165,8 @@ fn refs_are_wanted_by_name() {
         scene.git(&["-C", "copy", "fsck"]);
     }
     // A ref that was listed and does not exist.
+    std::fs::remove_dir_all(scene.path().join("copy")).expect("it was made");
+    scene.git(&["init", "-q", "copy"]);
     let server = scene.serve(once(
         format!("{new} refs/heads/main"),
         format!("{new} refs/heads/rain"),
