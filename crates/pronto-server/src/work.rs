@@ -170,10 +170,7 @@ impl Work {
             _ => true,
         };
         let is_allowed = repository.config().bool_or(setting, by_default);
-        let is_allowed = is_allowed.map_err(|error| {
-            let error: pronto::Error = error.into();
-            error.map_kind(|_| ErrorKind::Failed)
-        })?;
+        let is_allowed = is_allowed.map_err(|error| error.map_kind(|_| ErrorKind::Failed))?;
         match is_allowed {
             true => Ok(()),
             false => {

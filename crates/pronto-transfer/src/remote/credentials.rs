@@ -45,7 +45,7 @@ pub(super) struct Helpers {
 /// The origin of the last credentials.
 enum Given {
     Netrc,
-    Helpers(Description),
+    Helpers(Box<Description>),
 }
 
 impl Helpers {
@@ -245,7 +245,7 @@ impl Credentials for Helpers {
             self.ask_user(&mut known)?;
         }
         let secret = known.secret(offers("basic"));
-        self.given = Some(Given::Helpers(known));
+        self.given = Some(Given::Helpers(Box::new(known)));
         Ok(secret)
     }
 
