@@ -115,7 +115,7 @@ impl Body {
     pub(super) fn relay(self, from: &mut impl BufRead, to: &mut impl Write) -> io::Result<()> {
         match self {
             Body::Sized(length) => copy(from, length, to),
-            Body::Chunked => chunks(from, &mut |line, from, length| {
+            Body::Chunked => chunks(from, |line, from, length| {
                 to.write_all(line)?;
                 copy(from, length, to)?;
                 to.write_all(b"\r\n")?;
@@ -128,7 +128,7 @@ impl Body {
     pub(super) fn read(self, from: &mut impl BufRead, to: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Body::Sized(length) => copy(from, length, to),
-            Body::Chunked => chunks(from, &mut |_, from, length| copy(from, length, to)),
+            Body::Chunked => chunks(from, |_, from, length| copy(from, length, to)),
         }
     }
 }
@@ -137,7 +137,7 @@ impl Body {
 /// read the content; the end of its line is read here.
 fn chunks<R: BufRead>(
     from: &mut R,
-    each: &mut dyn FnMut(&[u8], &mut R, u64) -> io::Result<()>,
+    mut each: impl FnMut(&[u8], &mut R, u64) -> io::Result<()>,
 ) -> io::Result<()> {
     loop {
         let mut line = Vec::new();
