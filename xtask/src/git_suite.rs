@@ -4,10 +4,16 @@
 //! name `git` in front of the reference git, runs the scripts in parallel, and leaves
 //! `OUT/summary` (`NAME exit=CODE passed=N failed=N` for each script) and `OUT/NAME.out` (what the
 //! script printed). Failures are compared with `xtask/git-suite-allowed.txt`.
+//!
+//! With `--served` the scripts that start servers run, and `pronto serve` takes the place of these
+//! servers: PROGRAM, or that of `--server PATH`. Failures may be in
+//! `xtask/git-suite-served-allowed.txt`, too.
 
 mod allowed;
+mod front;
 mod links;
 mod result;
+mod served;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,6 +25,9 @@ use result::Script;
 
 /// The failures that are allowed, from the top of the workspace.
 const ALLOWED: &str = "xtask/git-suite-allowed.txt";
+
+/// The further failures that are allowed with `--served`, from the top of the workspace.
+const SERVED_ALLOWED: &str = "xtask/git-suite-served-allowed.txt";
 
 /// The default directory of the runner, from the top of the workspace.
 const DIRECTORY: &str = "../shared/git-suite";
@@ -32,6 +41,10 @@ struct Options {
     directory: PathBuf,
     /// The program that takes git's place; a release build if none is given.
     program: Option<PathBuf>,
+    /// Scripts start `pronto serve` in place of other servers.
+    is_served: bool,
+    /// The program that serves then; `program` if none is given.
+    server: Option<PathBuf>,
     /// The scripts to run; all if none is given.
     scripts: Vec<String>,
 }
@@ -40,6 +53,12 @@ struct Options {
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Vec<String> {
     let result = Options::parse(root, arguments).and_then(|options| compare(root, &options));
     result.unwrap_or_else(|problem| vec![format!("git-suite: {problem}")])
+}
+
+/// Runs the front that scripts start with `--served`.
+pub(crate) fn run_front(arguments: &[&str]) -> Vec<String> {
+    let result = front::run(arguments);
+    result.err().into_iter().collect()
 }
 
 impl Options {
@@ -51,6 +70,11 @@ impl Options {
             if argument == "--program" {
                 let path = arguments.next().ok_or("--program needs a path")?;
                 options.program = Some(PathBuf::from(path));
+            } else if argument == "--server" {
+                let path = arguments.next().ok_or("--server needs a path")?;
+                options.server = Some(PathBuf::from(path));
+            } else if argument == "--served" {
+                options.is_served = true;
             } else if directory.is_none() && !result::is_script_name(argument) {
                 directory = Some(PathBuf::from(argument));
             } else {
@@ -68,6 +92,27 @@ impl Options {
         crate::build_release(root)?;
         Ok(crate::released_pronto(root))
     }
+
+    /// Makes the directory from which scripts run.
+    fn suite(&self, out: &Path, program: &Path) -> Result<PathBuf, String> {
+        let suite = links::with_links(&self.directory, out)?;
+        if self.is_served {
+            let server = match &self.server {
+                Some(server) => std::path::absolute(server).map_err(|error| error.to_string())?,
+                None => program.to_owned(),
+            };
+            served::replace_libraries(&suite, &server)?;
+        }
+        Ok(suite)
+    }
+
+    /// The scripts to run; none stands for all.
+    fn scripts(&self, suite: &Path) -> Result<Vec<String>, String> {
+        match self.is_served && self.scripts.is_empty() {
+            true => served::scripts(suite),
+            false => Ok(self.scripts.clone()),
+        }
+    }
 }
 
 fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
@@ -75,17 +120,20 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     if !runner.is_file() {
         return Err(format!("there is no runner at '{}'", runner.display()));
     }
-    let file = root.join(ALLOWED);
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| format!("cannot read '{}': {error}", file.display()))?;
-    let allowed = Allowed::parse(&text)?;
-    let out = crate::target(root).join("git-suite");
+    let allowed = match options.is_served {
+        true => Allowed::read(root, SERVED_ALLOWED)?.or(Allowed::read(root, ALLOWED)?),
+        false => Allowed::read(root, ALLOWED)?,
+    };
+    let out = match options.is_served {
+        true => crate::target(root).join("git-suite-served"),
+        false => crate::target(root).join("git-suite"),
+    };
     let began = Instant::now();
     let program = options.program(root)?;
-    let runner = links::with_links(&options.directory, &out)?.join("run");
-    let mut command = Command::new(runner);
+    let suite = options.suite(&out, &program)?;
+    let mut command = Command::new(suite.join("run"));
     command.arg(program).arg(&out);
-    run_scripts(command, &options.scripts)?;
+    run_scripts(command, &options.scripts(&suite)?)?;
     let scripts = result::read(&out)?;
     if scripts.is_empty() {
         return Err("no script ran".to_owned());
@@ -139,9 +187,9 @@ fn judge(scripts: &[Script], allowed: &Allowed, scope: Scope) -> Vec<String> {
             }
         }
         for number in &script.passed {
-            if allowed.contains(&script.name, *number) {
+            if allowed.must_fail(&script.name, *number) {
                 let line = format!("{} {number}", script.name);
-                let problem = format!("{ALLOWED}: '{line}' passes: remove it");
+                let problem = format!("{}: '{line}' passes: remove it", allowed.file());
                 match scope.reports_passing {
                     true => println!("{problem}"),
                     false => problems.push(problem),
@@ -152,7 +200,7 @@ fn judge(scripts: &[Script], allowed: &Allowed, scope: Scope) -> Vec<String> {
     if scope.is_all {
         for name in allowed.scripts() {
             if !scripts.iter().any(|script| script.name == name) {
-                problems.push(format!("{ALLOWED}: there is no script '{name}'"));
+                problems.push(format!("{}: there is no script '{name}'", allowed.file()));
             }
         }
     }
@@ -202,7 +250,7 @@ mod tests {
 
     #[test]
     fn only_what_is_listed_may_fail() {
-        let allowed = Allowed::parse("t0001-x 2 it is so\n").expect("well formed");
+        let allowed = Allowed::parse("list", "t0001-x 2 it is so\n").expect("well formed");
         let scripts = [script("ok 1 - a\nnot ok 2 - b\nnot ok 3 - c\n1..3\n", 1)];
         let problems = judge(&scripts, &allowed, ALL);
         assert_eq!(problems, ["t0001-x: case 3 fails: c"]);
@@ -210,7 +258,8 @@ mod tests {
 
     #[test]
     fn what_passes_must_not_be_listed() {
-        let allowed = Allowed::parse("t0001-x 1 it is so\nt0002-y 1 too\n").expect("well formed");
+        let allowed =
+            Allowed::parse("list", "t0001-x 1 it is so\nt0002-y 1 too\n").expect("well formed");
         let scripts = [script("ok 1 - a\n1..1\n", 0)];
         let problems = judge(&scripts, &allowed, ALL);
         assert_eq!(problems.len(), 2);
@@ -221,7 +270,7 @@ mod tests {
 
     #[test]
     fn scripts_that_do_not_end_are_problems() {
-        let nothing = Allowed::parse("").expect("well formed");
+        let nothing = Allowed::parse("list", "").expect("well formed");
         let problems = judge(&[script("ok 1 - a\n", 124)], &nothing, ALL);
         assert_eq!(problems, ["t0001-x: takes more than 300 s"]);
         let problems = judge(&[script("ok 1 - a\n", 1)], &nothing, ALL);

@@ -5,8 +5,10 @@
 //! - `cargo xtask docs`: writes the command reference, the manual pages and the completions from
 //!   the definitions of the arguments; `--check` lists stale ones.
 //! - `cargo xtask demo [DIRECTORY]`: builds pronto and compares it with git on 50,000 files.
-//! - `cargo xtask git-suite [DIRECTORY] [--program PATH] [SCRIPT...]`: runs Git's own tests against
-//!   pronto and compares the failures with `xtask/git-suite-allowed.txt`.
+//! - `cargo xtask git-suite [DIRECTORY] [--program PATH] [--served [--server PATH]] [SCRIPT...]`: runs
+//!   Git's own tests against pronto and compares the failures with `xtask/git-suite-allowed.txt`; with
+//!   `--served` those that start servers, with `pronto serve` in their place. `git-suite-front` is a part
+//!   of that.
 //! - `cargo xtask site [DIRECTORY]`: builds the documents as a searchable site (needs `mdbook`).
 //! - `cargo xtask startup`: counts the instructions of `pronto version` against `git version`.
 #![expect(
@@ -35,11 +37,12 @@ fn main() -> ExitCode {
         ["docs", "--check"] => docs::check(&root()),
         ["demo", arguments @ ..] => demo::run(&root(), arguments),
         ["git-suite", arguments @ ..] => git_suite::run(&root(), arguments),
+        ["git-suite-front", arguments @ ..] => git_suite::run_front(arguments),
         ["site", arguments @ ..] => site::run(&root(), arguments),
         ["startup"] => startup::run(&root()),
         _ => vec![
             "usage: cargo xtask tidy [--ratchet] | docs [--check] | demo [DIRECTORY] | site [DIRECTORY] | startup \
-             | git-suite [DIRECTORY] [--program PATH] [SCRIPT...]"
+             | git-suite [DIRECTORY] [--program PATH] [--served [--server PATH]] [SCRIPT...]"
                 .to_owned(),
         ],
     };

@@ -59,6 +59,8 @@ pub struct CliError(Box<Repr>);
 struct Repr {
     kind: Kind,
     code: ExitCode,
+    /// Lines of another machine, printed first.
+    remote: Vec<String>,
     /// Errors that are printed before the messages.
     earlier: Vec<String>,
     messages: Vec<String>,
@@ -70,6 +72,7 @@ impl CliError {
         CliError(Box::new(Repr {
             kind,
             code,
+            remote: Vec::new(),
             earlier: Vec::new(),
             messages,
             hints: Vec::new(),
@@ -174,6 +177,11 @@ impl CliError {
             _ => "error: ",
         };
         let mut text = String::new();
+        for line in &self.0.remote {
+            text.push_str("remote: ");
+            text.push_str(line);
+            text.push('\n');
+        }
         for message in &self.0.earlier {
             text.push_str("error: ");
             text.push_str(message);
@@ -210,6 +218,8 @@ impl<K> From<pronto_io::error::Error<K>> for CliError {
             .map(Into::into)
             .into_iter()
             .collect();
+        let remote = error.remote_text().unwrap_or_default();
+        fatal.0.remote = remote.lines().map(str::to_owned).collect();
         match error.hint() {
             Some(hint) => fatal.with_hint(hint),
             None => fatal,

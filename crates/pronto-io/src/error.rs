@@ -17,6 +17,7 @@ struct Repr<K> {
     object: Option<String>,
     hint: Option<String>,
     reported_before: Option<String>,
+    remote_text: Option<String>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -31,6 +32,7 @@ impl<K> Error<K> {
             object: None,
             hint: None,
             reported_before: None,
+            remote_text: None,
             source: None,
         }))
     }
@@ -68,6 +70,14 @@ impl<K> Error<K> {
     #[must_use]
     pub fn reported_after(mut self, message: impl Into<String>) -> Self {
         self.0.reported_before.get_or_insert_with(|| message.into());
+        self
+    }
+
+    /// Adds the explanation of another machine, as lines that are safe to print. It is not part of this
+    /// error's text.
+    #[must_use]
+    pub fn with_remote_text(mut self, text: impl Into<String>) -> Self {
+        self.0.remote_text.get_or_insert_with(|| text.into());
         self
     }
 
@@ -122,6 +132,11 @@ impl<K> Error<K> {
         self.0.reported_before.as_deref()
     }
 
+    /// The explanation of another machine, if it sent one.
+    pub fn remote_text(&self) -> Option<&str> {
+        self.0.remote_text.as_deref()
+    }
+
     /// The same error as another kind: how an error passes from one crate to the next above.
     pub fn map_kind<L>(self, map: impl FnOnce(K) -> L) -> Error<L> {
         let Repr {
@@ -132,6 +147,7 @@ impl<K> Error<K> {
             object,
             hint,
             reported_before,
+            remote_text,
             source,
         } = *self.0;
         Error(Box::new(Repr {
@@ -142,6 +158,7 @@ impl<K> Error<K> {
             object,
             hint,
             reported_before,
+            remote_text,
             source,
         }))
     }

@@ -12,8 +12,8 @@ const LONGEST_BYTES: usize = 8192;
 /// Characters that have a meaning in a shell, and none here.
 const SPECIAL: &[u8] = b"$`&|;<>()*?[]{}#!\n\r\0";
 
-/// Parses a command: `git-upload-pack PATH`, `git-receive-pack PATH`, or the same with a space behind
-/// `git`. Quotes and backslashes mean what they mean in a shell; nothing is expanded.
+/// Parses a command: `git-upload-pack PATH`, `git-receive-pack PATH`, `git-upload-archive PATH`, or the
+/// same with a space behind `git`. Quotes and backslashes mean what they mean in a shell; nothing is expanded.
 ///
 /// # Errors
 /// The command is malformed, is another one, or names a repository that is not allowed.
@@ -32,7 +32,8 @@ pub fn parse(command: &[u8]) -> Result<Target> {
         [] => return malformed("there is no command: this server has no shell"),
     };
     let Some(service) = Service::named(&service) else {
-        let message = "this server knows the commands git-upload-pack and git-receive-pack only";
+        let message = "this server knows the commands git-upload-pack, git-receive-pack and \
+                       git-upload-archive only";
         return Err(Error::new(ErrorKind::Unsupported, message));
     };
     let [path] = arguments else {
@@ -157,7 +158,7 @@ mod tests {
         for command in [
             "ls",
             "git",
-            "git-upload-archive 'a'",
+            "git-upload-nothing 'a'",
             "git annex-shell",
             "'git a' b",
         ] {

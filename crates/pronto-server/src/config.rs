@@ -25,6 +25,8 @@ pub struct Config {
     pub users: PathBuf,
     /// Whether a push creates repositories.
     pub create_on_push: bool,
+    /// Whether repositories need the file [`EXPORT_OK`] to be served to clients without a user.
+    pub require_export_ok: bool,
     /// Addresses for HTTP or HTTPS.
     pub http: Vec<SocketAddr>,
     /// The address that clients use; empty for that of the socket.
@@ -35,6 +37,8 @@ pub struct Config {
     pub metrics: MetricsReaders,
     /// Addresses for `git://`.
     pub daemon: Vec<SocketAddr>,
+    /// The repositories that take pushes over `git://`.
+    pub daemon_push: DaemonPush,
     /// SSH.
     pub ssh: Ssh,
     /// Grants and rules.
@@ -45,6 +49,22 @@ pub struct Config {
     pub limits: Limits,
     /// The packs that are kept.
     pub cache: Cache,
+}
+
+/// The file of a repository that may be served to everyone.
+pub const EXPORT_OK: &str = "git-daemon-export-ok";
+
+/// The repositories that take pushes over `git://`, by users who are unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DaemonPush {
+    /// None.
+    #[default]
+    Never,
+    /// Those with `daemon.receivePack` in their configuration.
+    Marked,
+    /// All but those that forbid it in their configuration.
+    Always,
 }
 
 /// SSH.
@@ -165,11 +185,13 @@ impl Config {
             root,
             users,
             create_on_push: false,
+            require_export_ok: false,
             http: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
             public_url: String::new(),
             tls: None,
             metrics: MetricsReaders::default(),
             daemon: Vec::new(),
+            daemon_push: DaemonPush::default(),
             ssh: Ssh::default(),
             access: Access {
                 grants: vec![everyone_reads()],
@@ -306,12 +328,14 @@ mod tests {
         let text = r#"
             root = "git"
             create_on_push = true
+            require_export_ok = true
             [http]
             listen = ["0.0.0.0:443", "[::1]:80"]
             tls_certificate = "c"
             tls_key = "/k"
             [daemon]
             listen = ["127.0.0.1:9418"]
+            push = "marked"
             [ssh]
             listen = ["[::]:22"]
             host_key = "/etc/key"
@@ -329,6 +353,7 @@ mod tests {
         "#;
         let config = parse(text).expect("valid");
         assert_eq!(config.root, Path::new("/srv/git"));
+        assert!(config.require_export_ok && config.daemon_push == DaemonPush::Marked);
         assert_eq!(config.http.len(), 2);
         assert_eq!(config.tls.expect("set").certificate, Path::new("/srv/c"));
         assert_eq!(config.ssh.host_key.as_deref(), Some(Path::new("/etc/key")));

@@ -1,4 +1,4 @@
-//! `git://`: requests of `gitprotocol-pack(5)`, "Git Transport", for what anonymous may read.
+//! `git://`: requests of `gitprotocol-pack(5)`, "Git Transport", for what anonymous may do.
 
 mod request;
 
@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 
 use crate::admission::Slot;
 use crate::bridge::{Counters, Pace, Patience, too_slow};
+use crate::config::DaemonPush;
 use crate::connection::end_with;
 use crate::record::{self, Record};
 use crate::route::{Service, Target};
@@ -24,6 +25,9 @@ pub use request::{DaemonRequest, parse};
 
 /// The longest request.
 const LONGEST_BYTES: usize = 8192;
+
+/// The most bytes of a push that are read and discarded after its answer.
+const LINGERING_BYTES: u64 = 64 << 20;
 
 /// Serves a connection.
 pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, address: SocketAddr) {
@@ -76,7 +80,8 @@ async fn prepare(
     let request = parse(&line)?;
     record.service(request.service.name());
     record.repository(request.name.as_str());
-    if request.service == Service::ReceivePack {
+    let takes_pushes = setup.config.daemon_push != DaemonPush::Never;
+    if request.service == Service::ReceivePack && !takes_pushes {
         let message = "this server takes no pushes over git://";
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
@@ -143,7 +148,7 @@ fn packet(text: &str) -> Vec<u8> {
     packet
 }
 
-/// Serves the fetch on a blocking thread, without a copy between the service and the socket.
+/// Serves the request on a blocking thread, without a copy between the service and the socket.
 async fn run(job: Job, socket: TcpStream) -> Result<()> {
     let lost = |error: io::Error| {
         Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
@@ -164,7 +169,11 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                     input: &mut input,
                     output: &mut output,
                 };
-                (job.work).converse(&repository, &Services::of(&job.state), streams)
+                let done = (job.work).converse(&repository, &Services::of(&job.state), streams);
+                if job.work.target.service == Service::ReceivePack {
+                    discard(&socket, &mut input);
+                }
+                done
             }
             Err(error) => {
                 let packet = packet(&record::text(&error, &job.id));
@@ -176,6 +185,13 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
     });
     let crashed = |_| Error::new(ErrorKind::Failed, "the request has crashed");
     task.await.map_err(crashed)?
+}
+
+/// Ends the answer to a push, then reads and discards what the client still sends, so that it can read the
+/// answer.
+fn discard(socket: &BlockingStream, input: &mut impl Read) {
+    let _ = socket.shutdown(std::net::Shutdown::Write);
+    let _ = io::copy(&mut input.take(LINGERING_BYTES), &mut io::sink());
 }
 
 /// One direction of a socket, whose bytes are counted. It fails if the client is too slow, or after the

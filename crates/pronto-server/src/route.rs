@@ -10,6 +10,8 @@ pub enum Service {
     UploadPack,
     /// A push: `git-receive-pack`.
     ReceivePack,
+    /// An archive of a tree: `git-upload-archive`.
+    UploadArchive,
 }
 
 impl Service {
@@ -18,6 +20,7 @@ impl Service {
         match name {
             "git-upload-pack" => Some(Service::UploadPack),
             "git-receive-pack" => Some(Service::ReceivePack),
+            "git-upload-archive" => Some(Service::UploadArchive),
             _ => None,
         }
     }
@@ -27,6 +30,7 @@ impl Service {
         match self {
             Service::UploadPack => "git-upload-pack",
             Service::ReceivePack => "git-receive-pack",
+            Service::UploadArchive => "git-upload-archive",
         }
     }
 }
@@ -101,7 +105,9 @@ fn service_asked(query: Option<&str>) -> Result<Option<Service>> {
     let Some(name) = pairs.find_map(|pair| pair.strip_prefix("service=")) else {
         return Ok(None);
     };
-    let service = Service::named(name).ok_or_else(|| {
+    // Archives are not advertised: clients ask git-upload-pack for the version of the protocol.
+    let service = Service::named(name).filter(|service| *service != Service::UploadArchive);
+    let service = service.ok_or_else(|| {
         let message = "unknown service; there are git-upload-pack and git-receive-pack";
         Error::new(ErrorKind::Denied, message)
     })?;
@@ -125,6 +131,10 @@ mod tests {
             Route::Call(name("a b"), Service::ReceivePack)
         );
         assert_eq!(
+            parse("/a/git-upload-archive", None).expect("known"),
+            Route::Call(name("a"), Service::UploadArchive)
+        );
+        assert_eq!(
             parse("/api/v1/users/alice", None).expect("known"),
             Route::Api(vec!["users".to_owned(), "alice".to_owned()])
         );
@@ -132,6 +142,8 @@ mod tests {
         assert_eq!(kind("/a/info/refs", None), ErrorKind::Unsupported);
         assert_eq!(kind("/a/HEAD", None), ErrorKind::Unsupported);
         assert_eq!(kind("/a/info/refs", Some("service=x")), ErrorKind::Denied);
+        let archive = Some("service=git-upload-archive");
+        assert_eq!(kind("/a/info/refs", archive), ErrorKind::Denied);
         assert_eq!(kind("/a", None), ErrorKind::NotFound);
         for path in ["/%2e%2e/a/git-upload-pack", "/a/.git/git-upload-pack"] {
             assert_eq!(kind(path, None), ErrorKind::InvalidName, "{path}");

@@ -98,6 +98,12 @@ pub trait GitService: Send + Sync {
         streams: Streams<'_>,
     ) -> Result<()>;
 
+    /// Serves a request for an archive of a tree (`git-upload-archive`).
+    ///
+    /// # Errors
+    /// As for [`answer_fetch`](Self::answer_fetch).
+    fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
+
     /// Serves a push from the advertisement to its end, on a connection of its own.
     ///
     /// # Errors

@@ -129,8 +129,7 @@ impl Setup {
             return Ok(());
         }
         if user.is_none() {
-            let message = "a token is needed: use it as the password";
-            return Err(Error::new(ErrorKind::Unauthenticated, message));
+            return Err(needs_token());
         }
         if role.is_none() {
             let message = format!("there is no repository '{repository}'");
@@ -143,4 +142,10 @@ impl Setup {
         };
         Err(Error::new(ErrorKind::Denied, message))
     }
+}
+
+/// The error for a client without a user who may do nothing.
+pub(crate) fn needs_token() -> Error {
+    let message = "a token is needed: use it as the password";
+    Error::new(ErrorKind::Unauthenticated, message)
 }

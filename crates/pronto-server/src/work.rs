@@ -10,6 +10,7 @@ use pronto_io::interrupt::Interrupt;
 use crate::access::{RefChange, Role};
 use crate::admission::{Network, Owner, Slot};
 use crate::bridge::{Bounded, Patience};
+use crate::config::{DaemonPush, EXPORT_OK};
 use crate::repositories::Client;
 use crate::route::{Service, Target};
 use crate::service::{self, GitService, Judge, Streams};
@@ -62,7 +63,7 @@ impl Work {
     /// As for [`Setup::check_role`].
     pub(crate) fn check(&self) -> Result<()> {
         let needed = match self.target.service {
-            Service::UploadPack => Role::Read,
+            Service::UploadPack | Service::UploadArchive => Role::Read,
             Service::ReceivePack => Role::Write,
         };
         self.setup
@@ -90,7 +91,7 @@ impl Work {
     pub(crate) fn most_bytes(&self) -> u64 {
         let limits = &self.setup.config.limits;
         match self.target.service {
-            Service::UploadPack => limits.fetch_bytes,
+            Service::UploadPack | Service::UploadArchive => limits.fetch_bytes,
             Service::ReceivePack => limits.push_bytes,
         }
     }
@@ -100,6 +101,20 @@ impl Work {
     /// # Errors
     /// There is none, and it may not be created; or it cannot be opened.
     pub(crate) fn open(&self) -> Result<Repository> {
+        let repository = self.find_or_create();
+        let repository = match repository {
+            Ok(repository) if self.is_hidden(&repository) => {
+                let message = format!("there is no repository '{}'", self.target.name);
+                Err(Error::new(ErrorKind::NotFound, message))
+            }
+            found => found,
+        };
+        let repository = repository.map_err(|error| self.unknown(error))?;
+        self.check_service(&repository)?;
+        Ok(repository)
+    }
+
+    fn find_or_create(&self) -> Result<Repository> {
         let (config, name) = (&self.setup.config, &self.target.name);
         match self.find() {
             Err(error)
@@ -118,10 +133,57 @@ impl Work {
         }
     }
 
+    /// Returns whether the client has no user, and the repository is not marked for everyone.
+    fn is_hidden(&self, repository: &Repository) -> bool {
+        self.setup.config.require_export_ok
+            && self.requester.user.is_none()
+            && !repository.git_dir().join(EXPORT_OK).exists()
+    }
+
+    /// Converts the error about a repository that is not there: where repositories are hidden from clients
+    /// without a user, they are asked for one by HTTP, whether there is such a repository or not.
+    fn unknown(&self, error: Error) -> Error {
+        let may_have_user = self.requester.user.is_none() && self.requester.protocol == "http";
+        let is_unknown = *error.kind() == ErrorKind::NotFound;
+        match self.setup.config.require_export_ok && may_have_user && is_unknown {
+            true => crate::state::needs_token(),
+            false => error,
+        }
+    }
+
+    /// Checks that the repository's own configuration does not forbid the service, as it can for the
+    /// servers of git, and that it takes pushes over `git://`. An archive costs the server more than a
+    /// fetch, so a repository has to allow it to clients without a user.
+    fn check_service(&self, repository: &Repository) -> Result<()> {
+        let setting = match (self.requester.protocol, self.target.service) {
+            ("http", Service::UploadPack) => "http.uploadpack",
+            ("http", Service::ReceivePack) => "http.receivepack",
+            ("http", Service::UploadArchive) => "http.uploadarchive",
+            ("git", Service::UploadPack) => "daemon.uploadpack",
+            ("git", Service::ReceivePack) => "daemon.receivepack",
+            ("git", Service::UploadArchive) => "daemon.uploadarch",
+            _ => return Ok(()),
+        };
+        let by_default = match setting {
+            "daemon.receivepack" => self.setup.config.daemon_push == DaemonPush::Always,
+            "http.uploadarchive" | "daemon.uploadarch" => self.requester.user.is_some(),
+            _ => true,
+        };
+        let is_allowed = repository.config().bool_or(setting, by_default);
+        let is_allowed = is_allowed.map_err(|error| error.map_kind(|_| ErrorKind::Failed))?;
+        match is_allowed {
+            true => Ok(()),
+            false => {
+                let message = format!("the repository does not allow this: {setting}");
+                Err(Error::new(ErrorKind::Denied, message))
+            }
+        }
+    }
+
     fn find(&self) -> Result<Repository> {
         let (repositories, name) = (&self.setup.repositories, &self.target.name);
         match self.target.service {
-            Service::UploadPack => repositories.find(name),
+            Service::UploadPack | Service::UploadArchive => repositories.find(name),
             Service::ReceivePack => {
                 let client = Client {
                     user: self.user(),
@@ -156,6 +218,7 @@ impl Work {
         };
         let served = match self.target.service {
             Service::UploadPack => services.service.serve_fetch(&request, streams),
+            Service::UploadArchive => services.service.serve_archive(&request, streams),
             Service::ReceivePack => services.service.serve_push(&request, self, streams),
         };
         let flushed = output.flush().map_err(|error| {

@@ -22,7 +22,7 @@ use pronto_pack::bundle::BadHeader;
 pub use pronto_pack::bundle::{Header, Prerequisite, Reference, Version};
 
 use crate::environment::Environment;
-use crate::remote::{from_store, is_connected, receive_stream, shallow};
+use crate::remote::{Cuts, from_store, is_connected, receive_stream, shallow};
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub use create::{CreateOptions, Created, create};
@@ -113,10 +113,12 @@ pub fn verify(repository: &Repository, header: &Header) -> Result<Fitness> {
     let tips: Vec<ObjectId> = needed.iter().map(|prerequisite| prerequisite.id).collect();
     let cut = shallow::read(repository)?;
     let store = repository.objects()?;
-    Ok(match is_connected(store, &tips, &known, &cut)? {
-        true => Fitness::Fits,
-        false => Fitness::Unconnected,
-    })
+    Ok(
+        match is_connected(store, &tips, &known, Cuts::unchanged(&cut))? {
+            true => Fitness::Fits,
+            false => Fitness::Unconnected,
+        },
+    )
 }
 
 /// Takes the objects of `bundle` into `repository`, which has what the bundle requires.

@@ -14,6 +14,7 @@ mod foreign;
 mod lazy;
 mod lookup;
 mod negotiate;
+pub mod netrc;
 mod partial;
 mod promised_links;
 mod receive;
@@ -23,7 +24,7 @@ mod stale;
 mod web;
 
 pub use alternates::alternate_tips;
-pub use connectivity::{Links, from_store, is_connected};
+pub use connectivity::{Cuts, Links, from_store, is_connected};
 pub use lazy::Exact;
 pub use negotiate::History;
 pub(crate) use partial::register as register_promisor;

@@ -12,7 +12,7 @@ use crate::advertisement::{Greeting, GreetingParser, LsRefs, RemoteRef, Version,
 use crate::bounds::{MOST_REF_BYTES, Room};
 use crate::capabilities::Capabilities;
 use crate::error::{Error, ErrorKind, hung_up, malformed};
-use crate::fetch::{Negotiator, Next, Request, ShallowUpdate, v0, v2};
+use crate::fetch::{Announced, Negotiator, Next, Request, v0, v2};
 use crate::pktline::{self, Packet};
 use crate::reader::PacketReader;
 use crate::sideband::Demultiplexer;
@@ -89,6 +89,11 @@ impl Client {
         }
     }
 
+    /// Whether refs can be wanted by their names.
+    pub fn accepts_refs(&self) -> bool {
+        self.greeting.version == Version::V2 && v2::Conversation::accepts_refs(&self.greeting)
+    }
+
     /// The shallow commits of the other side, if it announced them.
     pub fn shallow(&self) -> &[pronto_hash::ObjectId] {
         &self.greeting.shallow
@@ -134,7 +139,7 @@ impl Client {
         progress: &'a dyn Progress,
     ) -> Result<Response<'a>, Error> {
         let _region = pronto_io::region!("negotiation", "fetch");
-        let (sideband, shallow) = match self.greeting.version {
+        let (sideband, announced) = match self.greeting.version {
             Version::V2 => self.fetch_v2(request, negotiator)?,
             Version::V0 | Version::V1 => self.fetch_v0(request, negotiator)?,
         };
@@ -147,7 +152,7 @@ impl Client {
             false => Stream::Raw(&mut self.packets),
         };
         Ok(Response {
-            shallow,
+            announced,
             pack: Pack {
                 stream: pack,
                 interrupt,
@@ -160,7 +165,7 @@ impl Client {
         &mut self,
         request: &Request,
         negotiator: &mut dyn Negotiator,
-    ) -> Result<(bool, ShallowUpdate), Error> {
+    ) -> Result<(bool, Announced), Error> {
         let mut conversation = v2::Conversation::new(request, &self.greeting)?;
         let mut out = Vec::new();
         let mut rounds = 0;
@@ -179,7 +184,7 @@ impl Client {
                     Next::Send => break,
                     Next::Pack { sideband } => {
                         pronto_io::data!("negotiation_v2", "total_rounds", rounds);
-                        return Ok((sideband, conversation.into_shallow_update()));
+                        return Ok((sideband, conversation.into_announced()));
                     }
                 }
             }
@@ -190,7 +195,7 @@ impl Client {
         &mut self,
         request: &Request,
         negotiator: &mut dyn Negotiator,
-    ) -> Result<(bool, ShallowUpdate), Error> {
+    ) -> Result<(bool, Announced), Error> {
         let stateless = self.packets.source_mut().is_stateless();
         let mut conversation = v0::Conversation::new(request, &self.greeting, stateless)?;
         self.is_open = false;
@@ -215,7 +220,7 @@ impl Client {
             }
             if let Next::Pack { sideband } = next {
                 pronto_io::data!("negotiation_v0_v1", "total_rounds", rounds);
-                return Ok((sideband, conversation.into_shallow_update()));
+                return Ok((sideband, conversation.into_announced()));
             }
         }
     }
@@ -283,8 +288,8 @@ fn interrupted(interrupt: &Interrupt) -> Result<(), Error> {
 
 /// The answer of the other side.
 pub struct Response<'a> {
-    /// The changes of the shallow boundary.
-    pub shallow: ShallowUpdate,
+    /// The information before the pack.
+    pub announced: Announced,
     /// The pack.
     pub pack: Pack<'a>,
 }

@@ -19,8 +19,11 @@ pub const INFINITE_DEPTH: u32 = 0x7fff_ffff;
 /// The objects to fetch, and the options of the fetch.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// Objects that are wanted, each once; not empty.
+    /// Objects that are wanted, each once; not empty unless refs are wanted.
     pub wants: Vec<ObjectId>,
+    /// Refs of the other side whose objects are wanted, whatever they are by now; for a side that
+    /// [accepts](crate::client::Client::accepts_refs) them.
+    pub wanted_refs: Vec<BString>,
     /// Commits at which the history here is cut off.
     pub shallow: Vec<ObjectId>,
     /// The new shallow boundary, if the history is to be cut.
@@ -84,6 +87,24 @@ impl ShallowUpdate {
         }
         Ok(true)
     }
+}
+
+/// A ref that was wanted by its name, and the object that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedRef {
+    /// The full name.
+    pub name: BString,
+    /// The object.
+    pub id: ObjectId,
+}
+
+/// The information of the other side that precedes a pack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Announced {
+    /// The changes of the shallow boundary.
+    pub shallow: ShallowUpdate,
+    /// The objects of the refs that were wanted by name.
+    pub wanted_refs: Vec<WantedRef>,
 }
 
 /// Finds out what both sides have.

@@ -1,25 +1,55 @@
 //! The file of allowed failures: a line `SCRIPT CASE REASON` for each; `#` starts a comment line.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// The failures that are allowed.
 #[derive(Debug, Default)]
 pub(super) struct Allowed {
+    /// The file, from the top of the workspace.
+    file: String,
     cases: BTreeMap<String, BTreeSet<u32>>,
+    /// A further list, whose cases may pass as well.
+    other: Option<Box<Allowed>>,
 }
 
 impl Allowed {
-    /// The failures that `text` lists.
+    /// Reads a list at a path from the top of the workspace.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is malformed.
+    pub(super) fn read(root: &Path, file: &str) -> Result<Self, String> {
+        let path = root.join(file);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
+        Self::parse(file, &text)
+    }
+
+    /// Adds a list whose cases may fail or pass.
+    pub(super) fn or(mut self, other: Allowed) -> Self {
+        self.other = Some(Box::new(other));
+        self
+    }
+
+    /// The file of the list.
+    pub(super) fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The failures that `text`, the content of `file`, lists.
     ///
     /// # Errors
     /// A line is not of this form, has no reason, or comes twice.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let mut allowed = Allowed::default();
+    pub(super) fn parse(file: &str, text: &str) -> Result<Self, String> {
+        let mut allowed = Allowed {
+            file: file.to_owned(),
+            ..Allowed::default()
+        };
         for (line, text) in (1..).zip(text.lines()) {
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
-            let wrong = |what| format!("allowed failures, line {line}: {what}: '{text}'");
+            let wrong = |what| format!("{file}:{line}: {what}: '{text}'");
             let mut words = text.splitn(3, ' ');
             let script = words.next().unwrap_or_default();
             let number = words.next().and_then(|word| word.parse().ok());
@@ -41,6 +71,12 @@ impl Allowed {
 
     /// Whether the case may fail.
     pub(super) fn contains(&self, script: &str, number: u32) -> bool {
+        let other = self.other.as_ref();
+        self.must_fail(script, number) || other.is_some_and(|list| list.contains(script, number))
+    }
+
+    /// Whether the case is in this list itself, in which no case may pass.
+    pub(super) fn must_fail(&self, script: &str, number: u32) -> bool {
         let cases = self.cases.get(script);
         cases.is_some_and(|cases| cases.contains(&number))
     }
@@ -58,11 +94,14 @@ mod tests {
     #[test]
     fn lines_name_a_case_and_a_reason() {
         let allowed =
-            Allowed::parse("# why\n\nt1 2 a reason\nt1 13 another\n").expect("well formed");
+            Allowed::parse("list", "# why\n\nt1 2 a reason\nt1 13 another\n").expect("well formed");
         assert!(allowed.contains("t1", 2) && allowed.contains("t1", 13));
         assert!(!allowed.contains("t1", 1) && !allowed.contains("t2", 2));
+        let other = Allowed::parse("other", "t2 2 a reason").expect("well formed");
+        let both = allowed.or(other);
+        assert!(both.contains("t1", 2) && both.contains("t2", 2) && !both.must_fail("t2", 2));
         for wrong in ["t1", "t1 x reason", "t1 2", "t1 2 ", "t1 2 a\nt1 2 b"] {
-            assert!(Allowed::parse(wrong).is_err(), "{wrong}");
+            assert!(Allowed::parse("list", wrong).is_err(), "{wrong}");
         }
     }
 }

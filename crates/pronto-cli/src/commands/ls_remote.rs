@@ -122,7 +122,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         if *error.kind() == ErrorKind::ProtocolTooOld {
             context.hint("see protocol.version in 'git help config' for more details");
         }
-        CliError::from(error)
+        // Nothing is printed yet, so git can answer for a server that pronto does not understand.
+        CliError::of(error)
     })?;
     context.report();
     if args.repository.is_none() && !args.quiet {

@@ -447,6 +447,7 @@ pub static GUARDED: &[Guarded] = &[
             "ssltry",
             "sslverify",
             "sslversion",
+            "uploadarchive",
             "uploadpack",
             "useragent",
             "version",

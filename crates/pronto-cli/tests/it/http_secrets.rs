@@ -12,13 +12,13 @@ use crate::servers::{Login, Web};
 use crate::support::write_program;
 
 /// A web server that answers each request with `answer`, and records all requests.
-struct Recorder {
+pub(crate) struct Recorder {
     port: u16,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Recorder {
-    fn start(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> Self {
+    pub(crate) fn start(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -34,11 +34,11 @@ impl Recorder {
         Recorder { port, requests }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.requests.lock().expect("no panics").join("\n")
     }
 }
@@ -63,7 +63,7 @@ fn read_request(stream: &TcpStream) -> String {
     request
 }
 
-fn answer(status: &str, headers: &str) -> Vec<u8> {
+pub(crate) fn answer(status: &str, headers: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 0\r\nConnection: close\r\n\r\n").into()
 }
 
@@ -79,7 +79,7 @@ fn challenge(_: &str) -> Vec<u8> {
     answer("401 No", "WWW-Authenticate: Basic realm=\"x\"\r\n")
 }
 
-fn pronto(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+pub(crate) fn pronto(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pronto"))
         .args(arguments)
         .current_dir(folder)

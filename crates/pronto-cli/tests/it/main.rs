@@ -14,6 +14,8 @@ mod filters;
 mod folding;
 mod hostile;
 mod hostile_links;
+mod http_changes;
+mod http_logins;
 mod http_secrets;
 mod in_place;
 mod known_trees;

@@ -127,7 +127,7 @@ fn the_same_rules_hold_behind_sshd() {
         stderr(&output)
     };
     assert!(run(&[]).contains("you are alice"));
-    assert!(run(&["ls"]).contains("git-upload-pack and git-receive-pack only"));
+    assert!(run(&["ls"]).contains("git-receive-pack and git-upload-archive only"));
     // A user who is removed may do nothing, even if sshd still knows the key.
     site.serve(&["user", "remove", "alice"]);
     site.fail(&["ls-remote", &url], "there is no user 'alice'");

@@ -240,10 +240,13 @@ fn roles_rules_names_and_commands_are_checked() {
     let push = ["-C", "work", "push", "--force", &team, "main"];
     refused("alice", &push, "non-fast-forward");
     for (command, reason) in [
-        ("ls", "git-upload-pack and git-receive-pack only (request "),
         (
-            "git-upload-archive 'team/a'",
-            "git-upload-pack and git-receive-pack only",
+            "ls",
+            "git-receive-pack and git-upload-archive only (request ",
+        ),
+        (
+            "git-upload-nothing 'team/a'",
+            "git-receive-pack and git-upload-archive only",
         ),
         ("git-upload-pack 'team/a'; ls", "not quoted as for a shell"),
         ("git-upload-pack", "names no repository"),

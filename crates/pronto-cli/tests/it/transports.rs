@@ -204,6 +204,15 @@ fn over_http_without_a_smart_server() {
     );
     assert_eq!(ours.status.code(), Some(0));
     assert!(scene.path().join("copy/two").exists());
+    let listed = scene.pronto(&["ls-remote", &url], &fallback);
+    let expected = scene.run("git", &["ls-remote", &url], &[]);
+    assert_eq!(listed.stdout, expected.stdout);
+    assert!(!listed.stdout.is_empty());
+    let head = scene.pronto(
+        &["-C", "copy", "remote", "set-head", "origin", "-a"],
+        &fallback,
+    );
+    assert_eq!(head.status.code(), Some(0));
     let refused = scene.pronto(&["clone", &url, "refused"], &[]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(!said.contains("Cloning into"), "{said}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{CertificateUser, Config, MetricsReaders, TlsFiles, everyone_reads};
+use super::{CertificateUser, Config, DaemonPush, MetricsReaders, TlsFiles, everyone_reads};
 use crate::access::{ANONYMOUS, Access, EVERY_USER, Grant, RefRule, Role};
 use crate::names::is_user_name;
 
@@ -29,6 +29,7 @@ struct File {
     root: Option<PathBuf>,
     users: Option<PathBuf>,
     create_on_push: bool,
+    require_export_ok: bool,
     http: Http,
     daemon: Daemon,
     ssh: Ssh,
@@ -54,6 +55,7 @@ struct Http {
 #[serde(deny_unknown_fields, default)]
 struct Daemon {
     listen: Vec<Spanned<String>>,
+    push: DaemonPush,
 }
 
 #[derive(Default, Deserialize)]
@@ -268,11 +270,13 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
         root,
         users,
         create_on_push: file.create_on_push,
+        require_export_ok: file.require_export_ok,
         http,
         tls: file.http.tls(directory)?,
         public_url: file.http.public_url.trim_end_matches('/').to_owned(),
         metrics: file.http.metrics,
         daemon: addresses(&file.daemon.listen)?,
+        daemon_push: file.daemon.push,
         ssh: super::Ssh {
             listen: addresses(&file.ssh.listen)?,
             host_key: Some(directory.join(file.ssh.host_key.unwrap_or_else(|| HOST_KEY.into()))),

@@ -200,6 +200,10 @@ impl Job {
         match service {
             Service::UploadPack => self.state.service.advertise_fetch(request, &mut out),
             Service::ReceivePack => self.state.service.advertise_push(request, &mut out),
+            Service::UploadArchive => Err(Error::new(
+                ErrorKind::Unsupported,
+                "archives are not advertised",
+            )),
         }
     }
 
@@ -215,6 +219,7 @@ impl Job {
         };
         let done = match self.work.target.service {
             Service::UploadPack => self.state.service.answer_fetch(request, streams),
+            Service::UploadArchive => self.state.service.serve_archive(request, streams),
             Service::ReceivePack => self.state.service.answer_push(request, &self.work, streams),
         };
         // The answer goes out before the rest of the request is discarded.

@@ -1,4 +1,4 @@
-//! The services of crate `pronto`, with git for pushes to rare repositories.
+//! The services of crate `pronto`, with git for pushes to rare repositories and for archives.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -9,18 +9,17 @@ use pronto::upload_pack::{self, Ended, Options};
 use pronto::{Repository, Watch, receive_pack};
 
 use super::process::Git;
-use super::push::{Judged, judge_request};
+use super::push::{Judged, Receiver, judge_request};
+use super::{GitService, Judge, Request, Streams, broken};
 use crate::listings::Listings;
 use crate::packs::PackCache;
-
-use super::{GitService, Judge, Request, Streams, broken};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest commit, tree or tag that is received, which is held in memory.
 const MOST_OBJECT_BYTES: u64 = 32 << 20;
 
-/// The services of crate `pronto`. Pushes to repositories that [`receive_pack::can_serve`] excludes go
-/// to the program `git`.
+/// The services of crate `pronto`. Pushes to repositories that [`receive_pack::can_serve`] excludes, and
+/// archives, go to the program `git`.
 pub struct Native {
     /// The program that updates worktrees after a push: it takes the command lines of Git.
     pub program: PathBuf,
@@ -30,7 +29,7 @@ pub struct Native {
     pub packs: Option<Arc<PackCache>>,
     /// The lists of refs that equal requests share, if they do.
     pub listings: Option<Arc<Listings>>,
-    /// The program for pushes that crate `pronto` does not serve.
+    /// The program for pushes that crate `pronto` does not serve, and for archives.
     pub git: Git,
 }
 
@@ -70,6 +69,10 @@ impl GitService for Native {
         self.receive(request, &options, streams)
     }
 
+    fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
+        self.git.archive(request, streams)
+    }
+
     fn answer_push(
         &self,
         request: &Request<'_>,
@@ -82,7 +85,12 @@ impl GitService for Native {
             Ok(Some(found)) if found.is_symbolic => Some(found.name),
             _ => None,
         };
-        match judge_request(input, judge, &target_of)? {
+        let can_serve = receive_pack::can_serve(request.repository).map_err(failed)?;
+        let receiver = Receiver {
+            target_of: &target_of,
+            takes_certificates: !can_serve,
+        };
+        match judge_request(input, judge, &receiver)? {
             Judged::Refused(report) => {
                 output.write_all(&report).map_err(broken)?;
                 output.flush().map_err(broken)
@@ -96,7 +104,7 @@ impl GitService for Native {
                     input: &mut input,
                     output,
                 };
-                if !receive_pack::can_serve(request.repository).map_err(failed)? {
+                if !can_serve {
                     let forbids_force = !fast_forward_only.is_empty();
                     return self.git.receive(request, forbids_force, streams);
                 }

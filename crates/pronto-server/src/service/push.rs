@@ -31,77 +31,168 @@ pub(super) enum Judged {
     },
 }
 
-/// Reads the commands of a push and judges each. If one is refused, the whole push is. `target_of`
-/// returns the ref that a symbolic ref leads to, which a change of it changes, too.
+/// The repository's part in the judgment of a push.
+pub(super) struct Receiver<'a> {
+    /// Returns the ref that a symbolic ref leads to, which a change of it changes, too.
+    pub(super) target_of: &'a dyn Fn(&[u8]) -> Option<BString>,
+    /// Whether a certificate may take the place of the commands.
+    pub(super) takes_certificates: bool,
+}
+
+/// Reads the commands of a push and judges each. If one is refused, the whole push is.
 ///
 /// # Errors
-/// The commands are malformed or too many, or a certificate takes their place.
+/// The commands are malformed or too many, or a certificate takes their place and may not.
 pub(super) fn judge_request(
     input: &mut dyn Read,
     judge: &dyn Judge,
-    target_of: &dyn Fn(&[u8]) -> Option<BString>,
+    receiver: &Receiver<'_>,
 ) -> Result<Judged> {
     let mut packets = PacketReader::new(input);
-    let mut read = Vec::new();
-    let mut names: Vec<Vec<u8>> = Vec::new();
-    let mut refusals: Vec<Option<String>> = Vec::new();
-    let (mut features, mut fast_forward_only) = (Vec::new(), BTreeSet::new());
+    let mut reading = Reading::new(judge, receiver);
     loop {
-        let packet = packets.next_or_end().map_err(malformed_packet)?;
-        let line = match packet {
-            Some(Packet::Data(payload)) => {
-                pktline::write(&mut read, payload).map_err(malformed_packet)?;
-                payload.strip_suffix(b"\n").unwrap_or(payload)
-            }
+        match packets.next_or_end().map_err(malformed_packet)? {
+            Some(Packet::Data(payload)) => reading.take(payload)?,
             Some(Packet::Flush) => {
-                pktline::write_flush(&mut read);
+                pktline::write_flush(&mut reading.read);
                 break;
             }
-            None if read.is_empty() => break,
+            None if reading.read.is_empty() => break,
             _ => return Err(malformed("the list of changes has no end")),
-        };
-        if read.len() > MOST_BYTES {
-            return Err(malformed("the push changes too many refs"));
         }
-        if line.starts_with(b"shallow ") {
-            continue;
-        }
-        let (line, words) = line.split_once_str("\0").unwrap_or((line, b""));
-        if features.is_empty() {
-            features = words.to_vec();
-        }
-        if line.starts_with(b"push-cert") {
-            let message = "this server does not take signed pushes";
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
-        let change = parse(line)?;
-        let target = target_of(change.name);
-        let changed = [
-            Some(change.name),
-            target.as_ref().map(|name| name.as_slice()),
-        ];
-        let changed = changed.into_iter().flatten();
-        refusals.push(
-            changed
-                .clone()
-                .find_map(|name| judge.refusal(&RefChange { name, ..change })),
-        );
-        if changed.into_iter().any(|name| judge.forbids_force(name)) {
-            fast_forward_only.insert(change.name.into());
-        }
-        names.push(change.name.to_vec());
     }
-    if refusals.iter().any(Option::is_some) {
-        return Ok(Judged::Refused(report(&names, &refusals, &features)?));
+    reading.finish()?;
+    if reading.refusals.iter().any(Option::is_some) {
+        let report = report(&reading.names, &reading.refusals, &reading.features)?;
+        return Ok(Judged::Refused(report));
     }
+    let mut read = reading.read;
     if packets.has_buffered() {
         let rest = packets.raw().map_err(malformed_packet)?;
         read.extend_from_slice(rest);
     }
     Ok(Judged::Allowed {
         read,
-        fast_forward_only,
+        fast_forward_only: reading.fast_forward_only,
     })
+}
+
+/// The commands as they are read, and the decisions about them.
+struct Reading<'a> {
+    judge: &'a dyn Judge,
+    receiver: &'a Receiver<'a>,
+    /// The bytes that were read.
+    read: Vec<u8>,
+    features: Vec<u8>,
+    /// The text of the certificate, whose packets are pieces of it.
+    certificate: Option<Vec<u8>>,
+    is_in_certificate: bool,
+    names: Vec<Vec<u8>>,
+    refusals: Vec<Option<String>>,
+    fast_forward_only: BTreeSet<BString>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(judge: &'a dyn Judge, receiver: &'a Receiver<'a>) -> Self {
+        Reading {
+            judge,
+            receiver,
+            read: Vec::new(),
+            features: Vec::new(),
+            certificate: None,
+            is_in_certificate: false,
+            names: Vec::new(),
+            refusals: Vec::new(),
+            fast_forward_only: BTreeSet::new(),
+        }
+    }
+
+    /// Takes a packet.
+    fn take(&mut self, payload: &[u8]) -> Result<()> {
+        pktline::write(&mut self.read, payload).map_err(malformed_packet)?;
+        if self.read.len() > MOST_BYTES {
+            return Err(malformed("the push changes too many refs"));
+        }
+        if let Some(text) = self.certificate.as_mut().filter(|_| self.is_in_certificate) {
+            match payload {
+                b"push-cert-end\n" => self.is_in_certificate = false,
+                _ => text.extend_from_slice(payload),
+            }
+            return Ok(());
+        }
+        let line = payload.strip_suffix(b"\n").unwrap_or(payload);
+        if line.starts_with(b"shallow ") {
+            return Ok(());
+        }
+        let (line, words) = line.split_once_str("\0").unwrap_or((line, b""));
+        if self.features.is_empty() {
+            self.features = words.to_vec();
+        }
+        if line == b"push-cert" {
+            return self.begin_certificate();
+        }
+        self.judge(parse(line)?);
+        Ok(())
+    }
+
+    fn begin_certificate(&mut self) -> Result<()> {
+        if !self.receiver.takes_certificates {
+            let message = "this repository does not take signed pushes: receive.certNonceSeed";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        if self.certificate.is_some() {
+            return Err(malformed("the push has two certificates"));
+        }
+        self.certificate = Some(Vec::new());
+        self.is_in_certificate = true;
+        Ok(())
+    }
+
+    /// Judges the commands of the certificate: the lines behind the empty one. Its signature has none, so
+    /// that it does not matter where the signature begins.
+    fn finish(&mut self) -> Result<()> {
+        let Some(text) = self.certificate.take() else {
+            return Ok(());
+        };
+        if text.contains(&0) || self.is_in_certificate {
+            return Err(malformed("the certificate of the push has no proper end"));
+        }
+        let Some((_, body)) = text.split_once_str("\n\n") else {
+            return Err(malformed("the certificate of the push has no changes"));
+        };
+        let mut is_signature = false;
+        for line in body.lines() {
+            is_signature |= line.starts_with(b"-----BEGIN ");
+            match (parse(line), is_signature) {
+                (Ok(change), false) => self.judge(change),
+                (Ok(_), true) => {
+                    return Err(malformed("the signature of the push looks like a change"));
+                }
+                (Err(_), true) => {}
+                (Err(error), false) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, change: RefChange<'_>) {
+        let target = (self.receiver.target_of)(change.name);
+        let changed = [
+            Some(change.name),
+            target.as_ref().map(|name| name.as_slice()),
+        ];
+        let changed = changed.into_iter().flatten();
+        self.refusals.push(
+            changed
+                .clone()
+                .find_map(|name| self.judge.refusal(&RefChange { name, ..change })),
+        );
+        let mut names = changed;
+        if names.any(|name| self.judge.forbids_force(name)) {
+            self.fast_forward_only.insert(change.name.into());
+        }
+        self.names.push(change.name.to_vec());
+    }
 }
 
 /// Parses `OLD NEW NAME`.
@@ -180,6 +271,11 @@ mod tests {
         (name == b"refs/heads/alias").then(|| "refs/heads/a".into())
     }
 
+    const RECEIVER: Receiver<'static> = Receiver {
+        target_of: &alias,
+        takes_certificates: true,
+    };
+
     fn judge(lines: &[String], rest: &[u8]) -> Result<Judged> {
         let mut bytes = Vec::new();
         for line in lines {
@@ -187,7 +283,7 @@ mod tests {
         }
         pktline::write_flush(&mut bytes);
         bytes.extend_from_slice(rest);
-        judge_request(&mut bytes.as_slice(), &Only, &alias)
+        judge_request(&mut bytes.as_slice(), &Only, &RECEIVER)
     }
 
     #[test]
@@ -234,7 +330,7 @@ mod tests {
             let mut bytes = Vec::new();
             pktline::write(&mut bytes, line.as_bytes()).expect("it is short");
             pktline::write_flush(&mut bytes);
-            judge_request(&mut bytes.as_slice(), &Rule, &alias).expect("well formed")
+            judge_request(&mut bytes.as_slice(), &Rule, &RECEIVER).expect("well formed")
         };
         let deleted = judged(format!("{ONE} {NULL} refs/heads/alias"));
         assert!(matches!(deleted, Judged::Refused(_)));
@@ -254,10 +350,59 @@ mod tests {
             ONE,
             &format!("{ONE} x refs/heads/a"),
             "push-cert\0",
+            "push-certificate\0",
         ] {
             assert!(judge(&[line.to_owned()], b"").is_err(), "{line}");
         }
-        assert!(judge_request(&mut &b"0004"[..], &Only, &alias).is_err());
-        assert!(judge_request(&mut &b"00"[..], &Only, &alias).is_err());
+        assert!(judge_request(&mut &b"0004"[..], &Only, &RECEIVER).is_err());
+        assert!(judge_request(&mut &b"00"[..], &Only, &RECEIVER).is_err());
+    }
+
+    /// A certificate of these changes, in packets of another size than its lines.
+    fn certificate(body: &str) -> Vec<String> {
+        let text = format!("certificate version 0.1\npusher a\n\n{body}");
+        let mut lines = vec!["push-cert\0report-status\n".to_owned()];
+        let pieces = text.as_bytes().chunks(30);
+        lines.extend(pieces.map(|piece| String::from_utf8_lossy(piece).into_owned()));
+        lines.push("push-cert-end\n".to_owned());
+        lines
+    }
+
+    const SIGNATURE: &str = "-----BEGIN PGP SIGNATURE-----\n\nabc=\n-----END PGP SIGNATURE-----\n";
+
+    #[test]
+    fn the_changes_of_a_certificate_are_judged() {
+        let good = format!("{NULL} {ONE} refs/heads/a\n");
+        let bad = format!("{NULL} {ONE} refs/heads/b\n");
+        let allowed = judge(&certificate(&format!("{good}{SIGNATURE}")), b"PACK");
+        match allowed.expect("well formed") {
+            Judged::Allowed {
+                read,
+                fast_forward_only,
+            } => assert!(read.ends_with(b"0000PACK") && fast_forward_only.len() == 1),
+            Judged::Refused(_) => panic!("it is allowed"),
+        }
+        let refused = judge(&certificate(&format!("{good}{bad}{SIGNATURE}")), b"");
+        assert!(matches!(refused.expect("well formed"), Judged::Refused(_)));
+        // Changes cannot hide in a signature, behind a NUL, or in a second certificate.
+        for hidden in [
+            format!("{good}-----BEGIN X-----\n{bad}{SIGNATURE}"),
+            format!("{good}{SIGNATURE}{bad}"),
+            format!("{good}\0{bad}"),
+            format!("{good}nonsense\n"),
+        ] {
+            assert!(judge(&certificate(&hidden), b"").is_err(), "{hidden}");
+        }
+        let twice = [certificate(&good), certificate(&bad)].concat();
+        assert!(judge(&twice, b"").is_err());
+        let mut open = certificate(&good);
+        open.pop();
+        assert!(judge(&open, b"").is_err());
+        let no_receiver = Receiver {
+            takes_certificates: false,
+            ..RECEIVER
+        };
+        let packet = b"000epush-cert\n";
+        assert!(judge_request(&mut &packet[..], &Only, &no_receiver).is_err());
     }
 }

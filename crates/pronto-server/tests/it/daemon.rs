@@ -73,3 +73,112 @@ fn malformed_requests_are_refused() {
     let answer = ask(&server, b"00");
     assert!(answer.contains("takes too long"), "{answer}");
 }
+
+const EVERYONE_WRITES: &str =
+    "[[grant]]\nrepository = \"**\"\nusers = [\"anonymous\"]\nrole = \"write\"\n";
+
+#[test]
+fn pushes_are_taken_where_they_are_allowed() {
+    let site = Site::new();
+    let set = |value: &str| {
+        let repository = site.path("root/team/a.git");
+        site.git(&repository, &["config", "daemon.receivePack", value]);
+    };
+    for (push, repository, is_taken) in [
+        ("marked", None, false),
+        ("marked", Some("true"), true),
+        ("always", Some("false"), false),
+        ("always", Some("true"), true),
+        ("never", Some("true"), false),
+    ] {
+        if let Some(value) = repository {
+            set(value);
+        }
+        let text = format!("[daemon]\npush = \"{push}\"\n{EVERYONE_WRITES}");
+        let server = start(&site, &text);
+        let url = format!("git://{}/team/a.git", server.started.daemon[0]);
+        let name = format!("main:{push}-{}", repository.unwrap_or("unset"));
+        let output = site.try_git(&site.path("work"), &["push", "-q", &url, &name]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            output.status.success(),
+            is_taken,
+            "{push} {repository:?}: {text}"
+        );
+    }
+    // The role decides, too.
+    let server = start(&site, "[daemon]\npush = \"always\"");
+    let url = format!("git://{}/team/a.git", server.started.daemon[0]);
+    let output = site.try_git(&site.path("work"), &["push", &url, "main:x"]);
+    assert!(!output.status.success());
+}
+
+#[test]
+fn a_refused_push_has_a_report() {
+    let site = Site::new();
+    let rule = "[[rule]]\nrepository = \"**\"\nrefs = \"refs/heads/kept\"\ncreate = false\n";
+    let text = format!("[daemon]\npush = \"always\"\n{EVERYONE_WRITES}{rule}");
+    let server = start(&site, &text);
+    let work = site.path("work");
+    // More than a socket holds, so that the client still sends when it is refused.
+    let large: Vec<u8> = test_support::Random::new(1).bytes(16 << 20);
+    std::fs::write(work.join("large"), large).expect("a file");
+    site.git(&work, &["add", "."]);
+    site.git(&work, &["commit", "-q", "-m", "large"]);
+    let url = format!("git://{}/team/a.git", server.started.daemon[0]);
+    let output = site.try_git(&work, &["push", &url, "main:kept"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("this ref may not be created"), "{text}");
+}
+
+#[test]
+fn only_marked_repositories_are_for_everyone() {
+    let site = Site::new();
+    let token = site.user("alice");
+    let server = start(&site, "require_export_ok = true");
+    let daemon = format!("git://{}/team/a.git", server.started.daemon[0]);
+    let list = |url: &str| site.try_git(site.scratch.path(), &["ls-remote", url]);
+    let (hidden, missing) = (server.url("team/a"), server.url("team/none"));
+    for url in [&daemon, &hidden, &missing] {
+        assert!(!list(url).status.success(), "{url}");
+    }
+    // Whether there is such a repository is not said.
+    for name in ["a", "none"] {
+        let path = format!("/team/{name}/info/refs?service=git-upload-pack");
+        let answer = server.request("GET", &path, "", "");
+        assert_eq!(crate::support::status(&answer), 401, "{answer}");
+    }
+    assert!(
+        list(&server.url_of("alice", &token, "team/a"))
+            .status
+            .success()
+    );
+    std::fs::write(site.path("root/team/a.git/git-daemon-export-ok"), "").expect("a file");
+    for url in [&daemon, &hidden] {
+        assert!(list(url).status.success(), "{url}");
+    }
+}
+
+#[test]
+fn a_repository_can_forbid_a_service() {
+    let site = Site::new();
+    let server = start(&site, EVERYONE_WRITES);
+    let repository = site.path("root/team/a.git");
+    let daemon = format!("git://{}/team/a.git", server.started.daemon[0]);
+    let web = server.url("team/a");
+    let list = |url: &str| site.try_git(site.scratch.path(), &["ls-remote", url]);
+    let push = || site.try_git(&site.path("work"), &["push", &web, "main:x"]);
+    site.git(&repository, &["config", "daemon.uploadPack", "false"]);
+    assert!(!list(&daemon).status.success() && list(&web).status.success());
+    site.git(&repository, &["config", "http.receivePack", "false"]);
+    let output = push();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        text.contains("http.receivepack") && text.contains("403"),
+        "{text}"
+    );
+    site.git(&repository, &["config", "http.uploadPack", "false"]);
+    assert!(!list(&web).status.success());
+    site.git(&repository, &["config", "http.receivePack", "true"]);
+    assert!(push().status.success());
+}

@@ -3,6 +3,7 @@
 mod abuse;
 mod access;
 mod api;
+mod archive;
 mod daemon;
 mod fetch;
 mod lifecycle;

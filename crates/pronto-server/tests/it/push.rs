@@ -170,3 +170,45 @@ fn a_push_creates_a_repository_where_that_is_allowed() {
         .expect_err("the name is not plain");
     assert!(!pushing.site.path("root/own/other.git").exists());
 }
+
+#[test]
+fn signed_pushes_are_judged_and_taken() {
+    let pushing = Pushing::new();
+    let site = &pushing.site;
+    let key = site.path("key");
+    let made = std::process::Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(&key)
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        test_support::skip!("ssh-keygen is not installed");
+    }
+    let repository = site.path("root/team/a.git");
+    site.git(&repository, &["config", "receive.certNonceSeed", "seed"]);
+    site.git(&repository, &["config", "receive.certNonceSlop", "600"]);
+    let hook = "#!/bin/sh\necho \"$GIT_PUSH_CERT_NONCE_STATUS\" >status\n";
+    test_support::write_program(&repository.join("hooks/post-receive"), hook);
+    let work = site.path("work");
+    site.git(&work, &["config", "gpg.format", "ssh"]);
+    let key = key.to_str().expect("a name in ASCII");
+    site.git(&work, &["config", "user.signingKey", key]);
+    site.git(&work, &["commit", "-q", "--allow-empty", "-m", "signed"]);
+    let refused = pushing.push("bob", "team/a", &["--signed", "main"]);
+    let text = refused.expect_err("main is for alice");
+    assert!(
+        text.contains("this user may not push to this ref"),
+        "{text}"
+    );
+    pushing
+        .push("alice", "team/a", &["--signed", "main"])
+        .expect("alice may push");
+    let status = std::fs::read_to_string(repository.join("status"));
+    assert_eq!(status.expect("the hook ran").trim(), "OK");
+    let tip = |directory: &std::path::Path| site.git(directory, &["rev-parse", "main"]);
+    assert_eq!(tip(&repository), tip(&work));
+    // The rules hold for signed pushes, too.
+    site.git(&work, &["reset", "-q", "--hard", "HEAD~2"]);
+    pushing
+        .push("alice", "team/a", &["--signed", "--force", "main"])
+        .expect_err("main only moves forward");
+}

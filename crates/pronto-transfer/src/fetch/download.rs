@@ -1,6 +1,6 @@
 //! Negotiates what is missing, and receives it into a quarantine.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bstr::BString;
 use pronto_hash::ObjectId;
@@ -8,13 +8,15 @@ use pronto_odb::{Quarantine, Store};
 use pronto_pack::indexer::Inspect;
 use pronto_wire::advertisement::{RemoteRef, Version};
 use pronto_wire::client::Client;
-use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request};
+use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request, WantedRef};
 use pronto_wire::negotiate::Consecutive;
 
 use super::map::Mapped;
 use super::{Outcome, Warning, Work};
 use crate::remote::connection::from_wire;
-use crate::remote::{History, Links, Receive, Unpack, alternate_tips, from_store, is_connected};
+use crate::remote::{
+    Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected,
+};
 use crate::remote::{checks_objects, keep_linked_objects, receive_pack, shallow, unpack_limit};
 use crate::{Error, ErrorKind, Result};
 
@@ -35,6 +37,15 @@ fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> R
             Err(Error::new(ErrorKind::Transport, message))
         }
         None => Ok(()),
+    }
+}
+
+/// Sets the ids of refs that were wanted by name: they may have changed since they were listed.
+fn settle(entries: &mut [Mapped], found: &[WantedRef]) {
+    let ids: HashMap<&BString, ObjectId> =
+        found.iter().map(|found| (&found.name, found.id)).collect();
+    for entry in entries {
+        entry.id = ids.get(&entry.name).copied().unwrap_or(entry.id);
     }
 }
 
@@ -72,7 +83,7 @@ impl Fetched {
         work: &Work<'_>,
         client: &mut Option<Client>,
         refs: &[RemoteRef],
-        entries: &[Mapped],
+        entries: &mut [Mapped],
     ) -> Result<()> {
         let deepens = !work.deepen.is_none();
         if entries.is_empty()
@@ -84,7 +95,7 @@ impl Fetched {
         let Some(client) = client else {
             return Ok(());
         };
-        if request.wants.is_empty() {
+        if request.wants.is_empty() && request.wanted_refs.is_empty() {
             return Ok(());
         }
         check_advertised(client, refs, &request)?;
@@ -93,7 +104,9 @@ impl Fetched {
         let commits = commits.with_graph(work.repository.commit_graph()?);
         let mut negotiator = Consecutive::new(commits);
         if work.options.refetch {
-            return self.receive(work, client, &request, &mut Nothing);
+            let found = self.receive(work, client, &request, &mut Nothing)?;
+            settle(entries, &found);
+            return Ok(());
         }
         let known: HashSet<&ObjectId> = work.ours.values().collect();
         for theirs in refs {
@@ -109,7 +122,9 @@ impl Fetched {
                 negotiator.add_tip(&id).map_err(from_wire)?;
             }
         }
-        self.receive(work, client, &request, &mut negotiator)
+        let found = self.receive(work, client, &request, &mut negotiator)?;
+        settle(entries, &found);
+        Ok(())
     }
 
     /// Brings tags that turned out to be wanted.
@@ -128,7 +143,10 @@ impl Fetched {
             let _ = used.close();
         }
         let mut again = Some(work.connect()?);
-        let request = self.request(work, &again, entries, Deepen::default())?;
+        // The tags are those that point at what has arrived: by their ids.
+        let mut request = self.request(work, &again, entries, Deepen::default())?;
+        request.wanted_refs.clear();
+        request.wants = entries.iter().map(|entry| entry.id).collect();
         if let Some(client) = &mut again {
             let store = self.store().clone();
             let cut = self.cut.clone();
@@ -172,7 +190,7 @@ impl Fetched {
             return Ok(false);
         }
         let known: Vec<ObjectId> = known.into_iter().copied().collect();
-        is_connected(&self.store, &new, &known, &work.cut)
+        is_connected(&self.store, &new, &known, Cuts::unchanged(&work.cut))
     }
 
     fn request(
@@ -192,9 +210,17 @@ impl Fetched {
         };
         let all_old = entries.iter().all(|entry| is_old(&entry));
         let wants = entries.iter().filter(|entry| all_old || !is_old(entry));
-        let wants = wants.map(|entry| entry.id);
-        let wants = wants.filter(|id| everything || !known.contains(id));
-        let wants = wants.filter(|id| seen.insert(*id)).collect();
+        let wanted = wants.filter(|entry| everything || !known.contains(&entry.id));
+        let accepts_refs = client.as_ref().is_some_and(Client::accepts_refs);
+        let (mut wants, mut wanted_refs) = (Vec::new(), Vec::new());
+        let mut seen_names = HashSet::new();
+        for entry in wanted {
+            match accepts_refs && !entry.is_id() {
+                true if seen_names.insert(&entry.name) => wanted_refs.push(entry.name.clone()),
+                true => {}
+                false => wants.extend(seen.insert(entry.id).then_some(entry.id)),
+            }
+        }
         let configured = work.remote.partial_clone_filter.as_ref();
         let configured = configured.filter(|_| !work.options.no_filter);
         let filter = work.options.filter.as_ref().or(configured).cloned();
@@ -206,6 +232,7 @@ impl Fetched {
         }
         Ok(Request {
             wants,
+            wanted_refs,
             shallow: work.cut.iter().copied().collect(),
             deepen,
             filter: filter.filter(|_| can_filter),
@@ -222,12 +249,13 @@ impl Fetched {
         client: &mut Client,
         request: &Request,
         negotiator: &mut dyn Negotiator,
-    ) -> Result<()> {
+    ) -> Result<Vec<WantedRef>> {
         let mut response = client
             .fetch(request, negotiator, work.watch.progress())
             .map_err(from_wire)?;
+        let wanted_refs = std::mem::take(&mut response.announced.wanted_refs);
         let before = self.cut.clone();
-        self.cut = shallow::updated(std::mem::take(&mut self.cut), &response.shallow);
+        self.cut = shallow::updated(std::mem::take(&mut self.cut), &response.announced.shallow);
         self.foreign_cut |= request.deepen.is_none() && self.cut != before;
         let quarantine = match self.quarantine.take() {
             Some(quarantine) => quarantine,
@@ -263,7 +291,7 @@ impl Fetched {
             store.refresh().map_err(from_store)?;
         }
         self.quarantine = Some(quarantine);
-        Ok(())
+        Ok(wanted_refs)
     }
 
     /// Returns the store for the objects of small packs, unless packs are to be kept.
@@ -302,11 +330,12 @@ impl Fetched {
             let tips = entries.iter().map(|entry| entry.id).collect();
             return self.refuse(work, self.missing(tips)?.is_empty());
         }
-        let tips: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
+        let mut tips: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
         if self.foreign_cut && !work.options.update_shallow {
             for entry in entries {
                 let tip = [entry.id];
-                entry.needs_cut = !is_connected(self.store(), &tip, &known, &work.cut)?;
+                let cuts = Cuts::unchanged(&work.cut);
+                entry.needs_cut = !is_connected(self.store(), &tip, &known, cuts)?;
                 if entry.needs_cut {
                     let name = match &entry.local {
                         Some(local) => &local.name,
@@ -318,7 +347,17 @@ impl Fetched {
             self.cut.clone_from(&work.cut);
             return Ok(());
         }
-        let whole = is_connected(self.store(), &tips, &known, &self.cut)?;
+        // What was known ends at the old cut. Beyond it, everything has to have arrived.
+        let mut history = History::new(self.store(), &self.cut);
+        for id in work.cut.difference(&self.cut) {
+            let links = history.links(id).map_err(from_store)?;
+            tips.extend(links.into_iter().flat_map(|links| links.parents));
+        }
+        let cuts = Cuts {
+            old: &work.cut,
+            new: &self.cut,
+        };
+        let whole = is_connected(self.store(), &tips, &known, cuts)?;
         self.refuse(work, whole)
     }
 

@@ -24,6 +24,13 @@ pub(super) struct Mapped {
     pub(super) needs_cut: bool,
 }
 
+impl Mapped {
+    /// Whether an object was asked for by its id.
+    pub(super) fn is_id(&self) -> bool {
+        ObjectId::from_hex(&self.name).is_ok()
+    }
+}
+
 /// The local name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Local {

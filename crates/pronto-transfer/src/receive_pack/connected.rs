@@ -17,7 +17,7 @@ use super::{Command, Push, interrupted};
 use crate::Result;
 use crate::links::{parse_commit, tag_target};
 use crate::objects::from_odb;
-use crate::remote::{from_store, is_connected};
+use crate::remote::{Cuts, from_store, is_connected};
 
 /// After as many commits without an end, all refs are considered.
 const MOST_COMMITS: usize = 20_000;
@@ -113,17 +113,17 @@ impl Push<'_> {
         cuts: &BTreeSet<ObjectId>,
     ) -> Result<bool> {
         if let Some(edge) = self.edge(store, tips, &known.few, cuts)? {
-            return is_connected(store, tips, &edge, cuts);
+            return is_connected(store, tips, &edge, Cuts::unchanged(cuts));
         }
         if known.all.is_none() {
             known.all = Some(self.all_tips(&known.few)?);
         }
         let all = known.all.as_ref().unwrap_or(&known.few);
         if let Some(edge) = self.edge(store, tips, all, cuts)? {
-            return is_connected(store, tips, &edge, cuts);
+            return is_connected(store, tips, &edge, Cuts::unchanged(cuts));
         }
         let all: Vec<ObjectId> = all.iter().copied().collect();
-        is_connected(store, tips, &all, cuts)
+        is_connected(store, tips, &all, Cuts::unchanged(cuts))
     }
 
     /// The members of `complete` at which the history of `tips` meets what is known. `None` if some

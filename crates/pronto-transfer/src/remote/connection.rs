@@ -90,6 +90,7 @@ pub fn connect_with(
             environment: environment.clone(),
             settings: settings.clone(),
             wrap,
+            first: None,
         }),
         _ => Box::new(Unset),
     };
@@ -116,6 +117,7 @@ pub(crate) fn connect_to_push(
             environment: environment.clone(),
             settings: settings.clone(),
             wrap: Box::new(|helpers| helpers),
+            first: None,
         }),
         _ => Box::new(Unset),
     };

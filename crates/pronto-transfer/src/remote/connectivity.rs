@@ -150,6 +150,22 @@ impl Inspect for Links<'_> {
     }
 }
 
+/// The commits at which history ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuts<'a> {
+    /// For what is known.
+    pub old: &'a BTreeSet<ObjectId>,
+    /// For what is new.
+    pub new: &'a BTreeSet<ObjectId>,
+}
+
+impl<'a> Cuts<'a> {
+    /// Returns a cut that is the same for both.
+    pub fn unchanged(cut: &'a BTreeSet<ObjectId>) -> Self {
+        Cuts { old: cut, new: cut }
+    }
+}
+
 /// Returns whether everything reachable from `tips`, but not from `known`, is in `store`.
 ///
 /// Reads the commits between the two and the trees that differ between a commit and its first
@@ -161,11 +177,12 @@ pub fn is_connected(
     store: &Store,
     tips: &[ObjectId],
     known: &[ObjectId],
-    shallow: &BTreeSet<ObjectId>,
+    cuts: Cuts<'_>,
 ) -> Result<bool> {
     let mut walk = Walk {
         store,
-        history: History::new(store, shallow),
+        old_cut: cuts.old,
+        history: History::new(store, cuts.new),
         nodes: HashMap::new(),
         queue: BinaryHeap::new(),
         new_queued: 0,
@@ -187,6 +204,8 @@ pub fn is_connected(
 
 struct Walk<'a> {
     store: &'a Store,
+    /// The commits at which the known history ends.
+    old_cut: &'a BTreeSet<ObjectId>,
     history: History<'a>,
     nodes: HashMap<ObjectId, Node>,
     queue: BinaryHeap<(i64, ObjectId)>,
@@ -263,7 +282,11 @@ impl Walk<'_> {
                 continue;
             };
             node.is_queued = false;
-            let (is_known, parents) = (node.is_known, node.links.parents.clone());
+            let is_known = node.is_known;
+            let parents = match is_known && self.old_cut.contains(&id) {
+                true => Vec::new(),
+                false => node.links.parents.clone(),
+            };
             if !is_known {
                 self.new_queued -= 1;
                 new.push(id);

@@ -1,32 +1,51 @@
-//! User names and passwords, from credential helpers or the user.
+//! User names and passwords, from the file `.netrc`, credential helpers or the user.
+
+mod ask;
+mod description;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bstr::{BStr, BString, ByteSlice};
-use gix_credentials::Program;
-use gix_credentials::helper::{Action, Cascade, NextAction};
-use gix_credentials::protocol::{Context, ContextOptions};
-use pronto_io::child;
+use pronto_io::{child, untrusted};
 use pronto_wire::transport::http::{Credentials, Secret};
 use pronto_wire::url::Url;
 use pronto_wire::{Error, ErrorKind};
 
+use super::netrc;
 use crate::Result;
 use crate::config::{Config, Key};
 use crate::environment::Environment;
 use crate::{path, quote};
+use ask::Wanted;
+use description::{Description, Operation};
+
+/// The name of the file of logins in the home directory.
+const NETRC: &str = ".netrc";
+
+/// The largest file of logins.
+const LARGEST_NETRC_BYTES: u64 = 1 << 20;
 
 /// The helpers that are configured for one URL.
 pub(super) struct Helpers {
-    definitions: Vec<BString>,
-    username: Option<String>,
+    /// Command lines of the shell.
+    commands: Vec<BString>,
+    username: Option<BString>,
     use_http_path: bool,
     protect_protocol: bool,
     askpass: Option<PathBuf>,
     may_prompt: bool,
-    given: Option<NextAction>,
+    /// The file of logins, until it was asked.
+    netrc: Option<PathBuf>,
+    given: Option<Given>,
+}
+
+/// The origin of the last credentials.
+enum Given {
+    Netrc,
+    Helpers(Box<Description>),
 }
 
 impl Helpers {
@@ -39,7 +58,7 @@ impl Helpers {
         environment: &Environment,
     ) -> Result<Self> {
         let normal = url.normal();
-        let mut definitions: Vec<BString> = Vec::new();
+        let mut commands: Vec<BString> = Vec::new();
         for entry in config.iter() {
             let key = Key::split(entry.key);
             let meant = key.section == "credential"
@@ -48,8 +67,8 @@ impl Helpers {
                     .subsection
                     .is_none_or(|pattern| normal.matched_by(pattern).is_some());
             match entry.value {
-                Some(value) if meant && value.is_empty() => definitions.clear(),
-                Some(value) if meant => definitions.push(with_program(value, git)),
+                Some(value) if meant && value.is_empty() => commands.clear(),
+                Some(value) if meant => commands.push(command(value, git)),
                 _ => {}
             }
         }
@@ -72,83 +91,121 @@ impl Helpers {
                 .or_else(|| environment.path("SSH_ASKPASS").map(PathBuf::from)),
         };
         Ok(Helpers {
-            definitions,
-            username: username.map(|name| name.to_string()),
+            commands,
+            username: username.map(|name| name.to_owned()),
             use_http_path: use_http_path.unwrap_or(false),
             protect_protocol: protect_protocol.unwrap_or(true),
             askpass: askpass.filter(|program| is_interactive && !program.as_os_str().is_empty()),
             may_prompt: is_interactive && environment.boolean("GIT_TERMINAL_PROMPT", true)?,
+            netrc: environment.home().map(|home| home.join(NETRC)),
             given: None,
         })
     }
 
-    fn cascade(&self) -> Cascade {
-        let programs = self
-            .definitions
-            .iter()
-            .filter_map(|definition| Program::from_custom_definition(definition.clone()).ok());
-        let mut cascade = Cascade::default().extend(programs);
-        cascade.context_options = self.context_options();
-        cascade
+    /// Leaves the file of logins alone.
+    pub(super) fn forget_netrc(&mut self) {
+        self.netrc = None;
     }
 
-    fn context_options(&self) -> ContextOptions {
-        ContextOptions {
-            protect_protocol: self.protect_protocol,
-        }
+    /// Returns the login of the file of logins; once.
+    fn netrc(&mut self, url: &Url) -> Option<Secret> {
+        let path = self.netrc.take()?;
+        // As with curl, a file that cannot be read has no logins.
+        let text = untrusted::read(&path, untrusted::Links::Follow, LARGEST_NETRC_BYTES).ok()?;
+        let login = netrc::find(&text, url.host(), url.user())?;
+        self.given = Some(Given::Netrc);
+        Some(Secret::Basic {
+            user: login.user,
+            password: login.password,
+        })
     }
 
     /// Returns the data for helpers, from the parts of the URL that the connection uses: helpers
     /// never see a URL that they could parse in another way.
-    fn context(&self, url: &Url, challenges: &[String]) -> Result<Context, Error> {
-        let text = |value: &BStr| {
-            value.to_str().map(str::to_owned).map_err(|_| {
-                let message = "a user name for a credential helper must be UTF-8";
-                Error::new(ErrorKind::Address, message)
-            })
-        };
-        let user = url.user().map(text).transpose()?;
-        Ok(Context {
-            options: self.context_options(),
-            protocol: Some(url.scheme().to_owned()),
-            host: Some(url.origin().authority()),
-            path: self.use_http_path.then(|| url.decoded_path()),
-            username: user.or_else(|| self.username.clone()),
-            www_authenticate: challenges.iter().map(|text| text.as_str().into()).collect(),
-            ..Context::default()
-        })
-    }
-
-    fn prompt(&self) -> gix_prompt::Options {
-        gix_prompt::Options {
-            askpass: self.askpass.clone(),
-            // A program that asks may do so where the terminal may not be used.
-            mode: match self.may_prompt || self.askpass.is_some() {
-                true => gix_prompt::Mode::default(),
-                false => gix_prompt::Mode::Disable,
+    fn description(&self, url: &Url, challenges: &[String]) -> Description {
+        let user = url.user().map(ToOwned::to_owned);
+        Description {
+            protocol: url.scheme().into(),
+            host: url.origin().authority().into(),
+            path: match self.use_http_path {
+                true => url.decoded_path(),
+                false => BString::default(),
             },
+            username: user.or_else(|| self.username.clone()),
+            challenges: challenges.iter().map(|text| text.as_str().into()).collect(),
+            ..Description::default()
         }
     }
 
-    fn conclude(&mut self, action: impl FnOnce(NextAction) -> Action) {
-        if let Some(given) = self.given.take() {
-            // A helper that cannot store or forget a password does not undo what was done with it.
-            let _ = self.cascade().invoke(action(given), self.prompt());
+    /// Asks the helpers in their order, until one knows enough.
+    fn ask_helpers(&self, known: &mut Description) -> Result<(), Error> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |now| now.as_secs());
+        for command in &self.commands {
+            let input = known.input(Operation::Get, self.protect_protocol);
+            let input = input.map_err(|message| Error::new(ErrorKind::Address, message))?;
+            let output = ask::run(command.as_bstr(), Operation::Get, &input);
+            let failed = |message| Error::new(ErrorKind::Authentication, message);
+            known.take(&output, now).map_err(failed)?;
+            if known.is_complete() {
+                return Ok(());
+            }
+            if known.quits() {
+                let message = format!("credential helper '{command}' told us to quit");
+                return Err(Error::new(ErrorKind::Authentication, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the user for what is missing.
+    fn ask_user(&self, known: &mut Description) -> Result<(), Error> {
+        let ask = |wanted: Wanted, known: &Description| {
+            let server = known.shown();
+            let answer = ask::user(wanted, &server, self.askpass.as_deref(), self.may_prompt);
+            answer.map_err(|reason| {
+                let message = format!("could not read {} for '{server}': {reason}", wanted.name());
+                Error::new(ErrorKind::Authentication, message)
+            })
+        };
+        if known.username.is_none() {
+            known.username = Some(ask(Wanted::Username, known)?.into());
+        }
+        if known.password.is_none() {
+            known.password = Some(ask(Wanted::Password, known)?.into());
+        }
+        Ok(())
+    }
+
+    /// Reports the fate of the last credentials to the helpers.
+    fn conclude(&mut self, operation: Operation) {
+        let Some(Given::Helpers(mut known)) = self.given.take() else {
+            return;
+        };
+        known.advance();
+        // A helper that cannot store or forget a password does not undo what was done with it.
+        let Ok(input) = known.input(operation, self.protect_protocol) else {
+            return;
+        };
+        for command in &self.commands {
+            let _ = ask::run(command.as_bstr(), operation, &input);
         }
     }
 }
 
-/// `definition` of a helper, where one that is a name becomes a command of the shell: the crate that
-/// runs helpers would take any `git` of `PATH`, even one of the current directory. A program
-/// `git-credential-NAME` on `PATH` needs no git; the ones that come with git are run by `git`.
-fn with_program(definition: &BStr, git: Option<&Path>) -> BString {
-    if definition.starts_with(b"!") || definition.starts_with(b"/") {
+/// Returns the command line of the shell for a helper. One that is a name is a program
+/// `git-credential-NAME` on `PATH`; the ones that come with git are run by `git`.
+fn command(definition: &BStr, git: Option<&Path>) -> BString {
+    if let Some(script) = definition.strip_prefix(b"!") {
+        return script.into();
+    }
+    if definition.starts_with(b"/") {
         return definition.into();
     }
     let end = definition.find_byte(b' ').unwrap_or(definition.len());
     let (name, arguments) = definition.split_at(end);
     let own = [b"git-credential-", name].concat();
-    let mut command = BString::from("!");
+    let mut command = BString::default();
     match child::find(OsStr::from_bytes(&own)) {
         Some(program) => quote::shell_quote_into(path::as_bytes(&program), &mut command),
         None => {
@@ -169,48 +226,56 @@ impl Credentials for Helpers {
         if challenges.is_empty() {
             return Ok(None);
         }
-        if !challenges.iter().any(|challenge| offers_basic(challenge)) {
+        let offers = |scheme: &str| challenges.iter().any(|text| names(text, scheme));
+        if !offers("basic") && LEFT_TO_GIT.into_iter().any(offers) {
             let message = format!("'{}' offers no way to log in that pronto has", url.origin());
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        let context = self.context(url, challenges)?;
-        let outcome = self
-            .cascade()
-            .invoke(Action::Get(context), self.prompt())
-            .map_err(|error| {
-                let message = format!("could not read Username for '{}'", url.origin());
-                if self.may_prompt {
-                    Error::new(ErrorKind::Authentication, message).because(error.to_string())
-                } else {
-                    let message = format!("{message}: terminal prompts disabled");
-                    Error::new(ErrorKind::Authentication, message)
-                }
-            })?;
-        Ok(outcome.map(|outcome| {
-            self.given = Some(outcome.next);
-            Secret::Basic {
-                user: outcome.identity.username.into(),
-                password: outcome.identity.password.into(),
-            }
-        }))
+        if offers("basic")
+            && let Some(secret) = self.netrc(url)
+        {
+            return Ok(Some(secret));
+        }
+        let mut known = match self.given.take() {
+            Some(Given::Helpers(known)) => known.next_stage(challenges),
+            Some(Given::Netrc) | None => self.description(url, challenges),
+        };
+        self.ask_helpers(&mut known)?;
+        if !known.is_complete() && offers("basic") {
+            self.ask_user(&mut known)?;
+        }
+        let secret = known.secret(offers("basic"));
+        self.given = Some(Given::Helpers(Box::new(known)));
+        Ok(secret)
+    }
+
+    fn continues(&self) -> bool {
+        match &self.given {
+            Some(Given::Netrc) => true,
+            Some(Given::Helpers(known)) => known.continues(),
+            None => false,
+        }
     }
 
     fn approve(&mut self) {
-        self.conclude(NextAction::store);
+        self.conclude(Operation::Store);
     }
 
     fn reject(&mut self) {
-        self.conclude(NextAction::erase);
+        self.conclude(Operation::Erase);
     }
 }
 
-/// Whether a `WWW-Authenticate` header, which may name several schemes, names the basic one: a
-/// password is not shown in clear to a server that did not ask for it.
-fn offers_basic(challenge: &str) -> bool {
+/// Schemes that git has and pronto lacks.
+const LEFT_TO_GIT: [&str; 3] = ["digest", "negotiate", "ntlm"];
+
+/// Whether a `WWW-Authenticate` header, which may name several schemes, names `wanted`: a password is
+/// not shown in clear to a server that did not ask for it.
+fn names(challenge: &str, wanted: &str) -> bool {
     challenge
         .split(',')
         .filter_map(|part| part.split_whitespace().next())
-        .any(|scheme| scheme.eq_ignore_ascii_case("basic"))
+        .any(|scheme| scheme.eq_ignore_ascii_case(wanted))
 }
 
 /// Whether `value` is one of the words for the default of `credential.interactive`.
@@ -225,10 +290,10 @@ mod tests {
     #[test]
     fn helpers_that_are_names_are_run_by_the_chosen_git() {
         let git = Some(Path::new("/opt/it's/git"));
-        let command = |definition: &str| with_program(definition.into(), git).to_string();
-        let quoted = r"!'/opt/it'\''s/git' credential-store --file=x";
-        assert_eq!(command("store --file=x"), quoted);
-        assert_eq!(command("!echo"), "!echo");
-        assert_eq!(command("/bin/helper"), "/bin/helper");
+        let shown = |definition: &str| command(definition.into(), git).to_string();
+        let quoted = r"'/opt/it'\''s/git' credential-store --file=x";
+        assert_eq!(shown("store --file=x"), quoted);
+        assert_eq!(shown("!echo"), "echo");
+        assert_eq!(shown("/bin/helper"), "/bin/helper");
     }
 }

@@ -8,7 +8,7 @@ use pronto_wire::transport::LowSpeed;
 use pronto_wire::transport::http::{
     Credentials, ExtraHeader, Options, Redirects, Settings as Web, UrlSettings,
 };
-use pronto_wire::url::Url;
+use pronto_wire::url::{Origin, Url};
 
 use super::credentials::Helpers;
 use super::foreign;
@@ -27,6 +27,8 @@ pub(super) struct WebSettings {
     pub(super) environment: Environment,
     pub(super) settings: Settings,
     pub(super) wrap: Wrap,
+    /// The origin of the first URL, which the user named.
+    pub(super) first: Option<Origin>,
 }
 
 impl Web for WebSettings {
@@ -42,7 +44,12 @@ impl Web for WebSettings {
             let helpers = Helpers::new(url, git, &self.config, &self.environment)?;
             Ok((options, helpers))
         });
-        let (options, helpers) = found.map_err(to_wire)?;
+        let (options, mut helpers) = found.map_err(to_wire)?;
+        // The file of logins names hosts, not ports and schemes: a server that redirects must not choose
+        // who gets the password.
+        if self.first.get_or_insert_with(|| url.origin().clone()) != url.origin() {
+            helpers.forget_netrc();
+        }
         let mut settings = UrlSettings::default();
         settings.options = options;
         settings.credentials = Some((self.wrap)(Box::new(helpers)));

@@ -5,7 +5,7 @@ use pronto_hash::{Kind, ObjectId};
 
 use super::v2::{hex, write_have};
 use super::{
-    Acknowledgment, FIRST_HAVES, MAX_IN_VAIN, Negotiator, Next, Request, ShallowUpdate,
+    Acknowledgment, Announced, FIRST_HAVES, MAX_IN_VAIN, Negotiator, Next, Request, ShallowUpdate,
     next_stateful, next_stateless, parse_acknowledgment, unsupported,
 };
 use crate::advertisement::{Greeting, unexpected};
@@ -311,8 +311,11 @@ impl<'a> Conversation<'a> {
     }
 
     /// Returns the changes of the shallow boundary. They are complete when the pack follows.
-    pub fn into_shallow_update(self) -> ShallowUpdate {
-        self.shallow
+    pub fn into_announced(self) -> Announced {
+        Announced {
+            shallow: self.shallow,
+            ..Announced::default()
+        }
     }
 }
 

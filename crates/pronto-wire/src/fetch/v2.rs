@@ -1,12 +1,15 @@
 //! The `fetch` command of version 2 (`gitprotocol-v2(5)`).
 
+use std::collections::HashSet;
+
+use bstr::{BStr, ByteSlice as _};
 use pronto_hash::{Kind, ObjectId};
 
 use super::{
-    Acknowledgment, FIRST_HAVES, MAX_IN_VAIN, Negotiator, Next, Request, ShallowUpdate,
+    Acknowledgment, Announced, FIRST_HAVES, MAX_IN_VAIN, Negotiator, Next, Request, WantedRef,
     next_stateless, parse_acknowledgment, unsupported,
 };
-use crate::advertisement::{Greeting, unexpected, write_command};
+use crate::advertisement::{Greeting, parse_id, unexpected, write_command};
 use crate::capabilities::Capabilities;
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
@@ -22,7 +25,9 @@ pub struct Conversation<'a> {
     seen_acknowledgment: bool,
     done_sent: bool,
     section: Section,
-    shallow: ShallowUpdate,
+    /// The wanted refs that the answer has not had yet.
+    unnamed: HashSet<&'a BStr>,
+    announced: Announced,
 }
 
 /// The section of an answer to which the next packet belongs.
@@ -34,6 +39,7 @@ enum Section {
         ready: bool,
     },
     ShallowInfo,
+    WantedRefs,
 }
 
 impl<'a> Conversation<'a> {
@@ -57,8 +63,18 @@ impl<'a> Conversation<'a> {
             seen_acknowledgment: false,
             done_sent: false,
             section: Section::Header,
-            shallow: ShallowUpdate::default(),
+            unnamed: request
+                .wanted_refs
+                .iter()
+                .map(|name| name.as_bstr())
+                .collect(),
+            announced: Announced::default(),
         })
+    }
+
+    /// Whether the other side honours [`Request::wanted_refs`].
+    pub fn accepts_refs(greeting: &Greeting) -> bool {
+        greeting.capabilities.has_feature("fetch", "ref-in-want")
     }
 
     /// Whether the other side honours [`Request::filter`].
@@ -89,6 +105,9 @@ impl<'a> Conversation<'a> {
         self.write_cut(out)?;
         for want in &request.wants {
             pktline::write_parts(out, &[b"want ", hex(want).as_bytes(), b"\n"])?;
+        }
+        for name in &request.wanted_refs {
+            pktline::write_parts(out, &[b"want-ref ", name, b"\n"])?;
         }
         for id in &self.common {
             write_have(id, out)?;
@@ -170,6 +189,7 @@ impl<'a> Conversation<'a> {
                 self.section = match line {
                     b"acknowledgments" => Section::Acknowledgments { ready: false },
                     b"shallow-info" => Section::ShallowInfo,
+                    b"wanted-refs" => Section::WantedRefs,
                     b"packfile" => return Ok(Next::Pack { sideband: true }),
                     _ => return Err(unexpected(line)),
                 };
@@ -190,10 +210,11 @@ impl<'a> Conversation<'a> {
                 }
             }
             Section::ShallowInfo => {
-                if !self.shallow.push(line, self.object_format)? {
+                if !self.announced.shallow.push(line, self.object_format)? {
                     return Err(unexpected(line));
                 }
             }
+            Section::WantedRefs => self.receive_ref(line)?,
         }
         Ok(Next::Receive)
     }
@@ -208,9 +229,23 @@ impl<'a> Conversation<'a> {
         Ok(Next::Receive)
     }
 
-    /// Returns the changes of the shallow boundary. They are complete when the pack follows.
-    pub fn into_shallow_update(self) -> ShallowUpdate {
-        self.shallow
+    /// Takes the line `ID NAME` of a ref that was wanted by its name.
+    fn receive_ref(&mut self, line: &[u8]) -> Result<(), Error> {
+        let (id, name) = line.split_once_str(" ").ok_or_else(|| unexpected(line))?;
+        let id = parse_id(id, self.object_format)?;
+        // Each comes once, so that a server cannot fill the memory.
+        if !self.unnamed.remove(name.as_bstr()) {
+            let message = format!("unexpected wanted-ref: '{}'", line.as_bstr());
+            return Err(malformed(&message));
+        }
+        let name = name.into();
+        self.announced.wanted_refs.push(WantedRef { name, id });
+        Ok(())
+    }
+
+    /// Returns the information before the pack. It is complete when the pack follows.
+    pub fn into_announced(self) -> Announced {
+        self.announced
     }
 }
 

@@ -14,6 +14,7 @@ mod agent;
 mod dial;
 mod encode;
 mod site;
+mod text;
 
 pub use agent::{ExtraHeader, Options};
 use site::{Plan, Site};
@@ -106,6 +107,12 @@ pub trait Credentials: Send {
     /// # Errors
     /// If they cannot be asked for.
     fn fill(&mut self, url: &Url, challenges: &[String]) -> Result<Option<Secret>, Error>;
+
+    /// Whether others follow if the last credentials from [`fill`](Self::fill) are refused: they are one
+    /// stage of several, or the first of several to try.
+    fn continues(&self) -> bool {
+        false
+    }
 
     /// Reports that the last credentials from [`fill`](Self::fill) were right and may be stored.
     fn approve(&mut self);

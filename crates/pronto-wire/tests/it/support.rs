@@ -186,7 +186,7 @@ pub(crate) fn fetch(
     drop(input);
     response.pack.finish(&[]).expect("nothing follows");
     assert!(child.wait().expect("a child").success(), "index-pack");
-    response.shallow
+    response.announced.shallow
 }
 
 /// All references.

@@ -101,6 +101,10 @@ impl Credentials for Announced {
         self.inner.fill(url, challenges)
     }
 
+    fn continues(&self) -> bool {
+        self.inner.continues()
+    }
+
     fn approve(&mut self) {
         self.inner.approve();
     }

@@ -128,7 +128,8 @@ fn receive(
     let mut response = client
         .fetch(request, &mut negotiator, work.watch.progress())
         .map_err(from_wire)?;
-    let mut cut: BTreeSet<ObjectId> = shallow::updated(BTreeSet::new(), &response.shallow);
+    let mut cut: BTreeSet<ObjectId> =
+        shallow::updated(BTreeSet::new(), &response.announced.shallow);
     if request.deepen.is_none() {
         cut.extend(told_shallow);
         if !cut.is_empty() && work.rejects_shallow()? {

@@ -77,7 +77,7 @@ fn automatic(name: &BStr, context: &mut Context) -> Result<Option<BString>, CliE
     update::check_connection(&repository, &remote)?;
     let progress = context.progress(Some(false), false);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
-    let heads = configured_remotes::heads(&repository, &remote, &watch)?;
+    let heads = configured_remotes::heads(&repository, &remote, &watch).map_err(CliError::of)?;
     match &heads[..] {
         [] => context.report_error("Cannot determine remote HEAD"),
         [branch] => return Ok(Some(branch.clone())),

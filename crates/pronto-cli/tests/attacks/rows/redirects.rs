@@ -99,6 +99,33 @@ fn secrets(table: &mut Table) {
         let url = format!("http://localhost:{victim}/x");
         command(["clone", &url, "clone"]).fails()
     });
+    table.row("netrc-of-another-port", |scene| {
+        let evil = scene.http(|_, out| challenge(out));
+        let victim = scene.http(move |request, out| {
+            redirect(out, &format!("http://localhost:{evil}{}", request.target))
+        });
+        let secret = scene.secret(Some(victim));
+        scene.write(
+            "home/.netrc",
+            format!("machine localhost login x password {secret}\n"),
+        );
+        let url = format!("http://localhost:{victim}/x");
+        command(["clone", &url, "clone"])
+            .fails()
+            .git_differs("curl takes the password for every port of the host")
+    });
+    table.row("netrc-of-another-user", |scene| {
+        let victim = scene.http(|_, out| challenge(out));
+        let secret = scene.secret(None);
+        scene.write(
+            "home/.netrc",
+            format!("machine localhost login other password {secret}\n"),
+        );
+        let url = format!("http://me@localhost:{victim}/x");
+        command(["clone", &url, "clone"])
+            .fails()
+            .git_differs("curl takes the password of any user of the host")
+    });
     table.row("after-the-first-answer", |scene| {
         let evil = scene.http(|_, out| challenge(out));
         let origin = scene.path("server/origin/.git");

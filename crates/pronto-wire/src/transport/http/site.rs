@@ -8,7 +8,7 @@ use ureq::{Agent, Body};
 
 use super::dial::Current;
 use super::encode::compressed;
-use super::{Credentials, Redirects, Secret, Settings, agent};
+use super::{Credentials, Redirects, Secret, Settings, agent, text};
 use crate::error::{Error, ErrorKind};
 use crate::policy::Policy;
 use crate::transport::{Family, Limits, Options as TransportOptions, Service, version_parameter};
@@ -63,7 +63,12 @@ pub(super) struct Site {
     credentials: Option<Box<dyn Credentials>>,
     /// Whether `authorization` came from `credentials` and is not yet confirmed.
     filled: bool,
+    /// The number of times that `authorization` was replaced by the next of several.
+    stages: u32,
 }
+
+/// The largest number of stages of a login, as in Git.
+const MOST_STAGES: u32 = 3;
 
 impl Site {
     /// Chooses all that is set for `url`. Sends nothing.
@@ -89,6 +94,7 @@ impl Site {
             authorization,
             credentials: set.credentials,
             filled: false,
+            stages: 0,
         })
     }
 
@@ -146,7 +152,9 @@ impl Site {
                 }
                 return Ok(response);
             }
-            self.authenticate(response.headers())?;
+            if let Err(error) = self.authenticate(response.headers()) {
+                return Err(explained(error, response));
+            }
         }
     }
 
@@ -201,7 +209,10 @@ impl Site {
         let Some(credentials) = &mut self.credentials else {
             return Err(failed(&self.base));
         };
-        if self.authorization.is_some() {
+        let continues = self.filled && credentials.continues() && self.stages < MOST_STAGES;
+        if continues {
+            self.stages += 1;
+        } else if self.authorization.is_some() {
             if self.filled {
                 credentials.reject();
             }
@@ -275,8 +286,7 @@ impl Site {
             .chain(authorization)
     }
 
-    /// The response if it is a success, else what Git says in its place. What else stands in the
-    /// response is not read.
+    /// The response if it is a success, else what Git says in its place, with the text of the server.
     pub(super) fn checked(&self, response: Response<Body>) -> Result<Response<Body>, Error> {
         let base = &self.base;
         let (kind, message) = match response.status().as_u16() {
@@ -294,7 +304,7 @@ impl Site {
                 format!("unable to access '{base}/': The requested URL returned error: {status}"),
             ),
         };
-        Err(Error::new(kind, message))
+        Err(explained(Error::new(kind, message), response))
     }
 
     fn broken(&self, error: ureq::Error) -> Error {
@@ -335,5 +345,20 @@ impl Site {
             }
         }
         url.join(location).map(Some)
+    }
+}
+
+/// Adds the text of a response to an error, if it is plain text.
+fn explained(error: Error, response: Response<Body>) -> Error {
+    let kind = response.headers().get("content-type");
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let Some(encoding) = text::encoding(kind) else {
+        return error;
+    };
+    let mut bytes = Vec::new();
+    let body = response.into_body().into_with_config().reader();
+    match body.take(text::MOST_BYTES).read_to_end(&mut bytes) {
+        Ok(_) => error.with_remote_text(text::shown(&bytes, encoding)),
+        Err(_) => error,
     }
 }

@@ -1,0 +1,103 @@
+//! Asks helpers, and the user.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::Stdio;
+
+use bstr::{BStr, ByteSlice as _};
+use pronto_io::child;
+
+use super::description::Operation;
+use crate::path;
+
+/// The largest output of a helper or of a program that asks for passwords.
+const LARGEST_BYTES: u64 = 1 << 20;
+
+/// Runs a helper: a command line of the shell, to which the operation is added. Returns its output; an
+/// empty one if it cannot be run.
+pub(super) fn run(command: &BStr, operation: Operation, input: &[u8]) -> Vec<u8> {
+    let script = [command.as_bytes(), b" ", operation.name().as_bytes()].concat();
+    let mut helper = child::shell(path::borrow(&script), "sh");
+    helper.stdin(Stdio::piped()).stdout(match operation {
+        Operation::Get => Stdio::piped(),
+        Operation::Store | Operation::Erase => Stdio::null(),
+    });
+    let record = child::started("cred", &helper);
+    let Ok(mut process) = helper.spawn() else {
+        return Vec::new();
+    };
+    if let Some(mut stdin) = process.stdin.take() {
+        // A helper need not read what it is told.
+        let _ = stdin.write_all(input);
+    }
+    let mut output = Vec::new();
+    if let Some(stdout) = process.stdout.take() {
+        let _ = stdout.take(LARGEST_BYTES).read_to_end(&mut output);
+    }
+    if let Ok(status) = process.wait() {
+        record.ended(process.id(), status);
+    }
+    output
+}
+
+/// The part of a login that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Username,
+    Password,
+}
+
+impl Wanted {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Wanted::Username => "Username",
+            Wanted::Password => "Password",
+        }
+    }
+}
+
+/// Asks the user: by the program that is configured for it, or else on the terminal if that may be used.
+///
+/// # Errors
+/// The reason why there is no answer.
+pub(super) fn user(
+    wanted: Wanted,
+    server: &str,
+    program: Option<&Path>,
+    may_prompt: bool,
+) -> Result<String, String> {
+    let prompt = format!("{} for '{server}': ", wanted.name());
+    if let Some(answer) = program.and_then(|program| by_program(program, &prompt)) {
+        return Ok(answer);
+    }
+    if !may_prompt {
+        return Err("terminal prompts disabled".to_owned());
+    }
+    let options = gix_prompt::Options {
+        askpass: None,
+        mode: match wanted {
+            Wanted::Username => gix_prompt::Mode::Visible,
+            Wanted::Password => gix_prompt::Mode::Hidden,
+        },
+    };
+    gix_prompt::ask(&prompt, &options).map_err(|error| error.to_string())
+}
+
+fn by_program(program: &Path, prompt: &str) -> Option<String> {
+    let mut asking = child::command(program);
+    asking
+        .arg(prompt)
+        .stdin(Stdio::inherit())
+        .stdout(Stdio::piped());
+    let record = child::started("askpass", &asking);
+    let mut process = asking.spawn().ok()?;
+    let mut output = Vec::new();
+    if let Some(stdout) = process.stdout.take() {
+        let _ = stdout.take(LARGEST_BYTES).read_to_end(&mut output);
+    }
+    let status = process.wait().ok()?;
+    record.ended(process.id(), status);
+    let line = output.lines().next().unwrap_or_default();
+    let answer = String::from_utf8(line.to_vec()).ok()?;
+    status.success().then_some(answer)
+}

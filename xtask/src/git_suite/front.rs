@@ -1,0 +1,179 @@
+//! `cargo xtask git-suite-front`: the web server in front of `pronto serve` for Git's own tests.
+//!
+//! Requests of Git go to `pronto serve` as they are. The front answers what a Git server does not offer
+//! and scripts need: static files, redirections, and errors on purpose. It writes the access log that
+//! scripts read. Each connection has one request.
+
+mod http;
+mod routes;
+mod special;
+
+use std::fs::OpenOptions;
+use std::io::{self, BufReader, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use http::{Body, Head};
+use routes::{Action, Server};
+
+/// The addresses and files of a front.
+#[derive(Debug)]
+pub(super) struct Front {
+    /// The address at which clients connect.
+    listen: SocketAddr,
+    /// The directory of the web server, with its `www` and its log.
+    root: PathBuf,
+    /// The server of Git.
+    main: SocketAddr,
+    /// The server of Git whose environment names a committer.
+    custom: SocketAddr,
+}
+
+/// A request, and the connection of its client.
+struct Exchange<'a> {
+    front: &'a Front,
+    head: Head,
+    reader: BufReader<TcpStream>,
+    client: TcpStream,
+}
+
+/// Runs `git-suite-front LISTEN ROOT MAIN CUSTOM` until it is killed. Prints a line when it listens.
+pub(super) fn run(arguments: &[&str]) -> Result<(), String> {
+    let [listen, root, main, custom] = arguments else {
+        return Err("usage: git-suite-front LISTEN ROOT MAIN CUSTOM".to_owned());
+    };
+    let address = |text: &str| {
+        let parsed = text.parse::<SocketAddr>();
+        parsed.map_err(|error| format!("'{text}' is not an address: {error}"))
+    };
+    let front = Arc::new(Front {
+        listen: address(listen)?,
+        root: PathBuf::from(root),
+        main: address(main)?,
+        custom: address(custom)?,
+    });
+    let listener = TcpListener::bind(front.listen)
+        .map_err(|error| format!("cannot listen at {listen}: {error}"))?;
+    println!("serving at http://{listen}/");
+    for socket in listener.incoming() {
+        let socket = socket.map_err(|error| format!("cannot accept: {error}"))?;
+        let front = Arc::clone(&front);
+        std::thread::spawn(move || {
+            if let Err(error) = front.serve(socket) {
+                eprintln!("front: {error}");
+            }
+        });
+    }
+    Ok(())
+}
+
+impl Front {
+    /// Serves the request of a connection.
+    fn serve(&self, client: TcpStream) -> io::Result<()> {
+        let mut reader = BufReader::new(client.try_clone()?);
+        let Some(head) = Head::read(&mut reader)? else {
+            return Ok(());
+        };
+        let mut exchange = Exchange {
+            front: self,
+            head,
+            reader,
+            client,
+        };
+        let action = routes::action(&exchange.head.target);
+        let done = match action {
+            Action::Forward { server, target } => exchange.forward(server, &target),
+            Action::Once(target) => exchange.once(&target),
+            Action::Challenge(target) => exchange.challenge(&target),
+            Action::File(path) => exchange.file(&path),
+            Action::Redirect(status, location) => exchange.redirect(status, &location),
+            Action::Error(name) => exchange.error(&name),
+            Action::BadGateway => exchange.answer("502 Bad Gateway", "", b"bad gateway\n"),
+            Action::NoReport => exchange.no_report(),
+        };
+        // A client that is gone has what it wanted.
+        let _ = exchange.client.shutdown(Shutdown::Write);
+        done
+    }
+
+    /// Adds a line to the access log, in the form to which scripts reduce that of other servers.
+    fn log(&self, head: &Head, status: &str) -> io::Result<()> {
+        let code = status.split(' ').next().unwrap_or_default();
+        let line = format!("{:<4} {} HTTP/1.1 {code}\n", head.method, head.target);
+        let path = self.root.join("access.log");
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        file.write_all(line.as_bytes())
+    }
+
+    fn address_of(&self, server: Server) -> SocketAddr {
+        match server {
+            Server::Main => self.main,
+            Server::Custom => self.custom,
+        }
+    }
+}
+
+impl Exchange<'_> {
+    /// Sends the request to a server of Git, and its answer to the client, as they come.
+    fn forward(&mut self, server: Server, target: &str) -> io::Result<()> {
+        let mut upstream = TcpStream::connect(self.front.address_of(server))?;
+        upstream.write_all(&self.head.bytes_for(target, "HTTP/1.1", None))?;
+        let mut answers = BufReader::new(upstream.try_clone()?);
+        let body = Body::of(&self.head)?;
+        let (reader, client) = (&mut self.reader, &mut self.client);
+        let (front, head) = (self.front, &self.head);
+        std::thread::scope(|scope| {
+            // The server may answer before it has read everything, and decides how much it reads.
+            scope.spawn(move || {
+                let sent = body.relay(reader, &mut upstream);
+                if sent.is_err() {
+                    let _ = io::copy(reader, &mut io::sink());
+                }
+            });
+            let relayed = relay_answer(&mut answers, client, &mut |status| front.log(head, status));
+            let _ = client.shutdown(Shutdown::Write);
+            relayed
+        })
+    }
+
+    /// Sends an answer of the front's own.
+    fn answer(&mut self, status: &str, headers: &str, body: &[u8]) -> io::Result<()> {
+        self.front.log(&self.head, status)?;
+        let length = body.len();
+        let text = format!(
+            "HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        self.client.write_all(text.as_bytes())?;
+        if self.head.method != "HEAD" {
+            self.client.write_all(body)?;
+        }
+        // A client that still sends can read the answer then.
+        self.client.shutdown(Shutdown::Write)?;
+        let mut rest = Vec::new();
+        Body::of(&self.head)?.read(&mut self.reader, &mut rest)
+    }
+}
+
+/// Sends heads, interim ones included, and the body of an answer to the client.
+fn relay_answer(
+    answers: &mut BufReader<TcpStream>,
+    client: &mut TcpStream,
+    log: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> io::Result<()> {
+    loop {
+        let lines = http::read_lines(answers)?;
+        let status = lines.first().and_then(|line| line.split_once(' '));
+        let status = status.map_or("", |(_, status)| status).to_owned();
+        let is_interim = status.starts_with('1');
+        if !is_interim {
+            log(&status)?;
+        }
+        client.write_all(format!("{}\r\n\r\n", lines.join("\r\n")).as_bytes())?;
+        if !is_interim {
+            break;
+        }
+    }
+    io::copy(answers, client)?;
+    Ok(())
+}

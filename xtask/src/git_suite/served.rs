@@ -1,0 +1,183 @@
+//! Makes a suite whose scripts start `pronto serve` in place of other servers.
+//!
+//! The directory of the scripts is one of links, but for the libraries that start servers: they are
+//! ours. Functions of these libraries that concern the tests rather than the server stay those of the
+//! suite: they are taken from its files when the directory is made.
+
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// A library that starts a server.
+struct Library {
+    name: &'static str,
+    /// The text in its place.
+    text: &'static str,
+    /// The functions of the suite's own library that are kept.
+    kept: &'static [&'static str],
+}
+
+const LIBRARIES: [Library; 2] = [
+    Library {
+        name: "lib-httpd.sh",
+        text: include_str!("served/lib-httpd.sh"),
+        kept: &[
+            "test_http_push_nonff",
+            "setup_askpass_helper",
+            "set_askpass",
+            "set_netrc",
+            "clear_netrc",
+            "expect_askpass",
+        ],
+    },
+    Library {
+        name: "lib-git-daemon.sh",
+        text: include_str!("served/lib-git-daemon.sh"),
+        kept: &["fake_nc"],
+    },
+];
+
+/// Replaces `source` in `suite`, which is a link, by a directory with our libraries and links to
+/// `server` and to this program.
+///
+/// # Errors
+/// A file cannot be read or made, or the suite has no such library or function.
+pub(super) fn replace_libraries(suite: &Path, server: &Path) -> Result<(), String> {
+    let source = suite.join("source");
+    let original = source
+        .canonicalize()
+        .map_err(|error| format!("cannot find '{}': {error}", source.display()))?;
+    let made = || -> io::Result<PathBuf> {
+        std::fs::remove_file(&source)?;
+        link_all(&original, &source, &["t"])?;
+        let (from, to) = (original.join("t"), source.join("t"));
+        link_all(
+            &from,
+            &to,
+            &LIBRARIES.each_ref().map(|library| library.name),
+        )?;
+        symlink(server, to.join("suite-server"))?;
+        symlink(std::env::current_exe()?, to.join("suite-front"))?;
+        Ok(to)
+    };
+    let scripts = made().map_err(|error| format!("cannot make '{}': {error}", source.display()))?;
+    for library in &LIBRARIES {
+        let path = original.join("t").join(library.name);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
+        let text = library.text.to_owned() + &functions(&text, library.kept)?;
+        let path = scripts.join(library.name);
+        std::fs::write(&path, text)
+            .map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Returns the scripts that use one of the libraries, directly or by another library.
+///
+/// # Errors
+/// The directory cannot be read.
+pub(super) fn scripts(suite: &Path) -> Result<Vec<String>, String> {
+    let directory = suite.join("source/t");
+    let files = read_all(&directory)
+        .map_err(|error| format!("cannot read '{}': {error}", directory.display()))?;
+    let mut users: Vec<String> = LIBRARIES.map(|library| library.name.to_owned()).into();
+    let mut known = 0;
+    // Libraries use libraries, so the list grows until no file uses a new one.
+    while known < users.len() {
+        known = users.len();
+        for (name, text) in &files {
+            if !users.contains(name) && users.iter().any(|used| sources(text, used)) {
+                users.push(name.clone());
+            }
+        }
+    }
+    let scripts = users.iter().filter_map(|name| name.strip_suffix(".sh"));
+    let mut scripts: Vec<String> = scripts
+        .filter(|name| super::result::is_script_name(name))
+        .map(str::to_owned)
+        .collect();
+    scripts.sort();
+    Ok(scripts)
+}
+
+/// Whether a script reads the library `name` (rather than that it names it in a comment).
+fn sources(text: &str, name: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_start);
+    lines.any(|line| line.starts_with(". ") && line.contains(&format!("/{name}")))
+}
+
+/// The names and texts of all shell scripts in a directory.
+fn read_all(directory: &Path) -> io::Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if let Ok(name) = entry.file_name().into_string()
+            && name.ends_with(".sh")
+        {
+            let bytes = std::fs::read(entry.path())?;
+            files.push((name, String::from_utf8_lossy(&bytes).into_owned()));
+        }
+    }
+    Ok(files)
+}
+
+/// Makes the directory `to` with links to everything in `from` but `without`.
+fn link_all(from: &Path, to: &Path, without: &[&str]) -> io::Result<()> {
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !without.iter().any(|left_out| name == *left_out) {
+            symlink(entry.path(), to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the functions `names` of a shell library whose functions begin and end in the first column.
+fn functions(text: &str, names: &[&str]) -> Result<String, String> {
+    let mut found = String::new();
+    for name in names {
+        let is_head = |line: &&str| {
+            let rest = line.strip_prefix(name).map(str::trim_start);
+            rest.is_some_and(|rest| rest.starts_with("()"))
+        };
+        let mut lines = text.lines().skip_while(|line| !is_head(line)).peekable();
+        if lines.peek().is_none() {
+            return Err(format!("the suite's library has no function '{name}'"));
+        }
+        for line in lines {
+            found.push_str(line);
+            found.push('\n');
+            if line == "}" {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_taken_from_a_library() {
+        let text = "a() {\n\tx\n}\nb () {\n\tif y\n\t{\n\t}\n}\nc=1\n";
+        assert_eq!(
+            functions(text, &["b"]).expect("there"),
+            "b () {\n\tif y\n\t{\n\t}\n}\n"
+        );
+        assert!(functions(text, &["c"]).is_err());
+    }
+
+    #[test]
+    fn scripts_that_start_servers_are_found() {
+        assert!(sources(
+            "x\n. \"$TEST_DIRECTORY\"/lib-httpd.sh\n",
+            "lib-httpd.sh"
+        ));
+        assert!(!sources("# by including lib-httpd.sh\n", "lib-httpd.sh"));
+    }
+}
