@@ -1,0 +1,42 @@
+//! Repositories in an object store. See `docs/design/store.md`.
+//!
+//! A [`Repository`] is a sequence of generations, each of which is an immutable manifest. A change is
+//! committed by the conditional creation of the next one. All else is immutable, too, and the name of an
+//! object is never used twice.
+//!
+//! No rule of Git's protocol is here. Packs are files, and refs are reftables.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod backend;
+mod bucket;
+mod clock;
+mod commit;
+mod digest;
+mod error;
+mod generations;
+mod hex;
+mod manifest;
+mod name;
+mod refs;
+mod repository;
+#[cfg(test)]
+mod simulation;
+mod tables;
+mod upkeep;
+mod upload;
+
+pub use backend::{Backend, Plain};
+pub use bucket::{Bucket, Cloud, Content, Creation, Entry, Location, Page};
+pub use clock::{Clock, SystemClock};
+pub use commit::{Change, MergedTables, Outcome, Push, Replacement};
+pub use digest::{Digest, Digester, Digests};
+pub use error::{Error, ErrorKind, Result};
+pub use generations::{Generations, InBucket, Listed, MOST_MANIFEST_BYTES};
+pub use manifest::{
+    File, FileKind, Layer, LayerKind, Manifest, Nonce, Object, Pack, Place, Policy, TableRecord,
+};
+pub use name::UploadId;
+pub use refs::{Expected, RefUpdate, Value, Verdict};
+pub use repository::{Creating, Generation, Options, Repository};
+pub use upkeep::Deleted;
+pub use upload::{NewFile, NewPack, Uploaded};
