@@ -72,7 +72,7 @@ impl<B: Bucket> Backend for Plain<B> {
 /// Faults that the simulation must find. None exists outside of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(test), expect(dead_code, reason = "no fault is planted outside of tests"))]
-pub(crate) enum Fault {
+pub enum Fault {
     /// A push is committed before its packs are uploaded.
     CommitBeforeUpload,
     /// After a conflict the old values of refs are not compared again.

@@ -16,7 +16,7 @@ use crate::manifest::{Manifest, Policy};
 use crate::name::{self, CONTENTS};
 use crate::repository::Repository;
 use crate::upload::AT_ONCE;
-use crate::{Error, ErrorKind, Result, tables};
+use crate::{Error, Result, tables};
 
 /// The number of objects in a page of a listing.
 const PAGE: usize = 1000;
@@ -55,7 +55,7 @@ impl<B: Backend> Repository<B> {
     /// necessary.
     ///
     /// # Errors
-    /// As for [`commit`](Repository::commit); of kind [`ErrorKind::Conflict`] if another process has done
+    /// As for [`commit`](Repository::commit); of kind [`Conflict`](crate::ErrorKind::Conflict) if another process has done
     /// it.
     pub async fn merge_tables(&self) -> Result<bool> {
         let newest = self.latest().await?;
@@ -213,10 +213,5 @@ impl<B: Backend> Repository<B> {
             deleted += count;
         }
         Ok(deleted)
-    }
-
-    /// Returns an error that tells that upkeep by another process is no failure of this one.
-    pub(crate) fn is_benign(error: &Error) -> bool {
-        *error.kind() == ErrorKind::Conflict
     }
 }

@@ -205,10 +205,11 @@ impl Servers {
         let repository = self.repository();
         let timeline = self.bucket.timeline.clone();
         self.tasks.spawn(super::CLIENTS_GROUP, async move {
-            for _ in 0..3 {
-                timeline.sleep(pause).await;
-                upkeep(&repository).await;
-            }
+            timeline.sleep(pause).await;
+            upkeep(&repository).await;
+            // What that made needless has expired now, and nothing new is made.
+            timeline.sleep(pause).await;
+            delete(&repository).await;
         });
     }
 }
@@ -269,6 +270,10 @@ async fn repack(repository: &ServerRepository) -> Result<()> {
 async fn upkeep(repository: &ServerRepository) {
     let _ = repository.merge_tables().await;
     let _ = repack(repository).await;
+    delete(repository).await;
+}
+
+async fn delete(repository: &ServerRepository) {
     let _ = repository.expire().await;
     let _ = repository.sweep().await;
 }
