@@ -295,7 +295,7 @@ pub struct Manifest {
     pub hash: Kind,
     /// The time for which objects are kept.
     pub policy: Policy,
-    /// The newest generation up to this one that drops something; 0 for none.
+    /// The newest generation before this one that drops something; 0 for none.
     pub dropped: u64,
     /// Configuration in the form of Git, without what the object format implies.
     pub config: Bytes,
@@ -334,9 +334,9 @@ impl Manifest {
         let gone = before.objects().map(|object| object.name);
         self.drops = gone.filter(|name| !kept.contains(name)).collect();
         self.drops.sort_unstable();
-        self.dropped = match self.drops.is_empty() {
+        self.dropped = match before.drops.is_empty() {
             true => before.dropped,
-            false => self.number,
+            false => before.number,
         };
     }
 
@@ -357,7 +357,7 @@ fn check(manifest: &Manifest) -> Result<(), &'static str> {
     if *number == 0 || replaces.is_none() != (*number == 1) {
         return Err("number of the generation does not fit what it replaces");
     }
-    if dropped > number || (*dropped == *number) == manifest.drops.is_empty() {
+    if dropped >= number {
         return Err("number of the generation that drops objects is wrong");
     }
     if !manifest.policy.is_safe() {

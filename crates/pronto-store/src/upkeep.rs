@@ -131,18 +131,19 @@ impl<B: Backend> Repository<B> {
         for object in newest.manifest.objects() {
             candidates.remove(&object.name);
         }
-        let mut dropping = newest.manifest.dropped;
-        while dropping > 0 && !candidates.is_empty() {
-            let Some(manifest) = self.manifest(dropping).await? else {
-                // It has expired, and all before it. What it dropped is no candidate, or will be deleted
-                // with the generation before.
-                break;
-            };
-            for name in &manifest.drops {
+        let mut dropping = newest.manifest.clone();
+        loop {
+            for name in &dropping.drops {
                 candidates.remove(name);
             }
-            let before = self.manifest(dropping - 1).await?;
-            dropping = before.map_or(0, |manifest| manifest.dropped);
+            if dropping.dropped == 0 || candidates.is_empty() {
+                break;
+            }
+            match self.manifest(dropping.dropped).await? {
+                Some(manifest) => dropping = manifest,
+                // It has expired, and so have all that have what it drops.
+                None => break,
+            }
         }
         let orphans = self.delete(candidates.into_keys().collect()).await?;
         Ok(Deleted {
