@@ -26,6 +26,7 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Returns the fault that the simulation must find.
     #[cfg(test)]
+    #[expect(private_interfaces, reason = "only tests of this crate plant faults")]
     fn fault(&self) -> Option<Fault> {
         None
     }
@@ -71,8 +72,11 @@ impl<B: Bucket> Backend for Plain<B> {
 
 /// Faults that the simulation must find. None exists outside of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "no fault is planted outside of tests"))]
-pub enum Fault {
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "no fault is planted outside of tests")
+)]
+pub(crate) enum Fault {
     /// A push is committed before its packs are uploaded.
     CommitBeforeUpload,
     /// After a conflict the old values of refs are not compared again.

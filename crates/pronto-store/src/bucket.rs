@@ -103,6 +103,13 @@ pub trait Bucket: Send + Sync + 'static {
         page: Option<&str>,
     ) -> impl Future<Output = Result<Page>> + Send;
 
+    /// Returns the prefixes directly below `prefix`, which is empty or ends with a slash, that objects have.
+    /// Each ends with a slash.
+    ///
+    /// # Errors
+    /// The store does not answer or refuses.
+    fn directories(&self, prefix: &str) -> impl Future<Output = Result<Vec<String>>> + Send;
+
     /// Deletes an object, if there is one.
     ///
     /// # Errors

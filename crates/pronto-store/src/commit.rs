@@ -1,5 +1,6 @@
 //! Commits: changes become the next generation, several at once.
 
+mod first;
 mod plan;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,9 +17,10 @@ use crate::name::UploadId;
 use crate::refs::{RefUpdate, Value, Verdict};
 use crate::repository::{Generation, Pauses, Repository};
 use crate::upload::Uploaded;
-use pronto_refs::RefNameRef;
 use crate::{Error, ErrorKind, Result};
+use pronto_refs::RefNameRef;
 
+pub use first::Creating;
 use plan::{Decision, Plan};
 
 /// The most changes that are committed together.
@@ -232,7 +234,10 @@ impl<B: Backend> Repository<B> {
             match generations.create(&self.prefix, number, bytes).await {
                 Ok(Creation::Created) => return Ok(Settled::Ours),
                 Ok(Creation::Exists) => {
-                    let found = self.read(number).await.map_err(|error| unknown().because(error))?;
+                    let found = self
+                        .read(number)
+                        .await
+                        .map_err(|error| unknown().because(error))?;
                     // It can only be gone if the retention has ended since the base was confirmed.
                     let found = found.ok_or_else(unknown)?;
                     return Ok(match self.is_ours(&found, &next.manifest) {
@@ -264,7 +269,8 @@ impl<B: Backend> Repository<B> {
     fn is_in_time(&self, base: &Generation, plan: &Plan) -> bool {
         let grace = Duration::from_secs(base.manifest.policy.grace_seconds);
         let age = |begun: Duration| self.backend.clock().now().saturating_sub(begun);
-        plan.oldest_upload.is_none_or(|begun| age(begun) < grace / 4)
+        plan.oldest_upload
+            .is_none_or(|begun| age(begun) < grace / 4)
     }
 }
 

@@ -91,7 +91,8 @@ impl Digester {
     }
 
     fn end_block(&mut self) {
-        self.blocks.extend_from_slice(self.block.finalize().as_bytes());
+        self.blocks
+            .extend_from_slice(self.block.finalize().as_bytes());
         self.block.reset();
         self.block_len = 0;
     }
@@ -103,7 +104,9 @@ mod tests {
 
     #[test]
     fn blocks_are_digested_however_the_bytes_arrive() {
-        let bytes: Vec<u8> = (0..BLOCK_BYTES * 2 + 5).map(|at| (at % 251) as u8).collect();
+        let bytes: Vec<u8> = (0..BLOCK_BYTES * 2 + 5)
+            .map(|at| (at % 251) as u8)
+            .collect();
         let mut digester = Digester::default();
         bytes.chunks(70_001).for_each(|part| digester.update(part));
         let digests = digester.finish();
@@ -113,6 +116,9 @@ mod tests {
             .collect();
         assert_eq!(digests.blocks, blocks);
         assert_eq!(digests.whole, Digest::of(&bytes));
-        assert_eq!(Digest::parse(&digests.whole.to_string()), Some(digests.whole));
+        assert_eq!(
+            Digest::parse(&digests.whole.to_string()),
+            Some(digests.whole)
+        );
     }
 }

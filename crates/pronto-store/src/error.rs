@@ -28,6 +28,8 @@ pub enum ErrorKind {
     Conflict,
     /// The store, or the repository, needs a feature that this version lacks.
     Unsupported,
+    /// The caller ended the operation.
+    Interrupted,
     /// A file of this machine cannot be read or written.
     Io,
     /// The repository on disk cannot be read or written.

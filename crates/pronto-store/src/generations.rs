@@ -39,11 +39,8 @@ pub trait Generations: Send + Sync + 'static {
     ///
     /// # Errors
     /// The store does not answer or refuses.
-    fn read(
-        &self,
-        prefix: &str,
-        number: u64,
-    ) -> impl Future<Output = Result<Option<Bytes>>> + Send;
+    fn read(&self, prefix: &str, number: u64)
+    -> impl Future<Output = Result<Option<Bytes>>> + Send;
 
     /// Creates a generation unless it exists. This decides about a commit.
     ///
@@ -86,7 +83,10 @@ impl<B: Bucket> Generations for InBucket<B> {
         let mut page = None;
         loop {
             let listed = self.0.list(&directory(prefix), 1, page.as_deref()).await?;
-            let found = listed.entries.iter().find_map(|entry| read_entry(prefix, entry));
+            let found = listed
+                .entries
+                .iter()
+                .find_map(|entry| read_entry(prefix, entry));
             if found.is_some() || listed.next.is_none() {
                 return Ok(found);
             }
@@ -108,8 +108,14 @@ impl<B: Bucket> Generations for InBucket<B> {
         let mut all = Vec::new();
         let mut page = None;
         loop {
-            let listed = self.0.list(&directory(prefix), PAGE, page.as_deref()).await?;
-            let found = listed.entries.iter().filter_map(|entry| read_entry(prefix, entry));
+            let listed = self
+                .0
+                .list(&directory(prefix), PAGE, page.as_deref())
+                .await?;
+            let found = listed
+                .entries
+                .iter()
+                .filter_map(|entry| read_entry(prefix, entry));
             all.extend(found);
             match listed.next {
                 None => break,

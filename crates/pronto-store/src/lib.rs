@@ -8,11 +8,13 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod backend;
+mod blocking;
 mod bucket;
 mod clock;
 mod commit;
 mod digest;
 mod error;
+mod exchange;
 mod generations;
 mod hex;
 mod manifest;
@@ -24,19 +26,24 @@ mod simulation;
 mod tables;
 mod upkeep;
 mod upload;
+mod verify;
+mod view;
 
 pub use backend::{Backend, Plain};
+pub use blocking::{Store, Stored};
 pub use bucket::{Bucket, Cloud, Content, Creation, Entry, Location, Page};
 pub use clock::{Clock, SystemClock};
-pub use commit::{Change, MergedTables, Outcome, Push, Replacement};
+pub use commit::{Change, Creating, MergedTables, Outcome, Push, Replacement};
 pub use digest::{Digest, Digester, Digests};
 pub use error::{Error, ErrorKind, Result};
+pub use exchange::{Source, Written};
 pub use generations::{Generations, InBucket, Listed, MOST_MANIFEST_BYTES};
 pub use manifest::{
     File, FileKind, Layer, LayerKind, Manifest, Nonce, Object, Pack, Place, Policy, TableRecord,
 };
 pub use name::UploadId;
 pub use refs::{Expected, RefUpdate, Value, Verdict};
-pub use repository::{Creating, Generation, Options, Repository};
+pub use repository::{Generation, Options, Repository};
 pub use upkeep::Deleted;
 pub use upload::{NewFile, NewPack, Uploaded};
+pub use verify::{Problem, Verified};

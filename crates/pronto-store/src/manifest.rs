@@ -189,7 +189,11 @@ pub enum LayerKind {
 }
 
 impl LayerKind {
-    const ALL: [LayerKind; 3] = [LayerKind::Graph, LayerKind::MultiPackIndex, LayerKind::Bundle];
+    const ALL: [LayerKind; 3] = [
+        LayerKind::Graph,
+        LayerKind::MultiPackIndex,
+        LayerKind::Bundle,
+    ];
 
     fn word(self) -> &'static str {
         match self {
@@ -353,7 +357,12 @@ fn corrupt(message: &str, offset: usize) -> Error {
 
 /// Checks what the form alone does not ensure.
 fn check(manifest: &Manifest) -> Result<(), &'static str> {
-    let Manifest { number, replaces, dropped, .. } = manifest;
+    let Manifest {
+        number,
+        replaces,
+        dropped,
+        ..
+    } = manifest;
     if *number == 0 || replaces.is_none() != (*number == 1) {
         return Err("number of the generation does not fit what it replaces");
     }

@@ -61,7 +61,10 @@ pub(crate) fn is_content(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     rest.is_some_and(|rest| {
         rest.len() <= 255
-            && rest.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric)
+            && rest
+                .as_bytes()
+                .first()
+                .is_some_and(u8::is_ascii_alphanumeric)
             && rest.bytes().all(is_plain)
     })
 }
@@ -92,7 +95,14 @@ mod tests {
     #[test]
     fn names_of_contents_stay_below_their_prefix() {
         assert!(is_content("pack/0a-0b.pack") && is_content(&table(UploadId(7))));
-        for bad in ["pack/", "pack/../x", "pack/a/b", "pack/.x", "generation/1", "packs/a"] {
+        for bad in [
+            "pack/",
+            "pack/../x",
+            "pack/a/b",
+            "pack/.x",
+            "generation/1",
+            "packs/a",
+        ] {
             assert!(!is_content(bad), "{bad}");
         }
     }

@@ -130,7 +130,9 @@ impl<'a> Overlay<'a> {
             return Ok(Verdict::Stale(found));
         }
         match found.is_none() && update.new.is_some() {
-            true => Ok(self.conflict(&update.name)?.map_or(Verdict::Applied, Verdict::Conflicts)),
+            true => Ok(self
+                .conflict(&update.name)?
+                .map_or(Verdict::Applied, Verdict::Conflicts)),
             false => Ok(Verdict::Applied),
         }
     }
@@ -255,18 +257,28 @@ mod tests {
     fn old_values_and_directories_decide() {
         let base = Snapshot::default();
         let mut overlay = Overlay::new(&base);
-        let mut apply = |update: RefUpdate| overlay.apply(&[update], false).expect("sound").remove(0);
-        assert_eq!(apply(set("refs/heads/a", Expected::Missing, 1)), Verdict::Applied);
+        let mut apply =
+            |update: RefUpdate| overlay.apply(&[update], false).expect("sound").remove(0);
+        assert_eq!(
+            apply(set("refs/heads/a", Expected::Missing, 1)),
+            Verdict::Applied
+        );
         assert_eq!(
             apply(set("refs/heads/a", Expected::Missing, 2)),
             Verdict::Stale(Some(Value::direct(id(1))))
         );
-        assert_eq!(apply(set("refs/heads/a", Expected::Id(id(1)), 2)), Verdict::Applied);
+        assert_eq!(
+            apply(set("refs/heads/a", Expected::Id(id(1)), 2)),
+            Verdict::Applied
+        );
         assert_eq!(
             apply(set("refs/heads/a/b", Expected::Missing, 2)),
             Verdict::Conflicts("refs/heads/a".into())
         );
-        assert_eq!(apply(set("refs/heads/c/d", Expected::Any, 2)), Verdict::Applied);
+        assert_eq!(
+            apply(set("refs/heads/c/d", Expected::Any, 2)),
+            Verdict::Applied
+        );
         assert_eq!(
             apply(set("refs/heads/c", Expected::Any, 2)),
             Verdict::Conflicts("refs/heads/c/d".into())
@@ -277,7 +289,10 @@ mod tests {
             new: None,
         };
         assert_eq!(apply(deletion), Verdict::Applied);
-        assert_eq!(apply(set("refs/heads/c", Expected::Any, 2)), Verdict::Applied);
+        assert_eq!(
+            apply(set("refs/heads/c", Expected::Any, 2)),
+            Verdict::Applied
+        );
     }
 
     #[test]

@@ -5,16 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pronto_hash::Kind;
 use pronto_refs::reftable::Snapshot;
 
 use crate::backend::{Backend, Fault, has_fault};
-use crate::bucket::Creation;
 use crate::clock::Clock as _;
 use crate::commit::Queue;
 use crate::digest::Digest;
-use crate::generations::Generations as _;
-use crate::manifest::{Manifest, Nonce, Policy};
+use crate::generations::{Generations as _, Listed};
+use crate::manifest::{Manifest, Nonce};
 use crate::name::UploadId;
 use crate::{Error, ErrorKind, Result, name};
 
@@ -74,28 +72,6 @@ pub(crate) struct Known {
     created: Option<Duration>,
 }
 
-/// What a new repository has.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Creating {
-    /// The hash function of object ids.
-    pub hash: Kind,
-    /// The time for which objects are kept.
-    pub policy: Policy,
-    /// Configuration in the form of Git.
-    pub config: Bytes,
-}
-
-impl Default for Creating {
-    fn default() -> Self {
-        Creating {
-            hash: Kind::Sha1,
-            policy: Policy::default(),
-            config: Bytes::new(),
-        }
-    }
-}
-
 /// A repository in a store, as one process uses it. `Send + Sync`; requests share one value, so that they
 /// share probes and commits.
 pub struct Repository<B> {
@@ -129,50 +105,6 @@ impl<B: Backend> Repository<B> {
             started: AtomicU64::new(0),
             probe: tokio::sync::Mutex::new(0),
             queue: Queue::default(),
-        }
-    }
-
-    /// Makes the repository: generation 1, without refs.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Exists`]; those of the store.
-    pub async fn create(&self, creating: &Creating) -> Result<()> {
-        if !creating.policy.is_safe() {
-            let message = "grace period or retention is too short";
-            return Err(Error::new(ErrorKind::Options, message));
-        }
-        let exists = || {
-            let message = format!("there is a repository '{}' already", self.name());
-            Error::new(ErrorKind::Exists, message)
-        };
-        // Generation 1 of an old repository may have expired.
-        if self.newest().await?.is_some() {
-            return Err(exists());
-        }
-        let manifest = Manifest {
-            repository: self.nonce(),
-            number: 1,
-            replaces: None,
-            writer: self.writer,
-            nonce: self.nonce(),
-            time_ms: self.time_ms(),
-            hash: creating.hash,
-            policy: creating.policy,
-            dropped: 0,
-            config: creating.config.clone(),
-            packs: Vec::new(),
-            layers: Vec::new(),
-            tables: Vec::new(),
-            drops: Vec::new(),
-        };
-        let bytes = manifest.encode()?;
-        let generations = self.backend.generations();
-        let created = self.persist(|| generations.create(&self.prefix, 1, bytes.clone()));
-        match created.await? {
-            Creation::Created => Ok(()),
-            // The answer of an earlier call may be lost.
-            Creation::Exists if self.read(1).await?.as_ref() == Some(&bytes) => Ok(()),
-            Creation::Exists => Err(exists()),
         }
     }
 
@@ -372,7 +304,8 @@ impl<B: Backend> Repository<B> {
         self.options.window.min(Duration::from_secs(grace / 4))
     }
 
-    async fn newest(&self) -> Result<Option<crate::generations::Listed>> {
+    /// Returns the newest generation in a listing.
+    pub(crate) async fn newest(&self) -> Result<Option<Listed>> {
         let generations = self.backend.generations();
         self.persist(|| generations.newest(&self.prefix)).await
     }
@@ -380,7 +313,8 @@ impl<B: Backend> Repository<B> {
     /// Returns the bytes of a manifest.
     pub(crate) async fn read(&self, number: u64) -> Result<Option<Bytes>> {
         let generations = self.backend.generations();
-        self.persist(|| generations.read(&self.prefix, number)).await
+        self.persist(|| generations.read(&self.prefix, number))
+            .await
     }
 
     /// Repeats a call that fails for the moment, until the patience ends.

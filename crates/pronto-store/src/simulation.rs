@@ -17,7 +17,7 @@ use client::{Client, Observations};
 use executor::{Tasks, Timeline};
 use random::Random;
 use server::{SERVERS, Servers};
-use world::{FaultyBucket, Faults, World};
+use world::{Faults, FaultyBucket, World};
 
 /// The number of clients.
 const CLIENTS: usize = 4;
@@ -117,7 +117,10 @@ fn find(first: u64, count: u64, fault: Option<Fault>) -> Option<(u64, Run)> {
     found.into_inner().expect("no panic")
 }
 
-#[expect(clippy::disallowed_methods, reason = "long runs are enabled by a variable")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "long runs are enabled by a variable"
+)]
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }

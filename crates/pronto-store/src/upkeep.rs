@@ -68,7 +68,8 @@ impl<B: Backend> Repository<B> {
         let new = tables::merge(records, refs, range.clone(), kind, self.upload_id())?;
         if let Some((record, bytes)) = &new {
             let content = Content::Bytes(bytes.clone());
-            self.write(vec![(name::table(record.upload), content)]).await?;
+            self.write(vec![(name::table(record.upload), content)])
+                .await?;
         }
         let replacement = Replacement {
             tables: Some(MergedTables {
@@ -118,7 +119,7 @@ impl<B: Backend> Repository<B> {
         let ages = self.ages(self.latest().await?.manifest.policy).await?;
         let mut candidates = BTreeMap::new();
         for directory in CONTENTS {
-            self.list(directory, |name, modified| {
+            self.list(directory, |name, _, modified| {
                 if ages.is_old(modified) {
                     candidates.insert(name, ());
                 }
@@ -176,11 +177,11 @@ impl<B: Backend> Repository<B> {
         bytes.as_ref().map(Manifest::decode).transpose()
     }
 
-    /// Lists the objects of the repository below `directory`, by their names without the prefix.
+    /// Lists the objects of the repository below `directory`: names without the prefix, sizes and times.
     pub(crate) async fn list(
         &self,
         directory: &str,
-        mut visit: impl FnMut(String, Duration),
+        mut visit: impl FnMut(String, u64, Duration),
     ) -> Result<()> {
         let bucket = self.backend.bucket();
         let directory = format!("{}{directory}", self.prefix);
@@ -191,7 +192,7 @@ impl<B: Backend> Repository<B> {
             for entry in listed.entries {
                 let name = entry.name.strip_prefix(&self.prefix);
                 if let Some(name) = name.filter(|name| name::is_content(name)) {
-                    visit(name.to_owned(), entry.modified);
+                    visit(name.to_owned(), entry.size_bytes, entry.modified);
                 }
             }
             match listed.next {

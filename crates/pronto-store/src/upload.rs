@@ -144,7 +144,8 @@ impl<B: Backend> Repository<B> {
     pub(crate) async fn write(&self, contents: Vec<(String, Content)>) -> Result<()> {
         let calls = contents.into_iter().map(|(name, content)| async move {
             let name = format!("{}{name}", self.prefix);
-            self.persist(|| self.backend.bucket().put(&name, &content)).await
+            self.persist(|| self.backend.bucket().put(&name, &content))
+                .await
         });
         let mut calls = stream::iter(calls).buffer_unordered(AT_ONCE);
         while calls.try_next().await?.is_some() {}

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path as DiskPath, PathBuf};
 use std::str::FromStr;
@@ -22,8 +23,8 @@ use object_store::{
 };
 use pronto_io::error::IoContext as _;
 
-pub use super::url::Location;
 use super::tls::Connector;
+pub use super::url::Location;
 use super::url::Service;
 use super::{Bucket, Content, Creation, Entry, Page};
 use crate::{Error, ErrorKind, Result};
@@ -92,13 +93,26 @@ impl Cloud {
         })
     }
 
-    async fn read(&self, name: &str, range: Option<GetRange>) -> Result<Option<Bytes>> {
+    async fn read(&self, name: &str, range: Range<u64>) -> Result<Option<Bytes>> {
         let path = self.path(name)?;
+        let start = range.start;
         let mut options = GetOptions::default();
-        options.range = range;
+        options.range = Some(GetRange::Bounded(range));
         let answer = match self.store.get_opts(&path, options).await {
             Err(StoreError::NotFound { .. }) => return Ok(None),
-            answer => answer.map_err(|error| failed(error, name))?,
+            Err(error) => {
+                let error = failed(error, name);
+                // A range that begins behind the end is refused like a malformed request.
+                let may_be_short = *error.kind() == ErrorKind::Unavailable;
+                return match may_be_short.then(|| self.head(name)) {
+                    Some(head) => match head.await? {
+                        Some(found) if found.size_bytes <= start => Ok(Some(Bytes::new())),
+                        _ => Err(error),
+                    },
+                    None => Err(error),
+                };
+            }
+            Ok(answer) => answer,
         };
         let bytes = answer.bytes().await;
         bytes.map(Some).map_err(|error| failed(error, name))
@@ -138,8 +152,7 @@ impl Cloud {
 impl Bucket for Cloud {
     async fn get(&self, name: &str, most: u64) -> Result<Option<Bytes>> {
         // One byte more shows that it is too large, at no cost.
-        let range = GetRange::Bounded(0..most.saturating_add(1));
-        let found = self.read(name, Some(range)).await?;
+        let found = self.read(name, 0..most.saturating_add(1)).await?;
         match found {
             Some(bytes) if bytes.len() as u64 > most => {
                 let message = format!("object is larger than {most} bytes");
@@ -154,8 +167,7 @@ impl Bucket for Cloud {
             let found = self.head(name).await?;
             return Ok(found.map(|_| Bytes::new()));
         }
-        let range = GetRange::Bounded(start..start.saturating_add(len));
-        self.read(name, Some(range)).await
+        self.read(name, start..start.saturating_add(len)).await
     }
 
     async fn head(&self, name: &str) -> Result<Option<Entry>> {
@@ -202,8 +214,10 @@ impl Bucket for Cloud {
             let path = self.path(prefix)?;
             let found = self.store.list(Some(&path)).try_collect::<Vec<_>>().await;
             let found = found.map_err(to_error)?;
-            let mut entries: Vec<Entry> =
-                found.into_iter().filter_map(|meta| self.entry(meta)).collect();
+            let mut entries: Vec<Entry> = found
+                .into_iter()
+                .filter_map(|meta| self.entry(meta))
+                .collect();
             entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
             return Ok(Page {
                 entries,
@@ -227,6 +241,18 @@ impl Bucket for Cloud {
             entries,
             next: listed.page_token,
         })
+    }
+
+    async fn directories(&self, prefix: &str) -> Result<Vec<String>> {
+        let full = format!("{}{prefix}", self.prefix);
+        let path = (!full.is_empty()).then(|| self.path(prefix)).transpose()?;
+        let listed = self.store.list_with_delimiter(path.as_ref()).await;
+        let listed = listed.map_err(|error| failed(error, prefix))?;
+        let found = listed.common_prefixes.into_iter().filter_map(|path| {
+            let name = path.as_ref().strip_prefix(self.prefix.as_str())?;
+            Some(format!("{name}/"))
+        });
+        Ok(found.collect())
     }
 
     async fn delete(&self, name: &str) -> Result<()> {
@@ -353,7 +379,10 @@ fn failed(error: StoreError, name: impl Display) -> Error {
         }
         StoreError::NotFound { .. } => (ErrorKind::NotFound, "there is no such bucket"),
         StoreError::InvalidPath { .. } => (ErrorKind::Options, "the store refuses the name"),
-        _ => (ErrorKind::Unavailable, "the store does not answer as it should"),
+        _ => (
+            ErrorKind::Unavailable,
+            "the store does not answer as it should",
+        ),
     };
     Error::new(kind, message)
         .at_path(name.to_string())

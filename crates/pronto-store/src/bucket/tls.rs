@@ -20,12 +20,11 @@ pub(super) struct Connector;
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        let failed = |source: Box<dyn std::error::Error + Send + Sync>| {
-            object_store::Error::Generic {
+        let failed =
+            |source: Box<dyn std::error::Error + Send + Sync>| object_store::Error::Generic {
                 store: "HTTP",
                 source,
-            }
-        };
+            };
         let mut roots = RootCertStore::empty();
         let native = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(native.certs);

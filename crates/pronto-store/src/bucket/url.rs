@@ -42,7 +42,9 @@ impl Location {
             let hint = "use s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY";
             Error::new(ErrorKind::Options, message).with_hint(hint)
         };
-        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("it has no scheme"))?;
+        let (scheme, rest) = url
+            .split_once("://")
+            .ok_or_else(|| wrong("it has no scheme"))?;
         if scheme == "file" {
             if !rest.starts_with('/') {
                 return Err(wrong("the path of the directory must begin with a slash"));
@@ -98,7 +100,10 @@ mod tests {
         let found = parse("s3://bucket/a/b/").expect("valid");
         assert_eq!(found.service, Service::S3("bucket".into()));
         assert_eq!(found.prefix, "a/b/");
-        assert_eq!(found.variables, [("AWS_REGION".to_owned(), "eu-1".to_owned())]);
+        assert_eq!(
+            found.variables,
+            [("AWS_REGION".to_owned(), "eu-1".to_owned())]
+        );
         let found = parse("gs://bucket").expect("valid");
         assert_eq!((found.prefix.as_str(), found.variables.len()), ("", 0));
         let found = parse("file:///srv/store").expect("valid");

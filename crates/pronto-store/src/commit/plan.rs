@@ -207,7 +207,7 @@ impl Draft<'_> {
         let manifest = &mut self.manifest;
         manifest.packs.sort_unstable_by_key(|pack| pack.upload);
         manifest.number = base.number() + 1;
-        manifest.replaces = Some(base.digest);
+        manifest.replaces = (base.number() > 0).then_some(base.digest);
         manifest.writer = repository.writer;
         manifest.nonce = repository.nonce();
         manifest.time_ms = repository.time_ms();

@@ -33,7 +33,11 @@ impl Manifest {
             return Err(corrupt("object is not a generation", 0));
         }
         let body = verified(bytes)?;
-        let mut reader = Reader { bytes, at: 0, end: body };
+        let mut reader = Reader {
+            bytes,
+            at: 0,
+            end: body,
+        };
         let manifest = reader.manifest()?;
         if reader.at != reader.end {
             return Err(corrupt("unexpected line in a generation", reader.at));
@@ -172,7 +176,8 @@ impl<'a> Reader<'a> {
     fn tables(&mut self) -> Result<Vec<TableRecord>> {
         let mut tables = Vec::new();
         loop {
-            let (is_inline, rest) = match (self.starts_with("inline "), self.starts_with("table ")) {
+            let (is_inline, rest) = match (self.starts_with("inline "), self.starts_with("table "))
+            {
                 (true, _) => (true, self.words("inline")?),
                 (_, true) => (false, self.table_words()?),
                 _ => return Ok(tables),
@@ -254,7 +259,9 @@ impl<'a> Reader<'a> {
         let len = len.ok_or_else(malformed)?;
         self.at += len + 1;
         let line = std::str::from_utf8(&left[..len]).map_err(|_| malformed())?;
-        let rest = line.strip_prefix(word).and_then(|rest| rest.strip_prefix(' '));
+        let rest = line
+            .strip_prefix(word)
+            .and_then(|rest| rest.strip_prefix(' '));
         rest.ok_or_else(malformed)
     }
 
@@ -285,8 +292,12 @@ fn nonce(text: &str) -> Option<Nonce> {
 }
 
 fn object_id(text: &str) -> Option<ObjectId> {
-    let is_lower = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    is_lower.then(|| ObjectId::from_hex(text.as_bytes()).ok()).flatten()
+    let is_lower = text
+        .bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_lower
+        .then(|| ObjectId::from_hex(text.as_bytes()).ok())
+        .flatten()
 }
 
 fn kind(text: &str) -> Option<Kind> {

@@ -19,7 +19,9 @@ pub(super) fn sample() -> Manifest {
         upload: UploadId(upload.into()),
         objects: 12,
         is_promisor,
-        files: [FileKind::Pack, FileKind::Index, FileKind::Sums].map(file).to_vec(),
+        files: [FileKind::Pack, FileKind::Index, FileKind::Sums]
+            .map(file)
+            .to_vec(),
     };
     Manifest {
         repository: Nonce([7; 16]),
@@ -87,7 +89,10 @@ fn any_changed_or_missing_byte_is_noticed() {
         changed[at] ^= 1;
         let read = Manifest::decode(&changed.into());
         let error = read.expect_err("a changed byte");
-        assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "{at}");
+        assert!(
+            matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported),
+            "{at}"
+        );
         assert!(Manifest::decode(&bytes.slice(..at)).is_err(), "{at}");
     }
 }
@@ -106,7 +111,7 @@ fn malformed_manifests_are_errors() {
     for (from, to) in [
         ("number 42", "number 042"),
         ("number 42", "number 0"),
-        ("number 42", "number 41"),
+        ("number 42", "number 37"),
         ("dropped 37", "dropped 42"),
         ("hash sha1", "hash md5"),
         ("hash sha1", "hash sha256"),

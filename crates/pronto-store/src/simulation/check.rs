@@ -26,7 +26,9 @@ pub(super) fn check(world: &World, observations: &Observations) -> Vec<String> {
         refs: refs_of_all(world),
         violations: world.violations.clone(),
     };
-    checker.violations.extend(observations.violations.iter().cloned());
+    checker
+        .violations
+        .extend(observations.violations.iter().cloned());
     checker.chain();
     checker.reads(observations);
     checker.changes(observations);
@@ -43,7 +45,11 @@ pub(super) fn check(world: &World, observations: &Observations) -> Vec<String> {
 pub(super) fn digest(world: &World) -> String {
     let mut text = format!("{} {:?}\n", world.calls, world.violations);
     for created in &world.log {
-        text.push_str(&format!("{:?} {}\n", created.at, Digest::of(&created.bytes)));
+        text.push_str(&format!(
+            "{:?} {}\n",
+            created.at,
+            Digest::of(&created.bytes)
+        ));
     }
     for (name, (bytes, modified)) in &world.objects {
         text.push_str(&format!("{name} {modified:?} {}\n", Digest::of(bytes)));
@@ -62,9 +68,17 @@ fn refs_of_all(world: &World) -> Vec<Refs> {
     let mut all = vec![Refs::new()];
     let mut known = Snapshot::default();
     for created in &world.log {
-        let names: Vec<_> = created.manifest.tables.iter().map(tables::table_name).collect();
+        let names: Vec<_> = created
+            .manifest
+            .tables
+            .iter()
+            .map(tables::table_name)
+            .collect();
         let opened = Snapshot::of(&names, &known, |name| {
-            let at = names.iter().position(|other| other == name).expect("it is one of them");
+            let at = names
+                .iter()
+                .position(|other| other == name)
+                .expect("it is one of them");
             let bytes = table(world, &created.manifest, at);
             Table::from_view(View::from_bytes(bytes), name.as_str())
         });
@@ -85,7 +99,11 @@ fn table(world: &World, manifest: &Manifest, at: usize) -> Vec<u8> {
         Place::Inline(bytes) => bytes.to_vec(),
         Place::Object { .. } => {
             let name = format!("{PREFIX}{}", name::table(record.upload));
-            world.history.get(&name).map(|bytes| bytes.to_vec()).unwrap_or_default()
+            world
+                .history
+                .get(&name)
+                .map(|bytes| bytes.to_vec())
+                .unwrap_or_default()
         }
     }
 }
@@ -117,7 +135,10 @@ impl Checker<'_> {
                 Err(_) => return,
             };
             if after.manifest.replaces != Some(Digest::of(&before.bytes)) {
-                self.fail(format!("generation {} does not replace the one before", at + 1));
+                self.fail(format!(
+                    "generation {} does not replace the one before",
+                    at + 1
+                ));
             }
         }
     }
@@ -158,7 +179,9 @@ impl Checker<'_> {
                 }
                 if new.is_some_and(|id| gone.contains(&id)) {
                     let name = shown(name);
-                    wrong.push(format!("generation {number} gives {name} an old value again"));
+                    wrong.push(format!(
+                        "generation {number} gives {name} an old value again"
+                    ));
                 }
                 gone.extend(old);
             }
@@ -168,14 +191,18 @@ impl Checker<'_> {
 
     /// What was acknowledged is in the generation of the answer, which was created while the push ran.
     fn acknowledged(&mut self, push: &SeenPush) {
-        let Ending::Answered(outcome) = &push.ending else { return };
+        let Ending::Answered(outcome) = &push.ending else {
+            return;
+        };
         if push.applied().next().is_none() {
             return;
         }
         let number = outcome.generation as usize;
         let created = self.world.log.get(number - 1).map(|created| created.at);
         if created.is_none_or(|at| at < push.begun || at > push.ended) {
-            self.fail(format!("generation {number} was not created while its push ran"));
+            self.fail(format!(
+                "generation {number} was not created while its push ran"
+            ));
             return;
         }
         for update in push.applied() {
@@ -185,7 +212,9 @@ impl Checker<'_> {
             let fits = value_after(update) == new.copied() || value_before(update) == old.copied();
             if !fits || old == new {
                 let name = shown(&update.name);
-                self.fail(format!("generation {number} lacks an acknowledged change of {name}"));
+                self.fail(format!(
+                    "generation {number} lacks an acknowledged change of {name}"
+                ));
             }
         }
     }
@@ -194,10 +223,15 @@ impl Checker<'_> {
     fn refusals(&mut self, push: &SeenPush) {
         for (update, verdict) in push.refused() {
             if let Some(id) = value_after(update)
-                && let Some(number) = self.refs.iter().position(|refs| refs.values().any(|at| *at == id))
+                && let Some(number) = self
+                    .refs
+                    .iter()
+                    .position(|refs| refs.values().any(|at| *at == id))
             {
                 let name = shown(&update.name);
-                self.fail(format!("generation {number} has a refused change of {name}"));
+                self.fail(format!(
+                    "generation {number} has a refused change of {name}"
+                ));
             }
             if !matches!(verdict, Some(Verdict::Stale(_))) {
                 continue;
@@ -215,14 +249,20 @@ impl Checker<'_> {
 
     /// The newest generation has all objects that its refs lead to.
     fn newest_is_complete(&mut self) {
-        let Some(created) = self.world.log.last() else { return };
+        let Some(created) = self.world.log.last() else {
+            return;
+        };
         let mut objects = Objects::new();
         for object in created.names.iter().filter(|name| name.ends_with(".pack")) {
             if let Some((bytes, _)) = self.world.objects.get(&format!("{PREFIX}{object}")) {
                 content::unpack(bytes, &mut objects);
             }
         }
-        let tips = self.refs.last().into_iter().flat_map(|refs| refs.values().copied());
+        let tips = self
+            .refs
+            .last()
+            .into_iter()
+            .flat_map(|refs| refs.values().copied());
         if let Some(id) = content::missing(tips, &objects) {
             self.fail(format!("the newest generation lacks the object {id}"));
         }
@@ -230,7 +270,9 @@ impl Checker<'_> {
 
     /// Nothing is left but the newest generation.
     fn garbage(&mut self) {
-        let Some(newest) = self.world.log.last() else { return };
+        let Some(newest) = self.world.log.last() else {
+            return;
+        };
         let number = self.world.log.len() as u64;
         let mut left: BTreeSet<String> = newest.names.clone();
         left.insert(name::generation(number));

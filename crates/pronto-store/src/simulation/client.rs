@@ -133,7 +133,9 @@ impl Client {
             }
             Err(error) if *error.kind() == ErrorKind::Unavailable => None,
             Err(error) => {
-                observations.violations.push(format!("a request fails: {error}"));
+                observations
+                    .violations
+                    .push(format!("a request fails: {error}"));
                 None
             }
         }
@@ -141,7 +143,9 @@ impl Client {
 
     async fn push(&mut self) {
         let server = self.server();
-        let Some(seen) = self.latest(server).await else { return };
+        let Some(seen) = self.latest(server).await else {
+            return;
+        };
         let mut objects = Objects::new();
         let mut updates = Vec::new();
         let count = if self.random.chance(20) { 2 } else { 1 };
@@ -171,12 +175,16 @@ impl Client {
             Some(Err(_)) => Ending::Failed,
         };
         let ended = self.timeline.now();
-        self.observations.lock().expect("no panic").pushes.push(SeenPush {
-            begun,
-            ended,
-            updates,
-            ending,
-        });
+        self.observations
+            .lock()
+            .expect("no panic")
+            .pushes
+            .push(SeenPush {
+                begun,
+                ended,
+                updates,
+                ending,
+            });
     }
 
     /// Makes a new commit on what a ref has, or deletes the ref.
@@ -202,7 +210,9 @@ impl Client {
     /// Reads all that a generation has, which may take long.
     async fn read(&mut self) {
         let server = self.server();
-        let Some(generation) = self.latest(server).await else { return };
+        let Some(generation) = self.latest(server).await else {
+            return;
+        };
         let lasts = match self.random.chance(20) {
             true => self.random.below(POLICY.grace_seconds * 900),
             false => self.random.below(2000),
@@ -229,7 +239,11 @@ impl Client {
                 Some(id) => format!("generation {number} lacks the object {id}"),
             },
         };
-        self.observations.lock().expect("no panic").violations.push(violation);
+        self.observations
+            .lock()
+            .expect("no panic")
+            .violations
+            .push(violation);
     }
 }
 
@@ -241,7 +255,9 @@ impl SeenPush {
             _ => &[],
         };
         let pairs = self.updates.iter().zip(verdicts);
-        pairs.filter(|(_, verdict)| **verdict == Verdict::Applied).map(|(update, _)| update)
+        pairs
+            .filter(|(_, verdict)| **verdict == Verdict::Applied)
+            .map(|(update, _)| update)
     }
 
     /// Returns the updates of which the client knows that they were not made.

@@ -26,7 +26,9 @@ pub(super) fn pack(objects: &Objects) -> NewPack {
     for (id, links) in objects {
         bytes.extend_from_slice(id.as_bytes());
         bytes.push(links.len() as u8);
-        links.iter().for_each(|link| bytes.extend_from_slice(link.as_bytes()));
+        links
+            .iter()
+            .for_each(|link| bytes.extend_from_slice(link.as_bytes()));
     }
     let digest = Digest::of(&bytes);
     NewPack {
@@ -53,7 +55,10 @@ pub(super) fn unpack(mut bytes: &[u8], objects: &mut Objects) {
 }
 
 /// Returns an object that is missing in what `tips` lead to.
-pub(super) fn missing(tips: impl IntoIterator<Item = ObjectId>, objects: &Objects) -> Option<ObjectId> {
+pub(super) fn missing(
+    tips: impl IntoIterator<Item = ObjectId>,
+    objects: &Objects,
+) -> Option<ObjectId> {
     let mut seen = BTreeSet::new();
     let mut todo: Vec<ObjectId> = tips.into_iter().collect();
     while let Some(id) = todo.pop() {

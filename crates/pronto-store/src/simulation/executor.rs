@@ -109,7 +109,9 @@ impl Tasks {
                 .filter(|(_, (of, task))| *of == group && task.is_some())
                 .map(|(id, _)| *id)
                 .collect();
-            ids.iter().filter_map(|id| shared.tasks.remove(id)).collect()
+            ids.iter()
+                .filter_map(|id| shared.tasks.remove(id))
+                .collect()
         };
         // Dropping a task can wake another one.
         drop(dropped);

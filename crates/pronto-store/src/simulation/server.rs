@@ -10,11 +10,11 @@ use super::random::Random;
 use super::world::{FaultyBucket, PREFIX};
 use crate::backend::{Backend, Fault, has_fault};
 use crate::clock::Clock;
-use crate::commit::{Change, Outcome, Push, Replacement};
+use crate::commit::{Change, Creating, Outcome, Push, Replacement};
 use crate::generations::InBucket;
 use crate::manifest::{LEAST_GRACE_SECONDS, Pack, Policy};
 use crate::refs::RefUpdate;
-use crate::repository::{Creating, Generation, Options, Repository};
+use crate::repository::{Generation, Options, Repository};
 use crate::upload::NewPack;
 use crate::{Result, name};
 
@@ -134,7 +134,7 @@ impl Servers {
         };
         self.tasks.spawn(0, async move {
             for _ in 0..100 {
-                let created = repository.create(&creating).await;
+                let created = repository.create(&creating, Push::default()).await;
                 if created.is_ok_and(|()| true) || repository.latest().await.is_ok() {
                     return;
                 }
@@ -150,7 +150,11 @@ impl Servers {
         self.tasks.spawn(server, async move {
             while !*servers.is_over.lock().expect("no panic") {
                 let pause = repository.backend.clock.random() % 1800;
-                servers.bucket.timeline.sleep(Duration::from_secs(60 + pause)).await;
+                servers
+                    .bucket
+                    .timeline
+                    .sleep(Duration::from_secs(60 + pause))
+                    .await;
                 upkeep(&repository).await;
             }
         });
@@ -160,13 +164,20 @@ impl Servers {
     pub(super) fn plan_kills(&self, random: &mut Random) {
         for _ in 0..random.below(12) {
             // Most of what happens, happens in the first minutes.
-            let most = if random.chance(70) { 120_000 } else { 4 * 3_600_000 };
+            let most = if random.chance(70) {
+                120_000
+            } else {
+                4 * 3_600_000
+            };
             let at = Duration::from_millis(random.below(most));
             let pause = Duration::from_millis(random.below(30_000));
             let server = random.below(SERVERS as u64) as usize;
             let servers = self.clone();
             let kill = move || {
-                if servers.running.lock().expect("no panic")[server].take().is_none() {
+                if servers.running.lock().expect("no panic")[server]
+                    .take()
+                    .is_none()
+                {
                     return;
                 }
                 servers.tasks.kill(server);
@@ -242,7 +253,9 @@ pub(super) async fn read(repository: &ServerRepository, packs: &[Pack]) -> Resul
     for pack in packs {
         let wanted = name::pack(&pack.id, pack.upload, "pack");
         let object = pack.objects().find(|object| object.name == wanted);
-        let bytes = repository.object(&object.expect("a pack"), u64::MAX).await?;
+        let bytes = repository
+            .object(&object.expect("a pack"), u64::MAX)
+            .await?;
         content::unpack(&bytes, &mut objects);
     }
     Ok(objects)

@@ -45,7 +45,10 @@ pub(super) struct World {
 impl World {
     /// Returns the number of the newest generation at a moment.
     pub(super) fn newest_at(&self, moment: Duration) -> u64 {
-        self.log.iter().take_while(|created| created.at <= moment).count() as u64
+        self.log
+            .iter()
+            .take_while(|created| created.at <= moment)
+            .count() as u64
     }
 
     fn put(&mut self, name: String, bytes: Bytes, now: Duration) {
@@ -67,7 +70,11 @@ impl World {
     fn note_generation(&mut self, number: u64, bytes: &Bytes, now: Duration) {
         let manifest = match Manifest::decode(bytes) {
             Ok(manifest) => manifest,
-            Err(error) => return self.violations.push(format!("generation {number}: {error}")),
+            Err(error) => {
+                return self
+                    .violations
+                    .push(format!("generation {number}: {error}"));
+            }
         };
         if number != self.log.len() as u64 + 1 {
             let newest = self.log.len();
@@ -155,7 +162,9 @@ impl FaultyBucket {
         } else if lot < faults.refused + faults.lost {
             Fate::Lost
         } else if lot < faults.refused + faults.lost + faults.late {
-            Fate::Late(Duration::from_millis(random.below(LATEST.as_millis() as u64)))
+            Fate::Late(Duration::from_millis(
+                random.below(LATEST.as_millis() as u64),
+            ))
         } else {
             Fate::Answered
         };
@@ -205,7 +214,10 @@ impl FaultyBucket {
         }
         match receiver.await {
             Ok(Some(answer)) => Ok(answer),
-            _ => Err(Error::new(ErrorKind::Unavailable, "the store did not answer")),
+            _ => Err(Error::new(
+                ErrorKind::Unavailable,
+                "the store did not answer",
+            )),
         }
     }
 }
@@ -213,7 +225,8 @@ impl FaultyBucket {
 impl Bucket for FaultyBucket {
     async fn get(&self, name: &str, _: u64) -> Result<Option<Bytes>> {
         let name = name.to_owned();
-        let get = move |world: &mut World, _| world.objects.get(&name).map(|(bytes, _)| bytes.clone());
+        let get =
+            move |world: &mut World, _| world.objects.get(&name).map(|(bytes, _)| bytes.clone());
         self.call(get).await
     }
 
@@ -249,7 +262,8 @@ impl Bucket for FaultyBucket {
 
     async fn create(&self, name: &str, bytes: Bytes) -> Result<Creation> {
         let name = name.to_owned();
-        self.call(move |world, now| world.create(name, bytes, now)).await
+        self.call(move |world, now| world.create(name, bytes, now))
+            .await
     }
 
     async fn list(&self, prefix: &str, limit: usize, page: Option<&str>) -> Result<Page> {
@@ -277,6 +291,13 @@ impl Bucket for FaultyBucket {
             }
         };
         self.call(list).await
+    }
+
+    async fn directories(&self, _: &str) -> Result<Vec<String>> {
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            "the simulation has one repository",
+        ))
     }
 
     async fn delete(&self, name: &str) -> Result<()> {
