@@ -52,6 +52,7 @@ impl Store {
         watch: &Watch<'_>,
     ) -> Result<Written> {
         check_source(source)?;
+        self.wait(target.check_new())?;
         let updates = updates_of(source)?;
         let mut creating = Creating::default();
         creating.hash = source.object_hash();
@@ -76,6 +77,7 @@ impl Store {
         scratch: &Path,
         watch: &Watch<'_>,
     ) -> Result<Written> {
+        self.wait(target.check_new())?;
         let manifest = &generation.manifest;
         let mut creating = Creating::default();
         creating.hash = manifest.hash;
@@ -240,7 +242,9 @@ fn make_pack(
         ..Contents::default()
     };
     let options = source.packing_options().map_err(unreadable)?;
-    let files = packs::writer_options(source.config(), source.object_hash()).map_err(unreadable)?;
+    let files = packs::writer_options(source.config(), source.object_hash());
+    let mut files = files.map_err(unreadable)?;
+    files.files.reverse_index = true;
     let store = source.objects().map_err(unreadable)?;
     let made = store.pack_into(&contents, &options, directory, files, watch);
     let (written, _) = made.map_err(|error| error.map_kind(|_| ErrorKind::Repository))?;

@@ -384,7 +384,10 @@ fn failed(error: StoreError, name: impl Display) -> Error {
             "the store does not answer as it should",
         ),
     };
+    // What follows is the answer of the service, in XML.
+    let reason = error.to_string();
+    let reason = reason.lines().next().unwrap_or_default().to_owned();
     Error::new(kind, message)
         .at_path(name.to_string())
-        .because(error)
+        .because(reason)
 }

@@ -47,10 +47,7 @@ impl<B: Backend> Repository<B> {
             let message = "grace period or retention is too short";
             return Err(Error::new(ErrorKind::Options, message));
         }
-        // Generation 1 of an old repository may have expired.
-        if self.newest().await?.is_some() {
-            return Err(self.exists());
-        }
+        self.check_new().await?;
         let nothing = self.nothing(creating);
         let change = Change::Push(content);
         check_names(&change)?;
@@ -82,6 +79,18 @@ impl<B: Backend> Repository<B> {
             // The answer of an earlier call may be lost.
             Creation::Exists if self.read(1).await?.as_ref() == Some(&bytes) => Ok(()),
             Creation::Exists => Err(self.exists()),
+        }
+    }
+
+    /// Checks that there is no repository yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`]; those of the store.
+    pub async fn check_new(&self) -> Result<()> {
+        // Generation 1 of an old repository may have expired.
+        match self.newest().await? {
+            None => Ok(()),
+            Some(_) => Err(self.exists()),
         }
     }
 
