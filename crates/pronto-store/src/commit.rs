@@ -3,122 +3,25 @@
 mod first;
 mod plan;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use pronto_refs::RefNameRef;
 
 use crate::backend::{Backend, Fault, has_fault};
 use crate::bucket::{Content, Creation};
+use crate::change::{Change, Outcome};
 use crate::clock::Clock as _;
 use crate::generations::Generations as _;
-use crate::manifest::{Layer, LayerKind, Manifest, TableRecord};
-use crate::name::UploadId;
-use crate::refs::{RefUpdate, Value, Verdict};
+use crate::manifest::Manifest;
+use crate::queue::{Batch, Waiting, unknown};
+use crate::refs::Value;
 use crate::repository::{Generation, Pauses, Repository};
-use crate::upload::Uploaded;
 use crate::{Error, ErrorKind, Result};
-use pronto_refs::RefNameRef;
 
 pub use first::Creating;
 use plan::{Decision, Plan};
-
-/// The most changes that are committed together.
-const MOST_TOGETHER: usize = 1000;
-
-/// A change of a repository.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Change {
-    /// New packs and refs.
-    Push(Push),
-    /// Other files for the same content.
-    Replace(Replacement),
-}
-
-/// New packs and refs.
-#[derive(Clone, Debug, Default)]
-pub struct Push {
-    /// The packs, which have all objects that the refs need and the repository lacks.
-    pub packs: Vec<Uploaded>,
-    /// The changes of refs, each ref once.
-    pub updates: Vec<RefUpdate>,
-    /// Whether all refs change or none.
-    pub is_atomic: bool,
-}
-
-/// Other files for the same content: a step of upkeep.
-#[derive(Clone, Debug, Default)]
-pub struct Replacement {
-    /// The packs that are dropped. They must all be there.
-    pub dropped_packs: Vec<UploadId>,
-    /// The packs with their objects.
-    pub packs: Vec<Uploaded>,
-    /// Neighbouring tables that are merged. They must all be there.
-    pub tables: Option<MergedTables>,
-    /// Layers, which replace all of these kinds.
-    pub layers: Vec<(LayerKind, Vec<Layer>)>,
-}
-
-/// Tables of which another has all records.
-#[derive(Clone, Debug)]
-pub struct MergedTables {
-    /// The tables, the oldest first.
-    pub(crate) old: Vec<UploadId>,
-    /// The table with their records, and its bytes; `None` if there are none.
-    pub(crate) new: Option<(TableRecord, Bytes)>,
-    /// The moment before it was written.
-    pub(crate) begun: Duration,
-}
-
-/// The result of a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// The generation in which the change is, or on which it was refused.
-    pub generation: u64,
-    /// The decision about each ref of a push.
-    pub verdicts: Vec<Verdict>,
-}
-
-/// Changes that wait for a commit.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    waiting: Mutex<Vec<Arc<Waiting>>>,
-    /// Held while a commit is on its way.
-    turn: tokio::sync::Mutex<()>,
-}
-
-/// A change in the queue.
-#[derive(Debug)]
-struct Waiting {
-    change: Change,
-    /// The moment from which on the base of the decision must be the newest.
-    arrived: Duration,
-    outcome: Mutex<Option<Result<Outcome>>>,
-}
-
-impl Waiting {
-    fn settle(&self, outcome: Result<Outcome>) {
-        let mut slot = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.get_or_insert(outcome);
-    }
-
-    fn take(&self) -> Option<Result<Outcome>> {
-        let mut slot = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.take()
-    }
-}
-
-/// Changes that are committed together. Those that have no outcome when it is dropped are unknown.
-struct Batch(Vec<Arc<Waiting>>);
-
-impl Drop for Batch {
-    fn drop(&mut self) {
-        for waiting in &self.0 {
-            waiting.settle(Err(unknown()));
-        }
-    }
-}
 
 impl<B: Backend> Repository<B> {
     /// Commits a change: it is part of a generation that is the newest at some moment before this returns.
@@ -130,18 +33,15 @@ impl<B: Backend> Repository<B> {
     /// to be replaced is not there; nothing changed. As for [`latest`](Repository::latest).
     pub async fn commit(&self, change: Change) -> Result<Outcome> {
         check_names(&change)?;
-        let waiting = Arc::new(Waiting {
-            change,
-            arrived: self.backend.clock().now(),
-            outcome: Mutex::new(None),
-        });
-        self.enqueue(Arc::clone(&waiting));
+        let arrived = self.backend.clock().now();
+        let waiting = Arc::new(Waiting::new(change, arrived));
+        self.queue.push(Arc::clone(&waiting));
         loop {
             let turn = self.queue.turn.lock().await;
             if let Some(outcome) = waiting.take() {
                 return outcome;
             }
-            let batch = self.next_batch();
+            let batch = self.queue.next_batch();
             if batch.0.is_empty() {
                 return Err(unknown());
             }
@@ -158,19 +58,6 @@ impl<B: Backend> Repository<B> {
         }
     }
 
-    fn enqueue(&self, waiting: Arc<Waiting>) {
-        let queue = &self.queue.waiting;
-        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.push(waiting);
-    }
-
-    fn next_batch(&self) -> Batch {
-        let queue = &self.queue.waiting;
-        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let len = queue.len().min(MOST_TOGETHER);
-        Batch(queue.drain(..len).collect())
-    }
-
     async fn commit_batch(&self, batch: &Batch) -> Result<()> {
         let changes: Vec<&Change> = batch.0.iter().map(|waiting| &waiting.change).collect();
         let arrived = batch.0.iter().map(|waiting| waiting.arrived).max();
@@ -183,7 +70,7 @@ impl<B: Backend> Repository<B> {
             let old = checked
                 .take()
                 .filter(|_| has_fault(&*self.backend, Fault::NoCheckAfterConflict));
-            let plan = Plan::make(self, base, &changes, old)?;
+            let plan = Plan::make(self, base, &changes, old.as_deref())?;
             // A refusal must rest on a state that was the newest after the change arrived.
             if plan.refuses && known.confirmed < arrived && not_before < arrived {
                 not_before = arrived;
@@ -299,7 +186,7 @@ fn check_names(change: &Change) -> Result<()> {
 
 /// The answer to the creation of a generation.
 enum Settled {
-    /// It is the one that was sent.
+    /// The generation is the one that was sent.
     Ours,
     /// Another process was faster.
     Theirs(Bytes),
@@ -322,11 +209,6 @@ fn settle_all(batch: &Batch, decisions: &[Decision], number: u64) {
             )),
         });
     }
-}
-
-fn unknown() -> Error {
-    let message = "the store did not tell whether the change was committed";
-    Error::new(ErrorKind::Unknown, message).with_hint("fetch to see whether it was")
 }
 
 fn expired() -> Error {

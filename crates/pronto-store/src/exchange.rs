@@ -16,7 +16,8 @@ use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 
 use crate::blocking::{Store, Stored};
-use crate::commit::{Creating, Push};
+use crate::change::Push;
+use crate::commit::Creating;
 use crate::manifest::{FileKind, Pack};
 use crate::refs::{self, Expected, RefUpdate, Value};
 use crate::repository::Generation;
@@ -27,7 +28,7 @@ use crate::{Error, ErrorKind, Result};
 /// The sections of configuration that are taken along: those that decide what clients may do.
 const SECTIONS: [&str; 3] = ["receive", "transfer", "uploadpack"];
 
-/// What was written to a store.
+/// The counts of an import or a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
@@ -54,9 +55,11 @@ impl Store {
         check_source(source)?;
         self.wait(target.check_new())?;
         let updates = updates_of(source)?;
-        let mut creating = Creating::default();
-        creating.hash = source.object_hash();
-        creating.config = config_of(source);
+        let creating = Creating {
+            hash: source.object_hash(),
+            config: config_of(source),
+            ..Creating::default()
+        };
         let directory = scratch.join(format!("pronto-import-{}", target.upload_id()));
         fs::create_dir(&directory).context(ErrorKind::Io, "cannot create", &directory)?;
         let _guard = Guard::new(&directory);
@@ -79,10 +82,11 @@ impl Store {
     ) -> Result<Written> {
         self.wait(target.check_new())?;
         let manifest = &generation.manifest;
-        let mut creating = Creating::default();
-        creating.hash = manifest.hash;
-        creating.policy = manifest.policy;
-        creating.config = manifest.config.clone();
+        let creating = Creating {
+            hash: manifest.hash,
+            policy: manifest.policy,
+            config: manifest.config.clone(),
+        };
         let mut updates = Vec::new();
         for (name, value) in refs::all(&generation.refs)? {
             updates.push(RefUpdate {

@@ -9,11 +9,11 @@ use pronto_refs::reftable::Snapshot;
 
 use crate::backend::{Backend, Fault, has_fault};
 use crate::clock::Clock as _;
-use crate::commit::Queue;
 use crate::digest::Digest;
 use crate::generations::{Generations as _, Listed};
 use crate::manifest::{Manifest, Nonce};
 use crate::name::UploadId;
+use crate::queue::Queue;
 use crate::{Error, ErrorKind, Result, name};
 
 /// The number of times that the newest generation is looked for while it expires at once.
@@ -66,7 +66,7 @@ impl Generation {
 #[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) generation: Arc<Generation>,
-    /// It was the newest at this moment or a later one.
+    /// The generation was the newest at this moment or a later one.
     pub(crate) confirmed: Duration,
     /// The time in the listing that showed it.
     created: Option<Duration>,

@@ -123,22 +123,17 @@ pub(crate) fn add(
         if inline > MOST_INLINE_BYTES {
             let range = first..tables.len();
             let merged = merge(&tables, &refs, range.clone(), kind, draw())?;
-            let Some((record, bytes)) = merged else {
+            let Some(merged) = merged else {
                 tables.truncate(first);
                 continue;
             };
-            let object = Some((name::table(record.upload), bytes.clone()));
-            let inline = TableRecord {
-                place: Place::Inline(bytes),
-                ..record.clone()
-            };
-            tables.splice(range.clone(), [inline]);
-            let refs = restack(&tables, &refs, None, kind)?;
-            tables[range.start] = record;
+            tables.splice(range, [merged.0.clone()]);
+            let refs = restack(&tables, &refs, Some(&merged), kind)?;
+            let (record, bytes) = merged;
             return Ok(NewStack {
                 tables,
                 refs,
-                object,
+                object: Some((name::table(record.upload), bytes)),
             });
         }
         let tail = restack(&tables[first..], &refs, None, kind)?;

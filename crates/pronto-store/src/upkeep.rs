@@ -9,8 +9,8 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::backend::{Backend, Fault, has_fault};
 use crate::bucket::{Bucket as _, Content};
+use crate::change::{Change, MergedTables, Replacement};
 use crate::clock::Clock as _;
-use crate::commit::{Change, MergedTables, Replacement};
 use crate::generations::{Generations as _, Listed};
 use crate::manifest::{Manifest, Policy};
 use crate::name::{self, CONTENTS};

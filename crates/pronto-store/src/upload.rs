@@ -3,7 +3,6 @@
 use std::fs::File as DiskFile;
 use std::io::Read as _;
 use std::path::Path;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -12,6 +11,7 @@ use pronto_io::error::IoContext as _;
 
 use crate::backend::Backend;
 use crate::bucket::{Bucket as _, Content};
+use crate::change::Uploaded;
 use crate::clock::Clock as _;
 use crate::digest::{BLOCK_BYTES, Digest, Digester, Digests};
 use crate::manifest::{File, FileKind, Object, Pack};
@@ -79,14 +79,6 @@ pub struct NewPack {
     pub is_promisor: bool,
     /// The files, with pack and index at least.
     pub files: Vec<NewFile>,
-}
-
-/// A pack whose files are in the store. It must be committed within a quarter of the grace period.
-#[derive(Clone, Debug)]
-pub struct Uploaded {
-    pub(crate) pack: Pack,
-    /// The moment before the first file was written.
-    pub(crate) begun: Duration,
 }
 
 impl NewPack {

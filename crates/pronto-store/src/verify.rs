@@ -15,7 +15,7 @@ use crate::repository::Repository;
 use crate::view::interrupted;
 use crate::{Error, ErrorKind, Result};
 
-/// What is wrong in a store.
+/// A fault of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
@@ -96,7 +96,7 @@ pub struct Verified {
     pub bytes: u64,
     /// The number of objects that none of them refers to. Upkeep deletes them after the grace period.
     pub orphans: u64,
-    /// What is wrong.
+    /// The faults.
     pub problems: Vec<Problem>,
 }
 

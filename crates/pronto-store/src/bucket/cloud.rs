@@ -83,7 +83,7 @@ impl Cloud {
         })
     }
 
-    fn entry(&self, meta: ObjectMeta) -> Option<Entry> {
+    fn entry(&self, meta: &ObjectMeta) -> Option<Entry> {
         let name = meta.location.as_ref().strip_prefix(self.prefix.as_str())?;
         let millis = u64::try_from(meta.last_modified.timestamp_millis()).unwrap_or(0);
         Some(Entry {
@@ -96,12 +96,14 @@ impl Cloud {
     async fn read(&self, name: &str, range: Range<u64>) -> Result<Option<Bytes>> {
         let path = self.path(name)?;
         let start = range.start;
-        let mut options = GetOptions::default();
-        options.range = Some(GetRange::Bounded(range));
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range)),
+            ..GetOptions::default()
+        };
         let answer = match self.store.get_opts(&path, options).await {
             Err(StoreError::NotFound { .. }) => return Ok(None),
             Err(error) => {
-                let error = failed(error, name);
+                let error = failed(&error, name);
                 // A range that begins behind the end is refused like a malformed request.
                 let may_be_short = *error.kind() == ErrorKind::Unavailable;
                 return match may_be_short.then(|| self.head(name)) {
@@ -115,18 +117,18 @@ impl Cloud {
             Ok(answer) => answer,
         };
         let bytes = answer.bytes().await;
-        bytes.map(Some).map_err(|error| failed(error, name))
+        bytes.map(Some).map_err(|error| failed(&error, name))
     }
 
     async fn put_bytes(&self, name: &str, bytes: Bytes) -> Result<()> {
         let options = PutOptions::default();
         let path = self.path(name)?;
         let answer = self.store.put_opts(&path, bytes.into(), options).await;
-        answer.map(drop).map_err(|error| failed(error, name))
+        answer.map(drop).map_err(|error| failed(&error, name))
     }
 
     async fn put_parts(&self, name: &str, path: &DiskPath, size: u64) -> Result<()> {
-        let to_error = |error| failed(error, name);
+        let to_error = |error: StoreError| failed(&error, name);
         let target = self.path(name)?;
         let upload = self.store.put_multipart_opts(&target, Default::default());
         let mut upload = upload.await.map_err(to_error)?;
@@ -172,12 +174,14 @@ impl Bucket for Cloud {
 
     async fn head(&self, name: &str) -> Result<Option<Entry>> {
         let path = self.path(name)?;
-        let mut options = GetOptions::default();
-        options.head = true;
+        let options = GetOptions {
+            head: true,
+            ..GetOptions::default()
+        };
         match self.store.get_opts(&path, options).await {
             Err(StoreError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(failed(error, name)),
-            Ok(found) => Ok(self.entry(found.meta)),
+            Err(error) => Err(failed(&error, name)),
+            Ok(found) => Ok(self.entry(&found.meta)),
         }
     }
 
@@ -196,27 +200,29 @@ impl Bucket for Cloud {
     }
 
     async fn create(&self, name: &str, bytes: Bytes) -> Result<Creation> {
-        let mut options = PutOptions::default();
-        options.mode = PutMode::Create;
+        let options = PutOptions {
+            mode: PutMode::Create,
+            ..PutOptions::default()
+        };
         let path = self.path(name)?;
         match self.store.put_opts(&path, bytes.into(), options).await {
             Ok(_) => Ok(Creation::Created),
             Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => {
                 Ok(Creation::Exists)
             }
-            Err(error) => Err(failed(error, name)),
+            Err(error) => Err(failed(&error, name)),
         }
     }
 
     async fn list(&self, prefix: &str, limit: usize, page: Option<&str>) -> Result<Page> {
-        let to_error = |error| failed(error, prefix);
+        let to_error = |error: StoreError| failed(&error, prefix);
         let Some(pages) = &self.pages else {
             let path = self.path(prefix)?;
             let found = self.store.list(Some(&path)).try_collect::<Vec<_>>().await;
             let found = found.map_err(to_error)?;
             let mut entries: Vec<Entry> = found
                 .into_iter()
-                .filter_map(|meta| self.entry(meta))
+                .filter_map(|meta| self.entry(&meta))
                 .collect();
             entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
             return Ok(Page {
@@ -224,14 +230,16 @@ impl Bucket for Cloud {
                 next: None,
             });
         };
-        let mut options = PaginatedListOptions::default();
-        options.max_keys = Some(limit);
-        options.page_token = page.map(str::to_owned);
+        let options = PaginatedListOptions {
+            max_keys: Some(limit),
+            page_token: page.map(str::to_owned),
+            ..PaginatedListOptions::default()
+        };
         let full = format!("{}{prefix}", self.prefix);
         let listed = pages.list_paginated(Some(&full), options).await;
         let listed = listed.map_err(to_error)?;
         let objects = listed.result.objects.into_iter();
-        let entries: Vec<Entry> = objects.filter_map(|meta| self.entry(meta)).collect();
+        let entries: Vec<Entry> = objects.filter_map(|meta| self.entry(&meta)).collect();
         if !entries.is_sorted_by(|a, b| a.name < b.name) {
             let message = "the store does not list objects in the order of their names";
             return Err(Error::new(ErrorKind::Unsupported, message)
@@ -247,7 +255,7 @@ impl Bucket for Cloud {
         let full = format!("{}{prefix}", self.prefix);
         let path = (!full.is_empty()).then(|| self.path(prefix)).transpose()?;
         let listed = self.store.list_with_delimiter(path.as_ref()).await;
-        let listed = listed.map_err(|error| failed(error, prefix))?;
+        let listed = listed.map_err(|error| failed(&error, prefix))?;
         let found = listed.common_prefixes.into_iter().filter_map(|path| {
             let name = path.as_ref().strip_prefix(self.prefix.as_str())?;
             Some(format!("{name}/"))
@@ -261,7 +269,7 @@ impl Bucket for Cloud {
         let deleted = self.store.delete_stream(Box::pin(names));
         match deleted.try_collect::<Vec<_>>().await {
             Ok(_) | Err(StoreError::NotFound { .. }) => Ok(()),
-            Err(error) => Err(failed(error, name)),
+            Err(error) => Err(failed(&error, name)),
         }
     }
 }
@@ -369,8 +377,8 @@ fn malformed(error: StoreError) -> Error {
 }
 
 /// Returns the error of a call about `name`.
-fn failed(error: StoreError, name: impl Display) -> Error {
-    let (kind, message) = match &error {
+fn failed(error: &StoreError, name: impl Display) -> Error {
+    let (kind, message) = match error {
         StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
             (ErrorKind::Denied, "the store refuses access")
         }

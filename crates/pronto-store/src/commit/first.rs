@@ -5,9 +5,10 @@ use pronto_hash::Kind;
 use pronto_refs::reftable::Snapshot;
 
 use super::plan::{Decision, Plan};
-use super::{Change, Push, check_names, expired};
+use super::{check_names, expired};
 use crate::backend::Backend;
 use crate::bucket::{Content, Creation};
+use crate::change::{Change, Push};
 use crate::digest::Digest;
 use crate::generations::Generations as _;
 use crate::manifest::{Manifest, Policy};
@@ -15,7 +16,7 @@ use crate::refs::Verdict;
 use crate::repository::{Generation, Repository};
 use crate::{Error, ErrorKind, Result};
 
-/// What a new repository has.
+/// The properties of a new repository.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Creating {

@@ -5,13 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use pronto_refs::reftable::Snapshot;
 
-use super::{Change, MergedTables, Push, Replacement};
 use crate::backend::Backend;
+use crate::change::{Change, MergedTables, Push, Replacement, Uploaded};
 use crate::digest::Digest;
 use crate::manifest::{Manifest, Pack};
 use crate::refs::{Overlay, Verdict};
 use crate::repository::{Generation, Repository};
-use crate::upload::Uploaded;
 use crate::{Result, tables};
 
 /// The decision about a change.
@@ -21,7 +20,7 @@ pub(super) enum Decision {
     Refs(Vec<Verdict>),
     /// The replacement is made.
     Replaced,
-    /// What is to be replaced is not there.
+    /// The files to be replaced are not there.
     Gone,
 }
 
@@ -63,7 +62,7 @@ impl Plan {
         repository: &Repository<B>,
         base: &Generation,
         changes: &[&Change],
-        decided: Option<Vec<Decision>>,
+        decided: Option<&[Decision]>,
     ) -> Result<Plan> {
         let mut draft = Draft {
             manifest: base.manifest.clone(),
@@ -74,7 +73,7 @@ impl Plan {
         };
         let mut decisions = Vec::with_capacity(changes.len());
         for (at, change) in changes.iter().enumerate() {
-            let known = decided.as_ref().map(|decided| &decided[at]);
+            let known = decided.map(|decided| &decided[at]);
             decisions.push(match (change, known) {
                 (Change::Push(push), Some(Decision::Refs(verdicts))) => {
                     draft.force(push, verdicts)?

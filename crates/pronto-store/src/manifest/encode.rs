@@ -20,8 +20,8 @@ impl Manifest {
     /// can hold.
     pub fn encode(&self) -> Result<Bytes> {
         let mut out = Vec::with_capacity(1024 + 400 * self.packs.len() + self.inline_bytes());
-        self.write(&mut out)
-            .expect("memory takes what is written to it");
+        let written = self.write(&mut out);
+        written.map_err(|error| Error::new(ErrorKind::Io, "cannot write").because(error))?;
         let digest = Digest::of(&out);
         out.extend_from_slice(format!("checksum {digest}\n").as_bytes());
         let refuse = |why: String| Err(Error::new(ErrorKind::Unsupported, why));

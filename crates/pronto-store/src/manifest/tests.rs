@@ -1,3 +1,5 @@
+//! Manifests that are written and read, and malformed ones.
+
 use super::*;
 
 fn id(byte: u8) -> ObjectId {

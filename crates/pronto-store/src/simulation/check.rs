@@ -189,7 +189,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What was acknowledged is in the generation of the answer, which was created while the push ran.
+    /// Each acknowledged change is in the generation of the answer, which was created while the push ran.
     fn acknowledged(&mut self, push: &SeenPush) {
         let Ending::Answered(outcome) = &push.ending else {
             return;
@@ -219,7 +219,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What was refused happened never, and the old value was another one at some moment.
+    /// No refused change ever happened, and the old value was another one at some moment.
     fn refusals(&mut self, push: &SeenPush) {
         for (update, verdict) in push.refused() {
             if let Some(id) = value_after(update)

@@ -10,7 +10,7 @@ use super::content::{self, Objects};
 use super::executor::Timeline;
 use super::random::Random;
 use super::server::{self, POLICY, SERVERS, ServerRepository, Servers};
-use crate::commit::Outcome;
+use crate::change::Outcome;
 use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
 use crate::repository::Generation;
 use crate::{ErrorKind, Result};
@@ -21,14 +21,14 @@ const REQUESTS: u64 = 10;
 /// The refs.
 const REFS: [&str; 3] = ["refs/heads/a", "refs/heads/b", "refs/tags/t"];
 
-/// What became of a push.
+/// The ending of a push.
 #[derive(Clone, Debug)]
 pub(super) enum Ending {
     /// The server answered.
     Answered(Outcome),
     /// The server said that nothing has changed.
     Failed,
-    /// It is not known.
+    /// Nobody knows.
     Unknown,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct SeenRead {
     pub(super) generation: u64,
 }
 
-/// What all clients saw.
+/// The answers that all clients got.
 #[derive(Default)]
 pub(super) struct Observations {
     pub(super) pushes: Vec<SeenPush>,

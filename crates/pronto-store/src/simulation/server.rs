@@ -9,8 +9,9 @@ use super::executor::{Tasks, Timeline};
 use super::random::Random;
 use super::world::{FaultyBucket, PREFIX};
 use crate::backend::{Backend, Fault, has_fault};
+use crate::change::{Change, Outcome, Push, Replacement};
 use crate::clock::Clock;
-use crate::commit::{Change, Creating, Outcome, Push, Replacement};
+use crate::commit::Creating;
 use crate::generations::InBucket;
 use crate::manifest::{LEAST_GRACE_SECONDS, Pack, Policy};
 use crate::refs::RefUpdate;
@@ -264,7 +265,7 @@ pub(super) async fn read(repository: &ServerRepository, packs: &[Pack]) -> Resul
 async fn repack(repository: &ServerRepository) -> Result<()> {
     let newest: Arc<Generation> = repository.latest().await?;
     let mut packs = newest.manifest.packs.clone();
-    packs.retain(|_| repository.backend.clock.random() % 4 > 0);
+    packs.retain(|_| !repository.backend.clock.random().is_multiple_of(4));
     if packs.len() < 2 {
         return Ok(());
     }

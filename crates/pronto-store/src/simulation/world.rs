@@ -36,7 +36,7 @@ pub(super) struct World {
     pub(super) log: Vec<Created>,
     /// Objects that ever were.
     pub(super) history: BTreeMap<String, Bytes>,
-    /// What went wrong.
+    /// The violations that the store itself notices.
     pub(super) violations: Vec<String>,
     /// The number of calls.
     pub(super) calls: u64,
@@ -116,7 +116,7 @@ impl World {
     }
 }
 
-/// How often calls go wrong, in percent.
+/// The share of calls that go wrong, in percent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Faults {
     /// The store refuses.
