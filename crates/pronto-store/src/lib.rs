@@ -5,6 +5,30 @@
 //! object is never used twice.
 //!
 //! No rule of Git's protocol is here. Packs are files, and refs are reftables.
+//!
+//! ```
+//! use pronto::Environment;
+//! use pronto_store::{Change, Creating, Expected, Push, RefUpdate, Store, Value};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let url = format!("file://{}", directory.path().display());
+//! let store = Store::open(&url, &Environment::empty("/"))?;
+//! let repository = store.repository("team/project")?;
+//! store.wait(repository.create(&Creating::default(), Push::default()))?;
+//!
+//! let mut push = Push::default();
+//! push.updates.push(RefUpdate {
+//!     name: "HEAD".into(),
+//!     old: Expected::Missing,
+//!     new: Some(Value::Symbolic("refs/heads/main".into())),
+//! });
+//! let outcome = store.wait(repository.commit(Change::Push(push)))?;
+//! assert_eq!(outcome.generation, 2);
+//! assert!(store.wait(repository.latest())?.refs.find("HEAD")?.is_some());
+//! # Ok(())
+//! # }
+//! ```
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod backend;
