@@ -145,8 +145,11 @@ fn round_trip(format: &str) {
     ];
     assert_eq!(newer_git(git, &out, &count), "62\n");
     // It is an ordinary repository: it can be cloned from and changed.
-    newer_git(git, &world.path("."), &["clone", "-q", "out.git", "clone"]);
     newer_git(git, &out, &["branch", "new", "main"]);
+    let cloned = world
+        .pair
+        .run(pronto_path(), ".", &["clone", "-q", "out.git", "clone"]);
+    assert!(cloned.status.success(), "{}", stderr(&cloned));
 }
 
 #[test]
