@@ -140,6 +140,7 @@ fn scratch(args: &Args, context: &mut Context) -> Result<PathBuf, CliError> {
 }
 
 /// The places of an import.
+#[derive(Clone, Copy)]
 struct Import<'a> {
     source: &'a str,
     store: &'a str,
