@@ -89,7 +89,7 @@ impl Client {
     pub(super) async fn run(mut self) {
         for _ in 0..REQUESTS {
             let pause = match self.random.below(20) {
-                0 => self.random.below(2 * 3_600_000),
+                0 => self.random.below(8 * 3_600_000),
                 1..4 => self.random.below(120_000),
                 _ => self.random.below(500),
             };
