@@ -246,6 +246,12 @@ pub(super) async fn push(
         true => repository.pretend(pack),
         false => (repository.upload(pack).await?, Vec::new()),
     };
+    let clock = &repository.backend.clock;
+    if clock.random().is_multiple_of(20) {
+        // So long that the files may be taken for garbage: then the push must fail.
+        let pause = clock.random() % (3 * POLICY.grace_seconds);
+        clock.sleep(Duration::from_secs(pause)).await;
+    }
     let push = Push {
         packs: vec![uploaded],
         updates,
