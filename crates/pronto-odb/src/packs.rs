@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use pronto_hash::Kind;
 use pronto_io::view::Access;
-use pronto_pack::idx::Index;
-use pronto_pack::pack::{Pack, PackOrder};
+use pronto_pack::idx::{Index, IndexPosition};
+use pronto_pack::pack::{Pack, PackOffset, PackOrder, PackPosition};
 use pronto_pack::rev::ReverseIndex;
 
 use crate::error::{Error, from_pack, is_gone};
@@ -26,6 +26,8 @@ pub(crate) struct PackFile {
     index: OnceLock<Arc<Index>>,
     pack: OnceLock<Arc<Pack>>,
     order: OnceLock<PackOrder>,
+    /// The `.rev` file, if there is one that belongs to the pack.
+    reverse: OnceLock<Option<ReverseIndex>>,
     vanished: AtomicBool,
 }
 
@@ -56,6 +58,7 @@ impl PackFile {
             index: OnceLock::new(),
             pack: OnceLock::new(),
             order: OnceLock::new(),
+            reverse: OnceLock::new(),
             vanished: AtomicBool::new(false),
         }
     }
@@ -119,12 +122,64 @@ impl PackFile {
     /// The order that the `.rev` file says, if there is one that belongs to the pack.
     fn written_order(&self) -> Option<PackOrder> {
         let (pack, index) = (self.pack().ok()?, self.index().ok()?);
-        let path = self.listed.index_path.with_extension("rev");
-        let reverse = ReverseIndex::open(path, self.kind, index.len(), self.access).ok()?;
-        let is_ours = reverse.pack_checksum().ok()? == pack.checksum().ok()?;
-        PackOrder::from_reverse(pack, index, &reverse)
-            .ok()
-            .filter(|_| is_ours)
+        PackOrder::from_reverse(pack, index, self.reverse()?).ok()
+    }
+
+    fn reverse(&self) -> Option<&ReverseIndex> {
+        let open = || {
+            let (pack, index) = (self.pack().ok()?, self.index().ok()?);
+            let path = self.listed.index_path.with_extension("rev");
+            let reverse = ReverseIndex::open(path, self.kind, index.len(), self.access).ok()?;
+            let is_ours = reverse.pack_checksum().ok()? == pack.checksum().ok()?;
+            is_ours.then_some(reverse)
+        };
+        self.reverse.get_or_init(open).as_ref()
+    }
+
+    /// The entry at `position` of the pack: where it starts, and its row in the index. Costs two reads
+    /// of mapped files, if there is a `.rev` file; otherwise entries are [sorted](Self::order) once.
+    ///
+    /// # Errors
+    /// As [`pack`](Self::pack).
+    pub(crate) fn entry_at(
+        &self,
+        position: PackPosition,
+    ) -> Result<Option<(PackOffset, IndexPosition)>, Error> {
+        let reverse = match self.order.get() {
+            Some(order) => return Ok(order.get(position)),
+            None => self.reverse(),
+        };
+        let index = self.index()?;
+        match reverse {
+            None => Ok(self.order()?.get(position)),
+            Some(_) if position.0 >= index.len() => Ok(None),
+            Some(reverse) => {
+                let row = reverse.row_at(position.0).map_err(from_pack)?;
+                let offset = index.offset_at(row).map_err(from_pack)?;
+                Ok(Some((offset, row)))
+            }
+        }
+    }
+
+    /// Which entry starts at `offset`, if one does. Logarithmic, apart from the cost of
+    /// [`entry_at`](Self::entry_at).
+    ///
+    /// # Errors
+    /// As [`pack`](Self::pack).
+    pub(crate) fn position_of(&self, offset: PackOffset) -> Result<Option<PackPosition>, Error> {
+        if let Some(order) = self.order.get() {
+            return Ok(order.position(offset));
+        }
+        let (mut low, mut high) = (0, self.index()?.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.entry_at(PackPosition(middle))? {
+                Some((found, _)) if found == offset => return Ok(Some(PackPosition(middle))),
+                Some((found, _)) if found < offset => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        Ok(None)
     }
 
     #[cold]

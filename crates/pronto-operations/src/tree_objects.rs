@@ -8,7 +8,7 @@ use pronto_index::{CachedTree, Index};
 use pronto_odb::Store;
 use pronto_worktree::trees::{self, Workshop};
 
-use crate::packs::writer_options;
+use crate::packs::bulk_options;
 use crate::{Repository, Result};
 
 /// Puts the tree `id` into `content`.
@@ -50,7 +50,7 @@ pub(crate) fn new_trees(
     packed_from: usize,
 ) -> Result<std::result::Result<(ObjectId, CachedTree), pronto_worktree::Error>> {
     let store = repository.objects()?;
-    let options = writer_options(repository.config(), repository.object_hash())?;
+    let options = bulk_options(repository.config(), repository.object_hash())?;
     let mut new = NewTrees::new(store, options, packed_from);
     let mut workshop = Workshop {
         contains: &mut |id| contains(store, id),

@@ -264,8 +264,7 @@ impl Outgoing {
             members: &members,
             bases: &bases,
             receiver_has: Some(&|id| chosen.outside.contains(&id.to_owned())),
-            whole: None,
-            bitmapped: None,
+            ..Contents::default()
         };
         let packed =
             (self.store).pack_to(&contents, &self.options, &mut file, &Watch::from(interrupt));

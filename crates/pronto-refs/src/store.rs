@@ -9,6 +9,7 @@ mod pack;
 mod packed;
 mod packed_file;
 mod patience;
+mod state;
 pub mod tables;
 mod transaction;
 

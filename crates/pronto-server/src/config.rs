@@ -43,6 +43,8 @@ pub struct Config {
     pub certificates: Vec<CertificateUser>,
     /// Limits.
     pub limits: Limits,
+    /// The packs that are kept.
+    pub cache: Cache,
 }
 
 /// SSH.
@@ -88,6 +90,27 @@ pub struct CertificateUser {
     pub subject: Option<String>,
     /// The SHA-256 of the certificate in lower case.
     pub fingerprint: Option<String>,
+}
+
+/// The packs that the server keeps for equal requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cache {
+    /// The directory for files without names.
+    pub directory: PathBuf,
+    /// The bytes of all packs; zero for no packs.
+    pub bytes: u64,
+    /// The bytes of all lists of refs, which are in memory.
+    pub listing_bytes: usize,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Cache {
+            directory: PathBuf::from("/var/tmp"),
+            bytes: 1 << 30,
+            listing_bytes: 64 << 20,
+        }
+    }
 }
 
 /// Limits of the server.
@@ -153,6 +176,7 @@ impl Config {
                 rules: Vec::new(),
             },
             certificates: Vec::new(),
+            cache: Cache::default(),
             limits: Limits::default(),
         }
     }

@@ -9,6 +9,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::service::GitService;
+
 /// The labels of a finished request.
 type RequestLabels = Vec<(&'static str, String)>;
 
@@ -39,7 +41,7 @@ fn histogram() -> Histogram {
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(service: &dyn GitService) -> Self {
         let mut registry = Registry::with_prefix("pronto_server");
         let requests = Family::<RequestLabels, Counter>::default();
         let seconds = Family::<RequestLabels, Histogram>::new_with_constructor(histogram);
@@ -61,6 +63,7 @@ impl Metrics {
         let help = "Requests of Git that have a slot";
         registry.register("requests_under_way", help, under_way.clone());
         registry.register("connections", "Open connections", connections.clone());
+        service.register(&mut registry);
         Metrics {
             registry,
             requests,

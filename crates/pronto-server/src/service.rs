@@ -6,6 +6,7 @@ mod push;
 
 use std::io::{Read, Write};
 
+use prometheus_client::registry::Registry;
 use pronto::Repository;
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
@@ -57,6 +58,9 @@ pub trait Judge: Sync {
 /// Errors have been reported to the client if the protocol allows that. An error before the first byte
 /// of output can be reported by the caller.
 pub trait GitService: Send + Sync {
+    /// Adds the counters of the service to those of a server.
+    fn register(&self, _registry: &mut Registry) {}
+
     /// Sends the advertisement of `git-upload-pack`.
     ///
     /// # Errors

@@ -70,8 +70,8 @@ impl State {
         let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random);
         State {
             setup: RwLock::new(Arc::new(setup)),
+            metrics: Metrics::new(service.as_ref()),
             service,
-            metrics: Metrics::new(),
             stop,
             awake: AtomicUsize::new(0),
             tell,

@@ -8,6 +8,7 @@
 //! of a single pack is sent from its map without a copy: 16 packets with one system call.
 
 mod bands;
+mod cache;
 mod common;
 mod cut;
 pub mod hidden;
@@ -25,6 +26,7 @@ mod writer;
 
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -39,7 +41,9 @@ use crate::enter::from_client;
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 use pronto_config::safety;
 
+pub use cache::{ListingCache, ListingKey, PackCache, PackKey};
 use cut::Cut;
+pub use pronto_odb::packing::Counts;
 use settings::Settings;
 use shown::View;
 use writer::Lines;
@@ -65,6 +69,10 @@ pub struct Options {
     pub agent: BString,
     /// The id of this session, advertised with `transfer.advertiseSID`.
     pub session_id: Option<BString>,
+    /// The packs that equal requests share; each is made for one request without.
+    pub packs: Option<Arc<dyn PackCache>>,
+    /// The lists of refs that equal requests share.
+    pub listings: Option<Arc<dyn ListingCache>>,
 }
 
 impl Default for Options {
@@ -75,6 +83,8 @@ impl Default for Options {
             is_daemon: false,
             agent: AGENT.into(),
             session_id: None,
+            packs: None,
+            listings: None,
         }
     }
 }

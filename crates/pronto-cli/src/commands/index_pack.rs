@@ -194,6 +194,10 @@ fn refuse_nonsense(args: &Args, in_repository: bool) -> Result<(), CliError> {
         let message = "options '--object-format' and '--stdin' cannot be used together";
         return Err(CliError::fatal(message));
     }
+    if args.promisor.is_some() && !args.packs.is_empty() {
+        let message = "--promisor cannot be used with a pack name";
+        return Err(CliError::fatal(message));
+    }
     Ok(())
 }
 

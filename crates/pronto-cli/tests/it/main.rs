@@ -48,6 +48,7 @@ mod reflinks;
 mod reftables;
 mod repack;
 mod serve;
+mod serve_cache;
 mod serve_pushes;
 mod serve_shell;
 mod serve_ssh;

@@ -31,6 +31,8 @@ impl Scene {
         };
         let name = "first";
         scene.git(name, &["init", "-q", "-b", "main", "."]);
+        // The default since git 2.41.
+        scene.git(name, &["config", "pack.writeReverseIndex", "true"]);
         for number in 0..12 {
             let file = format!("f{}", number % 4);
             let lines = (0..60 + number).map(|line| format!("{} {line}\n", line * 7919 % 503));

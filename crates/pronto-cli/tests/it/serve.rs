@@ -74,7 +74,7 @@ impl Server {
     }
 
     /// The address of a repository.
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let line = self.lines.iter().find(|line| line.contains("git clone "));
         let line = line.expect("there is one");
         line.rsplit(' ').next().expect("a word").to_owned()

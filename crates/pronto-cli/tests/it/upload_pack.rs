@@ -11,6 +11,7 @@ macro_rules! scene {
     };
 }
 
+mod blocks;
 mod clients;
 mod filters;
 mod negotiation;

@@ -1,5 +1,6 @@
 //! Reachability bitmaps, with the objects that their bits stand for.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,12 +9,13 @@ use pronto_io::error::IoContext as _;
 use pronto_io::view::View;
 use pronto_pack::bitmap::{Bitmaps, Bits};
 use pronto_pack::idx::IndexPosition;
-use pronto_pack::midx::MultiIndex;
-use pronto_pack::pack::PackPosition;
+use pronto_pack::midx::{MultiIndex, PackNumber};
+use pronto_pack::pack::{PackOffset, PackPosition};
 
 use super::Store;
 use crate::error::{Error, ErrorKind, from_pack, is_gone};
 use crate::packs::PackFile;
+use crate::snapshot::Multi;
 
 /// The bitmaps of a store. Bits count objects in the order of the pack, or in that in which a
 /// multi-pack-index strings its packs together.
@@ -26,8 +28,23 @@ pub struct Bitmapped {
 #[derive(Debug)]
 enum Objects {
     Pack(Arc<PackFile>),
-    /// With the bit of each row.
-    Multi(Arc<MultiIndex>, Vec<u32>),
+    Multi(Several),
+}
+
+/// The objects of a multi-pack-index.
+#[derive(Debug)]
+struct Several {
+    index: Arc<MultiIndex>,
+    packs: Vec<Option<Arc<PackFile>>>,
+    /// The bit of each row.
+    bits: Vec<u32>,
+}
+
+/// The objects of one pack, which have consecutive bits.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) pack: Arc<PackFile>,
+    pub(crate) bits: Range<u32>,
 }
 
 impl Store {
@@ -40,7 +57,7 @@ impl Store {
     pub fn bitmaps(&self) -> Result<Option<Bitmapped>, Error> {
         let snapshot = Arc::clone(&*self.snapshot()?);
         for multi in &snapshot.multi {
-            if let Some(found) = self.bitmaps_of_multi(&multi.index)? {
+            if let Some(found) = self.bitmaps_of_multi(multi)? {
                 return Ok(Some(found));
             }
         }
@@ -52,7 +69,8 @@ impl Store {
         Ok(None)
     }
 
-    fn bitmaps_of_multi(&self, index: &Arc<MultiIndex>) -> Result<Option<Bitmapped>, Error> {
+    fn bitmaps_of_multi(&self, multi: &Multi) -> Result<Option<Bitmapped>, Error> {
+        let index = &multi.index;
         if !index.has_order() {
             return Ok(None);
         }
@@ -71,7 +89,11 @@ impl Store {
         }
         Ok(Some(Bitmapped {
             bitmaps,
-            objects: Objects::Multi(index.clone(), bits),
+            objects: Objects::Multi(Several {
+                index: index.clone(),
+                packs: multi.packs.clone(),
+                bits,
+            }),
         }))
     }
 
@@ -84,8 +106,8 @@ impl Store {
             return Ok(None);
         };
         check(&bitmaps, &pack.pack()?.checksum().map_err(from_pack)?)?;
-        // Sorted now, so that looking up a bit cannot fail for want of it.
-        pack.order()?;
+        // Sorted now if that is needed, so that looking up a bit cannot fail for want of it.
+        pack.entry_at(PackPosition(0))?;
         Ok(Some(Bitmapped {
             bitmaps,
             objects: Objects::Pack(pack.clone()),
@@ -122,7 +144,7 @@ impl Bitmapped {
     pub fn reused_pack(&self) -> Result<Option<PathBuf>, Error> {
         let index = match &self.objects {
             Objects::Pack(pack) => return Ok(Some(pack.pack_path())),
-            Objects::Multi(index, _) => index,
+            Objects::Multi(several) => &several.index,
         };
         let Some(first) = index.position_at_place(0).map_err(from_pack)? else {
             return Ok(None);
@@ -142,7 +164,7 @@ impl Bitmapped {
     pub fn empty(&self) -> Bits {
         let count = match &self.objects {
             Objects::Pack(pack) => pack.index().map_or(0, |index| index.len()),
-            Objects::Multi(index, _) => index.len(),
+            Objects::Multi(Several { index, .. }) => index.len(),
         };
         Bits::new(count)
     }
@@ -158,9 +180,9 @@ impl Bitmapped {
                 let Some(offset) = offset else {
                     return Ok(None);
                 };
-                Ok(pack.order()?.position(offset).map(|place| place.0))
+                Ok(pack.position_of(offset)?.map(|place| place.0))
             }
-            Objects::Multi(index, bits) => {
+            Objects::Multi(Several { index, bits, .. }) => {
                 let row = index.find(id).map_err(from_pack)?;
                 let bit = row.map(|row| bits[row.0 as usize]);
                 Ok(bit.filter(|bit| *bit != u32::MAX))
@@ -173,16 +195,15 @@ impl Bitmapped {
     /// # Errors
     /// As [`bit`](Self::bit); `Corrupt` when the bit has no object.
     pub fn id(&self, bit: u32) -> Result<ObjectId, Error> {
-        let none = || Error::new(ErrorKind::Corrupt, "bit that stands for no object");
         match &self.objects {
             Objects::Pack(pack) => {
-                let found = pack.order()?.get(PackPosition(bit));
-                let (_, row) = found.ok_or_else(none)?;
+                let found = pack.entry_at(PackPosition(bit))?;
+                let (_, row) = found.ok_or_else(no_object)?;
                 pack.index()?.id_at(row).map_err(from_pack)
             }
-            Objects::Multi(index, _) => {
+            Objects::Multi(Several { index, .. }) => {
                 let row = index.position_at_place(bit).map_err(from_pack)?;
-                index.id_at(row.ok_or_else(none)?).map_err(from_pack)
+                index.id_at(row.ok_or_else(no_object)?).map_err(from_pack)
             }
         }
     }
@@ -194,7 +215,7 @@ impl Bitmapped {
     pub fn for_each_name_hash(&self, mut found: impl FnMut(&oid, u32)) -> Result<(), Error> {
         let count = match &self.objects {
             Objects::Pack(pack) => pack.index()?.len(),
-            Objects::Multi(index, _) => index.len(),
+            Objects::Multi(Several { index, .. }) => index.len(),
         };
         for row in (0..count).map(IndexPosition) {
             let Some(hash) = self.bitmaps.name_hash(row).filter(|hash| *hash != 0) else {
@@ -202,7 +223,7 @@ impl Bitmapped {
             };
             let id = match &self.objects {
                 Objects::Pack(pack) => pack.index()?.id_at(row),
-                Objects::Multi(index, _) => index.id_at(row),
+                Objects::Multi(Several { index, .. }) => index.id_at(row),
             };
             found(&id.map_err(from_pack)?, hash);
         }
@@ -216,11 +237,100 @@ impl Bitmapped {
     pub fn reachable_from(&self, id: &oid) -> Result<Option<Bits>, Error> {
         let row: Option<IndexPosition> = match &self.objects {
             Objects::Pack(pack) => pack.index()?.find(id).map_err(from_pack)?,
-            Objects::Multi(index, _) => index.find(id).map_err(from_pack)?,
+            Objects::Multi(Several { index, .. }) => index.find(id).map_err(from_pack)?,
         };
         match row {
             Some(row) => self.bitmaps.reachable_from(row).map_err(from_pack),
             None => Ok(None),
         }
     }
+
+    /// The packs of the objects, in the order of the bits.
+    ///
+    /// # Errors
+    /// A pack cannot be opened, or as [`bit`](Self::bit).
+    pub(crate) fn parts(&self) -> Result<Vec<Part>, Error> {
+        let several = match &self.objects {
+            Objects::Pack(pack) => {
+                let (pack, bits) = (pack.clone(), 0..pack.index()?.len());
+                return Ok(vec![Part { pack, bits }]);
+            }
+            Objects::Multi(several) => several,
+        };
+        let mut parts = Vec::new();
+        let (mut start, len) = (0, several.index.len());
+        while start < len {
+            let (number, _) = several.location(start)?;
+            let is_other = |bit| Ok(several.location(bit)?.0 != number);
+            let end = first(start + 1..len, is_other)?;
+            let pack = several.packs.get(number.0 as usize).cloned().flatten();
+            let gone = || Error::new(ErrorKind::Missing, "a pack of the multi-pack-index is gone");
+            let pack = pack.ok_or_else(|| gone().at_path(several.index.path()))?;
+            pack.pack()?;
+            let bits = start..end;
+            parts.push(Part { pack, bits });
+            start = end;
+        }
+        Ok(parts)
+    }
+
+    /// The start of the entry of `bit` in the pack of its part.
+    ///
+    /// # Errors
+    /// As [`id`](Self::id).
+    pub(crate) fn offset_of(&self, bit: u32) -> Result<PackOffset, Error> {
+        match &self.objects {
+            Objects::Pack(pack) => {
+                let found = pack.entry_at(PackPosition(bit))?;
+                found.map(|(offset, _)| offset).ok_or_else(no_object)
+            }
+            Objects::Multi(several) => Ok(several.location(bit)?.1),
+        }
+    }
+
+    /// The bit of the entry that starts at `offset` in the pack of `part`; `None` if the object is
+    /// taken from another pack.
+    ///
+    /// # Errors
+    /// As [`bit`](Self::bit).
+    pub(crate) fn bit_at(&self, part: &Part, offset: PackOffset) -> Result<Option<u32>, Error> {
+        match &self.objects {
+            Objects::Pack(pack) => Ok(pack.position_of(offset)?.map(|place| place.0)),
+            Objects::Multi(several) => {
+                let is_behind = |bit| Ok(several.location(bit)?.1 >= offset);
+                let bit = first(part.bits.clone(), is_behind)?;
+                let is_there = bit < part.bits.end && several.location(bit)?.1 == offset;
+                Ok(is_there.then_some(bit))
+            }
+        }
+    }
+}
+
+impl Several {
+    /// The pack of the object of `bit`, and the start of its entry there.
+    fn location(&self, bit: u32) -> Result<(PackNumber, PackOffset), Error> {
+        let row = self.index.position_at_place(bit).map_err(from_pack)?;
+        (self.index.location_at(row.ok_or_else(no_object)?)).map_err(from_pack)
+    }
+}
+
+/// The first bit in `range` that fits, if all behind it do, too; otherwise the end.
+fn first(
+    range: Range<u32>,
+    mut fits: impl FnMut(u32) -> Result<bool, Error>,
+) -> Result<u32, Error> {
+    let Range { mut start, mut end } = range;
+    while start < end {
+        let middle = start + (end - start) / 2;
+        match fits(middle)? {
+            true => end = middle,
+            false => start = middle + 1,
+        }
+    }
+    Ok(start)
+}
+
+#[cold]
+fn no_object() -> Error {
+    Error::new(ErrorKind::Corrupt, "bit that stands for no object")
 }

@@ -12,14 +12,16 @@
 //! deltas. Each thread holds one content at a time, and 8 MiB are deflated ahead of writing.
 
 mod ahead;
+mod block;
 mod emit;
 mod intact;
 mod plan;
 mod reuse;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::Write;
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 use std::path::Path;
 
 use pronto_hash::{ObjectId, oid};
@@ -28,6 +30,9 @@ use pronto_pack::pack::Pack;
 use pronto_pack::search;
 use pronto_pack::writer::sink::{PackStream, Streamed};
 use pronto_pack::writer::{self, PackWriter, Written};
+
+pub use block::Block;
+use block::Copied;
 
 use super::Store;
 use crate::error::{Error, ErrorKind, from_pack};
@@ -59,6 +64,10 @@ pub struct Contents<'a> {
     /// The path of a pack whose bitmap selected the members: what is stored in it stays as it is,
     /// and is counted as taken from a pack as a block.
     pub bitmapped: Option<&'a Path>,
+    /// More objects, which a bitmap selected. [`Store::pack_to`] copies them without a row for each.
+    pub block: Option<&'a Block>,
+    /// Objects that the receiver has, as [`receiver_has`](Self::receiver_has).
+    pub known: Option<&'a Block>,
 }
 
 /// Options for making a pack.
@@ -114,6 +123,60 @@ pub struct Counts {
     pub reused_bytes: u64,
 }
 
+impl Options {
+    /// Whether entries may go out as they are stored, deltas included.
+    fn copies_stored(&self) -> bool {
+        self.reuse_objects
+            && self.reuse_deltas
+            && self.offset_deltas
+            && self.most_delta_bytes == u64::MAX
+    }
+}
+
+impl<'a> Contents<'a> {
+    /// The members, and all objects of the block.
+    fn all_members(&self) -> Result<Cow<'a, [Member]>, Error> {
+        match self.block {
+            Some(block) => self.members_and(block.ids()),
+            None => Ok(Cow::Borrowed(self.members)),
+        }
+    }
+
+    /// Whether the receiver has an object.
+    fn is_known(&self, id: &oid) -> Result<bool, Error> {
+        match self.known {
+            Some(known) if known.contains(id)? => Ok(true),
+            _ => Ok(self.receiver_has.is_some_and(|has| has(id))),
+        }
+    }
+
+    /// The members and others.
+    fn members_and(
+        &self,
+        others: impl Iterator<Item = Result<ObjectId, Error>>,
+    ) -> Result<Cow<'a, [Member]>, Error> {
+        let mut members = Cow::Borrowed(self.members);
+        for id in others {
+            members.to_mut().push(Member {
+                id: id?,
+                name_hash: 0,
+            });
+        }
+        Ok(members)
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Counts) {
+        self.objects += other.objects;
+        self.deltas += other.deltas;
+        self.reused += other.reused;
+        self.reused_deltas += other.reused_deltas;
+        self.whole_pack += other.whole_pack;
+        self.reused_bytes += other.reused_bytes;
+    }
+}
+
 impl Store {
     /// Sends a pack of `contents` down `out`, which need not be buffered: writes come in large
     /// pieces, or gathered. Nothing is sent before all objects have been found. What the store
@@ -131,14 +194,43 @@ impl Store {
         watch: &Watch<'_>,
     ) -> Result<(Streamed, Counts), Error> {
         let store = self.without_replacements();
+        let block = contents.block.filter(|_| options.copies_stored());
+        let copied = block
+            .map(|block| Copied::new(block, contents.known, watch))
+            .transpose()?;
+        let members = match &copied {
+            Some(copied) => contents.members_and(copied.rest.iter().copied().map(Ok))?,
+            None => contents.all_members()?,
+        };
+        let contents = &Contents {
+            members: &members,
+            ..*contents
+        };
         let mut plan = plan::Plan::new(&store, contents, options, watch)?;
-        if let Some(whole) = plan.whole_pack(contents) {
+        let whole = match &copied {
+            None => plan.whole_pack(contents),
+            Some(copied) if members.is_empty() => copied.whole_pack()?,
+            Some(_) => None,
+        };
+        if let Some(whole) = whole {
             return whole.send(out, watch);
         }
         plan.decide(contents)?;
-        let stream = PackStream::begin(out, store.kind(), plan.count()?).map_err(from_pack)?;
+        let count = plan.count()?;
+        let total = count.checked_add(copied.as_ref().map_or(0, Copied::count));
+        let too_many = || Error::new(ErrorKind::Limit, "too many objects for one pack");
+        let total = total.ok_or_else(too_many)?;
+        let meter = watch
+            .progress()
+            .begin("Writing objects", Some(total.into()));
+        let stream = PackStream::begin(out, store.kind(), total).map_err(from_pack)?;
         let mut gathered = emit::Gathered::new(stream);
-        let counts = emit::emit(&mut plan, &mut gathered, contents.bitmapped)?;
+        let mut counts = match &copied {
+            Some(copied) => copied.emit(&mut gathered, &meter, watch)?,
+            None => Counts::default(),
+        };
+        counts += emit::emit(&mut plan, &mut gathered, contents.bitmapped, &meter)?;
+        meter.finish();
         let streamed = gathered.finish().map_err(from_pack)?;
         Ok((streamed, counts))
     }
@@ -160,12 +252,22 @@ impl Store {
         // Pruners take unfinished files of others for left behind.
         self.begin_writing()?;
         let store = self.without_replacements();
+        let members = contents.all_members()?;
+        let contents = &Contents {
+            members: &members,
+            ..*contents
+        };
         let mut plan = plan::Plan::new(&store, contents, options, watch)?;
         plan.decide(contents)?;
-        files.count = Some(plan.count()?);
+        let count = plan.count()?;
+        files.count = Some(count);
         files.level = options.level;
         let mut writer = PackWriter::begin(directory, files).map_err(from_pack)?;
-        let counts = emit::emit(&mut plan, &mut writer, None)?;
+        let meter = watch
+            .progress()
+            .begin("Writing objects", Some(count.into()));
+        let counts = emit::emit(&mut plan, &mut writer, None, &meter)?;
+        meter.finish();
         let written = writer.finish().map_err(from_pack)?;
         Ok((written, counts))
     }

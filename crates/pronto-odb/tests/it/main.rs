@@ -1,5 +1,6 @@
 //! Tests on object stores of stock git, which is the oracle.
 
+mod blocks;
 mod bulk;
 mod damage;
 mod large;

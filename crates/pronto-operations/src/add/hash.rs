@@ -28,7 +28,7 @@ use super::budget::Budget;
 use super::failure::{Failure, Stop, unconverted, unfit, unseen, unstored};
 use crate::hash_object::{digest_stream, staged_blob};
 use crate::objects::from_odb;
-use crate::packs::writer_options;
+use crate::packs::bulk_options;
 use crate::session::WorktreeSession;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -118,7 +118,7 @@ impl Hasher<'_> {
     /// Objects cannot be stored, or the call was interrupted.
     pub(crate) fn run(self, targets: &[Target<'_>]) -> Result<Vec<Hashed>> {
         let _region = pronto_io::region!("add", "hash");
-        let options = writer_options(self.repository.config(), self.repository.object_hash())?;
+        let options = bulk_options(self.repository.config(), self.repository.object_hash())?;
         let large = options.files.big_file_threshold_bytes;
         let expected = if self.writes { targets.len() } else { 0 };
         let objects = self.prepared.objects;

@@ -1,5 +1,7 @@
 //! Sets of objects, one bit each.
 
+use std::ops::Range;
+
 use pronto_io::ewah::{Builder, Ewah};
 
 /// A set of numbers below a limit.
@@ -100,22 +102,59 @@ impl Bits {
         last.map_or(0, |last| last + 1)
     }
 
+    /// Whether there are no members.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
     /// Returns the number of members.
     pub fn count(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// The numbers in rising order.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(at, word)| {
-            let mut word = *word;
-            std::iter::from_fn(move || {
-                let bit = word.trailing_zeros();
-                word &= word.checked_sub(1)?;
-                Some(at as u32 * 64 + bit)
-            })
+    /// Returns the number of members in `range`.
+    pub fn count_in(&self, range: Range<u32>) -> u32 {
+        self.words_in(range)
+            .map(|(_, word)| word.count_ones())
+            .sum()
+    }
+
+    /// The members in `range`, in rising order.
+    pub fn iter_in(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
+        self.words_in(range)
+            .flat_map(|(at, word)| members(at, word))
+    }
+
+    /// The words that have bits of `range`, each with its place and without other bits.
+    fn words_in(&self, range: Range<u32>) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let (start, end) = (range.start as usize, range.end.min(self.len) as usize);
+        let words = start / 64..end.div_ceil(64).max(start / 64);
+        words.map(move |at| {
+            let mut word = self.words[at];
+            if at == start / 64 {
+                word &= u64::MAX << (start % 64);
+            }
+            if at == end / 64 {
+                word &= (1 << (end % 64)) - 1;
+            }
+            (at, word)
         })
     }
+
+    /// The numbers in rising order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let words = self.words.iter().enumerate();
+        words.flat_map(|(at, word)| members(at, *word))
+    }
+}
+
+/// The members that the word in place `at` has.
+fn members(at: usize, mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        word &= word.checked_sub(1)?;
+        Some(at as u32 * 64 + bit)
+    })
 }
 
 fn build(words: &[u64]) -> Builder {
@@ -127,6 +166,26 @@ fn build(words: &[u64]) -> Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_end_within_words() {
+        let mut bits = Bits::new(200);
+        for number in [0, 5, 63, 64, 100, 127, 128, 199] {
+            bits.insert(number);
+        }
+        let range = |range: Range<u32>| {
+            let found: Vec<u32> = bits.iter_in(range.clone()).collect();
+            assert_eq!(found.len() as u32, bits.count_in(range));
+            found
+        };
+        assert_eq!(range(0..200), [0, 5, 63, 64, 100, 127, 128, 199]);
+        assert_eq!(range(0..1000), range(0..200));
+        assert_eq!(range(5..64), [5, 63]);
+        assert_eq!(range(64..128), [64, 100, 127]);
+        assert_eq!(range(101..128), [127]);
+        assert_eq!(range(128..128), []);
+        assert_eq!(range(500..600), []);
+    }
 
     #[test]
     fn sets_are_added_and_removed() {

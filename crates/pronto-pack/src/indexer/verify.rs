@@ -79,13 +79,16 @@ impl Checked {
         Ok(comparison.is_same())
     }
 
-    /// Whether the file `reverse` is the reverse index that belongs to the pack.
+    /// Whether the file `reverse` is the reverse index that belongs to the pack, or is not there: packs
+    /// need none.
     ///
     /// # Errors
     /// Those of reading.
     pub fn has_reverse_index(&self, reverse: &Path) -> Result<bool, Error> {
-        let view =
-            View::open(reverse, Access::Auto).context(ErrorKind::Io, "cannot open", reverse)?;
+        let view = match View::open(reverse, Access::Auto) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            opened => opened.context(ErrorKind::Io, "cannot open", reverse)?,
+        };
         let mut comparison = Comparison::with(&view);
         let places = crate::install::places(&self.done.order);
         rev::write(&mut comparison, self.kind, &places, &self.done.checksum).context(

@@ -82,6 +82,18 @@ impl<'a> PackStream<'a> {
         Ok(stream)
     }
 
+    /// Records `count` entries at once, as [`note`](Sink::note) does one.
+    ///
+    /// # Errors
+    /// `Limit` when there are more than were announced.
+    pub fn note_many(&mut self, count: u32) -> Result<(), Error> {
+        if count > self.announced - self.count {
+            return Err(Error::new(ErrorKind::Limit, "pack has too many entries"));
+        }
+        self.count += count;
+        Ok(())
+    }
+
     /// Writes the checksum.
     ///
     /// # Errors
@@ -112,11 +124,7 @@ impl Sink for PackStream<'_> {
     }
 
     fn note(&mut self, _id: &oid, _start: u64, _crc: u32) -> Result<(), Error> {
-        if self.count == self.announced {
-            return Err(Error::new(ErrorKind::Limit, "pack has too many entries"));
-        }
-        self.count += 1;
-        Ok(())
+        self.note_many(1)
     }
 
     fn wants_crc(&self) -> bool {

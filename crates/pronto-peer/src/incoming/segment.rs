@@ -251,7 +251,6 @@ impl Indexer {
         options.must_end = true;
         options.fix_thin = true;
         options.forbid_duplicates = true;
-        options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
         let mut levels = Levels::strict();
         let home = self.repository.environment().home();
         let warn = &mut |check| self.repository.notify(Notice::UnknownFsckCheck(check));

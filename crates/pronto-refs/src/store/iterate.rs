@@ -217,7 +217,7 @@ impl References {
 }
 
 /// `name`, if it is well formed and has at least two components.
-fn full(name: &BStr) -> Option<RefNameRef<'_>> {
+pub(super) fn full(name: &BStr) -> Option<RefNameRef<'_>> {
     let name = RefNameRef::new(name).ok()?;
     name.contains(&b'/').then_some(name)
 }

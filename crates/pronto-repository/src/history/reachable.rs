@@ -1,6 +1,7 @@
 //! The objects that are reachable from some objects and not from others.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
@@ -22,6 +23,26 @@ pub struct Reachable {
     pub others: Vec<ObjectId>,
 }
 
+/// The reachable objects, each once.
+pub(crate) struct ReachableBits {
+    /// Those that bitmaps speak of.
+    pub(crate) bits: Bits,
+    /// All others, in the order of the walk.
+    pub(crate) others: Vec<ObjectId>,
+    /// The objects that the other side has, as far as bitmaps speak of them.
+    pub(crate) known: Bits,
+}
+
+/// Returns the ids of the objects that `bits` stand for.
+///
+/// # Errors
+/// An index cannot be read.
+pub(crate) fn ids(bitmaps: &Bitmapped, bits: &Bits) -> Result<Vec<ObjectId>> {
+    bits.iter()
+        .map(|bit| bitmaps.id(bit).map_err(from_odb))
+        .collect()
+}
+
 impl Repository {
     /// Returns the objects that are reachable from `wants` and not from `haves`, themselves
     /// included. A commit leads to its parents and its tree; submodules lead nowhere. Missing
@@ -39,7 +60,7 @@ impl Repository {
         watch: &Watch<'_>,
     ) -> Result<Reachable> {
         let bitmaps = self.usable_bitmaps(self.objects()?)?;
-        self.reachable_by(bitmaps.as_ref(), wants, haves, watch)
+        self.reachable_by(bitmaps.as_deref(), wants, haves, watch)
     }
 
     /// Like [`reachable`](Self::reachable), asking these bitmaps.
@@ -53,18 +74,46 @@ impl Repository {
         haves: &[ObjectId],
         watch: &Watch<'_>,
     ) -> Result<Reachable> {
+        let found = self.reachable_bits(bitmaps, wants, haves, watch)?;
+        let packed = bitmaps
+            .map(|bitmaps| ids(bitmaps, &found.bits))
+            .transpose()?;
+        Ok(Reachable {
+            packed: packed.unwrap_or_default(),
+            others: found.others,
+        })
+    }
+
+    /// Like [`reachable_by`](Self::reachable_by), without looking up the ids of bits.
+    ///
+    /// # Errors
+    /// As [`reachable`](Self::reachable).
+    pub(crate) fn reachable_bits(
+        &self,
+        bitmaps: Option<&Bitmapped>,
+        wants: &[ObjectId],
+        haves: &[ObjectId],
+        watch: &Watch<'_>,
+    ) -> Result<ReachableBits> {
         let known = Walk::new(self, bitmaps, true).run(haves, watch)?;
-        let mut found = Walk::new(self, bitmaps, false).run(wants, watch)?;
-        let mut packed = Vec::new();
-        if let Some(bitmaps) = bitmaps {
-            found.bits.subtract(&known.bits);
-            for bit in found.bits.iter() {
-                packed.push(bitmaps.id(bit).map_err(from_odb)?);
-            }
-        }
-        let mut others = found.order;
+        let found = Walk::new(self, bitmaps, false).run(wants, watch)?;
+        let (mut bits, mut others) = (found.bits, found.order);
+        bits.subtract(&known.bits);
         others.retain(|id| !known.others.contains(id));
-        Ok(Reachable { packed, others })
+        let known = known.bits;
+        Ok(ReachableBits {
+            bits,
+            others,
+            known,
+        })
+    }
+
+    /// Whether bitmaps answer what is reachable.
+    ///
+    /// # Errors
+    /// As [`reachable`](Self::reachable).
+    pub fn has_usable_bitmaps(&self) -> Result<bool> {
+        Ok(self.usable_bitmaps(self.objects()?)?.is_some())
     }
 
     /// The bitmaps of `store`, if they may be used (`pack.useBitmaps`) and no replacements, grafts
@@ -72,13 +121,13 @@ impl Repository {
     ///
     /// # Errors
     /// A setting is no boolean, or files that change history cannot be read.
-    pub(crate) fn usable_bitmaps(&self, store: &Store) -> Result<Option<Bitmapped>> {
+    pub(crate) fn usable_bitmaps(&self, store: &Store) -> Result<Option<Arc<Bitmapped>>> {
         let is_wanted = self.config().bool_or("pack.usebitmaps", true)?;
         if !is_wanted || store.has_replacements() || !self.has_plain_history()? {
             return Ok(None);
         }
         match store.bitmaps() {
-            Ok(found) => Ok(found),
+            Ok(found) => Ok(found.map(Arc::new)),
             Err(error) => {
                 self.notify(Notice::Failure(from_odb(error)));
                 Ok(None)
@@ -136,6 +185,7 @@ impl<'a> Walk<'a> {
         for tip in tips {
             self.tip(tip)?;
         }
+        self.cover()?;
         loop {
             let interrupted = |reason: pronto_io::interrupt::Interrupted| {
                 Error::new(ErrorKind::Interrupted, reason.to_string())
@@ -149,6 +199,40 @@ impl<'a> Walk<'a> {
                 return Ok(self);
             }
         }
+    }
+
+    /// Adds all that the bitmaps of tips cover. Other tips are often ancestors of these.
+    ///
+    /// # Errors
+    /// A bitmap cannot be read.
+    fn cover(&mut self) -> Result<()> {
+        for id in std::mem::take(&mut self.commits) {
+            if !self.is_covered(&id)? {
+                self.commits.push(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all that a commit leads to is in the set. If the commit has a bitmap, it is added.
+    ///
+    /// # Errors
+    /// As [`cover`](Self::cover).
+    fn is_covered(&mut self, id: &oid) -> Result<bool> {
+        let Some(bitmaps) = self.bitmaps else {
+            return Ok(false);
+        };
+        let Some(bit) = bitmaps.bit(id).map_err(from_odb)? else {
+            return Ok(false);
+        };
+        if self.bits.contains(bit) {
+            return Ok(true);
+        }
+        let found = bitmaps.reachable_from(id).map_err(from_odb)?;
+        if let Some(bits) = &found {
+            self.bits.union(bits);
+        }
+        Ok(found.is_some())
     }
 
     fn tip(&mut self, tip: &oid) -> Result<()> {
@@ -182,18 +266,7 @@ impl<'a> Walk<'a> {
     }
 
     fn commit(&mut self, id: &oid) -> Result<()> {
-        if let Some(bitmaps) = self.bitmaps
-            && let Some(bit) = bitmaps.bit(id).map_err(from_odb)?
-        {
-            if self.bits.contains(bit) {
-                return Ok(());
-            }
-            if let Some(bits) = bitmaps.reachable_from(id).map_err(from_odb)? {
-                self.bits.union(&bits);
-                return Ok(());
-            }
-        }
-        if !self.add(id)? {
+        if self.is_covered(id)? || !self.add(id)? {
             return Ok(());
         }
         let store = self.repository.objects()?;

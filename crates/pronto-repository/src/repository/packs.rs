@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind, Result};
 pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
     let mut options = Options::default();
     options.kind = hash;
-    options.reverse_index = config.bool_or("pack.writereverseindex", false)?;
+    options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
     if let Some(threads) = config.i64("pack.threads")? {
         options.threads = usize::try_from(threads).map_err(|_| {
             let message = format!("invalid number of threads specified ({threads})");
@@ -45,10 +45,21 @@ pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
     Ok(options)
 }
 
-/// Returns how to write a pack of objects that would be loose otherwise.
+/// Returns how to write a pack of objects that would be loose otherwise: as
+/// [`writer_options`], without a reverse index. A later repack writes one, and compresses better.
+///
+/// # Errors
+/// A configured value is not of its type, or out of range.
+pub fn bulk_options(config: &Config, hash: Kind) -> Result<writer::Options> {
+    let mut options = writer_options(config, hash)?;
+    options.files.reverse_index = false;
+    Ok(options)
+}
+
+/// Returns how to write a pack.
 ///
 /// The level is `pack.compression` or `core.compression`, and otherwise that of loose objects,
-/// which Git would write here. A later repack compresses better.
+/// which Git would write here.
 ///
 /// # Errors
 /// A configured value is not of its type, or out of range.

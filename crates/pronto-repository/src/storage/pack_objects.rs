@@ -23,24 +23,26 @@ mod leave_out;
 mod linked;
 mod listing;
 mod promised;
+mod tags;
 mod tips;
 mod trees;
 mod whole;
 
 use std::collections::HashSet;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_io::pool;
 use pronto_io::progress::Meter;
 use pronto_io::watch::Watch;
-use pronto_odb::packing::{Contents, Counts, Member, Options};
+use pronto_odb::packing::{Block, Contents, Counts, Member, Options};
 use pronto_odb::{Bitmapped, Store};
 use pronto_pack::writer::sink::Streamed;
 
+use crate::history::reachable::ids;
 use crate::history::{Painting, Until};
 use crate::links::tag_target;
 use crate::objects::from_odb;
@@ -61,7 +63,7 @@ pub use whole::KeptWhole;
 const MOST_EDGES: usize = 10;
 
 /// The objects of a pack.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// Those that are to be packed, each once: commits from new to old, tags, then trees and
     /// blobs.
@@ -73,6 +75,10 @@ pub struct Selection {
     pub whole: HashSet<ObjectId>,
     /// Objects that were left out because they are missing: see [`Missing::LeaveOut`].
     pub missing: Vec<ObjectId>,
+    /// More objects to be packed, which bitmaps selected: see [`Select::blocks`].
+    pub block: Option<Block>,
+    /// The objects of the receiver of a thin pack, as far as bitmaps speak of them.
+    pub known: Option<Block>,
     /// The pack whose bitmap selected the members: what a sent pack takes from it is counted as a
     /// block.
     pub bitmapped: Option<PathBuf>,
@@ -96,6 +102,9 @@ pub struct Select {
     pub all_edges: bool,
     /// The treatment of missing objects of a partial clone.
     pub missing: Missing,
+    /// Whether many objects that bitmaps select may stay bits ([`Selection::block`]): for packs that
+    /// are sent.
+    pub blocks: bool,
 }
 
 impl Default for Select {
@@ -107,7 +116,24 @@ impl Default for Select {
             unpacked: false,
             all_edges: false,
             missing: Missing::Fail,
+            blocks: false,
         }
+    }
+}
+
+/// The number of objects from which on what bitmaps select may stay bits. The objects of smaller packs
+/// take part in the search for deltas.
+const LEAST_BLOCK: u32 = 16 << 10;
+
+impl Selection {
+    /// Returns the number of objects of the pack.
+    pub fn len(&self) -> usize {
+        self.members.len() + self.block.as_ref().map_or(0, |block| block.len() as usize)
+    }
+
+    /// Whether the pack has no objects.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
@@ -181,8 +207,9 @@ impl Repository {
             && select.missing == Missing::Fail
             && let Some(bitmaps) = self.usable_bitmaps(&store)?
         {
-            let selection = self.select_by_bitmaps(wants, haves, &bitmaps, watch)?;
-            meter.add(selection.members.len() as u64);
+            let tips = Tips { wants, haves };
+            let selection = self.select_by_bitmaps(tips, &bitmaps, select, watch)?;
+            meter.add(selection.len() as u64);
             meter.finish();
             return Ok(selection);
         }
@@ -217,56 +244,38 @@ impl Repository {
             receiver_has: None,
             whole: Some(&selection.whole),
             bitmapped: selection.bitmapped.as_deref(),
+            block: selection.block.as_ref(),
+            known: selection.known.as_ref(),
         };
         let sent = self.objects()?.pack_to(&contents, options, out, watch);
         sent.map_err(from_odb)
     }
 
-    /// Adds the tags that lead to what is selected (`--include-tag`).
-    ///
-    /// # Errors
-    /// References cannot be read, or a tag is malformed.
-    pub fn include_tags(&self, selection: &mut Selection) -> Result<()> {
-        let chosen = selection.members.iter().map(|member| member.id);
-        let mut chosen: HashSet<ObjectId> = chosen.collect();
-        let mut tags = Vec::new();
-        self.refs().for_each("refs/tags/", |reference| {
-            let peeled = match reference.peeled {
-                Some(peeled) => Some(peeled),
-                None => self.peel_tag(reference.id)?,
-            };
-            if peeled.is_some_and(|peeled| chosen.contains(&peeled)) {
-                tags.push(reference.id);
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        let store = self.objects()?;
-        let mut buffer = Vec::new();
-        for mut id in tags {
-            // Tags of tags, down to existing ones.
-            while chosen.insert(id) {
-                selection.members.push(Member { id, name_hash: 0 });
-                store.find(&id, &mut buffer).map_err(from_odb)?;
-                let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
-                id = tag_target(&buffer).ok_or_else(malformed)?;
-            }
-        }
-        Ok(())
-    }
-
     fn select_by_bitmaps(
         &self,
-        wants: &[ObjectId],
-        haves: &[ObjectId],
-        bitmaps: &Bitmapped,
+        tips: Tips<'_>,
+        bitmaps: &Arc<Bitmapped>,
+        select: &Select,
         watch: &Watch<'_>,
     ) -> Result<Selection> {
-        let found = self.reachable_by(Some(bitmaps), wants, haves, watch)?;
+        let found = self.reachable_bits(Some(bitmaps), tips.wants, tips.haves, watch)?;
         let member = |id| Member { id, name_hash: 0 };
-        let ids = found.packed.into_iter().chain(found.others);
+        let others = found.others.into_iter().map(member);
+        let is_thin = select.thin && !found.known.is_empty();
+        let known = is_thin.then(|| Block::new(bitmaps.clone(), found.known));
+        if select.blocks && found.bits.count() >= LEAST_BLOCK {
+            return Ok(Selection {
+                members: others.collect(),
+                block: Some(Block::new(bitmaps.clone(), found.bits)),
+                known,
+                ..Selection::default()
+            });
+        }
+        let packed = ids(bitmaps, &found.bits)?.into_iter().map(member);
         Ok(Selection {
-            members: ids.map(member).collect(),
+            members: packed.chain(others).collect(),
             bitmapped: bitmaps.reused_pack().map_err(from_odb)?,
+            known,
             ..Selection::default()
         })
     }

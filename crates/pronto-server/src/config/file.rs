@@ -35,6 +35,7 @@ struct File {
     grant: Vec<GrantEntry>,
     rule: Vec<RuleEntry>,
     certificate: Vec<CertificateEntry>,
+    cache: Cache,
     limits: Limits,
 }
 
@@ -96,6 +97,27 @@ fn yes() -> bool {
     true
 }
 
+/// The cache as it is written.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Cache {
+    directory: Option<PathBuf>,
+    bytes: Option<u64>,
+    listing_bytes: Option<usize>,
+}
+
+impl Cache {
+    fn resolved(self, directory: &Path) -> super::Cache {
+        let default = super::Cache::default();
+        let own = self.directory.map(|path| directory.join(path));
+        super::Cache {
+            directory: own.unwrap_or(default.directory),
+            bytes: self.bytes.unwrap_or(default.bytes),
+            listing_bytes: self.listing_bytes.unwrap_or(default.listing_bytes),
+        }
+    }
+}
+
 /// The limits as they are written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -128,7 +150,7 @@ impl Default for Limits {
         Limits {
             connections: unplaced(16_384),
             connections_per_address: unplaced(4096),
-            requests: unplaced(64),
+            requests: unplaced(128),
             user_share: unplaced(50),
             queue: 4096,
             head_bytes: unplaced(16_384),
@@ -257,6 +279,7 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
         },
         access: Access { grants, rules },
         certificates: certificates.collect::<Result<_, _>>()?,
+        cache: file.cache.resolved(directory),
         limits: file.limits.resolved(),
     })
 }

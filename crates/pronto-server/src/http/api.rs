@@ -14,6 +14,7 @@ use super::Call;
 use super::reply::Reply;
 use crate::access::Role;
 use crate::admission::Owner;
+use crate::keys::UserKey;
 use crate::names::RepositoryName;
 use crate::state::Setup;
 use crate::users::{TokenMode, Users};
@@ -29,6 +30,9 @@ enum Action {
     AddUser(String),
     RemoveUser(String),
     AddToken(String, TokenMode),
+    ListKeys(String),
+    AddKey(String, UserKey),
+    RemoveKey(String, String),
     ListRepositories,
     CreateRepository(RepositoryName),
     RemoveRepository(RepositoryName),
@@ -38,6 +42,12 @@ enum Action {
 #[serde(deny_unknown_fields)]
 struct Named {
     name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Key {
+    key: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -125,6 +135,16 @@ fn action(method: &Method, path: &[String], body: &[u8]) -> Result<Option<Action
             };
             Some(Action::AddToken((*name).to_owned(), mode))
         }
+        ("GET", ["users", name, "keys"]) => Some(Action::ListKeys((*name).to_owned())),
+        ("POST", ["users", name, "keys"]) => {
+            let key = UserKey::parse(&parse::<Key>(body)?.key)?;
+            Some(Action::AddKey((*name).to_owned(), key))
+        }
+        // A fingerprint may contain slashes.
+        ("DELETE", ["users", name, "keys", fingerprint @ ..]) if !fingerprint.is_empty() => {
+            let fingerprint = fingerprint.join("/");
+            Some(Action::RemoveKey((*name).to_owned(), fingerprint))
+        }
         ("GET", ["repositories"]) => Some(Action::ListRepositories),
         ("POST", ["repositories"]) => {
             let name = parse::<Named>(body)?.name;
@@ -145,68 +165,127 @@ fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
     })
 }
 
+/// The status of a call that returns nothing.
+const DONE: Outcome = Outcome {
+    status: 204,
+    value: Value::Null,
+};
+
+fn found(value: Value) -> Outcome {
+    Outcome { status: 200, value }
+}
+
+fn created(value: Value) -> Outcome {
+    Outcome { status: 201, value }
+}
+
 fn act(setup: &Setup, user: &str, action: Action) -> Result<Outcome> {
-    let admin = || match setup.config.access.is_server_admin(user) {
-        true => Ok(()),
-        false => {
-            let message = "only users with the role admin for '**' manage users";
-            Err(Error::new(ErrorKind::Denied, message))
-        }
-    };
-    let created = |value| Ok(Outcome { status: 201, value });
-    let done = Outcome {
-        status: 204,
-        value: Value::Null,
-    };
     match action {
         Action::ListUsers => {
-            admin()?;
-            let users = match setup.users.path() {
-                Some(path) => Users::read(path)?,
-                None => Users::default(),
-            };
-            let listed = users.users.iter().map(
-                |user| json!({"name": user.name, "added": user.added, "tokens": user.tokens.len()}),
-            );
-            let value = json!({"users": listed.collect::<Vec<_>>()});
-            Ok(Outcome { status: 200, value })
+            check_admin(setup, user)?;
+            let users = users(setup)?;
+            let listed = users.users.iter().map(|user| {
+                json!({
+                    "name": user.name,
+                    "added": user.added,
+                    "tokens": user.tokens.len(),
+                    "keys": user.keys.len(),
+                })
+            });
+            Ok(found(json!({"users": listed.collect::<Vec<_>>()})))
         }
         Action::AddUser(name) => {
-            admin()?;
+            check_admin(setup, user)?;
             setup.users.change(|users| users.add(&name))?;
-            created(json!({"name": name}))
+            Ok(created(json!({"name": name})))
         }
         Action::RemoveUser(name) => {
-            admin()?;
+            check_admin(setup, user)?;
             setup.users.change(|users| users.remove(&name))?;
-            Ok(done)
+            Ok(DONE)
         }
         Action::AddToken(name, mode) => {
-            // Users may renew their own tokens.
-            if name != user {
-                admin()?;
-            }
+            check_self_or_admin(setup, user, &name)?;
             let token = setup.users.change(|users| users.add_token(&name, mode))?;
-            created(json!({"name": name, "token": token}))
+            Ok(created(json!({"name": name, "token": token})))
+        }
+        Action::ListKeys(name) => {
+            check_self_or_admin(setup, user, &name)?;
+            list_keys(setup, &name)
+        }
+        Action::AddKey(name, key) => {
+            check_self_or_admin(setup, user, &name)?;
+            setup.users.change(|users| users.add_key(&name, &key))?;
+            Ok(created(
+                json!({"name": name, "fingerprint": key.fingerprint()}),
+            ))
+        }
+        Action::RemoveKey(name, fingerprint) => {
+            check_self_or_admin(setup, user, &name)?;
+            setup
+                .users
+                .change(|users| users.remove_key(&name, &fingerprint))?;
+            Ok(DONE)
         }
         Action::ListRepositories => {
             let mut names = setup.repositories.list()?;
             let access = &setup.config.access;
             names.retain(|name| access.role(Some(user), name).is_some());
-            let value = json!({"repositories": names});
-            Ok(Outcome { status: 200, value })
+            Ok(found(json!({"repositories": names})))
         }
         Action::CreateRepository(name) => {
             setup.check_role(Some(user), &name, Role::Admin)?;
             setup.repositories.create(&name)?;
-            created(json!({"name": name.as_str()}))
+            Ok(created(json!({"name": name.as_str()})))
         }
         Action::RemoveRepository(name) => {
             setup.check_role(Some(user), &name, Role::Admin)?;
             setup.repositories.remove(&name)?;
-            Ok(done)
+            Ok(DONE)
         }
     }
+}
+
+fn check_admin(setup: &Setup, user: &str) -> Result<()> {
+    match setup.config.access.is_server_admin(user) {
+        true => Ok(()),
+        false => {
+            let message = "only users with the role admin for '**' manage users";
+            Err(Error::new(ErrorKind::Denied, message))
+        }
+    }
+}
+
+/// Users manage their own tokens and keys.
+fn check_self_or_admin(setup: &Setup, user: &str, name: &str) -> Result<()> {
+    match name == user {
+        true => Ok(()),
+        false => check_admin(setup, user),
+    }
+}
+
+fn users(setup: &Setup) -> Result<Users> {
+    match setup.users.path() {
+        Some(path) => Users::read(path),
+        None => Ok(Users::default()),
+    }
+}
+
+fn list_keys(setup: &Setup, name: &str) -> Result<Outcome> {
+    let users = users(setup)?;
+    let user = users.users.iter().find(|user| user.name == name);
+    let none = || Error::new(ErrorKind::NotFound, format!("there is no user '{name}'"));
+    let mut listed = Vec::new();
+    for key in &user.ok_or_else(none)?.keys {
+        let key = UserKey::parse(&key.public)?;
+        listed.push(json!({
+            "fingerprint": key.fingerprint(),
+            "kind": key.kind(),
+            "comment": key.comment(),
+            "key": key.line(),
+        }));
+    }
+    Ok(found(json!({"name": name, "keys": listed})))
 }
 
 #[cfg(test)]
@@ -224,6 +303,8 @@ mod tests {
         assert!(matches!(found, Some(Action::AddToken(name, TokenMode::Replace)) if name == "a"));
         let found = call("DELETE", "repositories/a/b.git", "").expect("known");
         assert!(matches!(found, Some(Action::RemoveRepository(name)) if name.as_str() == "a/b"));
+        let found = call("DELETE", "users/a/keys/SHA256:x/y+z", "").expect("known");
+        assert!(matches!(found, Some(Action::RemoveKey(_, print)) if print == "SHA256:x/y+z"));
         assert!(call("PUT", "users", "").expect("no error").is_none());
         assert!(call("GET", "nothing", "").expect("no error").is_none());
         for (path, body) in [
@@ -231,6 +312,7 @@ mod tests {
             ("users", "{}"),
             ("users", "{\"name\":1}"),
             ("users", "{\"name\":\"a\",\"x\":1}"),
+            ("users/a/keys", "{\"key\":\"ssh-dss AAAA\"}"),
             ("repositories", "{\"name\":\"../a\"}"),
         ] {
             call("POST", path, body).expect_err(body);

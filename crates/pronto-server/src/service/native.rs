@@ -2,12 +2,17 @@
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use prometheus_client::registry::Registry;
 use pronto::upload_pack::{self, Ended, Options};
 use pronto::{Repository, Watch, receive_pack};
 
 use super::process::Git;
 use super::push::{Judged, judge_request};
+use crate::listings::Listings;
+use crate::packs::PackCache;
+
 use super::{GitService, Judge, Request, Streams, broken};
 use crate::{Error, ErrorKind, Result};
 
@@ -21,26 +26,36 @@ pub struct Native {
     pub program: PathBuf,
     /// Called after a push that may have made maintenance necessary. It must not wait for it.
     pub maintain: Box<dyn Fn(&Repository) + Send + Sync>,
+    /// The packs that equal requests share, if they do.
+    pub packs: Option<Arc<PackCache>>,
+    /// The lists of refs that equal requests share, if they do.
+    pub listings: Option<Arc<Listings>>,
     /// The program for pushes that crate `pronto` does not serve.
     pub git: Git,
 }
 
 impl GitService for Native {
+    fn register(&self, registry: &mut Registry) {
+        if let Some(packs) = &self.packs {
+            packs.register(registry);
+        }
+    }
+
     fn advertise_fetch(
         &self,
         request: &Request<'_>,
         output: &mut (dyn Write + Send),
     ) -> Result<()> {
-        let options = options(request, true);
+        let options = self.fetch_options(request, true);
         upload_pack::advertise(request.repository, &options, output).map_err(failed)
     }
 
     fn answer_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
-        answer(request, &options(request, true), streams)
+        answer(request, &self.fetch_options(request, true), streams)
     }
 
     fn serve_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
-        answer(request, &options(request, false), streams)
+        answer(request, &self.fetch_options(request, false), streams)
     }
 
     fn advertise_push(&self, request: &Request<'_>, output: &mut (dyn Write + Send)) -> Result<()> {
@@ -101,6 +116,18 @@ enum Step {
 }
 
 impl Native {
+    /// Returns the form of the conversation that `request` starts.
+    fn fetch_options(&self, request: &Request<'_>, is_stateless: bool) -> Options {
+        let mut options = Options::default();
+        options.version = request.version();
+        options.is_stateless = is_stateless;
+        options.is_daemon = true;
+        let (packs, listings) = (self.packs.clone(), self.listings.clone());
+        options.packs = packs.map(|packs| packs as Arc<dyn upload_pack::PackCache>);
+        options.listings = listings.map(|listings| listings as Arc<dyn upload_pack::ListingCache>);
+        options
+    }
+
     fn push_options(&self, request: &Request<'_>, step: Step) -> receive_pack::Options {
         let mut options = receive_pack::Options::new(&self.program);
         options.version = request.version();
@@ -124,15 +151,6 @@ impl Native {
         }
         Ok(())
     }
-}
-
-/// Returns the form of the conversation that `request` starts.
-fn options(request: &Request<'_>, is_stateless: bool) -> Options {
-    let mut options = Options::default();
-    options.version = request.version();
-    options.is_stateless = is_stateless;
-    options.is_daemon = true;
-    options
 }
 
 fn answer(request: &Request<'_>, options: &Options, streams: Streams<'_>) -> Result<()> {

@@ -62,3 +62,38 @@ fn users_and_repositories_are_managed() {
     let answer = server.request("GET", "/api/v1/users", "", "");
     assert_eq!(status(&answer), 401, "{answer}");
 }
+
+#[test]
+fn users_manage_their_own_keys() {
+    const KEY: &str = "ssh-ed25519 \
+        AAAAC3NzaC1lZDI1NTE5AAAAIGx5cH9BBm4i2X1vDlmGl0ZQw7JkQ3q4lq6N2m3b1x2D bob@home";
+    let site = Site::new();
+    let (root, bob, eve) = (site.user("root"), site.user("bob"), site.user("eve"));
+    let server = Server::start(&site, site.config(CONFIG));
+    let call = |token: &str, method: &str, path: &str, body: &str| {
+        let headers =
+            format!("authorization: Bearer {token}\r\ncontent-type: application/json\r\n");
+        server.request(method, &format!("/api/v1/users/{path}"), &headers, body)
+    };
+    let body = format!("{{\"key\":\"{KEY}\"}}");
+    assert_eq!(status(&call(&eve, "POST", "bob/keys", &body)), 403);
+    let answer = call(&bob, "POST", "bob/keys", &body);
+    assert_eq!(status(&answer), 201, "{answer}");
+    let print = answer.split("\"fingerprint\":\"").nth(1).expect("there");
+    let print = print.split('"').next().expect("an end").to_owned();
+    assert!(print.starts_with("SHA256:"), "{answer}");
+    // A key belongs to one user.
+    assert_eq!(status(&call(&eve, "POST", "eve/keys", &body)), 409);
+    let broken = "{\"key\":\"ssh-ed25519 AAAA\"}";
+    assert_eq!(status(&call(&bob, "POST", "bob/keys", broken)), 400);
+    assert_eq!(status(&call(&eve, "GET", "bob/keys", "")), 403);
+    let answer = call(&root, "GET", "bob/keys", "");
+    assert!(answer.contains(&print) && answer.contains("bob@home"));
+    assert_eq!(status(&call(&root, "GET", "nobody/keys", "")), 404);
+    let removed = format!("bob/keys/{}", print.replace('+', "%2B"));
+    assert_eq!(status(&call(&eve, "DELETE", &removed, "")), 403);
+    assert_eq!(status(&call(&bob, "DELETE", &removed, "")), 204);
+    assert_eq!(status(&call(&bob, "DELETE", &removed, "")), 404);
+    let answer = call(&bob, "GET", "bob/keys", "");
+    assert!(answer.contains("\"keys\":[]"), "{answer}");
+}

@@ -122,6 +122,8 @@ impl Server {
             Box::new(Native {
                 program: "git".into(),
                 maintain: Box::new(|_| ()),
+                packs: None,
+                listings: None,
                 git: Git::default(),
             }),
             Box::new(move |event| log.lock().expect("no panic").push(event.clone())),

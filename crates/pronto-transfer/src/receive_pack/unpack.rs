@@ -201,7 +201,6 @@ impl Push<'_> {
                 most_bytes: MOST_MADE_BYTES,
             });
         }
-        options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
         Ok(options)
     }
 

@@ -262,6 +262,5 @@ fn options(receive: &Receive<'_>) -> Result<Options> {
         options.sync_indexes = SyncMethod::No;
     }
     options.promisor.clone_from(&receive.promisor);
-    options.reverse_index = config.bool_or("pack.writereverseindex", true)?;
     Ok(options)
 }

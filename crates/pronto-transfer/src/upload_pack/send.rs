@@ -1,5 +1,6 @@
 //! Makes the pack, and sends it.
 
+use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use pronto_io::watch::Watch;
 use pronto_odb::packing::Counts;
 
 use super::bands::{Band, Bands, Data};
+use super::cache::{self, PackCache};
 use super::cut::Deepening;
 use super::hook::{self, Hook};
 use super::wish::Wish;
@@ -51,6 +53,7 @@ impl Session<'_> {
             .keep_alive
             .map_or(TICK, |alive| alive.min(TICK));
         let (hook, interrupt) = (self.settings.hook.as_ref(), self.interrupt);
+        let cache = self.options.packs.as_deref();
         let sent = std::thread::scope(|scope| {
             let bands = &bands;
             let ticker = move || {
@@ -66,7 +69,7 @@ impl Session<'_> {
             };
             let sent = match hook {
                 Some(hook) => hook::run(&Hook { hook, view, wish }, bands),
-                None => pack(view, wish, bands, interrupt),
+                None => pack(view, wish, bands, Means { cache, interrupt }),
             };
             drop(stop);
             drop(ticking);
@@ -87,17 +90,58 @@ impl Session<'_> {
     }
 }
 
+/// The means by which a pack is made and sent.
+#[derive(Clone, Copy)]
+struct Means<'a> {
+    cache: Option<&'a dyn PackCache>,
+    interrupt: &'a Interrupt,
+}
+
 fn pack(
     view: &Repository,
     wish: &Wish,
     bands: &Bands<'_>,
-    interrupt: &Interrupt,
+    means: Means<'_>,
 ) -> Result<Option<Counts>> {
     uris::check(view)?;
+    let mut options = view.packing_options()?;
+    options.offset_deltas = wish.offset_deltas;
+    let mut make = |out: &mut dyn Write| {
+        let selection = select(view, wish, bands, means.interrupt)?;
+        let count = (selection.len() + selection.bases.len()) as u64;
+        let meter = bands.begin("Counting objects", Some(count));
+        meter.add(count);
+        meter.finish();
+        let watch = Watch::from(means.interrupt).with_progress(bands);
+        match view.send_pack(&selection, &options, out, &watch) {
+            Ok((_, counts)) => Ok(counts),
+            Err(error) => Err(unreadable(view, &selection, error)),
+        }
+    };
+    let key = match means.cache {
+        Some(cache) => cache::key(view, wish, &options)?.map(|key| (cache, key)),
+        None => None,
+    };
+    let mut data = Data(bands);
+    let counts = match key {
+        Some((cache, key)) => cache.send(&key, &mut data, &mut make, means.interrupt),
+        None => make(&mut data),
+    };
+    counts.map(Some)
+}
+
+/// Selects the objects of the pack, and sends the addresses of packs that the client fetches elsewhere.
+fn select(
+    view: &Repository,
+    wish: &Wish,
+    bands: &Bands<'_>,
+    interrupt: &Interrupt,
+) -> Result<Selection> {
     let select = Select {
         thin: wish.thin && !wish.haves.is_empty(),
         sparse: view.config().bool_or("pack.usesparse", true)?,
         all_edges: wish.thin && wish.is_cut,
+        blocks: wish.uri_protocols.is_empty(),
         ..Select::default()
     };
     let mut selection = selected(view, wish, select, bands, interrupt)?;
@@ -108,18 +152,7 @@ fn pack(
         let uris = uris::leave_out(view, &wish.uri_protocols, &mut selection)?;
         bands.uris(&uris).map_err(unwritable)?;
     }
-    let count = (selection.members.len() + selection.bases.len()) as u64;
-    let meter = bands.begin("Counting objects", Some(count));
-    meter.add(count);
-    meter.finish();
-    let mut options = view.packing_options()?;
-    options.offset_deltas = wish.offset_deltas;
-    let watch = Watch::from(interrupt).with_progress(bands);
-    let mut data = Data(bands);
-    match view.send_pack(&selection, &options, &mut data, &watch) {
-        Ok((_, counts)) => Ok(Some(counts)),
-        Err(error) => Err(unreadable(view, &selection, error)),
-    }
+    Ok(selection)
 }
 
 /// Names a missing object as Git does, if that is the reason of `error`.

@@ -4,11 +4,14 @@ use std::cell::RefCell;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use pronto_io::interrupt::Interrupt;
 use pronto_io::signals;
 use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
 use pronto_server::config::{Config, DEFAULT_TEXT, TlsFiles};
+use pronto_server::listings::Listings;
+use pronto_server::packs::PackCache;
 use pronto_server::service::{Git, Native};
 use pronto_server::users::{self, Users};
 use pronto_server::{Control, Event, Options, Owner, Started, check, generate_token, serve};
@@ -50,7 +53,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let log = Log::start()?;
     let writer = log.writer();
     let tell = Box::new(move |event: &Event| writer.write(event));
-    let mut options = Options::new(config, environment, Box::new(native()?), tell);
+    let mut service = native()?;
+    let cache = &config.cache;
+    service.packs =
+        (cache.bytes > 0).then(|| Arc::new(PackCache::new(&cache.directory, cache.bytes)));
+    service.listings = Some(Arc::new(Listings::new(cache.listing_bytes)));
+    let mut options = Options::new(config, environment, Box::new(service), tell);
     options.file = file;
     options.owner = owner;
     let (drain, reload) = (context.drain(), Interrupt::new());
@@ -81,6 +89,8 @@ pub(in crate::commands) fn native() -> Result<Native, CliError> {
     Ok(Native {
         program: program.clone(),
         maintain: Box::new(move |repository| maintain_served(repository, &program)),
+        packs: None,
+        listings: None,
         git: Git::default(),
     })
 }

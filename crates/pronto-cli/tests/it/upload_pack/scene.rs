@@ -221,18 +221,7 @@ impl Scene {
 
     /// The objects of a pack, sorted.
     fn objects(&self, directory: &str, pack: &[u8], is_thin: bool) -> Vec<String> {
-        let copy = tempfile::tempdir().expect("a folder");
-        let target = copy.path().join("copy");
-        let from = self.path().join(directory);
-        let git_dir = match from.join(".git").exists() {
-            true => from.join(".git"),
-            false => from,
-        };
-        let copied = Command::new("cp")
-            .arg("-r")
-            .args([&git_dir, &target])
-            .status();
-        assert!(copied.expect("it can be started").success());
+        let target = self.receiver(directory);
         let mut command = self.command(self.git);
         command.arg("--git-dir").arg(&target);
         command.args(["index-pack", "--stdin", "--fix-thin", "-v"]);
@@ -253,23 +242,64 @@ impl Scene {
         assert!(output.status.success(), "a bad pack: {said}");
         let name = String::from_utf8_lossy(&output.stdout);
         let name = name.split_whitespace().last().expect("a name").to_owned();
-        let index = target.join(format!("objects/pack/pack-{name}.idx"));
-        let mut command = self.command(self.git);
-        command.arg("show-index");
-        command.stdin(std::fs::File::open(index).expect("an index"));
-        let listed = command.output().expect("it can be started").stdout;
-        let listed = String::from_utf8_lossy(&listed).into_owned();
-        let mut ids: Vec<String> = listed
-            .lines()
-            .filter_map(|line| line.split(' ').nth(1).map(str::to_owned))
-            .collect();
-        ids.sort_unstable();
+        let packs = target.join("objects/pack");
+        let index = std::fs::read(packs.join(format!("pack-{name}.idx"))).expect("an index");
+        // The next pack is received by the same repository.
+        std::fs::remove_dir_all(&packs).expect("a folder");
+        std::fs::create_dir(&packs).expect("a folder");
         // A thin pack was completed with bases that were not in it.
         match is_thin {
             true => vec![format!("{count} objects")],
-            false => ids,
+            false => ids(&index, name.len() / 2),
         }
     }
+
+    /// A repository that has the objects of the one in `directory`, and receives its packs.
+    fn receiver(&self, directory: &str) -> PathBuf {
+        let target = self.path().join(format!("receiver-of-{directory}"));
+        if target.exists() {
+            return target;
+        }
+        let from = self.path().join(directory);
+        let git_dir = match from.join(".git").exists() {
+            true => from.join(".git"),
+            false => from,
+        };
+        for made in ["objects/info", "objects/pack", "refs"] {
+            std::fs::create_dir_all(target.join(made)).expect("a folder");
+        }
+        let objects = git_dir.join("objects");
+        let config = std::fs::read_to_string(git_dir.join("config")).unwrap_or_default();
+        let format = config.contains("objectformat = sha256");
+        let format = if format {
+            "repositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n"
+        } else {
+            "repositoryformatversion = 0\n"
+        };
+        for (file, content) in [
+            ("HEAD", "ref: refs/heads/main\n".to_owned()),
+            ("config", format!("[core]\n\tbare = true\n\t{format}")),
+            (
+                "objects/info/alternates",
+                format!("{}\n", objects.display()),
+            ),
+        ] {
+            std::fs::write(target.join(file), content).expect("a file");
+        }
+        target
+    }
+}
+
+/// The ids in an index of version 2, in their order.
+fn ids(index: &[u8], id_len: usize) -> Vec<String> {
+    const FANOUT: usize = 8;
+    let names = FANOUT + 256 * 4;
+    let count = index[names - 4..names]
+        .iter()
+        .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+    let ids = index[names..].chunks_exact(id_len).take(count);
+    ids.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect())
+        .collect()
 }
 
 /// The packets of a conversation without progress, and the pack.

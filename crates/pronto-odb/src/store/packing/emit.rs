@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use pronto_hash::oid;
+use pronto_io::progress::Meter;
 use pronto_pack::delta::make::{Blocks, make};
 use pronto_pack::entry::{Entry, Header};
 use pronto_pack::pack::PackOffset;
@@ -26,6 +27,7 @@ const GATHERED: usize = 64 << 10;
 pub(super) struct Gathered<'a> {
     stream: PackStream<'a>,
     bytes: Vec<u8>,
+    bytes_put: u64,
 }
 
 impl<'a> Gathered<'a> {
@@ -33,7 +35,21 @@ impl<'a> Gathered<'a> {
         Gathered {
             stream,
             bytes: Vec::with_capacity(GATHERED),
+            bytes_put: 0,
         }
+    }
+
+    /// The number of bytes that were put.
+    pub(super) fn bytes_put(&self) -> u64 {
+        self.bytes_put
+    }
+
+    /// Records `count` entries that were put.
+    ///
+    /// # Errors
+    /// `Limit` when there are more than were announced.
+    pub(super) fn note_many(&mut self, count: u32) -> Result<(), pronto_pack::Error> {
+        self.stream.note_many(count)
     }
 
     fn flush(&mut self) -> Result<(), pronto_pack::Error> {
@@ -54,6 +70,7 @@ impl<'a> Gathered<'a> {
 
 impl Sink for Gathered<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), pronto_pack::Error> {
+        self.bytes_put += bytes.len() as u64;
         if bytes.len() < SMALL && self.bytes.len() + bytes.len() <= GATHERED {
             self.bytes.extend_from_slice(bytes);
             return Ok(());
@@ -84,11 +101,9 @@ pub(super) fn emit(
     plan: &mut Plan<'_>,
     sink: &mut dyn Sink,
     bitmapped: Option<&Path>,
+    meter: &Meter,
 ) -> Result<Counts, Error> {
     let watch = plan.watch;
-    let meter = watch
-        .progress()
-        .begin("Writing objects", Some(plan.count()?.into()));
     let mut emitter = Emitter {
         starts: vec![0; plan.rows.len()],
         at: 12,
@@ -127,7 +142,6 @@ pub(super) fn emit(
         }
     }
     emitter.flush()?;
-    meter.finish();
     Ok(emitter.counts)
 }
 

@@ -124,10 +124,8 @@ impl<'a> Plan<'a> {
         }
         let pack = self.snapshot.pack(first.pack)?;
         let opened = pack.pack().ok()?;
-        let mut buffer = Vec::new();
-        let version = opened.view().read(4, 4, &mut buffer).ok()?;
-        let is_whole = opened.len() as usize == self.rows.len() && version == [0, 0, 0, 2];
-        is_whole.then(|| Whole { pack: pack.clone() })
+        let is_whole = opened.len() as usize == self.rows.len();
+        Whole::new(pack.clone()).filter(|_| is_whole)
     }
 
     /// Returns the number of the pack at `path`.
@@ -385,6 +383,14 @@ fn remove_repeated(rows: &mut Vec<Row>) {
 }
 
 impl Whole {
+    /// Returns `pack` if it is of the version that receivers know.
+    pub(super) fn new(pack: Arc<PackFile>) -> Option<Whole> {
+        let opened = pack.pack().ok()?;
+        let mut buffer = Vec::new();
+        let version = opened.view().read(4, 4, &mut buffer).ok()?;
+        (version == [0, 0, 0, 2]).then_some(Whole { pack })
+    }
+
     /// Sends it.
     ///
     /// # Errors

@@ -130,7 +130,7 @@ impl Plan<'_> {
             Base::Row(base) => Some(How::StoredDelta(*base)),
             Base::Elsewhere(id) => match self.row_of(id) {
                 Some(base) => Some(How::StoredDelta(base)),
-                None if contents.receiver_has.is_some_and(|has| has(id)) => {
+                None if contents.is_known(id)? => {
                     self.thin_bases.insert(number, *id);
                     Some(How::StoredThin)
                 }

@@ -53,10 +53,15 @@ pub fn select_filtered(
         && rules.ignore_places()
         && let Some(bitmaps) = repository.usable_bitmaps(&walk.store)?
     {
-        let (wants, haves) = (tips.wants, tips.haves);
-        walk.selection = repository.select_by_bitmaps(wants, haves, &bitmaps, watch)?;
+        let select = Select {
+            blocks: select.blocks && rules.size_limit.is_none(),
+            // A partial clone lacks what it filtered.
+            thin: false,
+            ..*select
+        };
+        walk.selection = repository.select_by_bitmaps(tips, &bitmaps, &select, watch)?;
         walk.retain(&rules, &named, &bitmaps)?;
-        walk.meter.add(walk.selection.members.len() as u64);
+        walk.meter.add(walk.selection.len() as u64);
         return walk.end();
     }
     walk.named = named;
@@ -197,16 +202,22 @@ impl Walk<'_> {
         named: &HashSet<ObjectId>,
         bitmaps: &Bitmapped,
     ) -> Result<()> {
+        let takes_kind = |kind| match kind {
+            ObjectKind::Tree => rules.takes_tree(0),
+            ObjectKind::Blob => rules.takes_blobs(0),
+            kind => rules.lets_through(kind),
+        };
+        if let Some(block) = &mut self.selection.block {
+            block.retain_kinds(takes_kind, named).map_err(from_odb)?;
+        }
         let members = std::mem::take(&mut self.selection.members);
         for member in members {
             let id = member.id;
             let passes = named.contains(&id)
                 || match self.kind(&id, bitmaps)? {
-                    ObjectKind::Tree => rules.takes_tree(0),
-                    ObjectKind::Blob => {
-                        rules.takes_blobs(0) && self.is_small(&id, rules.size_limit)?
-                    }
-                    kind => rules.lets_through(kind),
+                    kind if !takes_kind(kind) => false,
+                    ObjectKind::Blob => self.is_small(&id, rules.size_limit)?,
+                    _ => true,
                 };
             if passes {
                 self.selection.members.push(member);

@@ -79,9 +79,9 @@ impl<'a> Marks<'a> {
             return Ok(());
         };
         let bitmaps = Some(&bitmaps);
-        let found = self
-            .repository
-            .reachable_by(bitmaps, tips, &[], self.watch)?;
+        let found =
+            self.repository
+                .reachable_by(bitmaps.map(AsRef::as_ref), tips, &[], self.watch)?;
         self.seen.extend(found.packed);
         self.seen.extend(found.others);
         Ok(())

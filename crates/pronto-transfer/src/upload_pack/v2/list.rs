@@ -1,7 +1,10 @@
 //! The command `ls-refs`.
 
+use std::sync::Arc;
+
 use bstr::ByteSlice;
 
+use super::super::cache::{ListingCache, ListingKey, listing_key};
 use super::super::writer::Lines;
 use super::super::{Ended, Session, broken};
 use super::Request;
@@ -10,8 +13,11 @@ use crate::Result;
 /// From this number of prefixes on all refs are listed, and the client filters them.
 const MOST_PREFIXES: usize = 65_536;
 
+/// Shorter lists are not kept: they are made faster than they are looked up.
+const LEAST_KEPT_BYTES: usize = 64 << 10;
+
 /// The arguments of the command.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Arguments {
     peel: bool,
     symrefs: bool,
@@ -19,10 +25,41 @@ struct Arguments {
     prefixes: Vec<Vec<u8>>,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
     /// Lists refs.
     pub(super) fn list(&mut self, request: &Request) -> Result<Ended> {
         let arguments = self.list_arguments(request)?;
+        let key = self.listing_key(&arguments)?;
+        let kept = key.and_then(|(cache, key)| cache.get(&key));
+        if let Some(listing) = kept {
+            self.write(&listing)?;
+            return Ok(Ended::Served);
+        }
+        let listing: Arc<[u8]> = self.listing(&arguments)?.into();
+        if let Some((cache, key)) = key
+            && listing.len() >= LEAST_KEPT_BYTES
+            // The references may have changed while they were listed.
+            && self.listing_key(&arguments)?.is_some_and(|(_, now)| now == key)
+        {
+            cache.put(key, Arc::clone(&listing));
+        }
+        self.write(&listing)?;
+        Ok(Ended::Served)
+    }
+
+    fn listing_key(
+        &self,
+        arguments: &Arguments,
+    ) -> Result<Option<(&'a dyn ListingCache, ListingKey)>> {
+        let Some(cache) = self.options.listings.as_deref() else {
+            return Ok(None);
+        };
+        let key = listing_key(&self.view(), &format!("{arguments:?}"))?;
+        Ok(key.map(|key| (cache, key)))
+    }
+
+    /// Returns the response.
+    fn listing(&self, arguments: &Arguments) -> Result<Vec<u8>> {
         let mut out = Lines::default();
         let mut shown = self.view().shown(&arguments.prefixes, arguments.peel)?;
         // Git finds the `HEAD` of a namespace again below its prefix.
@@ -54,8 +91,7 @@ impl Session<'_> {
             out.text(line)?;
         }
         out.flush();
-        self.send_lines(&mut out)?;
-        Ok(Ended::Served)
+        Ok(out.bytes)
     }
 
     fn list_arguments(&mut self, request: &Request) -> Result<Arguments> {

@@ -1,0 +1,451 @@
+//! The objects that the bits of a bitmap file stand for, copied from their packs in pack order.
+//!
+//! Costs: one bit for each object of the bitmap file, and 16 bytes for each gap between the copied
+//! objects. A pack that is taken whole costs nothing: its entries are not read.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_io::progress::Meter;
+use pronto_io::watch::Watch;
+use pronto_pack::bitmap::Bits;
+use pronto_pack::entry::{Entry, Header};
+use pronto_pack::pack::{Pack, PackOffset, PackPosition};
+use pronto_pack::writer::sink::Sink;
+
+use super::super::bitmapped::{Bitmapped, Part};
+use super::emit::Gathered;
+use super::plan::Whole;
+use super::{Counts, each_piece};
+use crate::error::{Error, ErrorKind, from_pack};
+
+/// The length of the header of a pack.
+const HEADER_LEN: u64 = 12;
+
+/// The number of objects between two checks for interruption.
+const CHECKED: u32 = 1024;
+
+const KINDS: [ObjectKind; 4] = [
+    ObjectKind::Commit,
+    ObjectKind::Tree,
+    ObjectKind::Blob,
+    ObjectKind::Tag,
+];
+
+/// A set of objects of a bitmap file.
+#[derive(Clone, Debug)]
+pub struct Block {
+    bitmapped: Arc<Bitmapped>,
+    bits: Bits,
+}
+
+impl Block {
+    /// Returns the set of the objects that `bits` stand for.
+    pub fn new(bitmapped: Arc<Bitmapped>, bits: Bits) -> Block {
+        Block { bitmapped, bits }
+    }
+
+    /// Returns the number of objects.
+    pub fn len(&self) -> u32 {
+        self.bits.count()
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the set has object `id`. Logarithmic.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when the index cannot be read.
+    pub fn contains(&self, id: &oid) -> Result<bool, Error> {
+        let bit = self.bitmapped.bit(id)?;
+        Ok(bit.is_some_and(|bit| self.bits.contains(bit)))
+    }
+
+    /// Keeps the objects of the kinds that `takes` lets through, and those that are `named`.
+    ///
+    /// # Errors
+    /// As [`contains`](Self::contains).
+    pub fn retain_kinds(
+        &mut self,
+        takes: impl Fn(ObjectKind) -> bool,
+        named: &HashSet<ObjectId>,
+    ) -> Result<(), Error> {
+        let mut kept = Bits::new(self.bits.limit());
+        for id in named {
+            if let Some(bit) = self.bitmapped.bit(id)? {
+                kept.insert(bit);
+            }
+        }
+        for kind in KINDS.into_iter().filter(|kind| takes(*kind)) {
+            kept.union(self.bitmapped.file().of_kind(kind));
+        }
+        self.bits.intersect(&kept);
+        Ok(())
+    }
+
+    /// Returns the ids of the objects, in the order of their bits.
+    ///
+    /// # Errors
+    /// Each as [`contains`](Self::contains).
+    pub fn ids(&self) -> impl Iterator<Item = Result<ObjectId, Error>> + '_ {
+        self.bits.iter().map(|bit| self.bitmapped.id(bit))
+    }
+}
+
+/// The division of a [`Block`]: entries that are copied, and other objects.
+pub(super) struct Copied<'a> {
+    block: &'a Block,
+    /// The objects that the receiver has.
+    known: Option<&'a Block>,
+    parts: Vec<Part>,
+    /// The objects that are copied.
+    bits: Bits,
+    /// The objects of which the bases are not copied.
+    pub(super) rest: Vec<ObjectId>,
+}
+
+/// A part of a block, and the open files of its pack.
+struct Opened<'a> {
+    part: &'a Part,
+    pack: &'a Pack,
+}
+
+/// An entry of a pack.
+#[derive(Clone, Copy)]
+struct Place {
+    start: u64,
+    end: u64,
+}
+
+impl<'a> Copied<'a> {
+    /// Chooses the entries that can be copied: whole objects, and deltas of which the base is copied
+    /// from the same pack, or `known` to the receiver.
+    ///
+    /// # Errors
+    /// A file cannot be read, or it was interrupted.
+    pub(super) fn new(
+        block: &'a Block,
+        known: Option<&'a Block>,
+        watch: &Watch<'_>,
+    ) -> Result<Copied<'a>, Error> {
+        // Bits of other bitmaps stand for other objects.
+        let known = known.filter(|known| Arc::ptr_eq(&known.bitmapped, &block.bitmapped));
+        let mut copied = Copied {
+            block,
+            known,
+            parts: block.bitmapped.parts()?,
+            bits: Bits::new(block.bits.limit()),
+            rest: Vec::new(),
+        };
+        for number in 0..copied.parts.len() {
+            let part = copied.parts[number].clone();
+            match copied.is_whole(&part)? {
+                true => (part.bits.clone()).for_each(|bit| _ = copied.bits.insert(bit)),
+                false => copied.choose(&part, watch)?,
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Returns the number of objects that are copied.
+    pub(super) fn count(&self) -> u32 {
+        self.bits.count()
+    }
+
+    /// The pack that has the copied objects and no others.
+    pub(super) fn whole_pack(&self) -> Result<Option<Whole>, Error> {
+        let count = self.count();
+        for part in &self.parts {
+            if self.is_whole(part)? && part.bits.end - part.bits.start == count {
+                return Ok(Whole::new(part.pack.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether all objects of the pack are in the block.
+    fn is_whole(&self, part: &Part) -> Result<bool, Error> {
+        let count = part.bits.end - part.bits.start;
+        let pack = part.pack.pack()?;
+        Ok(pack.len() == count && self.block.bits.count_in(part.bits.clone()) == count)
+    }
+
+    fn choose(&mut self, part: &Part, watch: &Watch<'_>) -> Result<(), Error> {
+        let opened = Opened::new(part)?;
+        let mut places = Places::new(&opened, &self.block.bitmapped);
+        for bit in self.block.bits.iter_in(part.bits.clone()) {
+            check(bit, watch)?;
+            // An entry that cannot be read may have another copy.
+            let is_copied = match places.next(bit)? {
+                Some(place) => self.can_copy(&opened, place)?,
+                None => false,
+            };
+            match is_copied {
+                true => _ = self.bits.insert(bit),
+                false => self.rest.push(self.block.bitmapped.id(bit)?),
+            }
+        }
+        Ok(())
+    }
+
+    fn can_copy(&self, opened: &Opened<'_>, place: Place) -> Result<bool, Error> {
+        let offset = PackOffset(place.start);
+        let Ok(entry) = opened.pack.entry(offset) else {
+            return Ok(false);
+        };
+        let bitmapped = &self.block.bitmapped;
+        let base = match &entry.header {
+            Header::Object(_) => return Ok(true),
+            Header::RefDelta { base } => bitmapped.bit(base)?,
+            header => match opened.pack.base_offset(offset, header) {
+                Ok(Some(base)) => bitmapped.bit_at(opened.part, base)?,
+                _ => None,
+            },
+        };
+        let has = |bits: &Bits| base.is_some_and(|base| bits.contains(base));
+        Ok(has(&self.bits) || self.known.is_some_and(|known| has(&known.bits)))
+    }
+
+    /// Writes the entries.
+    ///
+    /// # Errors
+    /// One cannot be read or written; or it was interrupted.
+    pub(super) fn emit(
+        &self,
+        sink: &mut Gathered<'_>,
+        meter: &Meter,
+        watch: &Watch<'_>,
+    ) -> Result<Counts, Error> {
+        let mut counts = Counts::default();
+        for part in &self.parts {
+            let before = sink.bytes_put();
+            let count = self.bits.count_in(part.bits.clone());
+            match self.is_whole(part)? {
+                true => emit_whole(part, sink, meter, watch)?,
+                false => self.emit_part(part, sink, meter, watch)?,
+            }
+            sink.note_many(count).map_err(from_pack)?;
+            counts.objects += count;
+            counts.whole_pack += count;
+            counts.reused_bytes += sink.bytes_put() - before;
+        }
+        Ok(counts)
+    }
+
+    fn emit_part(
+        &self,
+        part: &Part,
+        sink: &mut Gathered<'_>,
+        meter: &Meter,
+        watch: &Watch<'_>,
+    ) -> Result<(), Error> {
+        let opened = Opened::new(part)?;
+        let mut copier = Copier {
+            copied: self,
+            opened: &opened,
+            moves: Vec::new(),
+            run: 0..0,
+            at: 0,
+            header: Vec::new(),
+        };
+        let mut places = Places::new(&opened, &self.block.bitmapped);
+        for bit in self.bits.iter_in(part.bits.clone()) {
+            check(bit, watch)?;
+            let gone = || Error::new(ErrorKind::Corrupt, "an entry of a pack has moved");
+            let place = places.next(bit)?.ok_or_else(gone)?;
+            copier.copy(place, sink)?;
+            meter.add(1);
+            meter.add_bytes(place.end - place.start);
+        }
+        copier.flush(sink)
+    }
+}
+
+impl<'a> Opened<'a> {
+    fn new(part: &'a Part) -> Result<Opened<'a>, Error> {
+        Ok(Opened {
+            part,
+            pack: part.pack.pack()?,
+        })
+    }
+}
+
+/// Finds the entries of bits, which must rise.
+struct Places<'a> {
+    opened: &'a Opened<'a>,
+    bitmapped: &'a Bitmapped,
+    near: u32,
+    /// The end of the entry before.
+    least: u64,
+}
+
+impl<'a> Places<'a> {
+    fn new(opened: &'a Opened<'a>, bitmapped: &'a Bitmapped) -> Places<'a> {
+        Places {
+            opened,
+            bitmapped,
+            near: 0,
+            least: HEADER_LEN,
+        }
+    }
+
+    /// Returns the entry of `bit`; `None` if the index of the pack has none there.
+    ///
+    /// # Errors
+    /// An index cannot be read.
+    fn next(&mut self, bit: u32) -> Result<Option<Place>, Error> {
+        let (file, pack) = (&self.opened.part.pack, self.opened.pack);
+        let offset = self.bitmapped.offset_of(bit)?;
+        let Some(position) = self.position(offset)? else {
+            return Ok(None);
+        };
+        self.near = position + 1;
+        let following = file.entry_at(PackPosition(self.near))?;
+        let end = following.map_or(pack.end(), |(offset, _)| offset);
+        // A reverse index may be wrong.
+        let is_sound = offset.0 >= self.least && offset < end && end <= pack.end();
+        if !is_sound {
+            return Ok(None);
+        }
+        self.least = end.0;
+        let (start, end) = (offset.0, end.0);
+        Ok(Some(Place { start, end }))
+    }
+
+    /// The position of the entry at `offset`, which is mostly the next one, or near.
+    fn position(&self, offset: PackOffset) -> Result<Option<u32>, Error> {
+        let file = &self.opened.part.pack;
+        for near in self.near..self.near.saturating_add(4) {
+            match file.entry_at(PackPosition(near))? {
+                Some((start, _)) if start == offset => return Ok(Some(near)),
+                Some((start, _)) if start < offset => {}
+                _ => break,
+            }
+        }
+        Ok(file.position_of(offset)?.map(|found| found.0))
+    }
+}
+
+/// A change of the distance between the place of an entry in its pack and in the new one.
+struct Move {
+    /// The first entry that it applies to, by its offset in its pack.
+    from: u64,
+    /// The number that is added to offsets.
+    by: i64,
+}
+
+/// Copies the entries of one pack.
+struct Copier<'a> {
+    copied: &'a Copied<'a>,
+    opened: &'a Opened<'a>,
+    /// In the order of the offsets.
+    moves: Vec<Move>,
+    /// The bytes of the pack that are written next, as they are stored.
+    run: std::ops::Range<u64>,
+    /// The end of what was written or is in `run`, from the start of this part.
+    at: u64,
+    header: Vec<u8>,
+}
+
+impl Copier<'_> {
+    fn copy(&mut self, place: Place, sink: &mut Gathered<'_>) -> Result<(), Error> {
+        let by = self.at as i64 - place.start as i64;
+        if self.moves.last().map(|last| last.by) != Some(by) {
+            let from = place.start;
+            self.moves.push(Move { from, by });
+        }
+        let Some(entry) = self.changed_header(place, by)? else {
+            self.at += place.end - place.start;
+            if self.run.end == place.start {
+                self.run.end = place.end;
+                return Ok(());
+            }
+            self.flush(sink)?;
+            self.run = place.start..place.end;
+            return Ok(());
+        };
+        self.flush(sink)?;
+        self.header.clear();
+        entry.encode(&mut self.header);
+        sink.put(&self.header).map_err(from_pack)?;
+        let body = place.start + entry.header_len as u64..place.end;
+        self.at += self.header.len() as u64 + (body.end - body.start);
+        each_piece(self.opened.pack, body, &mut |bytes| sink.put(bytes))
+    }
+
+    /// Returns the entry with another header, if its base is at another distance in the new pack, or
+    /// only with the receiver.
+    fn changed_header(&self, place: Place, by: i64) -> Result<Option<Entry>, Error> {
+        if self.moves.len() == 1 && self.copied.known.is_none() {
+            return Ok(None);
+        }
+        let (pack, offset) = (self.opened.pack, PackOffset(place.start));
+        let entry = pack.entry(offset).map_err(from_pack)?;
+        let base = pack.base_offset(offset, &entry.header).map_err(from_pack)?;
+        let Some(base) = base else {
+            return Ok(None);
+        };
+        let header = match self.known_base(base)? {
+            Some(base) => Header::RefDelta { base },
+            None => {
+                let behind = self.moves.partition_point(|one| one.from <= base.0);
+                let moved = behind.checked_sub(1).map_or(by, |at| self.moves[at].by);
+                let distance = (place.start as i64 + by) - (base.0 as i64 + moved);
+                Header::OffsetDelta {
+                    distance: distance as u64,
+                }
+            }
+        };
+        Ok((header != entry.header).then_some(Entry { header, ..entry }))
+    }
+
+    /// The object at `offset`, if it is not copied.
+    fn known_base(&self, offset: PackOffset) -> Result<Option<ObjectId>, Error> {
+        let Copied {
+            block, bits, known, ..
+        } = self.copied;
+        if known.is_none() {
+            return Ok(None);
+        }
+        let bit = block.bitmapped.bit_at(self.opened.part, offset)?;
+        let bit = bit.filter(|bit| !bits.contains(*bit));
+        bit.map(|bit| block.bitmapped.id(bit)).transpose()
+    }
+
+    fn flush(&mut self, sink: &mut Gathered<'_>) -> Result<(), Error> {
+        let run = std::mem::take(&mut self.run);
+        each_piece(self.opened.pack, run, &mut |bytes| sink.put(bytes))
+    }
+}
+
+/// Writes all entries of a pack.
+fn emit_whole(
+    part: &Part,
+    sink: &mut Gathered<'_>,
+    meter: &Meter,
+    watch: &Watch<'_>,
+) -> Result<(), Error> {
+    let pack = part.pack.pack()?;
+    each_piece(pack, HEADER_LEN..pack.end().0, &mut |bytes| {
+        watch.interrupt().check().map_err(|reason| {
+            pronto_pack::Error::new(pronto_pack::ErrorKind::Interrupted, reason.to_string())
+        })?;
+        meter.add_bytes(bytes.len() as u64);
+        sink.put(bytes)
+    })?;
+    meter.add(pack.len().into());
+    Ok(())
+}
+
+fn check(bit: u32, watch: &Watch<'_>) -> Result<(), Error> {
+    if !bit.is_multiple_of(CHECKED) {
+        return Ok(());
+    }
+    let interrupted = watch.interrupt().check();
+    interrupted.map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))
+}

@@ -1,0 +1,93 @@
+//! Lists of refs as they were sent, for equal requests.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pronto::upload_pack::{ListingCache, ListingKey};
+
+/// A bounded number of bytes of lists, in memory.
+#[derive(Debug)]
+pub struct Listings {
+    most_bytes: usize,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_key: HashMap<ListingKey, Entry>,
+    bytes: usize,
+    /// Rises with each use.
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    listing: Arc<[u8]>,
+    used: u64,
+}
+
+impl Listings {
+    /// Returns an empty cache for lists of at most `most_bytes` in all.
+    pub fn new(most_bytes: usize) -> Self {
+        Listings {
+            most_bytes,
+            entries: Mutex::default(),
+        }
+    }
+}
+
+impl ListingCache for Listings {
+    fn get(&self, key: &ListingKey) -> Option<Arc<[u8]>> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.clock += 1;
+        let now = entries.clock;
+        let entry = entries.by_key.get_mut(key)?;
+        entry.used = now;
+        Some(Arc::clone(&entry.listing))
+    }
+
+    fn put(&self, key: ListingKey, listing: Arc<[u8]>) {
+        if listing.len() > self.most_bytes {
+            return;
+        }
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.clock += 1;
+        entries.bytes += listing.len();
+        let used = entries.clock;
+        if let Some(before) = entries.by_key.insert(key, Entry { listing, used }) {
+            entries.bytes -= before.listing.len();
+        }
+        while entries.bytes > self.most_bytes {
+            let oldest = entries.by_key.iter().min_by_key(|(_, entry)| entry.used);
+            let Some(oldest) = oldest.map(|(key, _)| *key) else {
+                return;
+            };
+            if let Some(entry) = entries.by_key.remove(&oldest) {
+                entries.bytes -= entry.listing.len();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_that_were_not_used_make_room() {
+        let listings = Listings::new(100);
+        let key = |number: u8| ListingKey::of(&[number]);
+        let list = |len: usize| -> Arc<[u8]> { vec![b'x'; len].into() };
+        listings.put(key(1), list(40));
+        listings.put(key(2), list(40));
+        listings.put(key(2), list(50));
+        assert!(listings.get(&key(1)).is_some());
+        listings.put(key(3), list(20));
+        assert!(listings.get(&key(2)).is_none());
+        assert_eq!(listings.get(&key(1)).map(|list| list.len()), Some(40));
+        assert!(listings.get(&key(3)).is_some());
+        listings.put(key(4), list(101));
+        assert!(listings.get(&key(4)).is_none());
+        assert!(listings.get(&key(3)).is_some());
+    }
+}

@@ -1,0 +1,420 @@
+//! A pack while it is made, and afterwards: one writer, and any number of readers.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use pronto::upload_pack::Counts;
+use pronto::{Error, ErrorKind};
+use pronto_io::interrupt::Interrupt;
+
+use super::Budget;
+
+/// The bytes at the start of a pack that are kept in memory.
+const MEMORY_BYTES: usize = 256 << 10;
+
+/// The bytes that are reserved at once.
+const STEP_BYTES: u64 = 1 << 20;
+
+/// The same for the first [`STEP_BYTES`].
+const SMALL_STEP_BYTES: u64 = 32 << 10;
+
+/// The bytes that a pack which is not kept may be ahead of its slowest reader.
+const WINDOW_BYTES: usize = 8 << 20;
+
+/// The size of the pieces in which readers copy.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// The interval in which a waiting reader looks whether the server ends.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The bytes of one pack.
+#[derive(Debug)]
+pub(super) struct Spool {
+    directory: PathBuf,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// The bytes behind those in memory. The file has no name.
+    file: OnceLock<File>,
+    budget: Arc<Budget>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The first bytes.
+    memory: Vec<u8>,
+    /// The number of bytes in memory and in the file.
+    kept: u64,
+    /// The number of all bytes.
+    written: u64,
+    /// Behind the kept bytes, if the pack is not kept: those that some reader has not read.
+    window: VecDeque<Vec<u8>>,
+    /// The start of the window.
+    window_start: u64,
+    window_bytes: usize,
+    /// Whether no more readers may join.
+    is_closed: bool,
+    /// The bytes that count in the budget.
+    reserved: u64,
+    end: Option<Result<Counts, (ErrorKind, String)>>,
+    /// The position of each reader.
+    readers: BTreeMap<u64, u64>,
+    next_reader: u64,
+    /// Whether the pack was broken off because no reader was left.
+    is_abandoned: bool,
+}
+
+/// A request that reads a spool, and may have to fill it.
+pub(super) struct Joined {
+    pub(super) spool: Arc<Spool>,
+    /// The number of the reader.
+    pub(super) reader: u64,
+    /// Whether this request makes the pack.
+    pub(super) makes: bool,
+}
+
+/// The writing end.
+pub(super) struct SpoolWriter<'a, F> {
+    spool: &'a Spool,
+    /// Reserves bytes of the budget.
+    reserve: F,
+    /// The bytes that are reserved and not written yet.
+    left: u64,
+    is_ended: bool,
+}
+
+impl Spool {
+    /// Returns a spool with one reader.
+    pub(super) fn begin(directory: &Path, budget: Arc<Budget>) -> (Spool, u64) {
+        let spool = Spool {
+            directory: directory.to_owned(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            file: OnceLock::new(),
+            budget,
+        };
+        let reader = spool.state().add_reader();
+        (spool, reader)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a reader, from the start; `None` if it is too late.
+    pub(super) fn join(&self) -> Option<u64> {
+        let mut state = self.state();
+        (!state.is_closed).then(|| state.add_reader())
+    }
+
+    /// Whether it is complete and has no reader.
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.state();
+        state.end.is_some() && state.readers.is_empty()
+    }
+
+    /// Whether the pack was broken off because no client was left.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.state().is_abandoned
+    }
+
+    /// Returns the bytes that count in the budget.
+    pub(super) fn reserved(&self) -> u64 {
+        self.state().reserved
+    }
+
+    /// Counts bytes in the budget, until the spool is dropped.
+    pub(super) fn reserve(&self, bytes: u64) {
+        self.state().reserved += bytes;
+        self.budget.bytes.inc_by(bytes.cast_signed());
+    }
+
+    /// Returns the writing end. There must be only one.
+    pub(super) fn writer<F: FnMut(u64) -> bool>(&self, reserve: F) -> SpoolWriter<'_, F> {
+        SpoolWriter {
+            spool: self,
+            reserve,
+            left: 0,
+            is_ended: false,
+        }
+    }
+
+    /// Copies to `out` all that is written from now on, at the speed of `out`.
+    fn copy(
+        &self,
+        reader: u64,
+        out: &mut dyn Write,
+        interrupt: &Interrupt,
+    ) -> pronto::Result<Counts> {
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        let mut position = 0;
+        loop {
+            piece.clear();
+            if let Some(counts) = self.next(position, &mut piece, interrupt)? {
+                return Ok(counts);
+            }
+            out.write_all(&piece).map_err(unwritable)?;
+            position += piece.len() as u64;
+            self.state().readers.insert(reader, position);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits for bytes at `position` and adds them to `piece`. Returns what the pack has at its end.
+    fn next(
+        &self,
+        position: u64,
+        piece: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> pronto::Result<Option<Counts>> {
+        let mut state = self.state();
+        while position == state.written {
+            match &state.end {
+                Some(Ok(counts)) => return Ok(Some(*counts)),
+                Some(Err((kind, message))) => return Err(Error::new(*kind, message.clone())),
+                None => {}
+            }
+            interrupt
+                .check()
+                .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
+            let waited = self.changed.wait_timeout(state, TICK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if position < state.memory.len() as u64 {
+            let rest = state.memory.get(position as usize..).unwrap_or_default();
+            piece.extend_from_slice(rest.get(..PIECE_BYTES).unwrap_or(rest));
+            return Ok(None);
+        }
+        if position >= state.kept {
+            state.read_window(position, piece);
+            return Ok(None);
+        }
+        let len = (state.kept - position).min(PIECE_BYTES as u64) as usize;
+        let start = position - state.memory.len() as u64;
+        drop(state);
+        piece.resize(len, 0);
+        let file = self
+            .file
+            .get()
+            .ok_or_else(|| failure("a kept pack has no file"))?;
+        file.read_exact_at(piece, start).map_err(unreadable)?;
+        Ok(None)
+    }
+
+    fn leave(&self, reader: u64) {
+        self.state().readers.remove(&reader);
+        self.changed.notify_all();
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        self.budget.bytes.dec_by(self.reserved().cast_signed());
+    }
+}
+
+impl State {
+    fn add_reader(&mut self) -> u64 {
+        let reader = self.next_reader;
+        self.next_reader += 1;
+        self.readers.insert(reader, 0);
+        reader
+    }
+
+    /// Adds bytes of the window at `position` to `piece`.
+    fn read_window(&self, position: u64, piece: &mut Vec<u8>) {
+        let mut start = self.window_start;
+        for part in &self.window {
+            let end = start + part.len() as u64;
+            if position < end {
+                let skipped = position.saturating_sub(start) as usize;
+                piece.extend_from_slice(part.get(skipped..).unwrap_or_default());
+                return;
+            }
+            start = end;
+        }
+    }
+
+    /// Removes what all readers have from the window.
+    fn shrink_window(&mut self) {
+        let slowest = self.readers.values().min().copied();
+        let slowest = slowest.unwrap_or(self.written);
+        while let Some(part) = self.window.front() {
+            let end = self.window_start + part.len() as u64;
+            if end > slowest {
+                return;
+            }
+            self.window_bytes -= part.len();
+            self.window_start = end;
+            self.window.pop_front();
+        }
+    }
+}
+
+impl Joined {
+    /// Sends the pack down `out`.
+    ///
+    /// # Errors
+    /// It was not made, cannot be read or written, or it was interrupted.
+    pub(super) fn read(
+        &self,
+        out: &mut dyn Write,
+        interrupt: &Interrupt,
+    ) -> pronto::Result<Counts> {
+        self.spool.copy(self.reader, out, interrupt)
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.spool.leave(self.reader);
+    }
+}
+
+impl<F> SpoolWriter<'_, F> {
+    /// Whether all that was written is kept.
+    pub(super) fn is_kept(&self) -> bool {
+        !self.spool.state().is_closed
+    }
+
+    /// Ends the pack, which was made or not.
+    pub(super) fn end(mut self, made: &pronto::Result<Counts>) {
+        let end = match made {
+            Ok(counts) => Ok(*counts),
+            Err(error) => Err((*error.kind(), error.message().to_owned())),
+        };
+        self.finish(end);
+    }
+
+    fn finish(&mut self, end: Result<Counts, (ErrorKind, String)>) {
+        self.is_ended = true;
+        let mut state = self.spool.state();
+        state.reserved -= self.left;
+        self.spool.budget.bytes.dec_by(self.left.cast_signed());
+        state.is_closed |= end.is_err();
+        state.end = Some(end);
+        self.spool.changed.notify_all();
+    }
+}
+
+impl<F: FnMut(u64) -> bool> SpoolWriter<'_, F> {
+    /// Whether `bytes` more fit in the budget.
+    fn fits(&mut self, bytes: u64) -> bool {
+        if self.left < bytes {
+            // Most packs are small.
+            let step = match self.spool.reserved() < STEP_BYTES {
+                true => SMALL_STEP_BYTES,
+                false => STEP_BYTES,
+            };
+            let needed = bytes - self.left;
+            let steps = [step.max(needed), needed];
+            let Some(step) = steps.into_iter().find(|step| (self.reserve)(*step)) else {
+                return false;
+            };
+            self.left += step;
+        }
+        self.left -= bytes;
+        true
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let spool = self.spool;
+        let mut state = spool.state();
+        let room = MEMORY_BYTES - state.memory.len().min(MEMORY_BYTES);
+        // The file begins where memory ends, once and for all.
+        let is_in_memory = spool.file.get().is_none() && bytes.len() <= room;
+        if is_in_memory {
+            state.memory.extend_from_slice(bytes);
+        } else {
+            let start = state.kept - state.memory.len() as u64;
+            drop(state);
+            let file = match spool.file.get() {
+                Some(file) => file,
+                None => {
+                    let file = tempfile::tempfile_in(&spool.directory)?;
+                    spool.file.get_or_init(|| file)
+                }
+            };
+            file.write_all_at(bytes, start)?;
+            state = spool.state();
+        }
+        state.kept += bytes.len() as u64;
+        state.written = state.kept;
+        Ok(())
+    }
+
+    /// Hands `bytes` to the present readers, and waits for the slowest.
+    fn pass(&self, bytes: &[u8]) {
+        let mut state = self.spool.state();
+        if !state.is_closed {
+            state.is_closed = true;
+            state.window_start = state.written;
+        }
+        loop {
+            state.shrink_window();
+            if state.window_bytes < WINDOW_BYTES || state.readers.is_empty() {
+                break;
+            }
+            let waited = self.spool.changed.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        for part in bytes.chunks(PIECE_BYTES) {
+            state.window.push_back(part.to_vec());
+        }
+        state.window_bytes += bytes.len();
+        state.written += bytes.len() as u64;
+    }
+}
+
+impl<F: FnMut(u64) -> bool> Write for SpoolWriter<'_, F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let is_closed = {
+            let mut state = self.spool.state();
+            if state.readers.is_empty() {
+                (state.is_abandoned, state.is_closed) = (true, true);
+                let message = "no client waits for the pack";
+                return Err(io::Error::new(io::ErrorKind::BrokenPipe, message));
+            }
+            state.is_closed
+        };
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        // A full or broken disk does not fail the request: the pack is just not kept.
+        if is_closed || !self.fits(bytes.len() as u64) || self.keep(bytes).is_err() {
+            self.pass(bytes);
+        }
+        self.spool.changed.notify_all();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A pack whose maker has crashed ends for its readers, too.
+impl<F> Drop for SpoolWriter<'_, F> {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            self.finish(Err((ErrorKind::Io, "the request has crashed".into())));
+        }
+    }
+}
+
+/// An error of the cache.
+pub(super) fn failure(message: &str) -> Error {
+    Error::new(ErrorKind::Io, message)
+}
+
+fn unwritable(error: io::Error) -> Error {
+    failure("unable to write pack").because(error)
+}
+
+fn unreadable(error: io::Error) -> Error {
+    failure("unable to read a kept pack").because(error)
+}

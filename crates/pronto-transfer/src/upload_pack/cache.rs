@@ -1,0 +1,159 @@
+//! Packs and lists of refs that equal requests share.
+
+use std::fmt::Debug;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use bstr::ByteSlice as _;
+use pronto_hash::{Kind, ObjectId, TrailerDigester};
+use pronto_io::interrupt::Interrupt;
+use pronto_odb::packing::{self, Counts};
+
+use super::shown::View;
+use super::wish::Wish;
+use crate::pack_objects::Filter;
+use crate::{Repository, Result};
+
+/// The identity of a pack: a digest of the repository, of what was asked for, and of all that decides
+/// what is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PackKey(ObjectId);
+
+impl PackKey {
+    /// Returns the key of a pack that `parts` identify.
+    pub fn of(parts: &[u8]) -> PackKey {
+        let mut digest = Parts(TrailerDigester::new(Kind::Sha256));
+        digest.add(parts);
+        PackKey(digest.0.finish())
+    }
+}
+
+/// A store of packs that were sent, from which equal requests are answered.
+///
+/// Whether a client may have what it wants is decided before a pack is asked for. A cache gives one client
+/// what another one was sent, for equal keys only.
+pub trait PackCache: Debug + Send + Sync {
+    /// Sends the pack of `key` down `out`, and returns what it has. `make` makes it, unless the cache
+    /// has it already, or it is being made for another client. `make` may be called on this thread while
+    /// `out` is written to by another one.
+    ///
+    /// # Errors
+    /// Those of `make` and of `out`, or `interrupt` was triggered.
+    fn send(
+        &self,
+        key: &PackKey,
+        out: &mut (dyn Write + Send),
+        make: &mut dyn FnMut(&mut dyn Write) -> Result<Counts>,
+        interrupt: &Interrupt,
+    ) -> Result<Counts>;
+}
+
+/// The identity of a list of refs: a digest of the state of the references, and of all that decides which
+/// of them are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ListingKey(ObjectId);
+
+/// A store of lists of refs as they were sent. Any entry may be forgotten at any time.
+pub trait ListingCache: Debug + Send + Sync {
+    /// Returns the list of `key`, if it is kept.
+    fn get(&self, key: &ListingKey) -> Option<Arc<[u8]>>;
+
+    /// Keeps a list.
+    fn put(&self, key: ListingKey, listing: Arc<[u8]>);
+}
+
+/// The key of a list of the refs of `view`, chosen by `choice`; `None` if another state of the references
+/// could have the same.
+///
+/// # Errors
+/// References cannot be read.
+pub(super) fn listing_key(view: &View<'_>, choice: &str) -> Result<Option<ListingKey>> {
+    let mut parts = Parts(TrailerDigester::new(Kind::Sha256));
+    let repository = view.repository;
+    parts.add(repository.git_dir().as_os_str().as_encoded_bytes());
+    parts.add(repository.refs().namespace());
+    parts.add(format!("{:?}", view.hidden).as_bytes());
+    parts.add(choice.as_bytes());
+    let is_described = repository
+        .refs()
+        .describe_state(&mut |part| parts.add(part))?;
+    Ok(is_described.then(|| ListingKey(parts.0.finish())))
+}
+
+impl ListingKey {
+    /// Returns the key of a list that `parts` identify.
+    pub fn of(parts: &[u8]) -> ListingKey {
+        let mut digest = Parts(TrailerDigester::new(Kind::Sha256));
+        digest.add(parts);
+        ListingKey(digest.0.finish())
+    }
+}
+
+/// The key of the pack for `wish`; `None` if it is made faster than it is looked up, or is no pack of its
+/// own.
+///
+/// # Errors
+/// References, bitmaps or settings cannot be read.
+pub(super) fn key(
+    view: &Repository,
+    wish: &Wish,
+    options: &packing::Options,
+) -> Result<Option<PackKey>> {
+    let has_rules = !matches!(
+        wish.filter,
+        None | Some(Filter::BlobNone | Filter::ObjectType(_))
+    );
+    let is_plain = !wish.is_cut && !has_rules;
+    if !wish.uri_protocols.is_empty() || is_plain && view.has_usable_bitmaps()? {
+        return Ok(None);
+    }
+    let mut parts = Parts(TrailerDigester::new(Kind::Sha256));
+    parts.add(view.git_dir().as_os_str().as_encoded_bytes());
+    parts.ids(&wish.wants);
+    parts.ids(&wish.haves);
+    parts.ids(view.shallow_commits()?);
+    for is_set in [
+        wish.thin,
+        wish.offset_deltas,
+        wish.is_cut,
+        wish.include_tags,
+    ] {
+        parts.add(&[is_set.into()]);
+    }
+    let filter = wish.filter.as_ref().map(Filter::to_spec);
+    parts.add(filter.unwrap_or_default().as_bytes());
+    for promisor in &wish.promisors {
+        parts.add(promisor);
+    }
+    // All settings of packs.
+    parts.add(format!("{options:?}").as_bytes());
+    if wish.include_tags {
+        view.refs().for_each("refs/tags/", |tag| {
+            parts.add(tag.name.as_bytes());
+            parts.add(tag.id.as_bytes());
+            Ok(ControlFlow::Continue(()))
+        })?;
+    }
+    Ok(Some(PackKey(parts.0.finish())))
+}
+
+/// A digest of parts of any length.
+struct Parts(TrailerDigester);
+
+impl Parts {
+    fn add(&mut self, part: &[u8]) {
+        self.0.update(&(part.len() as u64).to_be_bytes());
+        self.0.update(part);
+    }
+
+    /// Adds a set.
+    fn ids(&mut self, ids: &[ObjectId]) {
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        self.add(&(ids.len() as u64).to_be_bytes());
+        for id in ids {
+            self.add(id.as_bytes());
+        }
+    }
+}
