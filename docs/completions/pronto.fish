@@ -101,6 +101,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-index" -d 'show 
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "show-ref" -d 'list refs and their values'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "sparse-checkout" -d 'check out a part of the tracked files'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "status" -d 'show changes in the worktree and the index'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "store" -d 'keep repositories in an object store'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "switch" -d 'switch branches'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "symbolic-ref" -d 'read and change symbolic refs'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "sync" -d 'synchronise with a peer in both directions'
@@ -725,6 +726,10 @@ complete -c pronto -n "__fish_pronto_using_subcommand status" -l long -d 'Show t
 complete -c pronto -n "__fish_pronto_using_subcommand status" -s z -l null -d 'Terminate entries with NUL'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l renames -d 'Detect renames'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l no-column -d 'List each untracked file on a line'
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l generation -d 'Take this generation instead of the newest one (export, copy)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l scratch -d 'The directory for temporary files (import, copy)' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l sizes-only -d 'Compare names and sizes only, and read no object (verify)'
+complete -c pronto -n "__fish_pronto_using_subcommand store" -s q -l quiet -d 'Show no progress'
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -s t -l track -d 'Set the upstream of the new branch' -r
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l orphan -d 'Create a branch without history' -r
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l recurse-submodules -d 'Update submodules, too (handed to git)' -r

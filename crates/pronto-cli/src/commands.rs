@@ -58,6 +58,7 @@ mod show_index;
 mod show_ref;
 mod sparse_checkout;
 mod status;
+mod store;
 mod switch;
 mod switching;
 mod symbolic_ref;
@@ -224,6 +225,7 @@ pub static COMMANDS: &[Command] = &[
     command!(show_ref, "show-ref", "list refs and their values", Plumbing, Options, signals: false),
     command!(sparse_checkout, "sparse-checkout", "check out a part of the tracked files", Start, Options, signals: true),
     command!(status, "status", "show changes in the worktree and the index", Change, Options, signals: false),
+    command!(store, "store", "keep repositories in an object store", Collaborate, Options, signals: true),
     command!(switch, "switch", "switch branches", Change, Options, signals: true),
     command!(symbolic_ref, "symbolic-ref", "read and change symbolic refs", Plumbing, Options, signals: true),
     command!(sync, "sync", "synchronise with a peer in both directions", Collaborate, Options, signals: true),

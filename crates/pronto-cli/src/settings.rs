@@ -112,7 +112,7 @@ pub struct Guarded {
 }
 
 /// Commands that git does not have, so it cannot receive their calls.
-const OWN_COMMANDS: &[&str] = &["netsync", "serve", "sync"];
+const OWN_COMMANDS: &[&str] = &["netsync", "serve", "store", "sync"];
 
 /// Refuses to run `command` with an environment variable that it lacks. `get` returns the value of
 /// a variable, and is called only for those that the command lacks.

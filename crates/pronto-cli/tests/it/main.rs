@@ -64,6 +64,7 @@ mod slow_status;
 mod small_directories;
 mod spawning;
 mod status_verbose;
+mod store;
 mod streams;
 mod submodules;
 mod support;

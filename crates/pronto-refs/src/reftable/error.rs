@@ -4,7 +4,7 @@
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
 /// The outcome of what can fail so.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,6 +2,7 @@
 
 mod clean;
 mod compact;
+mod detached;
 mod geometry;
 mod list;
 mod locks;

@@ -1,5 +1,6 @@
 //! Merges tables of a stack into one.
 
+use std::io::Write;
 use std::ops::Range;
 
 use super::Stack;
@@ -11,7 +12,7 @@ use super::new_table::{NewTable, Writer};
 use super::snapshot::Snapshot;
 use crate::reftable::error::{Error, ErrorKind, Result};
 use crate::reftable::record::LogRecord;
-use crate::reftable::{Limits, LogCursor, RefCursor, Table};
+use crate::reftable::{Limits, LogCursor, RefCursor, Table, TableWriter};
 
 /// Which entries of reflogs are dropped when a stack is compacted as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,7 +136,8 @@ impl Stack {
             return Ok(false);
         };
         let limits = limits_of(&plan);
-        let fill = |writer: &mut Writer| merge(&plan, expiry, writer);
+        let is_oldest = plan.tables.start == 0;
+        let fill = |writer: &mut Writer| merge(|| plan.tables(), is_oldest, expiry, writer);
         let table = NewTable::write(self, limits, fill)?;
 
         let lock = ListLock::acquire(self)?;
@@ -190,17 +192,22 @@ fn position_of(names: &[TableName], part: &[TableName]) -> Option<usize> {
     names.windows(part.len()).position(|window| window == part)
 }
 
-/// Copies what the tables hold as one. Deletions are needed only while there are older tables.
-fn merge(plan: &Plan, expiry: Option<&Expiry>, writer: &mut Writer) -> Result<()> {
-    let is_oldest = plan.tables.start == 0;
-    let mut refs: Merge<RefCursor<'_>> = Merge::new(plan.tables().map(Table::refs).collect())?;
+/// Copies what the tables hold as one. Deletions are needed only while there are older tables, that is,
+/// unless `is_oldest`.
+pub(super) fn merge<'t, T: Iterator<Item = &'t Table>, W: Write>(
+    tables: impl Fn() -> T,
+    is_oldest: bool,
+    expiry: Option<&Expiry>,
+    writer: &mut TableWriter<W>,
+) -> Result<()> {
+    let mut refs: Merge<RefCursor<'_>> = Merge::new(tables().map(Table::refs).collect())?;
     while refs.advance()? {
         let record = refs.current().map(RefCursor::record);
         if let Some(record) = record.filter(|record| !(is_oldest && record.value.is_deletion())) {
             writer.copy_ref(&record)?;
         }
     }
-    let mut logs: Merge<LogCursor<'_>> = Merge::new(plan.tables().map(Table::logs).collect())?;
+    let mut logs: Merge<LogCursor<'_>> = Merge::new(tables().map(Table::logs).collect())?;
     while logs.advance()? {
         let record = logs.current().map(LogCursor::record);
         let is_kept = |record: &LogRecord<'_>| {

@@ -38,7 +38,10 @@ impl TableName {
 
     /// A name that no table has, for a table of `limits`, as Git makes it.
     pub(super) fn unique(limits: Limits) -> TableName {
-        let random = random();
+        TableName::assemble(limits, random())
+    }
+
+    pub(super) fn assemble(limits: Limits, random: u32) -> TableName {
         let Limits { min, max } = limits;
         TableName(format!("0x{min:012x}-0x{max:012x}-{random:08x}{EXTENSION}"))
     }

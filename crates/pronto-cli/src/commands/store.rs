@@ -1,0 +1,293 @@
+//! `store`: repositories in an object store.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pronto::{Repository, Watch, io::progress::Progress};
+use pronto_store::{Generation, Source, Store, Stored};
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `store`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "STORE: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `file:///DIRECTORY`. \
+    Credentials are taken from the variables of the environment that the programs of these services use."
+)]
+pub(crate) struct Args {
+    /// Take this generation instead of the newest one (export, copy)
+    #[arg(long, value_name = "NUMBER")]
+    generation: Option<u64>,
+    /// Compare names and sizes only, and read no object (verify)
+    #[arg(long)]
+    sizes_only: bool,
+    /// The directory for temporary files (import, copy)
+    #[arg(long, value_name = "DIRECTORY")]
+    scratch: Option<PathBuf>,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    /// 'import REPOSITORY STORE NAME' makes a repository of a Git repository, 'export STORE NAME
+    /// DIRECTORY' the other way round; 'copy STORE NAME STORE NAME' copies one; 'verify STORE
+    /// [NAME]' looks for damage; 'list STORE [NAME]' shows repositories, or generations
+    #[arg(value_name = "COMMAND", required = true)]
+    words: Vec<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let words: Vec<&str> = args.words.iter().filter_map(|word| word.to_str()).collect();
+    if words.len() != args.words.len() {
+        return Err(CliError::usage("the arguments of store must be UTF-8"));
+    }
+    check_options(args, words[0])?;
+    match words.as_slice() {
+        ["import", source, store, name] => import(
+            args,
+            Import {
+                source,
+                store,
+                name,
+            },
+            context,
+        ),
+        ["export", store, name, directory] => {
+            let place = Place::open(store, name, context)?;
+            export(args, &place, Path::new(directory), context)
+        }
+        ["copy", store, name, target, new] => {
+            let from = Place::open(store, name, context)?;
+            let to = Place::open(target, new, context)?;
+            copy(args, &from, &to, context)
+        }
+        ["verify", store] => {
+            let names = open(store, context)?.repositories()?;
+            verify(args, store, &names, context)
+        }
+        ["verify", store, name] => verify(args, store, &[(*name).to_owned()], context),
+        ["list", store] => {
+            for name in open(store, context)?.repositories()? {
+                writeln!(context.out, "{name}")?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        ["list", store, name] => list(&Place::open(store, name, context)?, context),
+        _ => Err(CliError::usage(
+            "store needs 'import REPOSITORY STORE NAME', 'export STORE NAME DIRECTORY', \
+             'copy STORE NAME STORE NAME', 'verify STORE [NAME]' or 'list STORE [NAME]'",
+        )),
+    }
+}
+
+/// Refuses options that belong to other commands.
+fn check_options(args: &Args, command: &str) -> Result<(), CliError> {
+    let given = [
+        (
+            "--generation",
+            args.generation.is_some(),
+            &["export", "copy"],
+        ),
+        ("--scratch", args.scratch.is_some(), &["import", "copy"]),
+        ("--sizes-only", args.sizes_only, &["verify", "verify"]),
+    ];
+    for (option, is_given, commands) in given {
+        if is_given && !commands.contains(&command) {
+            return Err(CliError::usage(format!(
+                "'{option}' is not for 'store {command}'"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A repository in a store.
+struct Place {
+    store: Store,
+    repository: Stored,
+}
+
+impl Place {
+    fn open(url: &str, name: &str, context: &mut Context) -> Result<Self, CliError> {
+        let store = open(url, context)?;
+        let repository = store.repository(name)?;
+        Ok(Place { store, repository })
+    }
+
+    /// Returns the generation that the options name.
+    fn generation(&self, args: &Args) -> Result<Arc<Generation>, CliError> {
+        let found = match args.generation {
+            Some(number) => self.store.wait(self.repository.at(number)),
+            None => self.store.wait(self.repository.latest()),
+        };
+        found.map_err(CliError::from)
+    }
+}
+
+fn open(url: &str, context: &mut Context) -> Result<Store, CliError> {
+    Store::open(url, &context.environment()?).map_err(CliError::from)
+}
+
+fn progress(args: &Args, context: &mut Context) -> Arc<dyn Progress> {
+    let is_shown = !args.quiet && std::io::stderr().is_terminal();
+    context.prompt_progress(is_shown)
+}
+
+/// Returns the directory for temporary files.
+fn scratch(args: &Args, context: &mut Context) -> Result<PathBuf, CliError> {
+    let environment = context.environment()?;
+    let chosen = args.scratch.as_deref().or(environment.path("TMPDIR"));
+    Ok(environment.absolute(chosen.unwrap_or(Path::new("/tmp"))))
+}
+
+/// The places of an import.
+#[derive(Clone, Copy)]
+struct Import<'a> {
+    source: &'a str,
+    store: &'a str,
+    name: &'a str,
+}
+
+fn import(args: &Args, import: Import<'_>, context: &mut Context) -> Result<ExitCode, CliError> {
+    let environment = context.environment()?;
+    let source = environment.absolute(import.source);
+    let found = pronto::upload_pack::find(&source, &environment)?;
+    let source = Repository::open(found.git_dir(), &environment)?;
+    let place = Place::open(import.store, import.name, context)?;
+    let scratch = scratch(args, context)?;
+    let progress = progress(args, context);
+    let interrupt = context.interrupt.clone();
+    let watch = Watch::from(&interrupt).with_progress(&*progress);
+    let written = place
+        .store
+        .import(&source, &place.repository, &scratch, &watch)?;
+    context.settle();
+    let (refs, objects) = (written.refs, written.objects);
+    writeln!(context.out, "{refs} refs and {objects} objects")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export(
+    args: &Args,
+    place: &Place,
+    directory: &Path,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let directory = context.environment()?.absolute(directory);
+    let generation = place.generation(args)?;
+    let progress = progress(args, context);
+    let interrupt = context.interrupt.clone();
+    let watch = Watch::from(&interrupt).with_progress(&*progress);
+    let view = place
+        .repository
+        .write_view(&generation, &directory, None, &watch);
+    place.store.wait(view)?;
+    context.settle();
+    writeln!(context.out, "generation {}", generation.number())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn copy(
+    args: &Args,
+    from: &Place,
+    to: &Place,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let generation = from.generation(args)?;
+    let scratch = scratch(args, context)?;
+    let progress = progress(args, context);
+    let interrupt = context.interrupt.clone();
+    let watch = Watch::from(&interrupt).with_progress(&*progress);
+    let source = Source {
+        store: &from.store,
+        repository: &from.repository,
+    };
+    let written = to
+        .store
+        .copy(&generation, source, &to.repository, &scratch, &watch)?;
+    context.settle();
+    let (number, refs, objects) = (generation.number(), written.refs, written.objects);
+    writeln!(
+        context.out,
+        "generation {number}: {refs} refs and {objects} objects"
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn verify(
+    args: &Args,
+    url: &str,
+    names: &[String],
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let store = open(url, context)?;
+    let progress = progress(args, context);
+    let interrupt = context.interrupt.clone();
+    let watch = Watch::from(&interrupt).with_progress(&*progress);
+    let mut is_whole = true;
+    for name in names {
+        let repository = store.repository(name)?;
+        let verified = store.wait(repository.verify(!args.sizes_only, &watch))?;
+        context.settle();
+        for problem in &verified.problems {
+            is_whole = false;
+            writeln!(context.out, "{name}: {problem}")?;
+        }
+        writeln!(
+            context.out,
+            "{name}: {} generations up to {}, {} objects of {} bytes, {} orphans, {} problems",
+            verified.generations,
+            verified.newest,
+            verified.objects,
+            verified.bytes,
+            verified.orphans,
+            verified.problems.len()
+        )?;
+    }
+    Ok(match is_whole {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+fn list(place: &Place, context: &mut Context) -> Result<ExitCode, CliError> {
+    for listed in place.store.generations(&place.repository)? {
+        let time = utc(listed.created.as_secs());
+        writeln!(context.out, "{}\t{time}", listed.number)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Formats a time as ISO 8601 does, in UTC.
+fn utc(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86400, seconds % 86400);
+    // Years begin in March here, so that the day of a leap year is the last one. A cycle of 400 years has
+    // 146097 days; day 0 is the 1st of March of the year 0.
+    let day = days + 719_468;
+    let (cycle, of_cycle) = (day / 146_097, day % 146_097);
+    let year_of_cycle = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
+    let of_year = of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    let year = cycle * 400 + year_of_cycle + carry;
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        assert_eq!(utc(0), "1970-01-01T00:00:00Z");
+        assert_eq!(utc(951_782_399), "2000-02-28T23:59:59Z");
+        assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(utc(951_868_800), "2000-03-01T00:00:00Z");
+        assert_eq!(utc(1_795_671_017), "2026-11-26T05:30:17Z");
+    }
+}

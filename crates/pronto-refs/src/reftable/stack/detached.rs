@@ -1,0 +1,149 @@
+//! Stacks whose tables are kept elsewhere than in the directory of a repository, such as in an object
+//! store: the caller keeps the list, and writes tables itself.
+
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::compact::merge;
+use super::geometry;
+use super::list::TableName;
+use super::snapshot::{Member, Snapshot};
+use crate::reftable::error::Result;
+use crate::reftable::{Limits, Table, TableWriter};
+
+impl TableName {
+    /// Returns the name that Git would give a table of `limits`, with `random` as the part that makes it
+    /// unique.
+    pub fn with_random(limits: Limits, random: u32) -> TableName {
+        TableName::assemble(limits, random)
+    }
+}
+
+impl Snapshot {
+    /// Returns a snapshot of the tables `names`, the oldest first. Tables that `old` has are shared;
+    /// `open` supplies the others.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    pub fn of<E>(
+        names: &[TableName],
+        old: &Snapshot,
+        mut open: impl FnMut(&TableName) -> Result<Table, E>,
+    ) -> Result<Snapshot, E> {
+        let mut tables = Vec::with_capacity(names.len());
+        for name in names {
+            let known = old.tables.iter().find(|member| member.name == *name);
+            let member = match known {
+                Some(member) => Arc::clone(member),
+                None => Arc::new(Member {
+                    name: name.clone(),
+                    table: open(name)?,
+                }),
+            };
+            tables.push(member);
+        }
+        Ok(Snapshot {
+            tables: tables.into(),
+        })
+    }
+
+    /// Returns which tables have to be merged so that each is larger than all newer ones together,
+    /// `factor` times (0 stands for 2); `None` if that is so.
+    pub fn due(&self, factor: u8) -> Option<Range<usize>> {
+        let weights: Vec<u64> = self.tables().map(Table::weight).collect();
+        geometry::segment(&weights, factor)
+    }
+
+    /// Writes the records of the tables in `range` into one. Deletions are kept unless the range begins
+    /// with the oldest table.
+    ///
+    /// # Errors
+    /// A table is malformed, or writing fails.
+    ///
+    /// # Panics
+    /// `range` is not within the tables.
+    pub fn merge_into<W: Write>(
+        &self,
+        range: Range<usize>,
+        writer: &mut TableWriter<W>,
+    ) -> Result<()> {
+        let is_oldest = range.start == 0;
+        let members = &self.tables[range];
+        let tables = || members.iter().map(|member| &member.table);
+        merge(tables, is_oldest, None, writer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pronto_hash::{Kind, ObjectId};
+    use pronto_io::view::View;
+
+    use super::*;
+    use crate::reftable::{RefRecord, RefValue, WriteOptions};
+
+    fn table(index: u64, name: &str, value: RefValue<'_>) -> Vec<u8> {
+        let limits = Limits {
+            min: index,
+            max: index,
+        };
+        let options = WriteOptions::default();
+        let writer = TableWriter::new(Vec::new(), Kind::Sha1, limits, options);
+        let mut writer = writer.expect("the options are valid");
+        let record = RefRecord {
+            name: name.into(),
+            update_index: index,
+            value,
+        };
+        writer.add_ref(&record).expect("a valid record");
+        writer.finish().expect("memory").sink
+    }
+
+    #[test]
+    fn tables_from_elsewhere_are_read_and_merged() {
+        let id = ObjectId::empty_tree(Kind::Sha1);
+        let tables = [
+            table(1, "refs/heads/a", RefValue::Direct(&id)),
+            table(2, "refs/heads/b", RefValue::Direct(&id)),
+            table(3, "refs/heads/a", RefValue::Deletion),
+        ];
+        let name = |index: u64| {
+            let limits = Limits {
+                min: index,
+                max: index,
+            };
+            TableName::with_random(limits, index as u32)
+        };
+        let names = [1, 2, 3].map(name);
+        assert!(names.iter().all(TableName::is_usual));
+        let open = |name: &TableName| {
+            let at = names.iter().position(|other| other == name).expect("known");
+            Table::from_view(View::from_bytes(tables[at].clone()), name.as_str())
+        };
+        let first = Snapshot::of(&names[..2], &Snapshot::default(), open).expect("sound");
+        assert!(first.find("refs/heads/a").expect("sound").is_some());
+        let mut opened = 0;
+        let all = Snapshot::of(&names, &first, |name| {
+            opened += 1;
+            open(name)
+        });
+        let all = all.expect("sound");
+        assert_eq!(opened, 1);
+        assert!(all.find("refs/heads/a").expect("sound").is_none());
+        assert_eq!(all.due(0), Some(0..3));
+        let merged = |range: Range<usize>| -> Result<Table> {
+            let limits = Limits { min: 1, max: 3 };
+            let options = WriteOptions::default();
+            let mut writer = TableWriter::new(Vec::new(), Kind::Sha1, limits, options)?;
+            all.merge_into(range, &mut writer)?;
+            let bytes = writer.finish()?.sink;
+            Table::from_view(View::from_bytes(bytes), "merged")
+        };
+        let newest = merged(1..3).expect("sound");
+        assert!(newest.find("refs/heads/a").expect("sound").is_some());
+        let whole = merged(0..3).expect("sound");
+        assert!(whole.find("refs/heads/a").expect("sound").is_none());
+        assert!(whole.find("refs/heads/b").expect("sound").is_some());
+    }
+}

@@ -1,0 +1,125 @@
+//! Addresses of stores.
+
+use std::path::PathBuf;
+
+use pronto::Environment;
+
+use crate::{Error, ErrorKind, Result};
+
+/// The service that keeps the objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Service {
+    /// A directory of this machine.
+    Directory(PathBuf),
+    /// A bucket of S3, or of a service with its interface.
+    S3(String),
+    /// A bucket of Google Cloud Storage.
+    Google(String),
+    /// A container of Azure Blob Storage.
+    Azure(String),
+}
+
+/// The address of a store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or
+/// `file:///DIRECTORY`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    pub(super) service: Service,
+    /// The prefix of all names; empty, or with a slash at its end.
+    pub(super) prefix: String,
+    /// The variables with credentials and the address of the service.
+    pub(super) variables: Vec<(String, String)>,
+}
+
+impl Location {
+    /// Reads an address. Credentials, region and address of a service are taken from the variables of
+    /// `environment` that its own programs use (`AWS_*`, `GOOGLE_*`, `AZURE_*`).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Options`]: it is not the address of a store.
+    pub fn parse(url: &str, environment: &Environment) -> Result<Self> {
+        let wrong = |why: &str| {
+            let message = format!("'{url}' is not the address of a store: {why}");
+            let hint = "use s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY";
+            Error::new(ErrorKind::Options, message).with_hint(hint)
+        };
+        let (scheme, rest) = url
+            .split_once("://")
+            .ok_or_else(|| wrong("it has no scheme"))?;
+        if scheme == "file" {
+            if !rest.starts_with('/') {
+                return Err(wrong("the path of the directory must begin with a slash"));
+            }
+            return Ok(Location {
+                service: Service::Directory(rest.into()),
+                prefix: String::new(),
+                variables: Vec::new(),
+            });
+        }
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+        if bucket.is_empty() || !bucket.bytes().all(plain) {
+            return Err(wrong("the name of the bucket is not valid"));
+        }
+        let prefix = prefix.trim_end_matches('/');
+        let is_sound = |part: &str| !matches!(part, "" | "." | "..") && part.bytes().all(plain);
+        if !prefix.is_empty() && !prefix.split('/').all(is_sound) {
+            return Err(wrong("the prefix is not valid"));
+        }
+        let bucket = bucket.to_owned();
+        let (service, variables) = match scheme {
+            "s3" => (Service::S3(bucket), "AWS_"),
+            "gs" => (Service::Google(bucket), "GOOGLE_"),
+            "az" => (Service::Azure(bucket), "AZURE_"),
+            _ => return Err(wrong("its scheme is unknown")),
+        };
+        let variables = environment.variables().filter_map(|(name, value)| {
+            let name = name.to_str().filter(|name| name.starts_with(variables))?;
+            Some((name.to_owned(), value.to_str()?.to_owned()))
+        });
+        Ok(Location {
+            service,
+            prefix: match prefix {
+                "" => String::new(),
+                prefix => format!("{prefix}/"),
+            },
+            variables: variables.collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_name_a_service_and_a_prefix() {
+        let mut environment = Environment::empty("/");
+        environment.set("AWS_REGION", "eu-1");
+        environment.set("AZURE_X", "y");
+        let parse = |url: &str| Location::parse(url, &environment);
+        let found = parse("s3://bucket/a/b/").expect("valid");
+        assert_eq!(found.service, Service::S3("bucket".into()));
+        assert_eq!(found.prefix, "a/b/");
+        assert_eq!(
+            found.variables,
+            [("AWS_REGION".to_owned(), "eu-1".to_owned())]
+        );
+        let found = parse("gs://bucket").expect("valid");
+        assert_eq!((found.prefix.as_str(), found.variables.len()), ("", 0));
+        let found = parse("file:///srv/store").expect("valid");
+        assert_eq!(found.service, Service::Directory("/srv/store".into()));
+        for bad in [
+            "bucket",
+            "s3://",
+            "s3:///x",
+            "s3://a b/c",
+            "s3://a/../c",
+            "s3://a//c",
+            "ftp://a/b",
+            "file://relative",
+        ] {
+            let error = parse(bad).expect_err(bad);
+            assert_eq!(*error.kind(), ErrorKind::Options, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Changes of a repository.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::manifest::{Layer, LayerKind, Pack, TableRecord};
+use crate::name::UploadId;
+use crate::refs::{RefUpdate, Verdict};
+
+/// A change of a repository.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Change {
+    /// New packs and refs.
+    Push(Push),
+    /// Other files for the same content.
+    Replace(Replacement),
+}
+
+/// New packs and refs.
+#[derive(Clone, Debug, Default)]
+pub struct Push {
+    /// The packs, which have all objects that the refs need and the repository lacks.
+    pub packs: Vec<Uploaded>,
+    /// The changes of refs, each ref once.
+    pub updates: Vec<RefUpdate>,
+    /// Whether all refs change or none.
+    pub is_atomic: bool,
+}
+
+/// Other files for the same content: a step of upkeep.
+#[derive(Clone, Debug, Default)]
+pub struct Replacement {
+    /// The packs that are dropped. They must all be there.
+    pub dropped_packs: Vec<UploadId>,
+    /// The packs with their objects.
+    pub packs: Vec<Uploaded>,
+    /// Neighbouring tables that are merged. They must all be there.
+    pub tables: Option<MergedTables>,
+    /// Layers, which replace all of these kinds.
+    pub layers: Vec<(LayerKind, Vec<Layer>)>,
+}
+
+/// Tables of which another has all records.
+#[derive(Clone, Debug)]
+pub struct MergedTables {
+    /// The tables, the oldest first.
+    pub(crate) old: Vec<UploadId>,
+    /// The table with their records, and its bytes; `None` if there are none.
+    pub(crate) new: Option<(TableRecord, Bytes)>,
+    /// The moment before it was written.
+    pub(crate) begun: Duration,
+}
+
+/// The result of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The generation in which the change is, or on which it was refused.
+    pub generation: u64,
+    /// The decision about each ref of a push.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// A pack whose files are in the store. It must be committed within a quarter of the grace period.
+#[derive(Clone, Debug)]
+pub struct Uploaded {
+    pub(crate) pack: Pack,
+    /// The moment before the first file was written.
+    pub(crate) begun: Duration,
+}

@@ -1,0 +1,226 @@
+//! Commits: changes become the next generation, several at once.
+
+mod first;
+mod plan;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use pronto_refs::RefNameRef;
+
+use crate::backend::{Backend, Fault, has_fault};
+use crate::bucket::{Content, Creation};
+use crate::change::{Change, Outcome};
+use crate::clock::Clock as _;
+use crate::generations::Generations as _;
+use crate::manifest::Manifest;
+use crate::queue::{Batch, Waiting, unknown};
+use crate::refs::Value;
+use crate::repository::{Generation, Pauses, Repository};
+use crate::{Error, ErrorKind, Result};
+
+pub use first::Creating;
+use plan::{Decision, Plan};
+
+impl<B: Backend> Repository<B> {
+    /// Commits a change: it is part of a generation that is the newest at some moment before this returns.
+    /// Changes that arrive while a commit is on its way share the next one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unknown`]: the change may be there, or appear within the grace period.
+    /// [`ErrorKind::Expired`]: the uploads are too old; nothing changed. [`ErrorKind::Conflict`]: what is
+    /// to be replaced is not there; nothing changed. As for [`latest`](Repository::latest).
+    pub async fn commit(&self, change: Change) -> Result<Outcome> {
+        check_names(&change)?;
+        let arrived = self.backend.clock().now();
+        let waiting = Arc::new(Waiting::new(change, arrived));
+        self.queue.push(Arc::clone(&waiting));
+        loop {
+            let turn = self.queue.turn.lock().await;
+            if let Some(outcome) = waiting.take() {
+                return outcome;
+            }
+            let batch = self.queue.next_batch();
+            if batch.0.is_empty() {
+                return Err(unknown());
+            }
+            let settled = self.commit_batch(&batch).await;
+            if let Err(error) = settled {
+                for waiting in &batch.0 {
+                    waiting.settle(Err(copy(&error)));
+                }
+            }
+            drop(turn);
+            if let Some(outcome) = waiting.take() {
+                return outcome;
+            }
+        }
+    }
+
+    async fn commit_batch(&self, batch: &Batch) -> Result<()> {
+        let changes: Vec<&Change> = batch.0.iter().map(|waiting| &waiting.change).collect();
+        let arrived = batch.0.iter().map(|waiting| waiting.arrived).max();
+        let arrived = arrived.unwrap_or_default();
+        let mut not_before = Duration::ZERO;
+        let mut checked = None;
+        loop {
+            let known = self.base(not_before).await?;
+            let base = &*known.generation;
+            let old = checked
+                .take()
+                .filter(|_| has_fault(&*self.backend, Fault::NoCheckAfterConflict));
+            let plan = Plan::make(self, base, &changes, old.as_deref())?;
+            // A refusal must rest on a state that was the newest after the change arrived.
+            if plan.refuses && known.confirmed < arrived && not_before < arrived {
+                not_before = arrived;
+                continue;
+            }
+            let Some(next) = &plan.next else {
+                settle_all(batch, &plan.decisions, base.number());
+                return Ok(());
+            };
+            if let Some((name, bytes)) = &next.object {
+                let content = Content::Bytes(bytes.clone());
+                self.write(vec![(name.clone(), content)]).await?;
+            }
+            let asked = self.backend.clock().now();
+            match self.create_next(base, &plan).await? {
+                Settled::Ours => {
+                    let generation = next.generation();
+                    let number = generation.number();
+                    self.learn(Arc::new(generation), asked, None);
+                    settle_all(batch, &plan.decisions, number);
+                    return Ok(());
+                }
+                Settled::Theirs(bytes) => {
+                    let found = self.accept(&bytes, base.number() + 1, Some(base)).await?;
+                    // It was the newest at some moment after its base was.
+                    self.learn(Arc::new(found), known.confirmed, None);
+                    checked = Some(plan.decisions);
+                }
+            }
+        }
+    }
+
+    /// Creates the next generation. The same call is repeated until there is an answer, so that it is
+    /// created once at most.
+    async fn create_next(&self, base: &Generation, plan: &Plan) -> Result<Settled> {
+        let Some(next) = &plan.next else {
+            return Err(unknown());
+        };
+        let number = base.number() + 1;
+        let generations = self.backend.generations();
+        let mut pauses = Pauses::begin(self);
+        let mut may_exist = false;
+        loop {
+            if !self.is_in_time(base, plan) {
+                return Err(if may_exist { unknown() } else { expired() });
+            }
+            let bytes = next.bytes.clone();
+            match generations.create(&self.prefix, number, bytes).await {
+                Ok(Creation::Created) => return Ok(Settled::Ours),
+                Ok(Creation::Exists) => {
+                    let found = self
+                        .read(number)
+                        .await
+                        .map_err(|error| unknown().because(error))?;
+                    // It can only be gone if the retention has ended since the base was confirmed.
+                    let found = found.ok_or_else(unknown)?;
+                    return Ok(match self.is_ours(&found, &next.manifest) {
+                        true => Settled::Ours,
+                        false => Settled::Theirs(found),
+                    });
+                }
+                Err(error) if *error.kind() == ErrorKind::Unavailable => {
+                    may_exist = true;
+                    if !pauses.wait().await {
+                        return Err(unknown().because(error));
+                    }
+                }
+                Err(error) if may_exist => return Err(unknown().because(error)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn is_ours(&self, found: &Bytes, sent: &Manifest) -> bool {
+        if has_fault(&*self.backend, Fault::DoubleCommit) {
+            return false;
+        }
+        let found = Manifest::decode(found);
+        found.is_ok_and(|found| found.writer == sent.writer && found.nonce == sent.nonce)
+    }
+
+    /// Returns whether the uploads of the changes are young enough to be referred to.
+    fn is_in_time(&self, base: &Generation, plan: &Plan) -> bool {
+        let grace = Duration::from_secs(base.manifest.policy.grace_seconds);
+        let age = |begun: Duration| self.backend.clock().now().saturating_sub(begun);
+        plan.oldest_upload
+            .is_none_or(|begun| age(begun) < grace / 4)
+    }
+}
+
+/// Checks the names of a push, which must not make the commit of others fail.
+fn check_names(change: &Change) -> Result<()> {
+    let Change::Push(push) = change else {
+        return Ok(());
+    };
+    let is_valid = |name: &[u8]| {
+        name == b"HEAD" || (name.starts_with(b"refs/") && RefNameRef::new(name.into()).is_ok())
+    };
+    for update in &push.updates {
+        let target = match &update.new {
+            Some(Value::Symbolic(target)) => target,
+            _ => &update.name,
+        };
+        for name in [&update.name, target] {
+            if !is_valid(name) {
+                let message = format!("'{name}' is not a valid name of a ref");
+                return Err(Error::new(ErrorKind::Options, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The answer to the creation of a generation.
+enum Settled {
+    /// The generation is the one that was sent.
+    Ours,
+    /// Another process was faster.
+    Theirs(Bytes),
+}
+
+fn settle_all(batch: &Batch, decisions: &[Decision], number: u64) {
+    for (waiting, decision) in batch.0.iter().zip(decisions) {
+        waiting.settle(match decision {
+            Decision::Refs(verdicts) => Ok(Outcome {
+                generation: number,
+                verdicts: verdicts.clone(),
+            }),
+            Decision::Replaced => Ok(Outcome {
+                generation: number,
+                verdicts: Vec::new(),
+            }),
+            Decision::Gone => Err(Error::new(
+                ErrorKind::Conflict,
+                "what was to be replaced is not in the newest generation",
+            )),
+        });
+    }
+}
+
+fn expired() -> Error {
+    let message = "the change took too long after its objects were uploaded";
+    Error::new(ErrorKind::Expired, message).with_hint("push again")
+}
+
+/// Returns the error for another change of the same batch.
+fn copy(error: &Error) -> Error {
+    let mut copy = Error::new(*error.kind(), error.to_string());
+    if let Some(hint) = error.hint() {
+        copy = copy.with_hint(hint);
+    }
+    copy
+}

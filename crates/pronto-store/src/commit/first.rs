@@ -1,0 +1,126 @@
+//! The first generation of a repository.
+
+use bytes::Bytes;
+use pronto_hash::Kind;
+use pronto_refs::reftable::Snapshot;
+
+use super::plan::{Decision, Plan};
+use super::{check_names, expired};
+use crate::backend::Backend;
+use crate::bucket::{Content, Creation};
+use crate::change::{Change, Push};
+use crate::digest::Digest;
+use crate::generations::Generations as _;
+use crate::manifest::{Manifest, Policy};
+use crate::refs::Verdict;
+use crate::repository::{Generation, Repository};
+use crate::{Error, ErrorKind, Result};
+
+/// The properties of a new repository.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Creating {
+    /// The hash function of object ids.
+    pub hash: Kind,
+    /// The time for which objects are kept.
+    pub policy: Policy,
+    /// Configuration in the form of Git.
+    pub config: Bytes,
+}
+
+impl Default for Creating {
+    fn default() -> Self {
+        Creating {
+            hash: Kind::Sha1,
+            policy: Policy::default(),
+            config: Bytes::new(),
+        }
+    }
+}
+
+impl<B: Backend> Repository<B> {
+    /// Makes the repository, with packs and refs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`]; the refs cannot be made; those of the store.
+    pub async fn create(&self, creating: &Creating, content: Push) -> Result<()> {
+        if !creating.policy.is_safe() {
+            let message = "grace period or retention is too short";
+            return Err(Error::new(ErrorKind::Options, message));
+        }
+        self.check_new().await?;
+        let nothing = self.nothing(creating);
+        let change = Change::Push(content);
+        check_names(&change)?;
+        let plan = Plan::make(self, &nothing, &[&change], None)?;
+        if let Some(Decision::Refs(verdicts)) = plan.decisions.first()
+            && verdicts.iter().any(|verdict| *verdict != Verdict::Applied)
+        {
+            let message = "the refs of the new repository cannot exist beside each other";
+            return Err(Error::new(ErrorKind::Options, message));
+        }
+        let bytes = match &plan.next {
+            Some(next) => next.bytes.clone(),
+            None => Manifest {
+                number: 1,
+                ..nothing.manifest.clone()
+            }
+            .encode()?,
+        };
+        if let Some((name, table)) = plan.next.as_ref().and_then(|next| next.object.clone()) {
+            self.write(vec![(name, Content::Bytes(table))]).await?;
+        }
+        if !self.is_in_time(&nothing, &plan) {
+            return Err(expired());
+        }
+        let generations = self.backend.generations();
+        let created = self.persist(|| generations.create(&self.prefix, 1, bytes.clone()));
+        match created.await? {
+            Creation::Created => Ok(()),
+            // The answer of an earlier call may be lost.
+            Creation::Exists if self.read(1).await?.as_ref() == Some(&bytes) => Ok(()),
+            Creation::Exists => Err(self.exists()),
+        }
+    }
+
+    /// Checks that there is no repository yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`]; those of the store.
+    pub async fn check_new(&self) -> Result<()> {
+        // Generation 1 of an old repository may have expired.
+        match self.newest().await? {
+            None => Ok(()),
+            Some(_) => Err(self.exists()),
+        }
+    }
+
+    /// Returns what is before the first generation.
+    fn nothing(&self, creating: &Creating) -> Generation {
+        Generation {
+            manifest: Manifest {
+                repository: self.nonce(),
+                number: 0,
+                replaces: None,
+                writer: self.writer,
+                nonce: self.nonce(),
+                time_ms: self.time_ms(),
+                hash: creating.hash,
+                policy: creating.policy,
+                dropped: 0,
+                config: creating.config.clone(),
+                packs: Vec::new(),
+                layers: Vec::new(),
+                tables: Vec::new(),
+                drops: Vec::new(),
+            },
+            digest: Digest::of(b""),
+            refs: Snapshot::default(),
+        }
+    }
+
+    fn exists(&self) -> Error {
+        let message = format!("there is a repository '{}' already", self.name());
+        Error::new(ErrorKind::Exists, message)
+    }
+}

@@ -1,0 +1,221 @@
+//! The next generation: decides about changes on a base, and writes the manifest.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use pronto_refs::reftable::Snapshot;
+
+use crate::backend::Backend;
+use crate::change::{Change, MergedTables, Push, Replacement, Uploaded};
+use crate::digest::Digest;
+use crate::manifest::{Manifest, Pack};
+use crate::refs::{Overlay, Verdict};
+use crate::repository::{Generation, Repository};
+use crate::{Result, tables};
+
+/// The decision about a change.
+#[derive(Clone, Debug)]
+pub(super) enum Decision {
+    /// The refs of a push.
+    Refs(Vec<Verdict>),
+    /// The replacement is made.
+    Replaced,
+    /// The files to be replaced are not there.
+    Gone,
+}
+
+/// The next generation, and the decisions that it rests on.
+pub(super) struct Plan {
+    pub(super) decisions: Vec<Decision>,
+    /// Whether a change is refused.
+    pub(super) refuses: bool,
+    /// `None` if nothing changes.
+    pub(super) next: Option<Next>,
+    /// The moment before the oldest upload.
+    pub(super) oldest_upload: Option<Duration>,
+}
+
+/// A generation that is to be created.
+pub(super) struct Next {
+    pub(super) manifest: Manifest,
+    pub(super) bytes: Bytes,
+    pub(super) refs: Snapshot,
+    /// A table that must be in the store before.
+    pub(super) object: Option<(String, Bytes)>,
+}
+
+impl Next {
+    /// Returns the generation, once it is created.
+    pub(super) fn generation(&self) -> Generation {
+        Generation {
+            manifest: self.manifest.clone(),
+            digest: Digest::of(&self.bytes),
+            refs: self.refs.clone(),
+        }
+    }
+}
+
+impl Plan {
+    /// Decides about `changes` on `base`. `decided` are decisions that are used without a check, which
+    /// only the simulation does.
+    pub(super) fn make<B: Backend>(
+        repository: &Repository<B>,
+        base: &Generation,
+        changes: &[&Change],
+        decided: Option<&[Decision]>,
+    ) -> Result<Plan> {
+        let mut draft = Draft {
+            manifest: base.manifest.clone(),
+            overlay: Overlay::new(&base.refs),
+            refs: base.refs.clone(),
+            uploads: Vec::new(),
+            has_changed: false,
+        };
+        let mut decisions = Vec::with_capacity(changes.len());
+        for (at, change) in changes.iter().enumerate() {
+            let known = decided.map(|decided| &decided[at]);
+            decisions.push(match (change, known) {
+                (Change::Push(push), Some(Decision::Refs(verdicts))) => {
+                    draft.force(push, verdicts)?
+                }
+                (Change::Push(push), _) => draft.push(push)?,
+                (Change::Replace(replacement), _) => draft.replace(replacement)?,
+            });
+        }
+        let refuses = decisions.iter().any(|decision| match decision {
+            Decision::Refs(verdicts) => verdicts.iter().any(|one| *one != Verdict::Applied),
+            Decision::Replaced => false,
+            Decision::Gone => true,
+        });
+        let oldest_upload = draft.uploads.iter().min().copied();
+        Ok(Plan {
+            decisions,
+            refuses,
+            next: draft.finish(repository, base)?,
+            oldest_upload,
+        })
+    }
+}
+
+/// The next generation while changes are added.
+struct Draft<'a> {
+    manifest: Manifest,
+    overlay: Overlay<'a>,
+    /// The tables of the manifest, without the overlay.
+    refs: Snapshot,
+    /// The moments of uploads that it refers to.
+    uploads: Vec<Duration>,
+    has_changed: bool,
+}
+
+impl Draft<'_> {
+    fn push(&mut self, push: &Push) -> Result<Decision> {
+        let verdicts = self.overlay.apply(&push.updates, push.is_atomic)?;
+        if verdicts.contains(&Verdict::Applied) {
+            self.take(&push.packs);
+            self.has_changed = true;
+        }
+        Ok(Decision::Refs(verdicts))
+    }
+
+    /// Applies the updates of `push` that were once found to be right.
+    fn force(&mut self, push: &Push, verdicts: &[Verdict]) -> Result<Decision> {
+        for (update, verdict) in push.updates.iter().zip(verdicts) {
+            if *verdict == Verdict::Applied {
+                let mut update = update.clone();
+                update.old = crate::refs::Expected::Any;
+                self.overlay.apply(&[update], false)?;
+                self.has_changed = true;
+            }
+        }
+        self.take(&push.packs);
+        Ok(Decision::Refs(verdicts.to_vec()))
+    }
+
+    fn take(&mut self, packs: &[Uploaded]) {
+        for uploaded in packs {
+            let is_known = |pack: &Pack| pack.id == uploaded.pack.id;
+            // The same pack was pushed twice: one will do, and the other is deleted as an orphan.
+            if !self.manifest.packs.iter().any(is_known) {
+                self.manifest.packs.push(uploaded.pack.clone());
+                self.uploads.push(uploaded.begun);
+            }
+        }
+    }
+
+    fn replace(&mut self, replacement: &Replacement) -> Result<Decision> {
+        let has_pack = |upload| self.manifest.packs.iter().any(|pack| pack.upload == upload);
+        if !replacement.dropped_packs.iter().copied().all(has_pack) {
+            return Ok(Decision::Gone);
+        }
+        if let Some(merged) = &replacement.tables
+            && !self.merge_tables(merged)?
+        {
+            return Ok(Decision::Gone);
+        }
+        let is_dropped = |pack: &Pack| replacement.dropped_packs.contains(&pack.upload);
+        self.manifest.packs.retain(|pack| !is_dropped(pack));
+        self.take(&replacement.packs);
+        for (kind, layers) in &replacement.layers {
+            self.manifest.layers.retain(|layer| layer.kind != *kind);
+            self.manifest.layers.extend(layers.iter().cloned());
+        }
+        self.manifest.layers.sort_by_key(|layer| layer.kind);
+        self.has_changed = true;
+        Ok(Decision::Replaced)
+    }
+
+    /// Puts a merged table in the place of others, if they are all there as neighbours.
+    fn merge_tables(&mut self, merged: &MergedTables) -> Result<bool> {
+        let tables = &mut self.manifest.tables;
+        let len = merged.old.len();
+        let is_here = |at: &usize| {
+            let here = tables[*at..*at + len].iter().map(|table| table.upload);
+            here.eq(merged.old.iter().copied())
+        };
+        let last = tables.len().checked_sub(len);
+        let Some(at) = last.and_then(|last| (0..=last).find(is_here)) else {
+            return Ok(false);
+        };
+        let new = merged.new.as_ref();
+        tables.splice(at..at + len, new.map(|(record, _)| record.clone()));
+        self.refs = tables::restack(tables, &self.refs, new, self.manifest.hash)?;
+        self.uploads.push(merged.begun);
+        Ok(true)
+    }
+
+    fn finish<B: Backend>(
+        mut self,
+        repository: &Repository<B>,
+        base: &Generation,
+    ) -> Result<Option<Next>> {
+        if !self.has_changed {
+            return Ok(None);
+        }
+        let mut object = None;
+        let mut refs = self.refs;
+        if self.overlay.len() > 0 {
+            let index = self.manifest.next_update_index();
+            let bytes = self.overlay.table(self.manifest.hash, index)?;
+            let draw = || repository.upload_id();
+            let stack = tables::add(&self.manifest, &refs, bytes, draw)?;
+            self.manifest.tables = stack.tables;
+            refs = stack.refs;
+            object = stack.object;
+        }
+        let manifest = &mut self.manifest;
+        manifest.packs.sort_unstable_by_key(|pack| pack.upload);
+        manifest.number = base.number() + 1;
+        manifest.replaces = (base.number() > 0).then_some(base.digest);
+        manifest.writer = repository.writer;
+        manifest.nonce = repository.nonce();
+        manifest.time_ms = repository.time_ms();
+        manifest.drop_of(&base.manifest);
+        Ok(Some(Next {
+            bytes: self.manifest.encode()?,
+            manifest: self.manifest,
+            refs,
+            object,
+        }))
+    }
+}

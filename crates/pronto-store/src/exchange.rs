@@ -1,0 +1,302 @@
+//! Git repositories into a store, and repositories from one store into another.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice as _};
+use bytes::Bytes;
+use pronto::config::Scope;
+use pronto::config::edit::Document;
+use pronto::object_store::packing::Contents;
+use pronto::pack_objects::Select;
+use pronto::refs::{Head, Target};
+use pronto::{Watch, packs};
+use pronto_hash::ObjectId;
+use pronto_io::cleanup::Guard;
+use pronto_io::error::IoContext as _;
+
+use crate::blocking::{Store, Stored};
+use crate::change::Push;
+use crate::commit::Creating;
+use crate::manifest::{FileKind, Pack};
+use crate::refs::{self, Expected, RefUpdate, Value};
+use crate::repository::Generation;
+use crate::upload::{NewFile, NewPack};
+use crate::view::interrupted;
+use crate::{Error, ErrorKind, Result};
+
+/// The sections of configuration that are taken along: those that decide what clients may do.
+const SECTIONS: [&str; 3] = ["receive", "transfer", "uploadpack"];
+
+/// The counts of an import or a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// The number of refs, with `HEAD`.
+    pub refs: usize,
+    /// The number of objects.
+    pub objects: u64,
+}
+
+impl Store {
+    /// Makes the repository `target` of all that the refs of a Git repository lead to: one pack with
+    /// bitmaps, and one table of refs. Files are made in `scratch`, and removed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`]: there is a repository of that name. [`ErrorKind::Unsupported`]: the
+    /// source is shallow or a partial clone. [`ErrorKind::Repository`]: it cannot be read.
+    pub fn import(
+        &self,
+        source: &pronto::Repository,
+        target: &Stored,
+        scratch: &Path,
+        watch: &Watch<'_>,
+    ) -> Result<Written> {
+        check_source(source)?;
+        self.wait(target.check_new())?;
+        let updates = updates_of(source)?;
+        let creating = Creating {
+            hash: source.object_hash(),
+            config: config_of(source),
+            ..Creating::default()
+        };
+        let directory = scratch.join(format!("pronto-import-{}", target.upload_id()));
+        fs::create_dir(&directory).context(ErrorKind::Io, "cannot create", &directory)?;
+        let _guard = Guard::new(&directory);
+        let pack = make_pack(source, &updates, &directory, watch)?;
+        self.fill(target, &creating, updates, pack.as_slice())
+    }
+
+    /// Makes the repository `target` of a generation of another one, which can be in another store.
+    /// Files are made in `scratch`, and removed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`]: there is a repository of that name. Those of both stores.
+    pub fn copy(
+        &self,
+        generation: &Generation,
+        from: Source<'_>,
+        target: &Stored,
+        scratch: &Path,
+        watch: &Watch<'_>,
+    ) -> Result<Written> {
+        self.wait(target.check_new())?;
+        let manifest = &generation.manifest;
+        let creating = Creating {
+            hash: manifest.hash,
+            policy: manifest.policy,
+            config: manifest.config.clone(),
+        };
+        let mut updates = Vec::new();
+        for (name, value) in refs::all(&generation.refs)? {
+            updates.push(RefUpdate {
+                name,
+                old: Expected::Missing,
+                new: Some(value),
+            });
+        }
+        let directory = scratch.join(format!("pronto-copy-{}", target.upload_id()));
+        fs::create_dir(&directory).context(ErrorKind::Io, "cannot create", &directory)?;
+        let _guard = Guard::new(&directory);
+        let meter = watch
+            .progress()
+            .begin("Copying packs", Some(manifest.packs.len() as u64));
+        let mut packs = Vec::new();
+        for pack in &manifest.packs {
+            watch.interrupt().check().map_err(interrupted)?;
+            packs.push(from.fetch(pack, &directory)?);
+            meter.add(1);
+        }
+        meter.finish();
+        self.fill(target, &creating, updates, &packs)
+    }
+
+    /// Uploads packs, and makes a repository of them.
+    fn fill(
+        &self,
+        target: &Stored,
+        creating: &Creating,
+        updates: Vec<RefUpdate>,
+        packs: &[NewPack],
+    ) -> Result<Written> {
+        let mut push = Push {
+            updates,
+            is_atomic: true,
+            ..Push::default()
+        };
+        for pack in packs {
+            push.packs.push(self.wait(target.upload(pack))?);
+        }
+        let written = Written {
+            refs: push.updates.len(),
+            objects: packs.iter().map(|pack| u64::from(pack.objects)).sum(),
+        };
+        self.wait(target.create(creating, push))?;
+        Ok(written)
+    }
+}
+
+/// A repository that is copied.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// Its store.
+    pub store: &'a Store,
+    /// The repository.
+    pub repository: &'a Stored,
+}
+
+impl Source<'_> {
+    /// Downloads the files of a pack.
+    fn fetch(&self, pack: &Pack, directory: &Path) -> Result<NewPack> {
+        let mut files = Vec::new();
+        for (file, object) in pack.files.iter().zip(pack.objects()) {
+            // The sums are made again from the pack.
+            if file.kind == FileKind::Sums {
+                continue;
+            }
+            let extension = file.kind.extension();
+            let target = directory.join(format!("{}.{extension}", pack.upload));
+            self.store
+                .wait(self.repository.download(&object, &target))?;
+            files.push(NewFile::from_path(file.kind, &target)?);
+        }
+        Ok(NewPack {
+            id: pack.id,
+            objects: pack.objects,
+            is_promisor: pack.is_promisor,
+            files,
+        })
+    }
+}
+
+fn check_source(source: &pronto::Repository) -> Result<()> {
+    let why = if source.is_shallow() {
+        "is shallow"
+    } else if source.config().contains("extensions.partialclone") {
+        "is a partial clone"
+    } else {
+        return Ok(());
+    };
+    let message = format!("the repository {why}, so that it has not all objects");
+    let hint = "fetch what is missing first";
+    Err(Error::new(ErrorKind::Unsupported, message).with_hint(hint))
+}
+
+/// Returns the refs of a repository, with `HEAD`, as changes.
+fn updates_of(source: &pronto::Repository) -> Result<Vec<RefUpdate>> {
+    let mut updates = Vec::new();
+    let mut add = |name: BString, value: Value| {
+        updates.push(RefUpdate {
+            name,
+            old: Expected::Missing,
+            new: Some(value),
+        });
+    };
+    let direct = |id: ObjectId| -> Result<Value> {
+        let peeled = source.peel_tag(id).map_err(unreadable)?;
+        let peeled = peeled.filter(|peeled| *peeled != id);
+        Ok(Value::Direct { id, peeled })
+    };
+    match source.head().map_err(unreadable)? {
+        Head::Branch { name, .. } | Head::Unborn { name } => {
+            add("HEAD".into(), Value::Symbolic(name))
+        }
+        Head::Detached { id } => add("HEAD".into(), direct(id)?),
+    }
+    for reference in source.refs().all("refs/").map_err(unreadable)? {
+        let value = match reference.target {
+            Target::Symbolic(to) => Value::Symbolic(to.into_inner()),
+            Target::Object(id) => match reference.peeled {
+                Some(peeled) => Value::Direct {
+                    id,
+                    peeled: Some(peeled),
+                },
+                None => direct(id)?,
+            },
+        };
+        add(reference.name, value);
+    }
+    Ok(updates)
+}
+
+/// Writes a pack of all that `updates` lead to; `None` if that is nothing.
+fn make_pack(
+    source: &pronto::Repository,
+    updates: &[RefUpdate],
+    directory: &Path,
+    watch: &Watch<'_>,
+) -> Result<Option<NewPack>> {
+    let wants: Vec<ObjectId> = updates
+        .iter()
+        .filter_map(|update| match update.new {
+            Some(Value::Direct { id, .. }) => Some(id),
+            _ => None,
+        })
+        .collect();
+    let select = Select::default();
+    let selection = source
+        .select_objects(&wants, &[], &select, watch)
+        .map_err(unreadable)?;
+    if selection.members.is_empty() {
+        return Ok(None);
+    }
+    let contents = Contents {
+        members: &selection.members,
+        whole: Some(&selection.whole),
+        ..Contents::default()
+    };
+    let options = source.packing_options().map_err(unreadable)?;
+    let files = packs::writer_options(source.config(), source.object_hash());
+    let mut files = files.map_err(unreadable)?;
+    files.files.reverse_index = true;
+    let store = source.objects().map_err(unreadable)?;
+    let made = store.pack_into(&contents, &options, directory, files, watch);
+    let (written, _) = made.map_err(|error| error.map_kind(|_| ErrorKind::Repository))?;
+    let tips = source.bitmap_tips().map_err(unreadable)?;
+    let settings = source.bitmap_settings().map_err(unreadable)?;
+    let bitmap = source.write_pack_bitmaps(&written.index, &tips, &settings, watch);
+    match bitmap {
+        // A repository without commits has none.
+        Err(error) if *error.kind() == pronto::ErrorKind::Refused => {}
+        bitmap => drop(bitmap.map_err(unreadable)?),
+    }
+    let mut files = Vec::new();
+    for kind in [
+        FileKind::Pack,
+        FileKind::Index,
+        FileKind::Reverse,
+        FileKind::Bitmap,
+    ] {
+        let path: PathBuf = written.pack.with_extension(kind.extension());
+        if path.exists() {
+            files.push(NewFile::from_path(kind, &path)?);
+        }
+    }
+    Ok(Some(NewPack {
+        id: written.checksum,
+        objects: written.objects,
+        is_promisor: false,
+        files,
+    }))
+}
+
+/// Returns the configuration that a served repository keeps: of the repository itself, not of the user.
+fn config_of(source: &pronto::Repository) -> Bytes {
+    let mut text = Document::default();
+    for entry in source.config().iter() {
+        let is_own = matches!(entry.origin.scope, Scope::Local | Scope::Worktree);
+        let is_kept = SECTIONS.iter().any(|section| {
+            let rest = entry.key.strip_prefix(section.as_bytes());
+            let variable = rest.and_then(|rest| rest.strip_prefix(b"."));
+            variable.is_some_and(|variable| !variable.contains(&b'.'))
+        });
+        if is_own && is_kept {
+            text.add(entry.key, entry.value.unwrap_or(b"true".as_bstr()));
+        }
+    }
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+fn unreadable(error: pronto::Error) -> Error {
+    error.map_kind(|_| ErrorKind::Repository)
+}

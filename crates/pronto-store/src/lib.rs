@@ -1,0 +1,76 @@
+//! Repositories in an object store. See `docs/design/store.md`.
+//!
+//! A [`Repository`] is a sequence of generations, each of which is an immutable manifest. A change is
+//! committed by the conditional creation of the next one. All else is immutable, too, and the name of an
+//! object is never used twice.
+//!
+//! No rule of Git's protocol is here. Packs are files, and refs are reftables.
+//!
+//! ```
+//! use pronto::Environment;
+//! use pronto_store::{Change, Creating, Expected, Push, RefUpdate, Store, Value};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let url = format!("file://{}", directory.path().display());
+//! let store = Store::open(&url, &Environment::empty("/"))?;
+//! let repository = store.repository("team/project")?;
+//! store.wait(repository.create(&Creating::default(), Push::default()))?;
+//!
+//! let mut push = Push::default();
+//! push.updates.push(RefUpdate {
+//!     name: "HEAD".into(),
+//!     old: Expected::Missing,
+//!     new: Some(Value::Symbolic("refs/heads/main".into())),
+//! });
+//! let outcome = store.wait(repository.commit(Change::Push(push)))?;
+//! assert_eq!(outcome.generation, 2);
+//! assert!(store.wait(repository.latest())?.refs.find("HEAD")?.is_some());
+//! # Ok(())
+//! # }
+//! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod backend;
+mod blocking;
+mod bucket;
+mod change;
+mod clock;
+mod commit;
+mod digest;
+mod error;
+mod exchange;
+mod generations;
+mod hex;
+mod manifest;
+mod name;
+mod queue;
+mod refs;
+mod repository;
+#[cfg(test)]
+mod simulation;
+mod tables;
+mod upkeep;
+mod upload;
+mod verify;
+mod view;
+
+pub use backend::{Backend, Plain};
+pub use blocking::{Store, Stored};
+pub use bucket::{Bucket, Cloud, Content, Creation, Entry, Location, Page};
+pub use change::{Change, MergedTables, Outcome, Push, Replacement, Uploaded};
+pub use clock::{Clock, SystemClock};
+pub use commit::Creating;
+pub use digest::{Digest, Digester, Digests};
+pub use error::{Error, ErrorKind, Result};
+pub use exchange::{Source, Written};
+pub use generations::{Generations, InBucket, Listed, MOST_MANIFEST_BYTES};
+pub use manifest::{
+    File, FileKind, Layer, LayerKind, Manifest, Nonce, Object, Pack, Place, Policy, TableRecord,
+};
+pub use name::UploadId;
+pub use refs::{Expected, RefUpdate, Value, Verdict};
+pub use repository::{Generation, Options, Repository};
+pub use upkeep::Deleted;
+pub use upload::{NewFile, NewPack};
+pub use verify::{Problem, Verified};

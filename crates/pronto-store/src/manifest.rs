@@ -1,0 +1,412 @@
+//! The manifest of a generation: all that a repository consists of at one moment.
+//!
+//! The form is described in `docs/design/store.md`. Each manifest has exactly one form in bytes, and its
+//! last line has the digest of all before.
+
+mod decode;
+mod encode;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use bytes::Bytes;
+use pronto_hash::{Kind, ObjectId};
+
+use crate::digest::Digest;
+use crate::name::{self, UploadId};
+use crate::{Error, ErrorKind, Result, hex};
+
+/// The most packs of a generation.
+pub(crate) const MOST_PACKS: usize = 20_000;
+
+/// The most tables of a generation.
+pub(crate) const MOST_TABLES: usize = 1_000;
+
+/// The most layers of a generation.
+pub(crate) const MOST_LAYERS: usize = 1_000;
+
+/// The most objects that a generation drops.
+pub(crate) const MOST_DROPS: usize = 8 * MOST_PACKS;
+
+/// The most bytes of configuration.
+pub(crate) const MOST_CONFIG_BYTES: usize = 64 << 10;
+
+/// The most bytes of all tables in the manifest itself.
+pub(crate) const MOST_INLINE_BYTES: usize = 32 << 10;
+
+/// The least grace period: requests that the store applies late must be over by then.
+pub(crate) const LEAST_GRACE_SECONDS: u64 = 3600;
+
+/// A number of 128 bits that is drawn at random.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Nonce(pub [u8; 16]);
+
+impl fmt::Display for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex::write(f, &self.0)
+    }
+}
+
+impl fmt::Debug for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The time for which objects are kept. The same for all servers, because it is in the manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The time for which a generation is kept after the next one was made, in seconds. At least
+    /// `grace_seconds`.
+    pub retention_seconds: u64,
+    /// The time after which an object that no generation refers to is deleted, in seconds. At least
+    /// [`LEAST_GRACE_SECONDS`]. No request may take longer.
+    pub grace_seconds: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy {
+            retention_seconds: 7 * 24 * 3600,
+            grace_seconds: 24 * 3600,
+        }
+    }
+}
+
+impl Policy {
+    /// Returns whether the times are long enough.
+    pub fn is_safe(&self) -> bool {
+        self.grace_seconds >= LEAST_GRACE_SECONDS && self.retention_seconds >= self.grace_seconds
+    }
+}
+
+/// The kind of a file of a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// The pack.
+    Pack,
+    /// Its index.
+    Index,
+    /// The reverse index.
+    Reverse,
+    /// The bitmap.
+    Bitmap,
+    /// The times of unreachable objects.
+    Times,
+    /// The digests of the blocks of the pack.
+    Sums,
+}
+
+impl FileKind {
+    /// All kinds, in the order of a manifest.
+    pub const ALL: [FileKind; 6] = [
+        FileKind::Pack,
+        FileKind::Index,
+        FileKind::Reverse,
+        FileKind::Bitmap,
+        FileKind::Times,
+        FileKind::Sums,
+    ];
+
+    /// Returns the extension of names of such files.
+    pub fn extension(self) -> &'static str {
+        match self {
+            FileKind::Pack => "pack",
+            FileKind::Index => "idx",
+            FileKind::Reverse => "rev",
+            FileKind::Bitmap => "bitmap",
+            FileKind::Times => "mtimes",
+            FileKind::Sums => "sum",
+        }
+    }
+}
+
+/// An object of the store that a generation refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// The name below the prefix of the repository.
+    pub name: String,
+    /// The size.
+    pub size_bytes: u64,
+    /// The digest.
+    pub digest: Digest,
+}
+
+/// A file of a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct File {
+    /// The kind.
+    pub kind: FileKind,
+    /// The size.
+    pub size_bytes: u64,
+    /// The digest.
+    pub digest: Digest,
+}
+
+/// A pack and the files beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pack {
+    /// The checksum in the name of the pack on disk.
+    pub id: ObjectId,
+    /// The upload that wrote its files.
+    pub upload: UploadId,
+    /// The number of objects.
+    pub objects: u32,
+    /// Whether it was received from a promisor remote.
+    pub is_promisor: bool,
+    /// The files, sorted by kind.
+    pub files: Vec<File>,
+}
+
+impl Pack {
+    /// Returns the objects of the store that the pack consists of.
+    pub fn objects(&self) -> impl Iterator<Item = Object> + '_ {
+        self.files.iter().map(|file| Object {
+            name: name::pack(&self.id, self.upload, file.kind.extension()),
+            size_bytes: file.size_bytes,
+            digest: file.digest,
+        })
+    }
+
+    /// Returns the size of the pack itself.
+    pub fn size_bytes(&self) -> u64 {
+        let pack = self.files.iter().find(|file| file.kind == FileKind::Pack);
+        pack.map_or(0, |file| file.size_bytes)
+    }
+}
+
+/// The kind of a [`Layer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum LayerKind {
+    /// A layer of the commit-graph, the base first.
+    Graph,
+    /// A multi-pack-index.
+    MultiPackIndex,
+    /// A bundle of the whole repository.
+    Bundle,
+}
+
+impl LayerKind {
+    const ALL: [LayerKind; 3] = [
+        LayerKind::Graph,
+        LayerKind::MultiPackIndex,
+        LayerKind::Bundle,
+    ];
+
+    fn word(self) -> &'static str {
+        match self {
+            LayerKind::Graph => "graph",
+            LayerKind::MultiPackIndex => "midx",
+            LayerKind::Bundle => "bundle",
+        }
+    }
+}
+
+/// A file about the repository as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// The kind.
+    pub kind: LayerKind,
+    /// The checksum in its name on disk.
+    pub id: ObjectId,
+    /// The upload that wrote it.
+    pub upload: UploadId,
+    /// The size.
+    pub size_bytes: u64,
+    /// The digest.
+    pub digest: Digest,
+}
+
+impl Layer {
+    /// Returns the object of the store.
+    pub fn object(&self) -> Object {
+        let word = self.kind.word();
+        Object {
+            name: format!("{word}/{}-{}.{word}", self.id, self.upload),
+            size_bytes: self.size_bytes,
+            digest: self.digest,
+        }
+    }
+}
+
+/// The place of the bytes of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// An object of the store with this size and digest.
+    Object {
+        /// The size.
+        size_bytes: u64,
+        /// The digest.
+        digest: Digest,
+    },
+    /// The manifest itself.
+    Inline(Bytes),
+}
+
+/// A table of refs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableRecord {
+    /// The least update index of its records.
+    pub min: u64,
+    /// The greatest update index of its records.
+    pub max: u64,
+    /// The random number in its name.
+    pub upload: UploadId,
+    /// The place of its bytes.
+    pub place: Place,
+}
+
+impl TableRecord {
+    /// Returns the object of the store, if the table is one.
+    pub fn object(&self) -> Option<Object> {
+        match self.place {
+            Place::Inline(_) => None,
+            Place::Object { size_bytes, digest } => Some(Object {
+                name: name::table(self.upload),
+                size_bytes,
+                digest,
+            }),
+        }
+    }
+
+    /// Returns the size.
+    pub fn size_bytes(&self) -> u64 {
+        match &self.place {
+            Place::Inline(bytes) => bytes.len() as u64,
+            Place::Object { size_bytes, .. } => *size_bytes,
+        }
+    }
+}
+
+/// A generation as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// Drawn when the repository was made.
+    pub repository: Nonce,
+    /// The number, from 1 on.
+    pub number: u64,
+    /// The digest of the manifest before; `None` for the first one.
+    pub replaces: Option<Digest>,
+    /// The process that wrote it.
+    pub writer: u64,
+    /// Drawn for this generation.
+    pub nonce: Nonce,
+    /// The time by the clock of the writer, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// The hash function of object ids.
+    pub hash: Kind,
+    /// The time for which objects are kept.
+    pub policy: Policy,
+    /// The newest generation before this one that drops something; 0 for none.
+    pub dropped: u64,
+    /// Configuration in the form of Git, without what the object format implies.
+    pub config: Bytes,
+    /// The packs, sorted by upload.
+    pub packs: Vec<Pack>,
+    /// The layers, in order within a kind.
+    pub layers: Vec<Layer>,
+    /// The tables, the oldest first.
+    pub tables: Vec<TableRecord>,
+    /// The names of objects of the generation before that this one does not have, sorted.
+    pub drops: Vec<String>,
+}
+
+impl Manifest {
+    /// Returns the objects of the store that the generation refers to.
+    pub fn objects(&self) -> impl Iterator<Item = Object> + '_ {
+        let packs = self.packs.iter().flat_map(Pack::objects);
+        let layers = self.layers.iter().map(Layer::object);
+        packs
+            .chain(layers)
+            .chain(self.tables.iter().filter_map(TableRecord::object))
+    }
+
+    /// Returns the number of bytes of tables in the manifest itself.
+    pub fn inline_bytes(&self) -> usize {
+        let inline = self.tables.iter().map(|table| match &table.place {
+            Place::Inline(bytes) => bytes.len(),
+            Place::Object { .. } => 0,
+        });
+        inline.sum()
+    }
+
+    /// Sets what this manifest drops of the one before.
+    pub(crate) fn drop_of(&mut self, before: &Manifest) {
+        let kept: BTreeSet<String> = self.objects().map(|object| object.name).collect();
+        let gone = before.objects().map(|object| object.name);
+        self.drops = gone.filter(|name| !kept.contains(name)).collect();
+        self.drops.sort_unstable();
+        self.dropped = match before.drops.is_empty() {
+            true => before.dropped,
+            false => before.number,
+        };
+    }
+
+    /// Returns the update index of the next table.
+    pub fn next_update_index(&self) -> u64 {
+        let newest = self.tables.iter().map(|table| table.max).max();
+        newest.unwrap_or(0).saturating_add(1)
+    }
+}
+
+fn corrupt(message: &str, offset: usize) -> Error {
+    Error::new(ErrorKind::Corrupt, message).at_offset(offset as u64)
+}
+
+/// Checks what the form alone does not ensure.
+fn check(manifest: &Manifest) -> Result<(), &'static str> {
+    let Manifest {
+        number,
+        replaces,
+        dropped,
+        ..
+    } = manifest;
+    if *number == 0 || replaces.is_none() != (*number == 1) {
+        return Err("number of the generation does not fit what it replaces");
+    }
+    if dropped >= number {
+        return Err("number of the generation that drops objects is wrong");
+    }
+    if !manifest.policy.is_safe() {
+        return Err("grace period or retention is too short");
+    }
+    if !manifest.packs.is_sorted_by(|a, b| a.upload < b.upload) {
+        return Err("packs are not sorted");
+    }
+    if !manifest.layers.is_sorted_by_key(|layer| layer.kind) {
+        return Err("layers are not sorted");
+    }
+    let ascend = |pair: &[TableRecord]| pair[0].max < pair[1].min;
+    if manifest.tables.iter().any(|table| table.min > table.max)
+        || !manifest.tables.windows(2).all(ascend)
+    {
+        return Err("update indexes of tables do not ascend");
+    }
+    if manifest.inline_bytes() > MOST_INLINE_BYTES {
+        return Err("tables in the manifest are too large");
+    }
+    let is_kind = |id: &ObjectId| id.kind() == manifest.hash;
+    if !manifest.packs.iter().all(|pack| is_kind(&pack.id))
+        || !manifest.layers.iter().all(|layer| is_kind(&layer.id))
+    {
+        return Err("checksum of another hash function");
+    }
+    let sound = |pack: &Pack| {
+        let kinds = || pack.files.iter().map(|file| file.kind);
+        kinds().is_sorted_by(|a, b| a < b)
+            && kinds().any(|kind| kind == FileKind::Pack)
+            && kinds().any(|kind| kind == FileKind::Index)
+    };
+    if !manifest.packs.iter().all(sound) {
+        return Err("files of a pack are missing or not sorted");
+    }
+    match manifest.drops.is_sorted_by(|a, b| a < b) {
+        true => Ok(()),
+        false => Err("dropped objects are not sorted"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,313 @@
+//! Values of refs, what a change makes of them, and the table that records it.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use bstr::{BStr, BString, ByteSlice as _};
+use pronto_hash::{Kind, ObjectId};
+use pronto_refs::reftable::{Limits, RefRecord, RefValue, Snapshot, TableWriter, WriteOptions};
+
+use crate::{Error, ErrorKind, Result};
+
+/// The value of a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// The id of an object.
+    Direct {
+        /// The object.
+        id: ObjectId,
+        /// The object that an annotated tag leads to.
+        peeled: Option<ObjectId>,
+    },
+    /// The name of another ref.
+    Symbolic(BString),
+}
+
+impl Value {
+    /// Returns the value that is an object which is not an annotated tag.
+    pub fn direct(id: ObjectId) -> Self {
+        Value::Direct { id, peeled: None }
+    }
+}
+
+/// The value that a ref must have before a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Any or none.
+    Any,
+    /// None: the ref must not exist.
+    Missing,
+    /// The id of an object.
+    Id(ObjectId),
+    /// The name of another ref.
+    Symbolic(BString),
+}
+
+/// The change of a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefUpdate {
+    /// The name, which is valid.
+    pub name: BString,
+    /// The value before.
+    pub old: Expected,
+    /// The value after; `None` deletes the ref.
+    pub new: Option<Value>,
+}
+
+/// The decision about the change of a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The ref has the new value.
+    Applied,
+    /// The ref had this value instead of the expected one.
+    Stale(Option<Value>),
+    /// The name cannot exist beside this ref, because one is the directory of the other.
+    Conflicts(BString),
+    /// Another ref of the same atomic push was refused.
+    Aborted,
+}
+
+/// Refs of a generation with changes that are not part of it yet.
+pub(crate) struct Overlay<'a> {
+    base: &'a Snapshot,
+    changed: BTreeMap<BString, Option<Value>>,
+}
+
+impl<'a> Overlay<'a> {
+    pub(crate) fn new(base: &'a Snapshot) -> Self {
+        Overlay {
+            base,
+            changed: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the value of a ref.
+    pub(crate) fn find(&self, name: &BStr) -> Result<Option<Value>> {
+        match self.changed.get(name) {
+            Some(value) => Ok(value.clone()),
+            None => find(self.base, name),
+        }
+    }
+
+    /// Returns the number of refs that change.
+    pub(crate) fn len(&self) -> usize {
+        self.changed.len()
+    }
+
+    /// Decides about `updates`, and takes over those that are applied. If one of them is refused and
+    /// `is_atomic`, all are.
+    pub(crate) fn apply(&mut self, updates: &[RefUpdate], is_atomic: bool) -> Result<Vec<Verdict>> {
+        let before = self.changed.clone();
+        let mut verdicts = Vec::with_capacity(updates.len());
+        for update in updates {
+            let verdict = self.judge(update)?;
+            if verdict == Verdict::Applied {
+                self.changed.insert(update.name.clone(), update.new.clone());
+            }
+            verdicts.push(verdict);
+        }
+        let is_refused = |verdict: &Verdict| *verdict != Verdict::Applied;
+        if is_atomic && verdicts.iter().any(is_refused) {
+            self.changed = before;
+            for verdict in &mut verdicts {
+                if *verdict == Verdict::Applied {
+                    *verdict = Verdict::Aborted;
+                }
+            }
+        }
+        Ok(verdicts)
+    }
+
+    fn judge(&self, update: &RefUpdate) -> Result<Verdict> {
+        let found = self.find(update.name.as_bstr())?;
+        let fits = match (&update.old, &found) {
+            (Expected::Any, _) | (Expected::Missing, None) => true,
+            (Expected::Id(wanted), Some(Value::Direct { id, .. })) => wanted == id,
+            (Expected::Symbolic(wanted), Some(Value::Symbolic(target))) => wanted == target,
+            _ => false,
+        };
+        if !fits {
+            return Ok(Verdict::Stale(found));
+        }
+        match found.is_none() && update.new.is_some() {
+            true => Ok(self
+                .conflict(&update.name)?
+                .map_or(Verdict::Applied, Verdict::Conflicts)),
+            false => Ok(Verdict::Applied),
+        }
+    }
+
+    /// Returns a ref beside which `name` cannot be created.
+    fn conflict(&self, name: &BString) -> Result<Option<BString>> {
+        for at in name.find_iter("/") {
+            let parent = name[..at].as_bstr();
+            if self.find(parent)?.is_some() {
+                return Ok(Some(parent.to_owned()));
+            }
+        }
+        let mut directory = name.clone();
+        directory.push(b'/');
+        let range = (Bound::Included(directory.clone()), Bound::Unbounded);
+        let changed = self.changed.range(range);
+        let mut changed = changed.take_while(|(below, _)| below.starts_with(&directory));
+        if let Some((below, _)) = changed.find(|(_, value)| value.is_some()) {
+            return Ok(Some(below.clone()));
+        }
+        let mut below = self.base.refs_with_prefix(&directory).map_err(broken)?;
+        while let Some(record) = below.next().map_err(broken)? {
+            if !self.changed.contains_key(record.name) {
+                return Ok(Some(record.name.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes the changes as a table.
+    pub(crate) fn table(&self, kind: Kind, update_index: u64) -> Result<Vec<u8>> {
+        let limits = Limits {
+            min: update_index,
+            max: update_index,
+        };
+        let mut options = WriteOptions::default();
+        // Most tables have a few records, for which a whole block would be much.
+        options.is_padded = false;
+        let writer = TableWriter::new(Vec::new(), kind, limits, options);
+        let mut writer = writer.map_err(refused)?;
+        for (name, value) in &self.changed {
+            let value = match value {
+                None => RefValue::Deletion,
+                Some(Value::Symbolic(target)) => RefValue::Symbolic(target.as_bstr()),
+                Some(Value::Direct { id, peeled: None }) => RefValue::Direct(id),
+                Some(Value::Direct {
+                    id,
+                    peeled: Some(target),
+                }) => RefValue::Peeled { object: id, target },
+            };
+            let record = RefRecord {
+                name: name.as_bstr(),
+                update_index,
+                value,
+            };
+            writer.add_ref(&record).map_err(refused)?;
+        }
+        Ok(writer.finish().map_err(refused)?.sink)
+    }
+}
+
+/// Returns the value of a ref.
+///
+/// # Errors
+/// A table is malformed.
+pub(crate) fn find(refs: &Snapshot, name: &BStr) -> Result<Option<Value>> {
+    let found = refs.find(name).map_err(broken)?;
+    Ok(found.and_then(|entry| value_of(&entry.value)))
+}
+
+/// Returns all refs and `HEAD`, sorted by name.
+///
+/// # Errors
+/// A table is malformed.
+pub(crate) fn all(refs: &Snapshot) -> Result<Vec<(BString, Value)>> {
+    let mut all = Vec::new();
+    let mut records = refs.refs().map_err(broken)?;
+    while let Some(record) = records.next().map_err(broken)? {
+        all.extend(value_of(&record.value).map(|value| (record.name.to_owned(), value)));
+    }
+    Ok(all)
+}
+
+fn value_of(value: &RefValue<'_>) -> Option<Value> {
+    match *value {
+        RefValue::Deletion => None,
+        RefValue::Direct(id) => Some(Value::direct(id.to_owned())),
+        RefValue::Peeled { object, target } => Some(Value::Direct {
+            id: object.to_owned(),
+            peeled: Some(target.to_owned()),
+        }),
+        RefValue::Symbolic(target) => Some(Value::Symbolic(target.to_owned())),
+    }
+}
+
+/// An error of reading a table.
+pub(crate) fn broken(error: pronto_refs::reftable::Error) -> Error {
+    error.map_kind(|_| ErrorKind::Corrupt)
+}
+
+fn refused(error: pronto_refs::reftable::Error) -> Error {
+    error.map_kind(|_| ErrorKind::Options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(byte: u8) -> ObjectId {
+        ObjectId::from_bytes_or_panic(&[byte; 20])
+    }
+
+    fn set(name: &str, old: Expected, new: u8) -> RefUpdate {
+        RefUpdate {
+            name: name.into(),
+            old,
+            new: Some(Value::direct(id(new))),
+        }
+    }
+
+    #[test]
+    fn old_values_and_directories_decide() {
+        let base = Snapshot::default();
+        let mut overlay = Overlay::new(&base);
+        let mut apply =
+            |update: RefUpdate| overlay.apply(&[update], false).expect("sound").remove(0);
+        assert_eq!(
+            apply(set("refs/heads/a", Expected::Missing, 1)),
+            Verdict::Applied
+        );
+        assert_eq!(
+            apply(set("refs/heads/a", Expected::Missing, 2)),
+            Verdict::Stale(Some(Value::direct(id(1))))
+        );
+        assert_eq!(
+            apply(set("refs/heads/a", Expected::Id(id(1)), 2)),
+            Verdict::Applied
+        );
+        assert_eq!(
+            apply(set("refs/heads/a/b", Expected::Missing, 2)),
+            Verdict::Conflicts("refs/heads/a".into())
+        );
+        assert_eq!(
+            apply(set("refs/heads/c/d", Expected::Any, 2)),
+            Verdict::Applied
+        );
+        assert_eq!(
+            apply(set("refs/heads/c", Expected::Any, 2)),
+            Verdict::Conflicts("refs/heads/c/d".into())
+        );
+        let deletion = RefUpdate {
+            name: "refs/heads/c/d".into(),
+            old: Expected::Id(id(2)),
+            new: None,
+        };
+        assert_eq!(apply(deletion), Verdict::Applied);
+        assert_eq!(
+            apply(set("refs/heads/c", Expected::Any, 2)),
+            Verdict::Applied
+        );
+    }
+
+    #[test]
+    fn an_atomic_push_changes_all_or_nothing() {
+        let base = Snapshot::default();
+        let mut overlay = Overlay::new(&base);
+        let updates = [
+            set("refs/heads/a", Expected::Missing, 1),
+            set("refs/heads/b", Expected::Id(id(9)), 1),
+        ];
+        let verdicts = overlay.apply(&updates, true).expect("sound");
+        assert_eq!(verdicts, [Verdict::Aborted, Verdict::Stale(None)]);
+        assert_eq!(overlay.len(), 0);
+        let verdicts = overlay.apply(&updates, false).expect("sound");
+        assert_eq!(verdicts, [Verdict::Applied, Verdict::Stale(None)]);
+        assert_eq!(overlay.len(), 1);
+    }
+}

@@ -1,0 +1,382 @@
+//! A repository in a store: which generation is the newest, and its content.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use pronto_refs::reftable::Snapshot;
+
+use crate::backend::{Backend, Fault, has_fault};
+use crate::clock::Clock as _;
+use crate::digest::Digest;
+use crate::generations::{Generations as _, Listed};
+use crate::manifest::{Manifest, Nonce};
+use crate::name::UploadId;
+use crate::queue::Queue;
+use crate::{Error, ErrorKind, Result, name};
+
+/// The number of times that the newest generation is looked for while it expires at once.
+const TRIES: u32 = 5;
+
+/// The first pause before a call is repeated.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The longest pause before a call is repeated.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Options of a [`Repository`].
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The time after which a call of the store is not repeated any more.
+    pub patience: Duration,
+    /// The time for which a listing of the generations is trusted.
+    pub window: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            patience: Duration::from_secs(20),
+            window: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A generation whose refs can be read. It stays readable for the grace period at least.
+#[derive(Debug)]
+pub struct Generation {
+    /// All that it consists of.
+    pub manifest: Manifest,
+    /// The digest of the manifest.
+    pub digest: Digest,
+    /// The refs and `HEAD`.
+    pub refs: Snapshot,
+}
+
+impl Generation {
+    /// Returns the number.
+    pub fn number(&self) -> u64 {
+        self.manifest.number
+    }
+}
+
+/// The newest generation as far as it is known.
+#[derive(Clone)]
+pub(crate) struct Known {
+    pub(crate) generation: Arc<Generation>,
+    /// The generation was the newest at this moment or a later one.
+    pub(crate) confirmed: Duration,
+    /// The time in the listing that showed it.
+    created: Option<Duration>,
+}
+
+/// A repository in a store, as one process uses it. `Send + Sync`; requests share one value, so that they
+/// share probes and commits.
+pub struct Repository<B> {
+    pub(crate) backend: Arc<B>,
+    /// The prefix of all names, which ends with a slash.
+    pub(crate) prefix: String,
+    pub(crate) options: Options,
+    /// Tells the generations of this process from those of others.
+    pub(crate) writer: u64,
+    known: Mutex<Option<Known>>,
+    /// The number of probes that were started.
+    started: AtomicU64,
+    /// The number of the last probe that was completed.
+    probe: tokio::sync::Mutex<u64>,
+    pub(crate) queue: Queue,
+}
+
+impl<B: Backend> Repository<B> {
+    /// Prepares to use the repository `name`. No call is made.
+    pub fn new(backend: Arc<B>, name: &str, options: Options) -> Self {
+        let writer = backend.clock().random();
+        let mut options = options;
+        // A commit begins in the first half of the window and must end within it.
+        options.patience = options.patience.min(options.window / 2);
+        Repository {
+            backend,
+            prefix: format!("{name}.git/"),
+            options,
+            writer,
+            known: Mutex::new(None),
+            started: AtomicU64::new(0),
+            probe: tokio::sync::Mutex::new(0),
+            queue: Queue::default(),
+        }
+    }
+
+    /// Returns the name of the repository.
+    pub fn name(&self) -> &str {
+        self.prefix.trim_end_matches(".git/")
+    }
+
+    /// Returns the newest generation, at a moment after the call. One call of the store if nothing has
+    /// changed. Concurrent calls share one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]: there is no such repository. [`ErrorKind::Restored`]: the store has an
+    /// older state than before. [`ErrorKind::Corrupt`], [`ErrorKind::Missing`]; those of the store.
+    pub async fn latest(&self) -> Result<Arc<Generation>> {
+        if has_fault(&*self.backend, Fault::StaleRead)
+            && let Some(known) = self.known()
+        {
+            return Ok(known.generation);
+        }
+        Ok(self.probe().await?.generation)
+    }
+
+    /// Asks the store for the newest generation, or waits for a probe that begins after this call.
+    async fn probe(&self) -> Result<Known> {
+        let arrival = self.started.load(Ordering::SeqCst);
+        let mut completed = self.probe.lock().await;
+        let shared = (*completed > arrival).then(|| self.known()).flatten();
+        if let Some(known) = shared {
+            return Ok(known);
+        }
+        let this = self.started.fetch_add(1, Ordering::SeqCst) + 1;
+        let known = self.refresh().await?;
+        *completed = this;
+        Ok(known)
+    }
+
+    /// Returns an older generation. It can disappear at any time.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]: there is no such generation, or it has expired. As for
+    /// [`latest`](Self::latest).
+    pub async fn at(&self, number: u64) -> Result<Arc<Generation>> {
+        match self.read(number).await? {
+            Some(bytes) => Ok(Arc::new(self.accept(&bytes, number, None).await?)),
+            None => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("'{}' has no generation {number}", self.name()),
+            )
+            .with_hint("generations are deleted after the retention")),
+        }
+    }
+
+    /// Returns the newest known generation if it was the newest at a moment that is recent enough for a
+    /// commit and not before `not_before`. Otherwise asks the store.
+    pub(crate) async fn base(&self, not_before: Duration) -> Result<Known> {
+        let now = self.backend.clock().now();
+        if let Some(known) = self.known()
+            && known.confirmed >= not_before
+            && now.saturating_sub(known.confirmed) < self.window(&known) / 2
+        {
+            return Ok(known);
+        }
+        self.probe().await
+    }
+
+    /// Asks for the newest generation.
+    async fn refresh(&self) -> Result<Known> {
+        let asked = self.backend.clock().now();
+        if let Some(known) = self.known()
+            && asked.saturating_sub(known.confirmed) < self.window(&known)
+        {
+            let next = known.generation.number() + 1;
+            match self.read(next).await? {
+                None => return Ok(self.learn(known.generation, asked, None)),
+                Some(bytes) => {
+                    let base = Some(&*known.generation);
+                    let next = Arc::new(self.accept(&bytes, next, base).await?);
+                    // It need not be the newest, so that the moment stays.
+                    self.learn(next, known.confirmed, None);
+                }
+            }
+        }
+        self.refresh_by_listing().await
+    }
+
+    async fn refresh_by_listing(&self) -> Result<Known> {
+        for _ in 0..TRIES {
+            let known = self.known();
+            let asked = self.backend.clock().now();
+            let Some(newest) = self.newest().await? else {
+                let message = format!("there is no repository '{}'", self.name());
+                return Err(match known {
+                    None => Error::new(ErrorKind::NotFound, message),
+                    Some(known) => self.restored(&known.generation),
+                });
+            };
+            if let Some(known) = &known {
+                let number = known.generation.number();
+                if newest.number < number {
+                    return Err(self.restored(&known.generation));
+                }
+                if newest.number == number && known.created == Some(newest.created) {
+                    let generation = Arc::clone(&known.generation);
+                    return Ok(self.learn(generation, asked, known.created));
+                }
+            }
+            let Some(bytes) = self.read(newest.number).await? else {
+                // It expired after the listing: there are newer ones.
+                continue;
+            };
+            let base = known.as_ref().map(|known| &*known.generation);
+            let found = self.accept(&bytes, newest.number, base).await?;
+            return Ok(self.learn(Arc::new(found), asked, Some(newest.created)));
+        }
+        let message = format!("the generations of '{}' change too fast", self.name());
+        Err(Error::new(ErrorKind::Unavailable, message))
+    }
+
+    /// Checks a manifest and opens its refs. `base` is what was known before.
+    pub(crate) async fn accept(
+        &self,
+        bytes: &Bytes,
+        number: u64,
+        base: Option<&Generation>,
+    ) -> Result<Generation> {
+        let path = || format!("{}{}", self.prefix, name::generation(number));
+        let manifest = Manifest::decode(bytes).map_err(|error| error.at_path(path()))?;
+        let digest = Digest::of(bytes);
+        if manifest.number != number {
+            let message = format!("generation {number} has the number {}", manifest.number);
+            return Err(Error::new(ErrorKind::Corrupt, message).at_path(path()));
+        }
+        if let Some(base) = base {
+            let follows = match number.checked_sub(base.number()) {
+                Some(0) => digest == base.digest,
+                Some(1) => manifest.replaces == Some(base.digest),
+                _ => true,
+            };
+            if !follows || manifest.repository != base.manifest.repository {
+                return Err(self.restored(base));
+            }
+        }
+        let empty = Snapshot::default();
+        let known = base.map_or(&empty, |base| &base.refs);
+        let refs = self.open_tables(&manifest, known).await?;
+        Ok(Generation {
+            manifest,
+            digest,
+            refs,
+        })
+    }
+
+    fn restored(&self, known: &Generation) -> Error {
+        let number = known.number();
+        let message = format!(
+            "the store lacks generation {number} of '{}', which it had: it was restored or replaced",
+            self.name()
+        );
+        let hint = "stop all servers, run `pronto store verify`, and start them with empty caches";
+        Error::new(ErrorKind::Restored, message).with_hint(hint)
+    }
+
+    /// Records that `generation` was the newest at `confirmed`, and returns what is known then.
+    pub(crate) fn learn(
+        &self,
+        generation: Arc<Generation>,
+        confirmed: Duration,
+        created: Option<Duration>,
+    ) -> Known {
+        let mut slot = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = match slot.take() {
+            Some(known) if known.generation.number() > generation.number() => known,
+            Some(mut known) if known.generation.number() == generation.number() => {
+                known.confirmed = known.confirmed.max(confirmed);
+                known.created = created.or(known.created);
+                known
+            }
+            _ => Known {
+                generation,
+                confirmed,
+                created,
+            },
+        };
+        *slot = Some(known.clone());
+        known
+    }
+
+    fn known(&self) -> Option<Known> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.clone()
+    }
+
+    /// The time for which a confirmation counts.
+    fn window(&self, known: &Known) -> Duration {
+        let grace = known.generation.manifest.policy.grace_seconds;
+        self.options.window.min(Duration::from_secs(grace / 4))
+    }
+
+    /// Returns the newest generation in a listing.
+    pub(crate) async fn newest(&self) -> Result<Option<Listed>> {
+        let generations = self.backend.generations();
+        self.persist(|| generations.newest(&self.prefix)).await
+    }
+
+    /// Returns the bytes of a manifest.
+    pub(crate) async fn read(&self, number: u64) -> Result<Option<Bytes>> {
+        let generations = self.backend.generations();
+        self.persist(|| generations.read(&self.prefix, number))
+            .await
+    }
+
+    /// Repeats a call that fails for the moment, until the patience ends.
+    pub(crate) async fn persist<T, F>(&self, call: impl Fn() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let mut pauses = Pauses::begin(self);
+        loop {
+            match call().await {
+                Err(error) if *error.kind() == ErrorKind::Unavailable => {
+                    if !pauses.wait().await {
+                        return Err(error);
+                    }
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    pub(crate) fn upload_id(&self) -> UploadId {
+        UploadId(self.backend.clock().random())
+    }
+
+    pub(crate) fn nonce(&self) -> Nonce {
+        let clock = self.backend.clock();
+        let number = u128::from(clock.random()) << 64 | u128::from(clock.random());
+        Nonce(number.to_be_bytes())
+    }
+
+    pub(crate) fn time_ms(&self) -> u64 {
+        u64::try_from(self.backend.clock().time().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Pauses between repeated calls, which grow, until the patience ends.
+pub(crate) struct Pauses<'a, B> {
+    repository: &'a Repository<B>,
+    begun: Duration,
+    next: Duration,
+}
+
+impl<'a, B: Backend> Pauses<'a, B> {
+    pub(crate) fn begin(repository: &'a Repository<B>) -> Self {
+        Pauses {
+            repository,
+            begun: repository.backend.clock().now(),
+            next: FIRST_PAUSE,
+        }
+    }
+
+    /// Waits; `false` if the patience has ended.
+    pub(crate) async fn wait(&mut self) -> bool {
+        let clock = self.repository.backend.clock();
+        // Processes that were refused together must not come back together.
+        let share = (clock.random() % 1024) as u32;
+        let pause = self.next / 2 + self.next * share / 2048;
+        if clock.now().saturating_sub(self.begun) + pause > self.repository.options.patience {
+            return false;
+        }
+        clock.sleep(pause).await;
+        self.next = (self.next * 2).min(LONGEST_PAUSE);
+        true
+    }
+}

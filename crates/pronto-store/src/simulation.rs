@@ -1,0 +1,184 @@
+//! Seeded histories: several servers over one faulty store, with clients that push and read, upkeep, and
+//! kills at any step. A seed replays exactly. See `docs/design/store.md`.
+
+mod check;
+mod client;
+mod content;
+mod executor;
+mod random;
+mod server;
+mod world;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::backend::Fault;
+use client::{Client, Observations};
+use executor::{Tasks, Timeline};
+use random::Random;
+use server::{SERVERS, Servers};
+use world::{Faults, FaultyBucket, World};
+
+/// The number of clients.
+const CLIENTS: usize = 4;
+
+/// The most steps of a history, which none should need.
+const MOST_STEPS: u64 = 3_000_000;
+
+/// The time after the last request in which all garbage must disappear.
+const END: Duration = Duration::from_secs(4 * 3600);
+
+/// The result of a history.
+struct Run {
+    violations: Vec<String>,
+    /// The number of generations, and of calls of the store.
+    generations: usize,
+    calls: u64,
+    /// Differs if anything differs.
+    digest: String,
+}
+
+/// Runs the history of `seed`.
+fn run(seed: u64, fault: Option<Fault>) -> Run {
+    let mut random = Random::new(seed);
+    let timeline = Timeline::default();
+    let tasks = Tasks::default();
+    let calm = random.chance(20);
+    let mut percent = |most: u64| if calm { 0 } else { random.below(most) };
+    let faults = Faults {
+        refused: percent(10),
+        lost: percent(10),
+        late: percent(4),
+        slow: percent(20),
+    };
+    let bucket = FaultyBucket {
+        world: Arc::new(Mutex::new(World::default())),
+        timeline: timeline.clone(),
+        random: Arc::new(Mutex::new(Random::new(random.next()))),
+        faults: Arc::new(Mutex::new(faults)),
+    };
+    let servers = Servers::new(bucket.clone(), tasks.clone(), fault);
+    servers.create();
+    tasks.run(&timeline, &mut random, MOST_STEPS);
+    for server in 0..SERVERS {
+        servers.start(server);
+    }
+    servers.plan_kills(&mut random);
+    let observations = Arc::new(Mutex::new(Observations::default()));
+    for number in 0..CLIENTS {
+        let client = Client::new(number as u64, &servers, &observations, random.next());
+        tasks.spawn(CLIENTS_GROUP, client.run());
+    }
+    let mut violations = Vec::new();
+    if !tasks.run(&timeline, &mut random, MOST_STEPS) {
+        violations.push("the history does not end".into());
+    }
+    // From here on nothing fails: what is left must be cleaned up.
+    *bucket.faults.lock().expect("no panic") = Faults::default();
+    servers.clean_up(END);
+    if !tasks.run(&timeline, &mut random, MOST_STEPS) {
+        violations.push("cleaning up does not end".into());
+    }
+    let world = bucket.world.lock().expect("no panic");
+    let observations = observations.lock().expect("no panic");
+    violations.extend(check::check(&world, &observations));
+    Run {
+        violations,
+        generations: world.log.len(),
+        calls: world.calls,
+        digest: check::digest(&world),
+    }
+}
+
+/// The group of tasks of clients, which are not killed.
+const CLIENTS_GROUP: usize = SERVERS;
+
+/// Runs the histories from `first` on, and stops at the first violation.
+fn find(first: u64, count: u64, fault: Option<Fault>) -> Option<(u64, Run)> {
+    let at_once = std::thread::available_parallelism().map_or(1, |count| count.get().min(8)) as u64;
+    let found = Mutex::new(None::<(u64, Run)>);
+    std::thread::scope(|scope| {
+        for thread in 0..at_once {
+            let found = &found;
+            scope.spawn(move || {
+                for at in (thread..count).step_by(at_once as usize) {
+                    if found.lock().expect("no panic").is_some() {
+                        return;
+                    }
+                    let seed = first.wrapping_add(at);
+                    let run = run(seed, fault);
+                    if !run.violations.is_empty() {
+                        found.lock().expect("no panic").get_or_insert((seed, run));
+                    }
+                }
+            });
+        }
+    });
+    found.into_inner().expect("no panic")
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "long runs are enabled by a variable"
+)]
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn histories_have_no_violation() {
+    let count = variable("PRONTO_TEST_HISTORIES").unwrap_or(2000);
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let time = time.expect("after 1970").as_nanos() as u64;
+    let first = variable("PRONTO_TEST_SEED").unwrap_or(time);
+    if let Some((seed, run)) = find(first, count, None) {
+        let shown = run.violations.join("\n");
+        panic!(
+            "the history of seed {seed} is wrong; repeat it with PRONTO_TEST_SEED={seed} \
+             PRONTO_TEST_HISTORIES=1:\n{shown}"
+        );
+    }
+}
+
+#[test]
+fn a_seed_replays_exactly() {
+    for seed in 1..20 {
+        let (one, other) = (run(seed, None), run(seed, None));
+        assert_eq!(one.digest, other.digest, "{seed}");
+        assert_eq!(one.calls, other.calls, "{seed}");
+        assert!(one.generations > 3 && one.calls > 100, "{seed}");
+    }
+}
+
+/// The number of histories within which each planted fault must be found.
+const ENOUGH: u64 = 10_000;
+
+fn assert_found(fault: Fault) {
+    let found = find(1, ENOUGH, Some(fault));
+    assert!(found.is_some(), "{fault:?} is not found");
+}
+
+#[test]
+fn a_commit_before_the_upload_is_found() {
+    assert_found(Fault::CommitBeforeUpload);
+}
+
+#[test]
+fn a_missing_check_after_a_conflict_is_found() {
+    assert_found(Fault::NoCheckAfterConflict);
+}
+
+#[test]
+fn deletion_without_grace_is_found() {
+    assert_found(Fault::NoGrace);
+}
+
+#[test]
+fn a_stale_read_is_found() {
+    assert_found(Fault::StaleRead);
+}
+
+#[test]
+fn a_double_commit_is_found() {
+    assert_found(Fault::DoubleCommit);
+}

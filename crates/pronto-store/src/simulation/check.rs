@@ -1,0 +1,321 @@
+//! Checks a history: the generations are the one order in which all pushes happened, that order respects
+//! real time, and only what the newest one has is left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bstr::BString;
+use pronto_hash::ObjectId;
+use pronto_io::view::View;
+use pronto_refs::reftable::{Snapshot, Table};
+
+use super::client::{Ending, Observations, SeenPush, shown};
+use super::content::{self, Objects};
+use super::world::{Created, PREFIX, World};
+use crate::digest::Digest;
+use crate::manifest::{Manifest, Place};
+use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
+use crate::{name, tables};
+
+/// The refs of a generation.
+type Refs = BTreeMap<BString, ObjectId>;
+
+/// Returns all violations.
+pub(super) fn check(world: &World, observations: &Observations) -> Vec<String> {
+    let mut checker = Checker {
+        world,
+        refs: refs_of_all(world),
+        violations: world.violations.clone(),
+    };
+    checker
+        .violations
+        .extend(observations.violations.iter().cloned());
+    checker.chain();
+    checker.reads(observations);
+    checker.changes(observations);
+    for push in &observations.pushes {
+        checker.acknowledged(push);
+        checker.refusals(push);
+    }
+    checker.newest_is_complete();
+    checker.garbage();
+    checker.violations
+}
+
+/// Returns a digest of all that happened.
+pub(super) fn digest(world: &World) -> String {
+    let mut text = format!("{} {:?}\n", world.calls, world.violations);
+    for created in &world.log {
+        text.push_str(&format!(
+            "{:?} {}\n",
+            created.at,
+            Digest::of(&created.bytes)
+        ));
+    }
+    for (name, (bytes, modified)) in &world.objects {
+        text.push_str(&format!("{name} {modified:?} {}\n", Digest::of(bytes)));
+    }
+    Digest::of(text.as_bytes()).to_string()
+}
+
+struct Checker<'a> {
+    world: &'a World,
+    /// The refs of generation 0, which has none, and of all others.
+    refs: Vec<Refs>,
+    violations: Vec<String>,
+}
+
+fn refs_of_all(world: &World) -> Vec<Refs> {
+    let mut all = vec![Refs::new()];
+    let mut known = Snapshot::default();
+    for created in &world.log {
+        let names: Vec<_> = created
+            .manifest
+            .tables
+            .iter()
+            .map(tables::table_name)
+            .collect();
+        let opened = Snapshot::of(&names, &known, |name| {
+            let at = names
+                .iter()
+                .position(|other| other == name)
+                .expect("it is one of them");
+            let bytes = table(world, &created.manifest, at);
+            Table::from_view(View::from_bytes(bytes), name.as_str())
+        });
+        known = opened.expect("sound tables");
+        let values = refs::all(&known).expect("sound tables");
+        let direct = values.into_iter().filter_map(|(name, value)| match value {
+            Value::Direct { id, .. } => Some((name, id)),
+            Value::Symbolic(_) => None,
+        });
+        all.push(direct.collect());
+    }
+    all
+}
+
+fn table(world: &World, manifest: &Manifest, at: usize) -> Vec<u8> {
+    let record = &manifest.tables[at];
+    match &record.place {
+        Place::Inline(bytes) => bytes.to_vec(),
+        Place::Object { .. } => {
+            let name = format!("{PREFIX}{}", name::table(record.upload));
+            world
+                .history
+                .get(&name)
+                .map(|bytes| bytes.to_vec())
+                .unwrap_or_default()
+        }
+    }
+}
+
+fn value_after(update: &RefUpdate) -> Option<ObjectId> {
+    match &update.new {
+        Some(Value::Direct { id, .. }) => Some(*id),
+        _ => None,
+    }
+}
+
+fn value_before(update: &RefUpdate) -> Option<ObjectId> {
+    match update.old {
+        Expected::Id(id) => Some(id),
+        _ => None,
+    }
+}
+
+impl Checker<'_> {
+    fn fail(&mut self, message: String) {
+        self.violations.push(message);
+    }
+
+    /// Each generation names the one before.
+    fn chain(&mut self) {
+        for at in 1..self.world.log.len() {
+            let [before, after]: &[Created; 2] = match self.world.log[at - 1..=at].try_into() {
+                Ok(pair) => pair,
+                Err(_) => return,
+            };
+            if after.manifest.replaces != Some(Digest::of(&before.bytes)) {
+                self.fail(format!(
+                    "generation {} does not replace the one before",
+                    at + 1
+                ));
+            }
+        }
+    }
+
+    /// A request sees the newest generation of some moment while it runs.
+    fn reads(&mut self, observations: &Observations) {
+        for read in &observations.reads {
+            let least = self.world.newest_at(read.begun);
+            let most = self.world.newest_at(read.ended);
+            if !(least..=most).contains(&read.generation) {
+                self.fail(format!(
+                    "a request from {:?} to {:?} saw generation {} instead of {least} to {most}",
+                    read.begun, read.ended, read.generation
+                ));
+            }
+        }
+    }
+
+    /// Each change of a ref is that of a push, with the old value that it expects; and no value comes
+    /// back.
+    fn changes(&mut self, observations: &Observations) {
+        let mut gone: BTreeSet<ObjectId> = BTreeSet::new();
+        for number in 1..self.refs.len() {
+            let (before, after) = (&self.refs[number - 1], &self.refs[number]);
+            let names: BTreeSet<&BString> = before.keys().chain(after.keys()).collect();
+            let mut wrong = Vec::new();
+            for name in names {
+                let (old, new) = (before.get(name).copied(), after.get(name).copied());
+                if old == new {
+                    continue;
+                }
+                let updates = updates_at(observations, number as u64, name);
+                if !explains(old, new, &updates) {
+                    wrong.push(format!(
+                        "generation {number} changes {} from {old:?} to {new:?}, which no push did",
+                        shown(name)
+                    ));
+                }
+                if new.is_some_and(|id| gone.contains(&id)) {
+                    let name = shown(name);
+                    wrong.push(format!(
+                        "generation {number} gives {name} an old value again"
+                    ));
+                }
+                gone.extend(old);
+            }
+            self.violations.extend(wrong);
+        }
+    }
+
+    /// Each acknowledged change is in the generation of the answer, which was created while the push ran.
+    fn acknowledged(&mut self, push: &SeenPush) {
+        let Ending::Answered(outcome) = &push.ending else {
+            return;
+        };
+        if push.applied().next().is_none() {
+            return;
+        }
+        let number = outcome.generation as usize;
+        let created = self.world.log.get(number - 1).map(|created| created.at);
+        if created.is_none_or(|at| at < push.begun || at > push.ended) {
+            self.fail(format!(
+                "generation {number} was not created while its push ran"
+            ));
+            return;
+        }
+        for update in push.applied() {
+            let (old, new) = (&self.refs[number - 1], &self.refs[number]);
+            let (old, new) = (old.get(&update.name), new.get(&update.name));
+            // Another push of the same group can come before or after.
+            let fits = value_after(update) == new.copied() || value_before(update) == old.copied();
+            if !fits || old == new {
+                let name = shown(&update.name);
+                self.fail(format!(
+                    "generation {number} lacks an acknowledged change of {name}"
+                ));
+            }
+        }
+    }
+
+    /// No refused change ever happened, and the old value was another one at some moment.
+    fn refusals(&mut self, push: &SeenPush) {
+        for (update, verdict) in push.refused() {
+            if let Some(id) = value_after(update)
+                && let Some(number) = self
+                    .refs
+                    .iter()
+                    .position(|refs| refs.values().any(|at| *at == id))
+            {
+                let name = shown(&update.name);
+                self.fail(format!(
+                    "generation {number} has a refused change of {name}"
+                ));
+            }
+            if !matches!(verdict, Some(Verdict::Stale(_))) {
+                continue;
+            }
+            let first = self.world.newest_at(push.begun) as usize;
+            let last = self.world.newest_at(push.ended) as usize;
+            let expected = value_before(update);
+            let differs = |refs: &Refs| refs.get(&update.name).copied() != expected;
+            if !self.refs[first..=last].iter().any(differs) {
+                let name = shown(&update.name);
+                self.fail(format!("a push of {name} was refused without a reason"));
+            }
+        }
+    }
+
+    /// The newest generation has all objects that its refs lead to.
+    fn newest_is_complete(&mut self) {
+        let Some(created) = self.world.log.last() else {
+            return;
+        };
+        let mut objects = Objects::new();
+        for object in created.names.iter().filter(|name| name.ends_with(".pack")) {
+            if let Some((bytes, _)) = self.world.objects.get(&format!("{PREFIX}{object}")) {
+                content::unpack(bytes, &mut objects);
+            }
+        }
+        let tips = self
+            .refs
+            .last()
+            .into_iter()
+            .flat_map(|refs| refs.values().copied());
+        if let Some(id) = content::missing(tips, &objects) {
+            self.fail(format!("the newest generation lacks the object {id}"));
+        }
+    }
+
+    /// Nothing is left but the newest generation.
+    fn garbage(&mut self) {
+        let Some(newest) = self.world.log.last() else {
+            return;
+        };
+        let number = self.world.log.len() as u64;
+        let mut left: BTreeSet<String> = newest.names.clone();
+        left.insert(name::generation(number));
+        left.insert(name::TIME.into());
+        for full in self.world.objects.keys() {
+            let short = full.strip_prefix(PREFIX).unwrap_or(full);
+            if !left.remove(short) {
+                self.violations.push(format!("{short} is left behind"));
+            }
+        }
+    }
+}
+
+/// Returns the updates of `name` that must, or may, be part of generation `number`: with whether they
+/// must.
+fn updates_at<'a>(
+    observations: &'a Observations,
+    number: u64,
+    name: &BString,
+) -> Vec<(&'a RefUpdate, bool)> {
+    let mut found = Vec::new();
+    for push in &observations.pushes {
+        match &push.ending {
+            Ending::Answered(outcome) if outcome.generation == number => {
+                found.extend(push.applied().map(|update| (update, true)));
+            }
+            Ending::Unknown => found.extend(push.updates.iter().map(|update| (update, false))),
+            _ => {}
+        }
+    }
+    found.retain(|(update, _)| update.name == *name);
+    found
+}
+
+/// Returns whether some order of `updates` leads from one value to the other.
+fn explains(from: Option<ObjectId>, to: Option<ObjectId>, updates: &[(&RefUpdate, bool)]) -> bool {
+    if from == to && updates.iter().all(|(_, must)| !must) {
+        return true;
+    }
+    (0..updates.len()).any(|at| {
+        let (update, _) = updates[at];
+        let mut others = updates.to_vec();
+        others.remove(at);
+        value_before(update) == from && explains(value_after(update), to, &others)
+    })
+}

@@ -1,0 +1,282 @@
+//! Clients of the simulation, which push and read, and what they see.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice as _};
+use pronto_hash::ObjectId;
+
+use super::content::{self, Objects};
+use super::executor::Timeline;
+use super::random::Random;
+use super::server::{self, POLICY, SERVERS, ServerRepository, Servers};
+use crate::change::Outcome;
+use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
+use crate::repository::Generation;
+use crate::{ErrorKind, Result};
+
+/// The number of requests of a client.
+const REQUESTS: u64 = 10;
+
+/// The refs.
+const REFS: [&str; 3] = ["refs/heads/a", "refs/heads/b", "refs/tags/t"];
+
+/// The ending of a push.
+#[derive(Clone, Debug)]
+pub(super) enum Ending {
+    /// The server answered.
+    Answered(Outcome),
+    /// The server said that nothing has changed.
+    Failed,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// A push.
+#[derive(Clone, Debug)]
+pub(super) struct SeenPush {
+    pub(super) begun: Duration,
+    pub(super) ended: Duration,
+    pub(super) updates: Vec<RefUpdate>,
+    pub(super) ending: Ending,
+}
+
+/// A request that saw a generation.
+#[derive(Clone, Debug)]
+pub(super) struct SeenRead {
+    pub(super) begun: Duration,
+    pub(super) ended: Duration,
+    pub(super) generation: u64,
+}
+
+/// The answers that all clients got.
+#[derive(Default)]
+pub(super) struct Observations {
+    pub(super) pushes: Vec<SeenPush>,
+    pub(super) reads: Vec<SeenRead>,
+    pub(super) violations: Vec<String>,
+    /// The number of clients that have ended.
+    ended: usize,
+}
+
+/// A client.
+pub(super) struct Client {
+    number: u64,
+    servers: Servers,
+    timeline: Timeline,
+    observations: Arc<Mutex<Observations>>,
+    random: Random,
+    serial: u64,
+}
+
+impl Client {
+    pub(super) fn new(
+        number: u64,
+        servers: &Servers,
+        observations: &Arc<Mutex<Observations>>,
+        seed: u64,
+    ) -> Self {
+        Client {
+            number,
+            servers: servers.clone(),
+            timeline: servers.bucket.timeline.clone(),
+            observations: Arc::clone(observations),
+            random: Random::new(seed),
+            serial: 0,
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        for _ in 0..REQUESTS {
+            let pause = match self.random.below(20) {
+                0 => self.random.below(8 * 3_600_000),
+                1..4 => self.random.below(120_000),
+                _ => self.random.below(500),
+            };
+            self.timeline.sleep(Duration::from_millis(pause)).await;
+            match self.random.chance(60) {
+                true => self.push().await,
+                false => self.read().await,
+            }
+        }
+        let mut observations = self.observations.lock().expect("no panic");
+        observations.ended += 1;
+        if observations.ended == super::CLIENTS {
+            self.servers.end();
+        }
+    }
+
+    fn server(&mut self) -> usize {
+        self.random.below(SERVERS as u64) as usize
+    }
+
+    fn new_id(&mut self) -> ObjectId {
+        self.serial += 1;
+        content::id(self.number << 32 | self.serial)
+    }
+
+    /// Asks a server for the newest generation, and notes what it shows.
+    async fn latest(&mut self, server: usize) -> Option<Arc<Generation>> {
+        let begun = self.timeline.now();
+        let ask = |repository: Arc<ServerRepository>| async move { repository.latest().await };
+        let answer = self.servers.ask(server, ask).await?;
+        let ended = self.timeline.now();
+        let mut observations = self.observations.lock().expect("no panic");
+        match answer {
+            Ok(generation) => {
+                observations.reads.push(SeenRead {
+                    begun,
+                    ended,
+                    generation: generation.number(),
+                });
+                Some(generation)
+            }
+            Err(error) if *error.kind() == ErrorKind::Unavailable => None,
+            Err(error) => {
+                observations
+                    .violations
+                    .push(format!("a request fails: {error}"));
+                None
+            }
+        }
+    }
+
+    async fn push(&mut self) {
+        let server = self.server();
+        let Some(seen) = self.latest(server).await else {
+            return;
+        };
+        let mut objects = Objects::new();
+        let mut updates = Vec::new();
+        let count = if self.random.chance(20) { 2 } else { 1 };
+        let first = self.random.below(REFS.len() as u64) as usize;
+        for at in 0..count {
+            let name = REFS[(first + at) % REFS.len()];
+            let update = self.update(&seen, name, &mut objects);
+            updates.push(update);
+        }
+        if self.random.chance(5) {
+            // Long enough for the uploads of a push that lasts to expire.
+            let pause = self.random.below(POLICY.grace_seconds * 1000);
+            self.timeline.sleep(Duration::from_millis(pause)).await;
+        }
+        let pack = content::pack(&objects);
+        let is_atomic = self.random.chance(50);
+        let sent = updates.clone();
+        let begun = self.timeline.now();
+        let ask = |repository: Arc<ServerRepository>| async move {
+            server::push(&repository, &pack, sent, is_atomic).await
+        };
+        let answer = self.servers.ask(server, ask).await;
+        let ending = match answer {
+            None => Ending::Unknown,
+            Some(Ok(outcome)) => Ending::Answered(outcome),
+            Some(Err(error)) if *error.kind() == ErrorKind::Unknown => Ending::Unknown,
+            Some(Err(_)) => Ending::Failed,
+        };
+        let ended = self.timeline.now();
+        self.observations
+            .lock()
+            .expect("no panic")
+            .pushes
+            .push(SeenPush {
+                begun,
+                ended,
+                updates,
+                ending,
+            });
+    }
+
+    /// Makes a new commit on what a ref has, or deletes the ref.
+    fn update(&mut self, seen: &Generation, name: &str, objects: &mut Objects) -> RefUpdate {
+        let found = refs::find(&seen.refs, name.into()).expect("sound tables");
+        let parent = match found {
+            Some(Value::Direct { id, .. }) => Some(id),
+            _ => None,
+        };
+        let (commit, blob) = (self.new_id(), self.new_id());
+        let deletes = parent.is_some() && self.random.chance(10);
+        let mut links = vec![blob];
+        links.extend(parent);
+        objects.insert(blob, Vec::new());
+        objects.insert(commit, links);
+        RefUpdate {
+            name: name.into(),
+            old: parent.map_or(Expected::Missing, Expected::Id),
+            new: (!deletes).then_some(Value::direct(commit)),
+        }
+    }
+
+    /// Reads all that a generation has, which may take long.
+    async fn read(&mut self) {
+        let server = self.server();
+        let Some(generation) = self.latest(server).await else {
+            return;
+        };
+        let lasts = match self.random.chance(20) {
+            true => self.random.below(POLICY.grace_seconds * 900),
+            false => self.random.below(2000),
+        };
+        let packs = generation.manifest.packs.clone();
+        let timeline = self.timeline.clone();
+        let ask = |repository: Arc<ServerRepository>| async move {
+            timeline.sleep(Duration::from_millis(lasts)).await;
+            server::read(&repository, &packs).await
+        };
+        let answer: Option<Result<Objects>> = self.servers.ask(server, ask).await;
+        let all = refs::all(&generation.refs).expect("sound tables");
+        let tips = all.into_iter().filter_map(|(_, value)| match value {
+            Value::Direct { id, .. } => Some(id),
+            Value::Symbolic(_) => None,
+        });
+        let number = generation.number();
+        let violation = match answer {
+            None => return,
+            Some(Err(error)) if *error.kind() == ErrorKind::Unavailable => return,
+            Some(Err(error)) => format!("generation {number} cannot be read: {error}"),
+            Some(Ok(objects)) => match content::missing(tips, &objects) {
+                None => return,
+                Some(id) => format!("generation {number} lacks the object {id}"),
+            },
+        };
+        self.observations
+            .lock()
+            .expect("no panic")
+            .violations
+            .push(violation);
+    }
+}
+
+impl SeenPush {
+    /// Returns the updates of which the client knows that they were made.
+    pub(super) fn applied(&self) -> impl Iterator<Item = &RefUpdate> {
+        let verdicts = match &self.ending {
+            Ending::Answered(outcome) => outcome.verdicts.as_slice(),
+            _ => &[],
+        };
+        let pairs = self.updates.iter().zip(verdicts);
+        pairs
+            .filter(|(_, verdict)| **verdict == Verdict::Applied)
+            .map(|(update, _)| update)
+    }
+
+    /// Returns the updates of which the client knows that they were not made.
+    pub(super) fn refused(&self) -> Vec<(&RefUpdate, Option<&Verdict>)> {
+        match &self.ending {
+            Ending::Unknown => Vec::new(),
+            Ending::Failed => self.updates.iter().map(|update| (update, None)).collect(),
+            Ending::Answered(outcome) => {
+                let pairs = self.updates.iter().zip(&outcome.verdicts);
+                pairs
+                    .filter(|(_, verdict)| **verdict != Verdict::Applied)
+                    .map(|(update, verdict)| (update, Some(verdict)))
+                    .collect()
+            }
+        }
+    }
+}
+
+/// Returns the name of a ref in messages.
+pub(super) fn shown(name: &BString) -> String {
+    name.to_str_lossy().into_owned()
+}

@@ -1,0 +1,73 @@
+//! Packs of the simulation: sets of objects with links.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use pronto_hash::ObjectId;
+
+use crate::digest::Digest;
+use crate::manifest::FileKind;
+use crate::upload::{NewFile, NewPack};
+
+/// Objects and what they lead to.
+pub(super) type Objects = BTreeMap<ObjectId, Vec<ObjectId>>;
+
+const ID: usize = 20;
+
+/// Returns an id that only `number` has.
+pub(super) fn id(number: u64) -> ObjectId {
+    let digest = Digest::of(&number.to_be_bytes());
+    ObjectId::from_bytes_or_panic(&digest.as_bytes()[..ID])
+}
+
+/// Returns a pack with `objects`.
+pub(super) fn pack(objects: &Objects) -> NewPack {
+    let mut bytes = Vec::new();
+    for (id, links) in objects {
+        bytes.extend_from_slice(id.as_bytes());
+        bytes.push(links.len() as u8);
+        links
+            .iter()
+            .for_each(|link| bytes.extend_from_slice(link.as_bytes()));
+    }
+    let digest = Digest::of(&bytes);
+    NewPack {
+        id: ObjectId::from_bytes_or_panic(&digest.as_bytes()[..ID]),
+        objects: objects.len() as u32,
+        is_promisor: false,
+        files: vec![
+            NewFile::from_bytes(FileKind::Index, Bytes::from_static(b"index")),
+            NewFile::from_bytes(FileKind::Pack, bytes.into()),
+        ],
+    }
+}
+
+/// Adds the objects of a pack to `objects`.
+pub(super) fn unpack(mut bytes: &[u8], objects: &mut Objects) {
+    while !bytes.is_empty() {
+        let (id, rest) = bytes.split_at(ID);
+        let (count, rest) = (usize::from(rest[0]), &rest[1..]);
+        let (links, rest) = rest.split_at(count * ID);
+        let links = links.chunks(ID).map(ObjectId::from_bytes_or_panic);
+        objects.insert(ObjectId::from_bytes_or_panic(id), links.collect());
+        bytes = rest;
+    }
+}
+
+/// Returns an object that is missing in what `tips` lead to.
+pub(super) fn missing(
+    tips: impl IntoIterator<Item = ObjectId>,
+    objects: &Objects,
+) -> Option<ObjectId> {
+    let mut seen = BTreeSet::new();
+    let mut todo: Vec<ObjectId> = tips.into_iter().collect();
+    while let Some(id) = todo.pop() {
+        let Some(links) = objects.get(&id) else {
+            return Some(id);
+        };
+        if seen.insert(id) {
+            todo.extend(links);
+        }
+    }
+    None
+}

@@ -1,0 +1,307 @@
+//! Servers of the simulation.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::content::{self, Objects};
+use super::executor::{Tasks, Timeline};
+use super::random::Random;
+use super::world::{FaultyBucket, PREFIX};
+use crate::backend::{Backend, Fault, has_fault};
+use crate::change::{Change, Outcome, Push, Replacement};
+use crate::clock::Clock;
+use crate::commit::Creating;
+use crate::generations::InBucket;
+use crate::manifest::{LEAST_GRACE_SECONDS, Pack, Policy};
+use crate::refs::RefUpdate;
+use crate::repository::{Generation, Options, Repository};
+use crate::upload::NewPack;
+use crate::{Result, name};
+
+/// The number of servers.
+pub(super) const SERVERS: usize = 3;
+
+/// The grace period and the retention of the repository.
+pub(super) const POLICY: Policy = Policy {
+    retention_seconds: 2 * LEAST_GRACE_SECONDS,
+    grace_seconds: LEAST_GRACE_SECONDS,
+};
+
+/// The clock of a server, which runs a little too fast or too slow.
+pub(super) struct ServerClock {
+    timeline: Timeline,
+    random: Arc<Mutex<Random>>,
+    /// The speed, in thousandths.
+    speed: u32,
+}
+
+impl Clock for ServerClock {
+    fn now(&self) -> Duration {
+        self.timeline.now() * self.speed / 1000
+    }
+
+    fn time(&self) -> Duration {
+        // Wrong on purpose: nothing may depend on it.
+        Duration::from_secs(u64::from(self.speed)) + self.timeline.now()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        self.timeline.sleep(duration).await;
+    }
+
+    fn random(&self) -> u64 {
+        self.random.lock().expect("no panic").next()
+    }
+}
+
+/// The parts of a server.
+pub(super) struct ServerBackend {
+    bucket: FaultyBucket,
+    generations: InBucket<FaultyBucket>,
+    clock: ServerClock,
+    fault: Option<Fault>,
+}
+
+impl Backend for ServerBackend {
+    type Bucket = FaultyBucket;
+    type Generations = InBucket<FaultyBucket>;
+    type Clock = ServerClock;
+
+    fn bucket(&self) -> &FaultyBucket {
+        &self.bucket
+    }
+
+    fn generations(&self) -> &InBucket<FaultyBucket> {
+        &self.generations
+    }
+
+    fn clock(&self) -> &ServerClock {
+        &self.clock
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+}
+
+pub(super) type ServerRepository = Repository<ServerBackend>;
+
+/// The servers that run.
+#[derive(Clone)]
+pub(super) struct Servers {
+    pub(super) bucket: FaultyBucket,
+    tasks: Tasks,
+    fault: Option<Fault>,
+    /// Whether upkeep runs on all servers, or on the first one only.
+    all_have_upkeep: bool,
+    running: Arc<Mutex<Vec<Option<Arc<ServerRepository>>>>>,
+    /// Whether upkeep is still to run.
+    is_over: Arc<Mutex<bool>>,
+}
+
+impl Servers {
+    pub(super) fn new(bucket: FaultyBucket, tasks: Tasks, fault: Option<Fault>) -> Self {
+        let all_have_upkeep = bucket.random.lock().expect("no panic").chance(50);
+        Servers {
+            bucket,
+            tasks,
+            fault,
+            all_have_upkeep,
+            running: Arc::new(Mutex::new(vec![None; SERVERS])),
+            is_over: Arc::default(),
+        }
+    }
+
+    fn repository(&self) -> Arc<ServerRepository> {
+        let random = Arc::clone(&self.bucket.random);
+        let speed = 995 + random.lock().expect("no panic").below(11) as u32;
+        let backend = ServerBackend {
+            generations: InBucket(Arc::new(self.bucket.clone())),
+            bucket: self.bucket.clone(),
+            clock: ServerClock {
+                timeline: self.bucket.timeline.clone(),
+                random,
+                speed,
+            },
+            fault: self.fault,
+        };
+        let name = PREFIX.trim_end_matches(".git/");
+        Arc::new(Repository::new(Arc::new(backend), name, Options::default()))
+    }
+
+    /// Makes the repository, however often that fails.
+    pub(super) fn create(&self) {
+        let repository = self.repository();
+        let creating = Creating {
+            policy: POLICY,
+            ..Creating::default()
+        };
+        self.tasks.spawn(0, async move {
+            for _ in 0..100 {
+                let created = repository.create(&creating, Push::default()).await;
+                if created.is_ok_and(|()| true) || repository.latest().await.is_ok() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Starts a server, which knows nothing.
+    pub(super) fn start(&self, server: usize) {
+        let repository = self.repository();
+        self.running.lock().expect("no panic")[server] = Some(Arc::clone(&repository));
+        // A server without upkeep can be idle for so long that all it knows has expired.
+        if server > 0 && !self.all_have_upkeep {
+            return;
+        }
+        let servers = self.clone();
+        self.tasks.spawn(server, async move {
+            while !*servers.is_over.lock().expect("no panic") {
+                let pause = repository.backend.clock.random() % 1800;
+                servers
+                    .bucket
+                    .timeline
+                    .sleep(Duration::from_secs(60 + pause))
+                    .await;
+                upkeep(&repository).await;
+            }
+        });
+    }
+
+    /// Plans when servers are killed and started again.
+    pub(super) fn plan_kills(&self, random: &mut Random) {
+        for _ in 0..random.below(12) {
+            // Most of what happens, happens in the first minutes.
+            let most = if random.chance(70) {
+                120_000
+            } else {
+                4 * 3_600_000
+            };
+            let at = Duration::from_millis(random.below(most));
+            let pause = Duration::from_millis(random.below(30_000));
+            let server = random.below(SERVERS as u64) as usize;
+            let servers = self.clone();
+            let kill = move || {
+                if servers.running.lock().expect("no panic")[server]
+                    .take()
+                    .is_none()
+                {
+                    return;
+                }
+                servers.tasks.kill(server);
+                let timeline = servers.bucket.timeline.clone();
+                timeline.after(pause, Box::new(move || servers.start(server)));
+            };
+            self.bucket.timeline.after(at, Box::new(kill));
+        }
+    }
+
+    /// Runs `work` on a server; `None` if it does not run, or is killed meanwhile.
+    pub(super) async fn ask<T: Send + 'static, F>(
+        &self,
+        server: usize,
+        work: impl FnOnce(Arc<ServerRepository>) -> F,
+    ) -> Option<T>
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        let repository = self.running.lock().expect("no panic")[server].clone()?;
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let work = work(repository);
+        self.tasks.spawn(server, async move {
+            let _ = sender.send(work.await);
+        });
+        receiver.await.ok()
+    }
+
+    /// Ends the regular upkeep, so that a history ends.
+    pub(super) fn end(&self) {
+        *self.is_over.lock().expect("no panic") = true;
+    }
+
+    /// Runs upkeep until all has expired that can.
+    pub(super) fn clean_up(&self, pause: Duration) {
+        let repository = self.repository();
+        let timeline = self.bucket.timeline.clone();
+        self.tasks.spawn(super::CLIENTS_GROUP, async move {
+            timeline.sleep(pause).await;
+            upkeep(&repository).await;
+            // What that made needless has expired now, and nothing new is made.
+            timeline.sleep(pause).await;
+            delete(&repository).await;
+        });
+    }
+}
+
+/// Pushes on a server: uploads, then commits.
+pub(super) async fn push(
+    repository: &ServerRepository,
+    pack: &NewPack,
+    updates: Vec<RefUpdate>,
+    is_atomic: bool,
+) -> Result<Outcome> {
+    let hasty = has_fault(&*repository.backend, Fault::CommitBeforeUpload);
+    let (uploaded, contents) = match hasty {
+        true => repository.pretend(pack),
+        false => (repository.upload(pack).await?, Vec::new()),
+    };
+    let clock = &repository.backend.clock;
+    if clock.random().is_multiple_of(20) {
+        // So long that the files may be taken for garbage: then the push must fail.
+        let pause = clock.random() % (3 * POLICY.grace_seconds);
+        clock.sleep(Duration::from_secs(pause)).await;
+    }
+    let push = Push {
+        packs: vec![uploaded],
+        updates,
+        is_atomic,
+    };
+    let outcome = repository.commit(Change::Push(push)).await;
+    repository.write(contents).await?;
+    outcome
+}
+
+/// Reads the objects of packs.
+pub(super) async fn read(repository: &ServerRepository, packs: &[Pack]) -> Result<Objects> {
+    let mut objects = Objects::new();
+    for pack in packs {
+        let wanted = name::pack(&pack.id, pack.upload, "pack");
+        let object = pack.objects().find(|object| object.name == wanted);
+        let bytes = repository
+            .object(&object.expect("a pack"), u64::MAX)
+            .await?;
+        content::unpack(&bytes, &mut objects);
+    }
+    Ok(objects)
+}
+
+async fn repack(repository: &ServerRepository) -> Result<()> {
+    let newest: Arc<Generation> = repository.latest().await?;
+    let mut packs = newest.manifest.packs.clone();
+    packs.retain(|_| !repository.backend.clock.random().is_multiple_of(4));
+    if packs.len() < 2 {
+        return Ok(());
+    }
+    let objects = read(repository, &packs).await?;
+    let uploaded = repository.upload(&content::pack(&objects)).await?;
+    let replacement = Replacement {
+        dropped_packs: packs.iter().map(|pack| pack.upload).collect(),
+        packs: vec![uploaded],
+        ..Replacement::default()
+    };
+    repository.commit(Change::Replace(replacement)).await?;
+    Ok(())
+}
+
+/// Does all upkeep. What fails is done the next time.
+async fn upkeep(repository: &ServerRepository) {
+    let _ = repository.merge_tables().await;
+    let _ = repack(repository).await;
+    delete(repository).await;
+}
+
+async fn delete(repository: &ServerRepository) {
+    let _ = repository.expire().await;
+    let _ = repository.sweep().await;
+}

@@ -1,0 +1,258 @@
+//! Verifies that a repository in a store is complete and unchanged.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use pronto_io::watch::Watch;
+
+use crate::backend::Backend;
+use crate::digest::Digest;
+use crate::generations::{Generations as _, Listed};
+use crate::manifest::{Manifest, Object};
+use crate::name::CONTENTS;
+use crate::repository::Repository;
+use crate::view::interrupted;
+use crate::{Error, ErrorKind, Result};
+
+/// A fault of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A generation between others is missing.
+    NoGeneration {
+        /// Its number.
+        number: u64,
+    },
+    /// A manifest cannot be read.
+    Manifest {
+        /// The number of the generation.
+        number: u64,
+        /// Why not.
+        reason: String,
+    },
+    /// A generation does not name the digest of the one before.
+    Chain {
+        /// The number of the generation.
+        number: u64,
+    },
+    /// An object is missing.
+    Missing {
+        /// The name.
+        name: String,
+        /// The newest generation that needs it.
+        number: u64,
+    },
+    /// An object is not what was written.
+    Changed {
+        /// The name.
+        name: String,
+        /// The newest generation that needs it.
+        number: u64,
+        /// The difference.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::NoGeneration { number } => write!(f, "generation {number} is missing"),
+            Problem::Manifest { number, reason } => {
+                write!(f, "generation {number} cannot be read: {reason}")
+            }
+            Problem::Chain { number } => {
+                write!(
+                    f,
+                    "generation {number} does not follow generation {}",
+                    number - 1
+                )
+            }
+            Problem::Missing { name, number } => {
+                write!(f, "'{name}' of generation {number} is missing")
+            }
+            Problem::Changed {
+                name,
+                number,
+                reason,
+            } => {
+                write!(f, "'{name}' of generation {number} is wrong: {reason}")
+            }
+        }
+    }
+}
+
+/// The result of a verification.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verified {
+    /// The number of the newest generation.
+    pub newest: u64,
+    /// The number of generations.
+    pub generations: u64,
+    /// The number of objects that they refer to.
+    pub objects: u64,
+    /// The size of these objects.
+    pub bytes: u64,
+    /// The number of objects that none of them refers to. Upkeep deletes them after the grace period.
+    pub orphans: u64,
+    /// The faults.
+    pub problems: Vec<Problem>,
+}
+
+/// An object, and the newest generation that needs it.
+struct Needed {
+    object: Object,
+    number: u64,
+}
+
+impl<B: Backend> Repository<B> {
+    /// Verifies all generations: that manifests follow one another, and that all objects are there with
+    /// their sizes. With `digests` each object is read. Generations that expire meanwhile are left out.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]: there is no such repository. Those of the store. Problems are no errors.
+    pub async fn verify(&self, digests: bool, watch: &Watch<'_>) -> Result<Verified> {
+        let generations = self.backend.generations();
+        let listed = self.persist(|| generations.list(&self.prefix)).await?;
+        let Some(newest) = listed.first() else {
+            let message = format!("there is no repository '{}'", self.name());
+            return Err(Error::new(ErrorKind::NotFound, message));
+        };
+        let mut verified = Verified {
+            newest: newest.number,
+            generations: listed.len() as u64,
+            ..Verified::default()
+        };
+        let mut needed = self
+            .verify_generations(&listed, &mut verified, watch)
+            .await?;
+        verified.objects = needed.len() as u64;
+        verified.bytes = needed.values().map(|needed| needed.object.size_bytes).sum();
+        self.verify_presence(&mut needed, &mut verified).await?;
+        if digests {
+            self.verify_digests(&needed, &mut verified, watch).await?;
+        }
+        Ok(verified)
+    }
+
+    /// Reads all manifests, the newest first, and returns the objects.
+    async fn verify_generations(
+        &self,
+        listed: &[Listed],
+        verified: &mut Verified,
+        watch: &Watch<'_>,
+    ) -> Result<BTreeMap<String, Needed>> {
+        let mut needed = BTreeMap::new();
+        let mut next: Option<Manifest> = None;
+        let meter = watch
+            .progress()
+            .begin("Reading generations", Some(listed.len() as u64));
+        for (at, Listed { number, .. }) in listed.iter().enumerate() {
+            watch.interrupt().check().map_err(interrupted)?;
+            meter.add(1);
+            if at > 0 {
+                let above = listed[at - 1].number;
+                let gap = number + 1..above;
+                verified
+                    .problems
+                    .extend(gap.map(|number| Problem::NoGeneration { number }));
+            }
+            let Some(bytes) = self.read(*number).await? else {
+                // The oldest ones expire while this runs.
+                break;
+            };
+            let followed = next.take().filter(|next| next.number == number + 1);
+            if let Some(next) = followed
+                && next.replaces != Some(Digest::of(&bytes))
+            {
+                let number = next.number;
+                verified.problems.push(Problem::Chain { number });
+            }
+            match Manifest::decode(&bytes) {
+                Ok(manifest) => {
+                    for object in manifest.objects() {
+                        let number = *number;
+                        let name = object.name.clone();
+                        needed.entry(name).or_insert(Needed { object, number });
+                    }
+                    next = Some(manifest);
+                }
+                Err(error) => verified.problems.push(Problem::Manifest {
+                    number: *number,
+                    reason: error.to_string(),
+                }),
+            }
+        }
+        meter.finish();
+        Ok(needed)
+    }
+
+    /// Compares with a listing. What is missing is not looked at any more.
+    async fn verify_presence(
+        &self,
+        needed: &mut BTreeMap<String, Needed>,
+        verified: &mut Verified,
+    ) -> Result<()> {
+        let mut found = BTreeMap::new();
+        for directory in CONTENTS {
+            let visit = |name: String, size: u64, _: Duration| {
+                found.insert(name, size);
+            };
+            self.list(directory, visit).await?;
+        }
+        needed.retain(|name, needed| {
+            let (name, number) = (name.clone(), needed.number);
+            let wanted = needed.object.size_bytes;
+            let problem = match found.remove(&name) {
+                Some(size) if size == wanted => return true,
+                Some(size) => Problem::Changed {
+                    name,
+                    number,
+                    reason: format!("it has {size} bytes instead of {wanted}"),
+                },
+                None => Problem::Missing { name, number },
+            };
+            verified.problems.push(problem);
+            false
+        });
+        verified.orphans = found.len() as u64;
+        Ok(())
+    }
+
+    async fn verify_digests(
+        &self,
+        needed: &BTreeMap<String, Needed>,
+        verified: &mut Verified,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
+        let meter = watch
+            .progress()
+            .begin("Reading objects", Some(needed.len() as u64));
+        for (name, needed) in needed {
+            watch.interrupt().check().map_err(interrupted)?;
+            let read = self.read_object(&needed.object, |_| Ok(())).await;
+            meter.add(1);
+            meter.add_bytes(needed.object.size_bytes);
+            let (name, number) = (name.clone(), needed.number);
+            match read {
+                Ok(()) => {}
+                Err(error) if *error.kind() == ErrorKind::Missing => {
+                    verified.problems.push(Problem::Missing { name, number });
+                }
+                Err(error) if *error.kind() == ErrorKind::Corrupt => {
+                    let reason = error.message().to_owned();
+                    let problem = Problem::Changed {
+                        name,
+                        number,
+                        reason,
+                    };
+                    verified.problems.push(problem);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        meter.finish();
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! Servers that share a directory.
+
+use std::sync::Barrier;
+
+use pronto_store::{Creating, ErrorKind, Push, Value, Verdict};
+
+use super::support::{Server, id};
+
+#[test]
+fn what_one_server_commits_the_others_see() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (one, other) = (Server::new(folder.path()), Server::new(folder.path()));
+    one.create();
+    let creating = Creating::default();
+    let again = other.repository.create(&creating, Push::default());
+    let error = other.store.wait(again).expect_err("it exists");
+    assert_eq!(*error.kind(), ErrorKind::Exists);
+    assert_eq!(other.store.repositories().expect("readable"), ["team/r"]);
+
+    let outcome = one.push("refs/heads/main", None, "a").expect("committed");
+    assert_eq!(
+        (outcome.generation, outcome.verdicts),
+        (2, vec![Verdict::Applied])
+    );
+    let seen = other
+        .store
+        .wait(other.repository.latest())
+        .expect("readable");
+    assert_eq!(seen.number(), 2);
+    let found = seen.refs.find("refs/heads/main").expect("sound");
+    assert_eq!(found.expect("there").value.object(), Some(&*id("a")));
+
+    // The other one has the newest state, and this one must not overwrite it.
+    other
+        .push("refs/heads/main", Some(id("a")), "b")
+        .expect("committed");
+    let outcome = one
+        .push("refs/heads/main", Some(id("a")), "c")
+        .expect("answered");
+    assert_eq!(
+        outcome.verdicts,
+        [Verdict::Stale(Some(Value::direct(id("b"))))]
+    );
+    assert_eq!(outcome.generation, 3);
+
+    let listed = one.store.generations(&one.repository).expect("readable");
+    let numbers: Vec<u64> = listed.iter().map(|listed| listed.number).collect();
+    assert_eq!(numbers, [3, 2, 1]);
+    let old = one.store.wait(one.repository.at(2)).expect("retained");
+    let found = old.refs.find("refs/heads/main").expect("sound");
+    assert_eq!(found.expect("there").value.object(), Some(&*id("a")));
+    let error = one.store.wait(one.repository.at(9)).expect_err("not there");
+    assert_eq!(*error.kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn pushes_of_many_threads_and_servers_are_all_there() {
+    const THREADS: usize = 8;
+    const PUSHES: usize = 12;
+    let folder = tempfile::tempdir().expect("a directory");
+    let servers = [Server::new(folder.path()), Server::new(folder.path())];
+    servers[0].create();
+    let barrier = Barrier::new(THREADS);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (servers, barrier) = (&servers, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                for push in 0..PUSHES {
+                    let name = format!("refs/heads/{thread}/{push}");
+                    let server = &servers[thread % servers.len()];
+                    let outcome = server.push(&name, None, &name).expect("committed");
+                    assert_eq!(outcome.verdicts, [Verdict::Applied]);
+                }
+            });
+        }
+    });
+    let newest = servers[0]
+        .store
+        .wait(servers[0].repository.latest())
+        .expect("readable");
+    for thread in 0..THREADS {
+        for push in 0..PUSHES {
+            let name = format!("refs/heads/{thread}/{push}");
+            let found = newest.refs.find(&name).expect("sound");
+            assert_eq!(found.expect("there").value.object(), Some(&*id(&name)));
+        }
+    }
+    assert_eq!(newest.manifest.packs.len(), THREADS * PUSHES);
+    // Pushes that came together share a generation, and tables are merged.
+    assert!(newest.number() <= 1 + (THREADS * PUSHES) as u64);
+    assert!(newest.manifest.tables.len() < 10);
+    let watch = pronto::Watch::none();
+    let verified = servers[0]
+        .store
+        .wait(servers[0].repository.verify(true, &watch));
+    let verified = verified.expect("readable");
+    assert_eq!(verified.problems, []);
+    assert_eq!(verified.orphans, 0);
+}
+
+#[test]
+fn invalid_names_are_refused_before_they_disturb_others() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let server = Server::new(folder.path());
+    server.create();
+    for name in [
+        "refs/heads/../x",
+        "main",
+        "refs/heads/a b",
+        "refs/heads/x.lock",
+    ] {
+        let error = server.push(name, None, name).expect_err(name);
+        assert_eq!(*error.kind(), ErrorKind::Options, "{name}");
+    }
+    for name in ["", "a//b", "../a", "a/.b", "a b", "x.git/y"] {
+        assert!(server.store.repository(name).is_err(), "{name}");
+    }
+    let missing = server.store.repository("team/other").expect("a valid name");
+    let error = server
+        .store
+        .wait(missing.latest())
+        .expect_err("there is none");
+    assert_eq!(*error.kind(), ErrorKind::NotFound);
+}

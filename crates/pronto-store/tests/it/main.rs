@@ -1,0 +1,5 @@
+//! The store over a directory, with several processes' worth of state.
+
+mod damage;
+mod directory;
+mod support;

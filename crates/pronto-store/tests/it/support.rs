@@ -1,0 +1,69 @@
+//! Stores in a directory, and pushes to them.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use pronto::Environment;
+use pronto_hash::ObjectId;
+use pronto_store::{
+    Change, Creating, Error, Expected, FileKind, NewFile, NewPack, Outcome, Push, RefUpdate, Store,
+    Stored, Value,
+};
+
+/// A server: a store, and its own view of the repository `r`.
+pub(crate) struct Server {
+    pub(crate) store: Store,
+    pub(crate) repository: Stored,
+}
+
+impl Server {
+    /// Opens the store in `directory`.
+    pub(crate) fn new(directory: &Path) -> Self {
+        let url = format!("file://{}", directory.display());
+        let store = Store::open(&url, &Environment::empty("/")).expect("a directory");
+        let repository = store.repository("team/r").expect("a valid name");
+        Server { store, repository }
+    }
+
+    /// Makes the repository.
+    pub(crate) fn create(&self) {
+        let creating = Creating::default();
+        let created = self.repository.create(&creating, Push::default());
+        self.store.wait(created).expect("a new repository");
+    }
+
+    /// Pushes a pack that holds `content`, and sets `name` from `old` to an id made of `content`.
+    pub(crate) fn push(
+        &self,
+        name: &str,
+        old: Option<ObjectId>,
+        content: &str,
+    ) -> Result<Outcome, Error> {
+        let pack = pack(content);
+        let uploaded = self.store.wait(self.repository.upload(&pack))?;
+        let mut push = Push::default();
+        push.packs.push(uploaded);
+        push.updates.push(RefUpdate {
+            name: name.into(),
+            old: old.map_or(Expected::Missing, Expected::Id),
+            new: Some(Value::direct(id(content))),
+        });
+        self.store.wait(self.repository.commit(Change::Push(push)))
+    }
+}
+
+/// Returns an id made of `content`.
+pub(crate) fn id(content: &str) -> ObjectId {
+    let digest = pronto_store::Digest::of(content.as_bytes());
+    ObjectId::from_bytes_or_panic(&digest.as_bytes()[..20])
+}
+
+fn pack(content: &str) -> NewPack {
+    let file = |kind| NewFile::from_bytes(kind, Bytes::from(content.to_owned()));
+    NewPack {
+        id: id(content),
+        objects: 1,
+        is_promisor: false,
+        files: vec![file(FileKind::Pack), file(FileKind::Index)],
+    }
+}
