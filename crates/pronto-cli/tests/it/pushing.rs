@@ -1,9 +1,11 @@
 //! Pushes between stock git and pronto in both roles, and pushes that are killed.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use test_support::Random;
 
 use crate::support::{pronto_path, stderr};
@@ -47,8 +49,7 @@ impl Scene {
 
     fn git(&self, directory: &str, arguments: &[&str]) -> String {
         let output = self.run("git", directory, arguments);
-        let said = stderr(&output);
-        assert!(output.status.success(), "git {arguments:?}: {said}");
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -139,6 +140,7 @@ fn a_killed_push_leaves_a_whole_repository() {
         let mut push = push
             .stdin(Stdio::null())
             .stderr(Stdio::null())
+            .process_group(0)
             .spawn()
             .expect("it starts");
         std::thread::sleep(Duration::from_millis(random.number() % 60));
@@ -148,8 +150,8 @@ fn a_killed_push_leaves_a_whole_repository() {
             children.iter().for_each(|child| kill(*child));
         }
         let _ = push.kill();
+        end_group(push.id());
         let _ = push.wait();
-        children.iter().for_each(|child| kill(*child));
         scene.check();
     }
     let output = scene.run(
@@ -172,12 +174,39 @@ fn children_of(parent: u32) -> Vec<u32> {
         .collect()
 }
 
+/// Kills all processes of a group, also those that were started meanwhile, and waits until they are gone:
+/// a receiver that goes on would add objects and refs while they are checked.
+fn end_group(leader: u32) {
+    let group = i32::try_from(leader).ok().and_then(Pid::from_raw);
+    let group = group.expect("a process id");
+    let begun = Instant::now();
+    // The leader is a zombie, and keeps the id of the group from being used again.
+    while kill_process_group(group, Signal::KILL).is_ok() && members_of(group).next().is_some() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "it can be killed"
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The processes of a group that are not zombies.
+fn members_of(group: Pid) -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").expect("processes");
+    entries.filter_map(move |entry| {
+        let process: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+        let (state, _parent, own) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_alive = !matches!(state, "Z" | "X");
+        (is_alive && own == group.as_raw_nonzero().to_string()).then_some(process)
+    })
+}
+
 fn kill(process: u32) {
-    let process = i32::try_from(process)
-        .ok()
-        .and_then(rustix::process::Pid::from_raw);
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
     if let Some(process) = process {
         // It may have ended.
-        let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+        let _ = rustix::process::kill_process(process, Signal::KILL);
     }
 }

@@ -184,7 +184,12 @@ fn collect(directory: &Path, texts: &mut BTreeMap<String, String>) {
     for entry in std::fs::read_dir(directory).expect("a directory of source") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_apart = name.starts_with("tests") || path.ends_with("pronto-cli/src/settings");
+        // Modules of tests, and this table.
+        let is_apart = name.starts_with("tests")
+            || path
+                .with_extension("")
+                .ends_with("pronto-store/src/simulation")
+            || path.ends_with("pronto-cli/src/settings");
         if is_apart {
             continue;
         }
