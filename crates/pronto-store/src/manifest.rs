@@ -60,7 +60,7 @@ pub struct Policy {
     /// `grace_seconds`.
     pub retention_seconds: u64,
     /// The time after which an object that no generation refers to is deleted, in seconds. At least
-    /// [`LEAST_GRACE_SECONDS`]. No request may take longer.
+    /// 3,600. No request may take longer.
     pub grace_seconds: u64,
 }
 

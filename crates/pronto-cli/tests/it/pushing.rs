@@ -175,7 +175,7 @@ fn children_of(parent: u32) -> Vec<u32> {
 }
 
 /// Kills all processes of a group, also those that were started meanwhile, and waits until they are gone:
-/// a receiver that goes on would add objects and refs while they are checked.
+/// a receiver that continues would add objects and refs while they are checked.
 fn end_group(leader: u32) {
     let group = i32::try_from(leader).ok().and_then(Pid::from_raw);
     let group = group.expect("a process id");
