@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pronto::upload_pack::{ListingCache, ListingKey};
 
-/// A bounded number of bytes of lists, in memory.
+/// A bounded number of bytes of lists, in memory. `Send + Sync`: a lock is held for a lookup, and for a pass over
+/// the keys when room is made.
 #[derive(Debug)]
 pub struct Listings {
     most_bytes: usize,

@@ -105,7 +105,8 @@ pub(super) fn key(
         None | Some(Filter::BlobNone | Filter::ObjectType(_))
     );
     let is_plain = !wish.is_cut && !has_rules;
-    if !wish.uri_protocols.is_empty() || is_plain && view.has_usable_bitmaps()? {
+    let is_fixed = wish.filter.as_ref().is_none_or(is_fixed);
+    if !is_fixed || !wish.uri_protocols.is_empty() || is_plain && view.has_usable_bitmaps()? {
         return Ok(None);
     }
     let mut parts = Parts(TrailerDigester::new(Kind::Sha256));
@@ -138,6 +139,16 @@ pub(super) fn key(
     Ok(Some(PackKey(parts.0.finish())))
 }
 
+/// Whether a filter lets the same objects through at any time. The patterns of `sparse:oid` are named by a
+/// revision, which may move.
+fn is_fixed(filter: &Filter) -> bool {
+    match filter {
+        Filter::SparseOid(_) => false,
+        Filter::Combine(filters) => filters.iter().all(is_fixed),
+        _ => true,
+    }
+}
+
 /// A digest of parts of any length.
 struct Parts(TrailerDigester);
 
@@ -154,6 +165,25 @@ impl Parts {
         self.add(&(ids.len() as u64).to_be_bytes());
         for id in ids {
             self.add(id.as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_that_name_a_revision_are_not_fixed() {
+        for (spec, fixed) in [
+            ("blob:none", true),
+            ("tree:2", true),
+            ("combine:tree:2+blob:limit=1k", true),
+            ("sparse:oid=main:patterns", false),
+            ("combine:tree:2+sparse:oid=main:patterns", false),
+        ] {
+            let filter = Filter::parse(spec.into()).expect("a filter");
+            assert_eq!(is_fixed(&filter), fixed, "{spec}");
         }
     }
 }

@@ -34,7 +34,8 @@ const KINDS: [ObjectKind; 4] = [
     ObjectKind::Tag,
 ];
 
-/// A set of objects of a bitmap file.
+/// A set of objects of a bitmap file. `Send + Sync`; clones share the file and copy one bit for each of its
+/// objects.
 #[derive(Clone, Debug)]
 pub struct Block {
     bitmapped: Arc<Bitmapped>,
@@ -47,7 +48,7 @@ impl Block {
         Block { bitmapped, bits }
     }
 
-    /// Returns the number of objects.
+    /// Returns the number of objects. Counts the bits, as [`is_empty`](Self::is_empty) does.
     pub fn len(&self) -> u32 {
         self.bits.count()
     }
