@@ -58,7 +58,7 @@ mod view;
 pub use backend::{Backend, Plain};
 pub use blocking::{Store, Stored};
 pub use bucket::{Bucket, Cloud, Content, Creation, Entry, Location, Page};
-pub use change::{Change, MergedTables, Outcome, Push, Replacement, Uploaded};
+pub use change::{Change, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded};
 pub use clock::{Clock, SystemClock};
 pub use commit::Creating;
 pub use digest::{Digest, Digester, Digests};

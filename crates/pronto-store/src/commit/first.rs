@@ -108,6 +108,7 @@ impl<B: Backend> Repository<B> {
                 hash: creating.hash,
                 policy: creating.policy,
                 dropped: 0,
+                pruned: 0,
                 config: creating.config.clone(),
                 packs: Vec::new(),
                 layers: Vec::new(),

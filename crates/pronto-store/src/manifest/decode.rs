@@ -94,6 +94,7 @@ impl<'a> Reader<'a> {
             grace_seconds: self.number("grace")?,
         };
         let dropped = self.number("dropped")?;
+        let pruned = self.number("pruned")?;
         let size = self.number("config")?;
         Ok(Manifest {
             repository,
@@ -105,6 +106,7 @@ impl<'a> Reader<'a> {
             hash,
             policy,
             dropped,
+            pruned,
             config: self.content(size, super::MOST_CONFIG_BYTES)?,
             packs: self.many("pack ", super::MOST_PACKS, Self::pack)?,
             layers: self.many("layer ", super::MOST_LAYERS, Self::layer)?,
