@@ -71,6 +71,6 @@ pub use manifest::{
 pub use name::UploadId;
 pub use refs::{Expected, RefUpdate, Value, Verdict};
 pub use repository::{Generation, Options, Repository};
-pub use upkeep::Deleted;
+pub use upkeep::{Deleted, Pass, Repacked, Upkeep, UpkeepOptions, UpkeepRole};
 pub use upload::{NewFile, NewPack};
 pub use verify::{Problem, Verified};

@@ -1,6 +1,11 @@
 //! Upkeep: merging tables, and deleting what has expired. Any number of processes may do it at the same
 //! time.
 
+mod due;
+mod pass;
+mod repack;
+mod role;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -17,6 +22,10 @@ use crate::name::{self, CONTENTS};
 use crate::repository::Repository;
 use crate::upload::AT_ONCE;
 use crate::{Error, Result, tables};
+
+pub use pass::{Upkeep, UpkeepOptions};
+pub use repack::Repacked;
+pub use role::{Pass, UpkeepRole};
 
 /// The number of objects in a page of a listing.
 const PAGE: usize = 1000;

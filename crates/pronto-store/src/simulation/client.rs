@@ -208,7 +208,7 @@ impl Client {
         links.extend(parent);
         if self.random.chance(30) {
             // A merge of a ref that another client may delete meanwhile.
-            let tips = refs::tips(&seen.refs).expect("sound tables");
+            let tips = content::tips(&seen.refs);
             links.extend(tips.get(self.random.below(3) as usize));
         }
         objects.insert(blob, Vec::new());
@@ -237,7 +237,7 @@ impl Client {
             server::read(&repository, &packs).await
         };
         let answer: Option<Result<Objects>> = self.servers.ask(server, ask).await;
-        let tips = refs::tips(&generation.refs).expect("sound tables");
+        let tips = content::tips(&generation.refs);
         let number = generation.number();
         let violation = match answer {
             None => return,

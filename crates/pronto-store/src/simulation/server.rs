@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::commit::Creating;
 use crate::generations::InBucket;
 use crate::manifest::{LEAST_GRACE_SECONDS, Pack, Policy};
-use crate::refs::{self, RefUpdate};
+use crate::refs::RefUpdate;
 use crate::repository::{Generation, Options, Repository};
 use crate::upload::NewPack;
 use crate::{Result, name};
@@ -297,7 +297,7 @@ async fn repack(repository: &ServerRepository) -> Result<()> {
     let mut prunes = None;
     if repository.backend.clock.random().is_multiple_of(2) {
         let all = read(repository, &newest.manifest.packs).await?;
-        let reached = content::reached(&refs::tips(&newest.refs)?, &all);
+        let reached = content::reached(&content::tips(&newest.refs), &all);
         let before = objects.len();
         objects.retain(|id, _| reached.contains(id));
         let index = newest.manifest.next_update_index();
