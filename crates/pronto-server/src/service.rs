@@ -104,6 +104,9 @@ pub trait GitService: Send + Sync {
     /// As for [`answer_fetch`](Self::answer_fetch).
     fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
 
+    /// Refs of the repository were changed by a push that the service has not served.
+    fn pushed(&self, _repository: &Repository) {}
+
     /// Serves a push from the advertisement to its end, on a connection of its own.
     ///
     /// # Errors

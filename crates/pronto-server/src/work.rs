@@ -27,7 +27,7 @@ pub(crate) struct Requester {
     pub(crate) user: Option<Arc<str>>,
     /// The address from which it is connected.
     pub(crate) address: IpAddr,
-    /// The protocol that it uses: `http`, `git` or `ssh`.
+    /// The protocol that it uses: `http`, `git`, `ssh` or `netsync`.
     pub(crate) protocol: &'static str,
 }
 
@@ -246,16 +246,16 @@ impl Judge for Work {
 }
 
 /// Counts a request that has a slot.
-pub(crate) struct UnderWay<'a>(&'a State);
+pub(crate) struct UnderWay(Arc<State>);
 
-impl<'a> UnderWay<'a> {
-    pub(crate) fn new(state: &'a State) -> Self {
+impl UnderWay {
+    pub(crate) fn new(state: &Arc<State>) -> Self {
         state.metrics.under_way.inc();
-        UnderWay(state)
+        UnderWay(Arc::clone(state))
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.metrics.under_way.dec();
     }

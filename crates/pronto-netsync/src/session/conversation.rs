@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::greet::TAKES_REASONS;
 use super::receive::{Received, Receiving};
 use super::send::Sending;
 use super::{Admission, Admit, Options, Report};
@@ -280,7 +281,12 @@ impl<R: Repository> Conversation<R> {
             if let Some(admission) = &mut self.admission {
                 self.report.published = admission.repository.land(&offers, &arrived)?;
             }
-            for body in super::receive::bodies(&self.report.published, PUBLISH_BYTES) {
+            let capabilities = self.peer.as_ref().map_or(0, |peer| peer.capabilities);
+            let terms = super::receive::Terms {
+                limit_bytes: PUBLISH_BYTES,
+                with_reasons: capabilities & TAKES_REASONS != 0,
+            };
+            for body in super::receive::bodies(&self.report.published, terms) {
                 self.waiting.push_back((FrameType::Publish, body));
             }
         }
