@@ -49,8 +49,8 @@ pub trait Judge: Sync {
     /// Returns why the change is refused; `None` if it is allowed.
     fn refusal(&self, change: &RefChange<'_>) -> Option<String>;
 
-    /// Returns whether the ref may only be fast-forwarded.
-    fn forbids_force(&self, name: &[u8]) -> bool;
+    /// Returns why the ref may only be fast-forwarded; `None` if it may be forced.
+    fn forbids_force(&self, name: &[u8]) -> Option<String>;
 }
 
 /// The services of Git. Methods block until the client has its answer.

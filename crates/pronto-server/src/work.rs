@@ -235,11 +235,10 @@ impl Work {
 impl Judge for Work {
     fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
         let access = &self.setup.config.access;
-        let refusal = access.refusal(self.user(), self.target.name.as_str(), change);
-        refusal.map(str::to_owned)
+        access.refusal(self.user(), self.target.name.as_str(), change)
     }
 
-    fn forbids_force(&self, name: &[u8]) -> bool {
+    fn forbids_force(&self, name: &[u8]) -> Option<String> {
         let access = &self.setup.config.access;
         access.forbids_force(self.target.name.as_str(), name)
     }
