@@ -12,6 +12,7 @@ mod activity;
 mod admission;
 pub mod authorization;
 mod bridge;
+mod cache_directory;
 pub mod certificate;
 pub mod command;
 pub mod config;

@@ -17,10 +17,10 @@ use crate::connection::Phase;
 use crate::directory::Directory;
 use crate::log::{Event, Tell};
 use crate::repositories::Repositories;
-use crate::service::GitService;
 use crate::secret::Missing;
+use crate::service::GitService;
 use crate::state::{Setup, State};
-use crate::{Error, ErrorKind, Result, connection, daemon, netsync, ssh, tls};
+use crate::{Error, ErrorKind, Result, cache_directory, connection, daemon, netsync, ssh, tls};
 
 /// The time between two looks at the flags of [`Control`].
 const LOOK: Duration = Duration::from_millis(50);
@@ -159,8 +159,17 @@ fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Re
         }
         _ => Arc::new(Admission::new(&config.limits)),
     };
-    if matches!(purpose, Purpose::Check) && !config.netsync.listen.is_empty() {
-        netsync::key(&config.netsync, Missing::Allow)?;
+    match purpose {
+        Purpose::Check => {
+            cache_directory::check(&config.cache)?;
+            if !config.netsync.listen.is_empty() {
+                netsync::key(&config.netsync, Missing::Allow)?;
+            }
+        }
+        // Without a configuration nobody has chosen the directory: packs that need it are not kept.
+        Purpose::Start(None) => cache_directory::prepare(&config.cache)?,
+        // The directory stays as it is.
+        Purpose::Start(Some(_)) | Purpose::Reload(_) => {}
     }
     let has_ssh = !config.ssh.listen.is_empty();
     let ssh = match purpose {
