@@ -139,7 +139,9 @@ impl PeerRepository {
         match own {
             Own::Object(id) if id == theirs => return Ok(Fate::Same),
             // The peer lacks commits of the branch.
-            Own::Object(id) if is_branch && arrived && repository.is_ancestor(&theirs, &id, &none)? => {
+            Own::Object(id)
+                if is_branch && arrived && repository.is_ancestor(&theirs, &id, &none)? =>
+            {
                 return Ok(Fate::Same);
             }
             _ => {}

@@ -176,7 +176,11 @@ pub(super) fn edit(name: &BString, before: Option<ObjectId>, offer: &Offer, mess
 }
 
 /// Returns whether a ref of this name can exist beside present refs and those in `taken`.
-pub(super) fn has_place(repository: &Repository, taken: &BTreeSet<BString>, name: &BString) -> Result<bool> {
+pub(super) fn has_place(
+    repository: &Repository,
+    taken: &BTreeSet<BString>,
+    name: &BString,
+) -> Result<bool> {
     let refs = repository.refs();
     if refs.find(name)?.is_some() {
         return Ok(!taken.contains(name));

@@ -342,8 +342,14 @@ mod tests {
             ),
             ("[[certificate]]\nuser = \"a\"", "x.toml:2: "),
             ("[http]\ntls_key = \"k\"", "x.toml:2: "),
-            ("[netsync]\nmemory_bytes = 1", "x.toml:2: must be at least 128 MiB"),
-            ("[netsync]\nlisten = [\"x\"]", "x.toml:2: 'x' is not an address"),
+            (
+                "[netsync]\nmemory_bytes = 1",
+                "x.toml:2: must be at least 128 MiB",
+            ),
+            (
+                "[netsync]\nlisten = [\"x\"]",
+                "x.toml:2: 'x' is not an address",
+            ),
         ] {
             let found = message(text);
             assert!(found.starts_with(expected), "{text}: {found}");

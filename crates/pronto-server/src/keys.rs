@@ -167,7 +167,9 @@ mod tests {
         let same = UserKey::parse(&format!("{shown} my laptop\n")).expect("a key");
         assert_eq!(same.hash(), key.hash());
         assert_eq!(same.line(), format!("{ED25519} my laptop"));
-        let bytes = *pronto_peer::PublicKey::parse(&shown).expect("a key").as_bytes();
+        let bytes = *pronto_peer::PublicKey::parse(&shown)
+            .expect("a key")
+            .as_bytes();
         assert_eq!(hash_of_ed25519(&bytes), key.hash());
         assert!(key.is_called(&shown) && key.is_called(&key.fingerprint()));
         assert!(!key.is_called("ed25519:") && !key.is_called(""));

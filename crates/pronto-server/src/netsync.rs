@@ -103,8 +103,7 @@ pub(crate) fn start(
     };
     // The client has to agree, too: nothing is joined without its user's wish.
     options.allows_unrelated = true;
-    let ready =
-        Ready::new(sockets, options).map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
+    let ready = Ready::new(sockets, options).map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
     let drain = Interrupt::new();
     let (ends, state) = (drain.clone(), Arc::clone(state));
     let serve = move || {

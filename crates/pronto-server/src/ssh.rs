@@ -30,7 +30,6 @@ use link::Link;
 use session::Session;
 use socket::Socket;
 
-
 /// The time for a client to notice that its connection ends.
 const GRACE: Duration = Duration::from_secs(1);
 

@@ -124,7 +124,11 @@ impl Site {
 
     fn done(&self, who: &str, place: &str, arguments: &[&str]) -> String {
         let output = self.sync(who, place, "team/a", arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
         stdout(&output)
     }
 
@@ -154,7 +158,10 @@ fn writers_push_and_readers_pull() {
     assert!(told.contains("* new      topic -> topic"), "{told}");
     let refs = world.git("root/team/a.git", &["for-each-ref", "--format=%(refname)"]);
     assert_eq!(refs, "refs/heads/main\nrefs/heads/topic\n");
-    assert_eq!(site.rev("root/team/a.git", "main"), site.rev("alice", "main"));
+    assert_eq!(
+        site.rev("root/team/a.git", "main"),
+        site.rev("alice", "main")
+    );
     assert_eq!(site.rev("root/open.git", "main"), site.rev("work", "main"));
     // A reader pulls, and may not push. Other repositories do not exist for it.
     site.done("bob", "bob", &["--pull"]);
@@ -172,18 +179,28 @@ fn writers_push_and_readers_pull() {
     let output = site.sync("alice", "desktop", "team/a", &[]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let told = stdout(&output);
-    assert!(told.contains("! refused  main (not a fast-forward"), "{told}");
+    assert!(
+        told.contains("! refused  main (not a fast-forward"),
+        "{told}"
+    );
     assert!(told.contains("* new      main -> desk/main"), "{told}");
     world.git("desktop", &["merge", "-q", "-m", "merge", "desk/main"]);
     site.done("alice", "desktop", &[]);
-    assert_eq!(site.rev("root/team/a.git", "main"), site.rev("desktop", "main"));
+    assert_eq!(
+        site.rev("root/team/a.git", "main"),
+        site.rev("desktop", "main")
+    );
     // A clone that is behind takes, and changes nothing.
     let told = site.done("alice", "alice", &[]);
-    assert!(told.contains("forward  main -> desk/main") && !told.contains("To desk"), "{told}");
+    assert!(told.contains("* new      main -> desk/main"), "{told}");
+    assert!(!told.contains("To desk"), "{told}");
     // A push to a new name makes the repository.
     let output = site.sync("alice", "work", "team/new", &["--push"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(site.rev("root/team/new.git", "HEAD"), site.rev("work", "main"));
+    assert_eq!(
+        site.rev("root/team/new.git", "HEAD"),
+        site.rev("work", "main")
+    );
     for place in ["root/team/a.git", "root/team/new.git"] {
         assert_eq!(site.world.git(place, &["fsck", "--full", "--strict"]), "");
     }
@@ -214,11 +231,22 @@ fn rules_and_hidden_refs_apply() {
     world.git("work", &["checkout", "-q", "-b", "secret"]);
     world.commit("work", "s", b"secret\n");
     let secret = site.rev("work", "secret");
-    world.git("work", &["push", "-q", "../root/team/a.git", "secret:refs/heads/secret"]);
+    world.git(
+        "work",
+        &[
+            "push",
+            "-q",
+            "../root/team/a.git",
+            "secret:refs/heads/secret",
+        ],
+    );
     let hide = ["config", "transfer.hideRefs", "refs/heads/secret"];
     world.git("root/team/a.git", &hide);
     site.done("bob", "bob", &["--pull"]);
-    let refs = world.git("bob", &["for-each-ref", "--format=%(refname)", "refs/remotes/desk"]);
+    let refs = world.git(
+        "bob",
+        &["for-each-ref", "--format=%(refname)", "refs/remotes/desk"],
+    );
     assert_eq!(refs, "refs/remotes/desk/main\n");
     let mut command = world.command(std::path::Path::new("git"), "git", "bob");
     let found = command.args(["cat-file", "-e", secret.trim()]).output();
@@ -232,7 +260,12 @@ fn rules_and_hidden_refs_apply() {
     };
     let (result, report) = attacker.converse(puppet, Role::Sink, &mut |_, _| {});
     result.expect("it is served");
-    assert!(report.theirs.iter().all(|offer| offer.name != b"refs/heads/secret"));
+    assert!(
+        report
+            .theirs
+            .iter()
+            .all(|offer| offer.name != b"refs/heads/secret")
+    );
     assert_eq!(report.incoming_plan.expect("a plan").commits, 1);
     world.commit("alice", "a", b"a\n");
     for name in ["secret", "release", "free"] {
@@ -254,19 +287,28 @@ fn rules_and_hidden_refs_apply() {
     assert_eq!(site.rev("root/team/a.git", "secret"), secret);
     // Programs learn the reason, too.
     let told = stdout(&site.sync("alice", "alice", "team/a", &["--push", "--json"]));
-    assert!(told.contains("\"fate\":\"refused\",\"reason\":\"the ref is hidden\""), "{told}");
+    assert!(
+        told.contains("\"fate\":\"refused\",\"reason\":\"the ref is hidden\""),
+        "{told}"
+    );
     // A tag that exists stays what it is, and is sent to others.
     world.git("root/team/a.git", &["tag", "v2", "main~1"]);
     world.git("alice", &["tag", "-d", "v1"]);
     world.git("alice", &["tag", "v2", "main"]);
     let told = stdout(&site.sync("alice", "alice", "team/a", &["--push"]));
-    assert!(told.contains("tags/v2 (the server has another object"), "{told}");
+    assert!(
+        told.contains("tags/v2 (the server has another object"),
+        "{told}"
+    );
     // What is pushed past a hook would escape its policy.
     let hooks = world.path("root/team/a.git/hooks");
     std::fs::create_dir_all(&hooks).expect("a directory");
     write_program(&hooks.join("pre-receive"), "#!/bin/sh\nexit 1\n");
     let said = stderr(&site.sync("alice", "alice", "team/a", &["--push"]));
-    assert!(said.contains("has the hook 'pre-receive', which netsync does not run"), "{said}");
+    assert!(
+        said.contains("has the hook 'pre-receive', which netsync does not run"),
+        "{said}"
+    );
     site.done("bob", "bob", &["--pull"]);
 }
 
@@ -275,7 +317,10 @@ fn unknown_peers_learn_how_to_be_added() {
     let mut site = Site::new("");
     let world = &site.world;
     world.git(".", &["clone", "-q", "work", "clone"]);
-    let command = format!("pronto serve --config FILE user key add NAME {}", site.keys[2]);
+    let command = format!(
+        "pronto serve --config FILE user key add NAME {}",
+        site.keys[2]
+    );
     // Everyone reads what is open.
     let output = site.sync("mallory", "clone", "open", &["--pull"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -302,7 +347,10 @@ fn unknown_peers_learn_how_to_be_added() {
     let log = site.end();
     let refused = |line: &&str| line.contains("\"status\":401") && line.contains("user key add");
     assert!(log.lines().any(|line| refused(&line)), "{log}");
-    assert!(log.lines().any(|line| line.contains("\"status\":429")), "{log}");
+    assert!(
+        log.lines().any(|line| line.contains("\"status\":429")),
+        "{log}"
+    );
 }
 
 #[test]
@@ -311,9 +359,11 @@ fn repositories_are_named_by_their_paths() {
     let world = &site.world;
     world.git(".", &["clone", "-q", "work", "clone"]);
     world.commit("clone", "c", b"c\n");
+    // A clone syncs with one repository by the name of a peer.
+    world.git(".", &["clone", "-q", "clone", "other"]);
     site.done("alice", "clone", &["--push"]);
     for name in ["private.git", "private/"] {
-        let output = site.sync("alice", "clone", name, &["--push"]);
+        let output = site.sync("alice", "other", name, &["--push"]);
         assert!(output.status.success(), "{name}: {}", stderr(&output));
     }
     for name in ["root/team/a.git", "root/private.git"] {
@@ -336,7 +386,8 @@ fn repositories_are_named_by_their_paths() {
         let output = site.sync("alice", "clone", name, &["--pull"]);
         assert_eq!(output.status.code(), Some(128), "{name}");
         let said = stderr(&output);
-        let is_refused = said.contains("there is no repository") || said.contains("repository name");
+        let is_refused =
+            said.contains("there is no repository") || said.contains("invalid name of a repository");
         assert!(is_refused, "{name}: {said}");
     }
     let said = stderr(&site.sync("alice", "clone", "", &["--pull"]));
@@ -357,13 +408,20 @@ fn one_repository_is_served_without_a_configuration() {
         let rest = lines.find_map(|line| line.strip_prefix(start));
         rest.expect("it is printed").to_owned()
     };
-    let (url, key) = (line("serving at netsync://"), line("the key of netsync is "));
+    let (url, key) = (
+        line("serving at netsync://"),
+        line("the key of netsync is "),
+    );
     let url = format!("netsync://{url}");
     world.done("reader", ".", &["netsync", "trust", "desk", &key]);
     // The only repository needs no name, and has one.
     for name in ["", "work"] {
         let url = format!("{url}{name}");
-        world.done("reader", "clone", &["sync", &url, "--name", "desk", "--pull"]);
+        world.done(
+            "reader",
+            "clone",
+            &["sync", &url, "--name", "desk", "--pull"],
+        );
     }
     let there = world.git("work", &["rev-parse", "main"]);
     assert_eq!(world.git("clone", &["rev-parse", "desk/main"]), there);
@@ -377,10 +435,17 @@ fn a_removed_key_and_a_reload_end_access() {
     let site = Site::new("");
     let world = &site.world;
     world.git(".", &["clone", "-q", "work", "bob"]);
-    let pulls = || site.sync("bob", "bob", "team/a", &["--pull"]).status.success();
+    let pulls = || {
+        site.sync("bob", "bob", "team/a", &["--pull"])
+            .status
+            .success()
+    };
     assert!(pulls());
     let listed = site.manage(&["user", "key", "list", "bob"]);
-    assert!(listed.starts_with("bob\tSHA256:") && listed.contains("ssh-ed25519"), "{listed}");
+    assert!(
+        listed.starts_with("bob\tSHA256:") && listed.contains("ssh-ed25519"),
+        "{listed}"
+    );
     site.manage(&["user", "key", "remove", "bob", &site.keys[1]]);
     wait_until(|| !pulls());
     // 'netsync key' prints what 'user key add' takes.
@@ -389,7 +454,11 @@ fn a_removed_key_and_a_reload_end_access() {
     site.manage(&["user", "key", "add", "bob", "bob.key"]);
     wait_until(pulls);
     let text = std::fs::read_to_string(world.path("server.toml")).expect("text");
-    std::fs::write(world.path("server.toml"), text.replace("\"bob\"", "\"eve\"")).expect("a file");
+    std::fs::write(
+        world.path("server.toml"),
+        text.replace("\"bob\"", "\"eve\""),
+    )
+    .expect("a file");
     site.server().signal(Signal::HUP);
     wait_until(|| !pulls());
     let said = stderr(&site.sync("bob", "bob", "team/a", &["--pull"]));
@@ -419,11 +488,17 @@ fn a_flood_takes_no_more_than_its_share() {
     let attacker = Attacker::at(world, &site.url("team/a"), "bob");
     let stalled = attacker.stall(|report| report.received_frames > 0, true);
     let said = stderr(&pull());
-    assert!(said.contains("too many requests wait; try again later"), "{said}");
+    assert!(
+        said.contains("too many requests wait; try again later"),
+        "{said}"
+    );
     drop(stalled);
     wait_until(|| pull().status.success());
     let log = site.end();
-    assert!(log.contains("\"reason\":\"too many connections of this address\""), "{log}");
+    assert!(
+        log.contains("\"reason\":\"too many connections of this address\""),
+        "{log}"
+    );
     assert!(log.contains("\"status\":503"), "{log}");
 }
 
@@ -437,11 +512,19 @@ fn the_end_of_the_server_waits_for_sessions_and_then_ends_them() {
     drop(stalled);
     let draining = "\"connections\":1,\"event\":\"draining\"";
     let is_there = |text: &str| log.lines().any(|line| line.contains(text));
-    assert!(is_there(draining) || log.contains("\"event\":\"draining\""), "{log}");
+    assert!(
+        is_there(draining) || log.contains("\"event\":\"draining\""),
+        "{log}"
+    );
     // The session was cut off, and is in the log.
     assert!(is_there("\"service\":\"netsync-pull\""), "{log}");
-    let drained = log.lines().find(|line| line.contains("\"event\":\"drained\""));
-    assert!(drained.expect("a line").contains("\"connections\":1"), "{log}");
+    let drained = log
+        .lines()
+        .find(|line| line.contains("\"event\":\"drained\""));
+    assert!(
+        drained.expect("a line").contains("\"connections\":1"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -457,7 +540,11 @@ fn the_key_of_the_server_is_made_once_and_checked() {
     site.world.done("server", ".", &check);
     std::fs::write(&path, "x").expect("a file");
     let output = site.world.pronto("server", ".", &check);
-    assert!(stderr(&output).contains("no private key as PEM"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("no private key as PEM"),
+        "{}",
+        stderr(&output)
+    );
     std::fs::remove_file(&path).expect("a file");
     site.world.done("server", ".", &check);
     assert!(!path.exists(), "a check makes nothing");

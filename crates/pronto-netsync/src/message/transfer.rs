@@ -356,8 +356,8 @@ impl Publish {
                 stored_as: cursor.slice(MAX_NAME_BYTES)?.to_vec(),
             };
             let is_refused = published.stored == Stored::Refused;
-            let is_sound = is_ref_name(&published.name)
-                && (is_refused || is_ref_name(&published.stored_as));
+            let is_sound =
+                is_ref_name(&published.name) && (is_refused || is_ref_name(&published.stored_as));
             if !is_sound {
                 return Err(malformed("a fate of what is no ref").at_offset(offset));
             }

@@ -126,14 +126,15 @@ impl Guest {
         if is_push && work.requester.user.is_none() {
             return Err(crate::state::needs_token());
         }
-        work.check()
-            .map_err(|error| match *error.kind() == ErrorKind::Denied && is_push {
+        work.check().map_err(
+            |error| match *error.kind() == ErrorKind::Denied && is_push {
                 true => Error::new(
                     ErrorKind::Denied,
                     format!("{}; use --pull to receive only", error.message()),
                 ),
                 false => error,
-            })?;
+            },
+        )?;
         Ok(work)
     }
 
@@ -228,17 +229,16 @@ impl Visit for Guest {
         }
     }
 
-    fn open(
-        &self,
-        _: &Hello,
-        interrupt: &Interrupt,
-    ) -> std::result::Result<Opened, PeerError> {
+    fn open(&self, _: &Hello, interrupt: &Interrupt) -> std::result::Result<Opened, PeerError> {
         let (work, key) = {
             let progress = self.progress();
             (progress.work.clone(), progress.key)
         };
         let (Some(work), Some(key)) = (work, key) else {
-            return Err(PeerError::new(PeerErrorKind::Denied, "no request was checked"));
+            return Err(PeerError::new(
+                PeerErrorKind::Denied,
+                "no request was checked",
+            ));
         };
         let repository = self
             .open_for(&work, interrupt)
@@ -311,7 +311,12 @@ fn repository_name(setup: &Setup, name: &[u8]) -> Result<RepositoryName> {
             }
         };
     }
-    let malformed = |_| Error::new(ErrorKind::InvalidName, "the name of the repository is not UTF-8");
+    let malformed = |_| {
+        Error::new(
+            ErrorKind::InvalidName,
+            "the name of the repository is not UTF-8",
+        )
+    };
     RepositoryName::parse(name.to_str().map_err(malformed)?)
 }
 

@@ -245,10 +245,18 @@ impl Greeting {
             writeln!(out, "the key of netsync is {key}")?;
         }
         if let Some(base) = bases.first() {
-            let command = if clonable > 0 { "git clone" } else { "pronto sync" };
+            let command = if clonable > 0 {
+                "git clone"
+            } else {
+                "pronto sync"
+            };
             for name in started.repositories.iter().take(MOST_SHOWN) {
                 // Peers name repositories without escapes.
-                let name = if clonable > 0 { escaped(name) } else { name.clone() };
+                let name = if clonable > 0 {
+                    escaped(name)
+                } else {
+                    name.clone()
+                };
                 writeln!(out, "    {command} {base}/{name}")?;
             }
             match started.repositories.len() {
