@@ -31,13 +31,13 @@ enum Own {
     Object(pronto_hash::ObjectId),
 }
 
-/// What happens to a ref that a peer offers.
+/// The result for a ref that a peer offers.
 enum Fate {
     /// The server has it, or more.
     Same,
-    /// It is created or moved.
+    /// The ref is created or moved.
     Moves(Stored, Own),
-    /// It stays, for this reason.
+    /// The ref stays, for this reason.
     Refused(String),
 }
 

@@ -9,7 +9,7 @@
 //! 3. The memory for work (`gate`) is taken for each piece of work, and returned before the session
 //!    waits for the peer again. So a peer that stalls holds none of it.
 //!
-//! A [`Host`] decides who the peers are and what they may do, for each connection anew.
+//! A [`Host`] decides who the peers are and what they may do, for each connection.
 
 mod admit;
 mod gate;

@@ -73,7 +73,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Accepts no more connections. Sessions under way go on.
+    /// Accepts no more connections. Sessions under way continue.
     pub(crate) fn drain(&self) {
         self.drain.trigger();
     }

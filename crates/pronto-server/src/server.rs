@@ -227,8 +227,7 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         netsync_key: peers_key.as_ref().map(|key| key.public().to_string()),
         repositories: setup.repositories.list().unwrap_or_default(),
     };
-    let state = State::new(setup, service, Interrupt::new(), tell);
-    let state = Arc::new(state);
+    let state = Arc::new(State::new(setup, service, Interrupt::new(), tell));
     let name = if has_tls { "https" } else { "http" };
     for (protocol, addresses) in [
         (name, &started.http),

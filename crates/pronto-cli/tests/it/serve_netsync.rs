@@ -1,7 +1,7 @@
 //! Netsync on the configuration of `serve`: users are known by their keys, and have the roles and
 //! rules that they have over the other protocols.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Output;
 
@@ -52,6 +52,11 @@ struct Site {
 impl Site {
     /// Makes a site; `more` is added to the configuration.
     fn new(more: &str) -> Self {
+        Self::of(&format!("{CONFIG}{more}"))
+    }
+
+    /// Makes a site with this configuration.
+    fn of(config: &str) -> Self {
         let world = World::new();
         world.repository("work");
         std::fs::create_dir_all(world.path("root/team")).expect("a directory");
@@ -60,7 +65,7 @@ impl Site {
             // Hooks of the machine's template do not count.
             let _ = std::fs::remove_dir_all(world.path(name).join("hooks"));
         }
-        std::fs::write(world.path("server.toml"), format!("{CONFIG}{more}")).expect("a file");
+        std::fs::write(world.path("server.toml"), config).expect("a file");
         let mut site = Site {
             world,
             server: None,
@@ -85,7 +90,12 @@ impl Site {
 
     fn start(&mut self) {
         let directory = self.world.path(".");
-        let server = Server::start(&directory, &["--config", "server.toml"], "pronto sync");
+        let text = std::fs::read_to_string(self.world.path("server.toml")).expect("text");
+        let last = match text.contains("listen = []") {
+            true => "pronto sync netsync://",
+            false => "git clone http://",
+        };
+        let server = Server::start(&directory, &["--config", "server.toml"], last);
         self.server = Some(server);
     }
 
@@ -132,6 +142,16 @@ impl Site {
         stdout(&output)
     }
 
+    fn metrics(&self) -> String {
+        let address = self.printed("serving at http://");
+        let mut socket = TcpStream::connect(address.trim_end_matches('/')).expect("it listens");
+        let request = b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        socket.write_all(request).expect("it reads");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("text");
+        answer
+    }
+
     /// Ends the server; its log.
     fn end(&mut self) -> String {
         let server = self.server.take().expect("it runs");
@@ -146,7 +166,8 @@ impl Site {
 
 #[test]
 fn writers_push_and_readers_pull() {
-    let mut site = Site::new("");
+    let http = "listen = [\"127.0.0.1:0\"]";
+    let mut site = Site::of(&CONFIG.replace("listen = []", http));
     let world = &site.world;
     for clone in ["alice", "desktop", "bob"] {
         world.git(".", &["clone", "-q", "work", clone]);
@@ -203,6 +224,17 @@ fn writers_push_and_readers_pull() {
     );
     for place in ["root/team/a.git", "root/team/new.git"] {
         assert_eq!(site.world.git(place, &["fsck", "--full", "--strict"]), "");
+    }
+    let metrics = site.metrics();
+    for line in [
+        "pronto_server_requests_total{service=\"netsync-push\",status=\"200\"} 2",
+        "pronto_server_requests_total{service=\"netsync-pull\",status=\"404\"} 1",
+        "pronto_server_requests_total{service=\"netsync\",status=\"200\"} 3",
+    ] {
+        assert!(
+            metrics.lines().any(|found| found == line),
+            "{line}: {metrics}"
+        );
     }
     let log = site.end();
     let pushed = |line: &&str| line.contains("\"service\":\"netsync-push\"");
@@ -366,6 +398,21 @@ fn repositories_are_named_by_their_paths() {
         let output = site.sync("alice", "other", name, &["--push"]);
         assert!(output.status.success(), "{name}: {}", stderr(&output));
     }
+    // A branch in a worktree stays, others move.
+    world.git(".", &["clone", "-q", "work", "root/team/tree"]);
+    world.git(".", &["clone", "-q", "clone", "third"]);
+    let _ = std::fs::remove_dir_all(world.path("third/.git/objects/netsync"));
+    world.git("third", &["branch", "topic"]);
+    let output = site.sync("alice", "third", "team/tree", &["--push"]);
+    let told = stdout(&output);
+    assert!(
+        told.contains("! refused  main (the branch is checked out on the server)"),
+        "{told}"
+    );
+    assert_eq!(
+        site.rev("root/team/tree", "topic"),
+        site.rev("clone", "main")
+    );
     for name in ["root/team/a.git", "root/private.git"] {
         assert_eq!(site.rev(name, "main"), site.rev("clone", "main"));
     }
@@ -386,8 +433,8 @@ fn repositories_are_named_by_their_paths() {
         let output = site.sync("alice", "clone", name, &["--pull"]);
         assert_eq!(output.status.code(), Some(128), "{name}");
         let said = stderr(&output);
-        let is_refused =
-            said.contains("there is no repository") || said.contains("invalid name of a repository");
+        let is_refused = said.contains("there is no repository")
+            || said.contains("invalid name of a repository");
         assert!(is_refused, "{name}: {said}");
     }
     let said = stderr(&site.sync("alice", "clone", "", &["--pull"]));
@@ -484,7 +531,7 @@ fn a_flood_takes_no_more_than_its_share() {
     drop(sockets);
     let pull = || site.sync("alice", "alice", "team/a", &["--pull"]);
     wait_until(|| pull().status.success());
-    // A session that does not go on has the only slot.
+    // A session that does not continue has the only slot.
     let attacker = Attacker::at(world, &site.url("team/a"), "bob");
     let stalled = attacker.stall(|report| report.received_frames > 0, true);
     let said = stderr(&pull());

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::greet::TAKES_REASONS;
 use super::receive::{Received, Receiving};
 use super::send::Sending;
 use super::{Admission, Admit, Options, Report};
@@ -281,10 +280,9 @@ impl<R: Repository> Conversation<R> {
             if let Some(admission) = &mut self.admission {
                 self.report.published = admission.repository.land(&offers, &arrived)?;
             }
-            let capabilities = self.peer.as_ref().map_or(0, |peer| peer.capabilities);
             let terms = super::receive::Terms {
                 limit_bytes: PUBLISH_BYTES,
-                with_reasons: capabilities & TAKES_REASONS != 0,
+                with_reasons: self.peer_takes_reasons(),
             };
             for body in super::receive::bodies(&self.report.published, terms) {
                 self.waiting.push_back((FrameType::Publish, body));

@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind};
 /// takes reasons of refused refs.
 const DRY_RUN: u64 = 1;
 pub(super) const ALLOWS_UNRELATED: u64 = 2;
-pub(super) const TAKES_REASONS: u64 = 4;
+const TAKES_REASONS: u64 = 4;
 
 /// About what a ref takes beside its name and value, in the set and in the list.
 const REF_BYTES: u64 = 192;
@@ -148,6 +148,12 @@ impl<R: Repository> Conversation<R> {
             },
             _ => Directions::default(),
         }
+    }
+
+    /// Returns whether the peer takes the reasons of refused refs.
+    pub(super) fn peer_takes_reasons(&self) -> bool {
+        let peer = self.peer.as_ref();
+        peer.is_some_and(|peer| peer.capabilities & TAKES_REASONS != 0)
     }
 
     pub(super) fn compare_refs(&mut self) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! What a server asks about its peers: who they are, what they may do, and which repository they
+//! The questions of a server about its peers: who they are, what they may do, and which repository they
 //! mean.
 
 use std::net::SocketAddr;

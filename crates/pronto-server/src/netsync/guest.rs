@@ -53,7 +53,7 @@ pub(super) struct Guest {
     _phase: watch::Receiver<Phase>,
 }
 
-/// What is known about the connection.
+/// The progress of a connection.
 #[derive(Default)]
 struct Progress {
     record: Option<Record>,
