@@ -12,8 +12,11 @@ use crate::{Error, ErrorKind, Result};
 /// The advice for a directory that cannot be used.
 const ADVICE: &str = "set 'directory' in [cache], or 'bytes = 0' to keep no packs";
 
-/// Checks that packs can be kept: the directory exists, or can be made; it belongs to this user or to
-/// root; and files can be made in it. Nothing is left there.
+/// The mode of a directory in which users cannot remove files of others.
+const STICKY: u32 = 0o1000;
+
+/// Checks that packs can be kept: the directory exists, or can be made; it belongs to this user, to root
+/// or to everyone; and files can be made in it. Nothing is left there.
 ///
 /// # Errors
 /// One of these does not hold.
@@ -62,7 +65,10 @@ fn usable(directory: &Path) -> Result<()> {
         return Err(unusable(directory, "cannot be used", &error));
     }
     let own = rustix::process::geteuid();
-    if !own.is_root() && found.uid() != own.as_raw() && found.uid() != 0 {
+    // In a directory for everyone, each user has files of its own.
+    let is_for_all = found.mode() & STICKY != 0;
+    let is_own = own.is_root() || found.uid() == own.as_raw() || found.uid() == 0;
+    if !is_own && !is_for_all {
         let message = format!(
             "the directory of the cache '{}' belongs to another user, who could read what is kept",
             directory.display()

@@ -514,7 +514,7 @@ fn a_removed_key_and_a_reload_end_access() {
 
 #[test]
 fn a_flood_takes_no_more_than_its_share() {
-    let limits = "[limits]\nconnections_per_address = 4\nrequests = 1\nuser_share = 100\nqueue = 0\n\
+    let limits = "[limits]\nconnections_per_address = 4\nrequests = 1\nuser_share = 100\nwait_seconds = 5\n\
          stall_seconds = 600\nhead_seconds = 600\n";
     let mut site = Site::new(limits);
     let world = &site.world;
@@ -536,7 +536,7 @@ fn a_flood_takes_no_more_than_its_share() {
     let stalled = attacker.stall(|report| report.received_frames > 0, true);
     let said = stderr(&pull());
     assert!(
-        said.contains("too many requests wait; try again later"),
+        said.contains("the server is busy; try again later"),
         "{said}"
     );
     drop(stalled);
