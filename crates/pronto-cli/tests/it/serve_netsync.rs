@@ -5,11 +5,13 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Output;
 
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
 use pronto_netsync::message::Role;
 use rustix::process::Signal;
 
 use crate::netsync_peers::World;
-use crate::netsync_puppet::{Attacker, Puppet};
+use crate::netsync_puppet::{Attacker, Puppet, id_of, pack, whole};
 use crate::serve::{Server, wait_until};
 use crate::support::{stderr, stdout, write_program};
 
@@ -287,7 +289,7 @@ fn rules_and_hidden_refs_apply() {
     let attacker = Attacker::at(world, &site.url("team/a"), "bob");
     let puppet = Puppet {
         wants: true,
-        held: vec![pronto_hash::ObjectId::from_hex(secret.trim().as_bytes()).expect("an id")],
+        held: vec![ObjectId::from_hex(secret.trim().as_bytes()).expect("an id")],
         ..Puppet::default()
     };
     let (result, report) = attacker.converse(puppet, Role::Sink, &mut |_, _| {});
@@ -595,4 +597,62 @@ fn the_key_of_the_server_is_made_once_and_checked() {
     std::fs::remove_file(&path).expect("a file");
     site.world.done("server", ".", &check);
     assert!(!path.exists(), "a check makes nothing");
+}
+
+#[test]
+fn a_dishonest_writer_changes_nothing_and_learns_nothing() {
+    let site = Site::new("");
+    let world = &site.world;
+    world.git("work", &["checkout", "-q", "-b", "secret"]);
+    world.commit("work", "s", b"secret\n");
+    let push = [
+        "push",
+        "-q",
+        "../root/team/a.git",
+        "secret:refs/heads/secret",
+    ];
+    world.git("work", &push);
+    let hide = ["config", "transfer.hideRefs", "refs/heads/secret"];
+    world.git("root/team/a.git", &hide);
+    let id = |revision: &str| {
+        let hex = site.rev("work", revision);
+        ObjectId::from_hex(hex.trim().as_bytes()).expect("an id")
+    };
+    let refs = || world.git("root/team/a.git", &["for-each-ref"]);
+    let before = refs();
+    let attacker = Attacker::at(world, &site.url("team/a"), "alice");
+    let blob = b"a gift\n";
+    let content = || pack(&[whole(ObjectKind::Blob, &blob[..])]);
+    // A tip that was not sent: a hidden one gives the same answer as a missing one.
+    let said = |tip: ObjectId| {
+        let error = attacker.attack(tip, content(), 1);
+        (
+            *error.kind(),
+            error.to_string().replace(&tip.to_string(), "TIP"),
+        )
+    };
+    for revision in ["secret", "secret^{tree}", "secret:s"] {
+        let (hidden, mut near) = (id(revision), id(revision));
+        *near.as_mut_slice().last_mut().expect("bytes") ^= 1;
+        assert_eq!(said(hidden), said(near), "{revision}");
+    }
+    // A commit whose tree is hidden, or missing.
+    let commit = |tree: &ObjectId| {
+        let text = format!("tree {tree}\nauthor a <a@x> 1 +0000\ncommitter a <a@x> 1 +0000\n\nm\n");
+        let tip = id_of(ObjectKind::Commit, text.as_bytes());
+        let content = pack(&[whole(ObjectKind::Commit, text.as_bytes())]);
+        let error = attacker.attack(tip, content, 1);
+        (
+            *error.kind(),
+            error.to_string().replace(&tree.to_string(), "TREE"),
+        )
+    };
+    let (hidden, mut near) = (id("secret^{tree}"), id("secret^{tree}"));
+    *near.as_mut_slice().last_mut().expect("bytes") ^= 1;
+    assert_eq!(commit(&hidden), commit(&near));
+    assert_eq!(refs(), before);
+    assert_eq!(
+        world.git("root/team/a.git", &["fsck", "--full", "--strict"]),
+        ""
+    );
 }
