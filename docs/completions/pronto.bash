@@ -1749,6 +1749,10 @@ _pronto() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --netsync)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --listen)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

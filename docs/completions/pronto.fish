@@ -673,6 +673,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ssh -d 'Serve SS
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-cert -d 'Serve HTTPS with this certificate chain (PEM)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-key -d 'The private key of the certificate (PEM)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l config -d 'Read the configuration from this file' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Serve netsync, in which both sides send and receive, at this address too. Without an address, serve only that: to one peer with --stdio, or to known peers with --listen' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l listen -d 'Listen at this address; a free port of this machine without. With --netsync, serve known peers by TLS; \'netsync\' manages the known peers' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l peer -d 'With --stdio, the local name of the peer: its branches become refs/remotes/NAME/*' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-connections -d 'The maximum number of sessions, and of waiting ones' -r
@@ -687,7 +688,6 @@ complete -c pronto -n "__fish_pronto_using_subcommand serve" -l write -d 'Let th
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l check -d 'Check the configuration and exit'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l print-config -d 'Print the default configuration with comments, and exit'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l replace -d 'With \'token\', revoke the other tokens of the user'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Use netsync, in which both sides send and receive'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l stdio -d 'Serve one peer on standard input and output, as started by \'sync\''
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ff -d 'Fast-forward branches to those of the peer, unless they are checked out'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l allow-unrelated -d 'Accept histories that have nothing in common'

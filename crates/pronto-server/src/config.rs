@@ -41,6 +41,8 @@ pub struct Config {
     pub daemon_push: DaemonPush,
     /// SSH.
     pub ssh: Ssh,
+    /// Netsync.
+    pub netsync: Netsync,
     /// Grants and rules.
     pub access: Access,
     /// Users of client certificates.
@@ -75,6 +77,28 @@ pub struct Ssh {
     /// The file of the host key, which is made if there is none; `None` for a key that ends with the
     /// server.
     pub host_key: Option<PathBuf>,
+}
+
+/// Netsync.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Netsync {
+    /// Addresses.
+    pub listen: Vec<SocketAddr>,
+    /// The file of the private key, which is made if there is none; `None` for a key that ends with the
+    /// server.
+    pub key: Option<PathBuf>,
+    /// The memory of all sessions.
+    pub memory_bytes: u64,
+}
+
+impl Default for Netsync {
+    fn default() -> Self {
+        Netsync {
+            listen: Vec::new(),
+            key: None,
+            memory_bytes: 1 << 30,
+        }
+    }
 }
 
 /// Files for TLS, in PEM.
@@ -193,6 +217,7 @@ impl Config {
             daemon: Vec::new(),
             daemon_push: DaemonPush::default(),
             ssh: Ssh::default(),
+            netsync: Netsync::default(),
             access: Access {
                 grants: vec![everyone_reads()],
                 rules: Vec::new(),
@@ -317,6 +342,14 @@ mod tests {
             ),
             ("[[certificate]]\nuser = \"a\"", "x.toml:2: "),
             ("[http]\ntls_key = \"k\"", "x.toml:2: "),
+            (
+                "[netsync]\nmemory_bytes = 1",
+                "x.toml:2: must be at least 128 MiB",
+            ),
+            (
+                "[netsync]\nlisten = [\"x\"]",
+                "x.toml:2: 'x' is not an address",
+            ),
         ] {
             let found = message(text);
             assert!(found.starts_with(expected), "{text}: {found}");
@@ -339,6 +372,10 @@ mod tests {
             [ssh]
             listen = ["[::]:22"]
             host_key = "/etc/key"
+            [netsync]
+            listen = ["[::]:9419"]
+            key = "n"
+            memory_bytes = 200_000_000
             [[grant]]
             repository = "team/**"
             users = ["alice", "*"]
@@ -357,6 +394,8 @@ mod tests {
         assert_eq!(config.http.len(), 2);
         assert_eq!(config.tls.expect("set").certificate, Path::new("/srv/c"));
         assert_eq!(config.ssh.host_key.as_deref(), Some(Path::new("/etc/key")));
+        assert_eq!(config.netsync.key.as_deref(), Some(Path::new("/srv/n")));
+        assert_eq!(config.netsync.memory_bytes, 200_000_000);
         assert_eq!(config.access.grants.len(), 1);
         let rule = &config.access.rules[0];
         assert!(!rule.force && rule.delete && rule.create && rule.users.is_none());

@@ -16,7 +16,7 @@ const MOST_CHARACTERS: usize = 500;
 pub enum Event {
     /// The server can be reached.
     Listening {
-        /// `http`, `https`, `ssh` or `git`.
+        /// `http`, `https`, `ssh`, `netsync` or `git`.
         protocol: &'static str,
         /// The address of the socket.
         address: SocketAddr,
@@ -59,13 +59,13 @@ pub struct Request {
     pub id: String,
     /// The client.
     pub address: SocketAddr,
-    /// `http`, `ssh` or `git`.
+    /// `http`, `ssh`, `netsync` or `git`.
     pub protocol: &'static str,
     /// The user.
     pub user: Option<String>,
     /// The repository.
     pub repository: Option<String>,
-    /// The service: `git-upload-pack`, `git-receive-pack`, `api` or something else.
+    /// The service: `git-upload-pack`, `git-receive-pack`, `netsync-pull`, `api` or something else.
     pub service: &'static str,
     /// The status of HTTP, or its counterpart.
     pub status: u16,

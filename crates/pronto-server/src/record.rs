@@ -78,6 +78,14 @@ impl Record {
         self.request.error.get_or_insert(error);
     }
 
+    /// Notes how the request ended, unless an error was noted before.
+    pub(crate) fn ended(&mut self, status: u16, error: String) {
+        if self.request.error.is_none() {
+            self.status(status);
+            self.error(error);
+        }
+    }
+
     /// Notes the error that ended the request, and its status.
     pub(crate) fn failed(&mut self, error: &Error) {
         self.status(status(error));

@@ -29,6 +29,12 @@ pub struct Repositories {
     environment: Environment,
 }
 
+/// The names that were found.
+struct Listing {
+    names: Vec<String>,
+    most: usize,
+}
+
 /// The client of a push.
 #[derive(Clone, Copy, Debug)]
 pub struct Client<'a> {
@@ -254,29 +260,52 @@ impl Repositories {
         if let Some(only) = &self.only {
             return Ok(vec![only.as_str().to_owned()]);
         }
-        let mut names = Vec::new();
-        let entries = read_directory(&self.root);
-        let entries = entries.context(ErrorKind::Io, "cannot read", &self.root)?;
-        self.list_in(entries, "", 1, &mut names);
+        let mut names = self.some(MOST_LISTED)?;
         names.sort_unstable();
         Ok(names)
     }
 
-    fn list_in(&self, entries: Vec<String>, above: &str, depth: usize, names: &mut Vec<String>) {
+    /// Returns the repository, if there is one only.
+    ///
+    /// # Errors
+    /// The root cannot be read.
+    pub fn single(&self) -> Result<Option<RepositoryName>> {
+        if let Some(only) = &self.only {
+            return Ok(Some(only.clone()));
+        }
+        match self.some(2)?.as_slice() {
+            [name] => RepositoryName::parse(name).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the names of repositories, at most so many.
+    fn some(&self, most: usize) -> Result<Vec<String>> {
+        let mut listing = Listing {
+            names: Vec::new(),
+            most,
+        };
+        let entries = read_directory(&self.root);
+        let entries = entries.context(ErrorKind::Io, "cannot read", &self.root)?;
+        self.list_in(entries, "", 1, &mut listing);
+        Ok(listing.names)
+    }
+
+    fn list_in(&self, entries: Vec<String>, above: &str, depth: usize, listing: &mut Listing) {
         for entry in entries {
             let Ok(name) = RepositoryName::parse(&format!("{above}{entry}")) else {
                 continue;
             };
-            if names.len() >= MOST_LISTED {
+            if listing.names.len() >= listing.most {
                 return;
             }
             let path = self.root.join(format!("{above}{entry}"));
             if self.find(&name).is_ok() {
-                names.push(name.as_str().to_owned());
+                listing.names.push(name.as_str().to_owned());
             } else if depth < DEEPEST
                 && let Ok(entries) = read_directory(&path)
             {
-                self.list_in(entries, &format!("{above}{entry}/"), depth + 1, names);
+                self.list_in(entries, &format!("{above}{entry}/"), depth + 1, listing);
             }
         }
     }
@@ -339,6 +368,10 @@ mod tests {
             ErrorKind::NotFound
         );
         let only = Repositories::open(&root.join("b.git"), &environment).expect("there");
+        assert_eq!(only.single().expect("there"), Some(name("b")));
+        assert_eq!(served.single().expect("readable"), Some(name("b")));
+        served.create(&name("c")).expect("new");
+        assert_eq!(served.single().expect("readable"), None);
         only.find(&name("b"))
             .expect("it has the name of its directory");
         assert!(only.find(&name("c")).is_err() && only.remove(&name("b")).is_err());

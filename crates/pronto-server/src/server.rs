@@ -17,10 +17,10 @@ use crate::connection::Phase;
 use crate::directory::Directory;
 use crate::log::{Event, Tell};
 use crate::repositories::Repositories;
+use crate::secret::Missing;
 use crate::service::GitService;
-use crate::ssh::Missing;
 use crate::state::{Setup, State};
-use crate::{Error, ErrorKind, Result, connection, daemon, ssh, tls};
+use crate::{Error, ErrorKind, Result, cache_directory, connection, daemon, netsync, ssh, tls};
 
 /// The time between two looks at the flags of [`Control`].
 const LOOK: Duration = Duration::from_millis(50);
@@ -106,6 +106,10 @@ pub struct Started {
     pub ssh: Vec<SocketAddr>,
     /// The fingerprint of the host key of SSH.
     pub host_key: Option<String>,
+    /// The addresses of netsync.
+    pub netsync: Vec<SocketAddr>,
+    /// The public key of netsync.
+    pub netsync_key: Option<String>,
     /// The names of repositories, if they could be listed.
     pub repositories: Vec<String>,
 }
@@ -155,6 +159,18 @@ fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Re
         }
         _ => Arc::new(Admission::new(&config.limits)),
     };
+    match purpose {
+        Purpose::Check => {
+            cache_directory::check(&config.cache)?;
+            if !config.netsync.listen.is_empty() {
+                netsync::key(&config.netsync, Missing::Allow)?;
+            }
+        }
+        // Without a configuration nobody has chosen the directory: packs that need it are not kept.
+        Purpose::Start(None) => cache_directory::prepare(&config.cache)?,
+        // The directory stays as it is.
+        Purpose::Start(Some(_)) | Purpose::Reload(_) => {}
+    }
     let has_ssh = !config.ssh.listen.is_empty();
     let ssh = match purpose {
         Purpose::Check if has_ssh => Some(ssh::setup(&config.ssh, Missing::Allow)?),
@@ -196,21 +212,28 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     let setup = setup(config, &environment, &Purpose::Start(owner.as_ref()))?;
     let (http, daemon) = (listen(&setup.config.http)?, listen(&setup.config.daemon)?);
     let ssh = listen(&setup.config.ssh.listen)?;
+    let peers = listen(&setup.config.netsync.listen)?;
+    let peers_key = match peers.is_empty() {
+        true => None,
+        false => Some(netsync::key(&setup.config.netsync, Missing::Make)?),
+    };
     let has_tls = setup.tls.is_some();
     let started = Started {
         http: addresses(&http),
         daemon: addresses(&daemon),
         ssh: addresses(&ssh),
         host_key: setup.ssh.as_ref().map(|ssh| ssh.fingerprint.clone()),
+        netsync: addresses(&peers),
+        netsync_key: peers_key.as_ref().map(|key| key.public().to_string()),
         repositories: setup.repositories.list().unwrap_or_default(),
     };
-    let state = State::new(setup, service, Interrupt::new(), tell);
-    let state = Arc::new(state);
+    let state = Arc::new(State::new(setup, service, Interrupt::new(), tell));
     let name = if has_tls { "https" } else { "http" };
     for (protocol, addresses) in [
         (name, &started.http),
         ("git", &started.daemon),
         ("ssh", &started.ssh),
+        ("netsync", &started.netsync),
     ] {
         for address in addresses {
             let address = *address;
@@ -218,6 +241,11 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         }
     }
     let (drain, drains) = watch::channel(Phase::Serving);
+    let drain = Arc::new(drain);
+    let peers = match peers_key {
+        Some(key) => Some(netsync::start(&state, blocking(peers)?, key, &drain)?),
+        None => None,
+    };
     let mut accepting = JoinSet::new();
     let of = |protocol| move |socket| (protocol, socket);
     let sockets = http.into_iter().map(of(Protocol::Http));
@@ -236,6 +264,9 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         }
     }
     accepting.shutdown().await;
+    if let Some(peers) = peers {
+        peers.drain();
+    }
     end(&state, &drain, control).await;
     Ok(())
 }
@@ -256,7 +287,8 @@ async fn end(state: &State, drain: &watch::Sender<Phase>, control: &Control<'_>)
     state.stop.trigger();
     let _ = drain.send(Phase::Cut);
     let end = Instant::now() + CUT;
-    while state.metrics.under_way.get() > 0 && Instant::now() < end {
+    let is_idle = || state.metrics.under_way.get() == 0 && drain.receiver_count() == 0;
+    while !is_idle() && Instant::now() < end {
         tokio::time::sleep(LOOK / 5).await;
     }
 }
@@ -297,6 +329,14 @@ fn listen(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
         })
     });
     sockets.collect()
+}
+
+/// Returns sockets that threads use.
+fn blocking(sockets: Vec<TcpListener>) -> Result<Vec<std::net::TcpListener>> {
+    let sockets = sockets.into_iter().map(TcpListener::into_std);
+    sockets
+        .collect::<std::io::Result<_>>()
+        .map_err(|error| Error::new(ErrorKind::Io, "cannot listen for peers").because(error))
 }
 
 fn addresses(sockets: &[TcpListener]) -> Vec<SocketAddr> {

@@ -27,7 +27,7 @@ pub(crate) struct Requester {
     pub(crate) user: Option<Arc<str>>,
     /// The address from which it is connected.
     pub(crate) address: IpAddr,
-    /// The protocol that it uses: `http`, `git` or `ssh`.
+    /// The protocol that it uses: `http`, `git`, `ssh` or `netsync`.
     pub(crate) protocol: &'static str,
 }
 
@@ -235,27 +235,26 @@ impl Work {
 impl Judge for Work {
     fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
         let access = &self.setup.config.access;
-        let refusal = access.refusal(self.user(), self.target.name.as_str(), change);
-        refusal.map(str::to_owned)
+        access.refusal(self.user(), self.target.name.as_str(), change)
     }
 
-    fn forbids_force(&self, name: &[u8]) -> bool {
+    fn forbids_force(&self, name: &[u8]) -> Option<String> {
         let access = &self.setup.config.access;
         access.forbids_force(self.target.name.as_str(), name)
     }
 }
 
 /// Counts a request that has a slot.
-pub(crate) struct UnderWay<'a>(&'a State);
+pub(crate) struct UnderWay(Arc<State>);
 
-impl<'a> UnderWay<'a> {
-    pub(crate) fn new(state: &'a State) -> Self {
+impl UnderWay {
+    pub(crate) fn new(state: &Arc<State>) -> Self {
         state.metrics.under_way.inc();
-        UnderWay(state)
+        UnderWay(Arc::clone(state))
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.metrics.under_way.dec();
     }

@@ -22,7 +22,7 @@ mod settings;
 mod shallow;
 mod unpack;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -59,8 +59,9 @@ pub struct Options {
     pub refuses_thin: bool,
     /// The program that updates worktrees when called with the name of a command: pronto or git.
     pub program: PathBuf,
-    /// The refs that may only be fast-forwarded, whatever the repository's settings allow.
-    pub fast_forward_only: BTreeSet<BString>,
+    /// The refs that may only be fast-forwarded, whatever the repository's settings allow, with the
+    /// reason that the client is told.
+    pub fast_forward_only: BTreeMap<BString, String>,
     /// The largest commit, tree or tag that is received; larger blobs are made in files, not in memory.
     /// Without it, all sizes are received, as by Git.
     pub most_object_bytes: Option<u64>,
@@ -78,7 +79,7 @@ impl Options {
             trusts_links: false,
             refuses_thin: false,
             program: program.into(),
-            fast_forward_only: BTreeSet::new(),
+            fast_forward_only: BTreeMap::new(),
             most_object_bytes: None,
         }
     }

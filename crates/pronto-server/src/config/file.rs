@@ -17,6 +17,12 @@ pub(super) const USERS: &str = "pronto-users.toml";
 /// The name of the host key without a setting.
 const HOST_KEY: &str = "pronto-ssh-host-key";
 
+/// The name of the key of netsync without a setting.
+const NETSYNC_KEY: &str = "pronto-netsync-key";
+
+/// The least memory for sessions of netsync: two pieces of work, and as much for those that wait.
+const LEAST_MEMORY_BYTES: u64 = 128 << 20;
+
 /// An error at a place in the file.
 pub(super) struct Problem {
     pub(super) offset: usize,
@@ -33,6 +39,7 @@ struct File {
     http: Http,
     daemon: Daemon,
     ssh: Ssh,
+    netsync: Netsync,
     grant: Vec<GrantEntry>,
     rule: Vec<RuleEntry>,
     certificate: Vec<CertificateEntry>,
@@ -63,6 +70,31 @@ struct Daemon {
 struct Ssh {
     listen: Vec<Spanned<String>>,
     host_key: Option<PathBuf>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Netsync {
+    listen: Vec<Spanned<String>>,
+    key: Option<PathBuf>,
+    memory_bytes: Option<Spanned<u64>>,
+}
+
+impl Netsync {
+    fn resolved(self, directory: &Path) -> Result<super::Netsync, Problem> {
+        let default = super::Netsync::default();
+        if let Some(bytes) = &self.memory_bytes {
+            let message = "must be at least 128 MiB: 134217728";
+            within(bytes, LEAST_MEMORY_BYTES, u64::MAX >> 1, message)?;
+        }
+        Ok(super::Netsync {
+            listen: addresses(&self.listen)?,
+            key: Some(directory.join(self.key.unwrap_or_else(|| NETSYNC_KEY.into()))),
+            memory_bytes: self
+                .memory_bytes
+                .map_or(default.memory_bytes, Spanned::into_inner),
+        })
+    }
 }
 
 #[derive(Deserialize)]
@@ -281,6 +313,7 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
             listen: addresses(&file.ssh.listen)?,
             host_key: Some(directory.join(file.ssh.host_key.unwrap_or_else(|| HOST_KEY.into()))),
         },
+        netsync: file.netsync.resolved(directory)?,
         access: Access { grants, rules },
         certificates: certificates.collect::<Result<_, _>>()?,
         cache: file.cache.resolved(directory),

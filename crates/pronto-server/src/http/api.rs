@@ -283,6 +283,7 @@ fn list_keys(setup: &Setup, name: &str) -> Result<Outcome> {
             "kind": key.kind(),
             "comment": key.comment(),
             "key": key.line(),
+            "netsync": key.netsync(),
         }));
     }
     Ok(found(json!({"name": name, "keys": listed})))

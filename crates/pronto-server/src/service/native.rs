@@ -71,6 +71,10 @@ impl GitService for Native {
         self.receive(request, &options, streams)
     }
 
+    fn pushed(&self, repository: &Repository) {
+        (self.maintain)(repository);
+    }
+
     fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
         self.git.archive(request, streams)
     }

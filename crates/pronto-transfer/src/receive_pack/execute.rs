@@ -76,21 +76,21 @@ impl Push<'_> {
     /// Fails changes that are no fast-forwards although the options require that, while their objects
     /// are still in the quarantine.
     fn refuse_forced(&mut self) -> Result<()> {
+        let options = self.options;
         for at in 0..self.commands.len() {
             let Some(command) = self.commands.get(at).filter(|it| it.is_open()) else {
                 continue;
             };
-            let must = self.options.fast_forward_only.contains(&command.name);
-            if !must || command.creates() || command.deletes() || self.leads_back(command)? {
+            let Some(reason) = options.fast_forward_only.get(&command.name) else {
+                continue;
+            };
+            if command.creates() || command.deletes() || self.leads_back(command)? {
                 continue;
             }
-            let text = format!(
-                "denying non-fast-forward {} (you should pull first)",
-                command.name
-            );
+            let text = format!("denying non-fast-forward {}: {reason}", command.name);
             self.bands.error(&text);
             if let Some(command) = self.commands.get_mut(at) {
-                command.fail("non-fast-forward");
+                command.fail(reason);
             }
         }
         Ok(())

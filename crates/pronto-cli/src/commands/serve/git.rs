@@ -1,9 +1,9 @@
-//! `serve` without `--netsync`: serves clients of Git over HTTP, SSH and `git://`.
+//! `serve`: serves clients of Git over HTTP, SSH and `git://`, and peers of netsync beside them.
 
 use std::cell::RefCell;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pronto_io::interrupt::Interrupt;
@@ -18,6 +18,7 @@ use pronto_server::{Control, Event, Options, Owner, Started, check, generate_tok
 
 use super::Args;
 use super::log::Log;
+use crate::commands::netsync::paths;
 use crate::maintenance::maintain_served;
 use crate::{CliError, Context, ExitCode};
 
@@ -134,6 +135,12 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
     if let Some(address) = &args.ssh {
         config.ssh.listen = addresses(address)?;
     }
+    if let Some(address) = &args.netsync {
+        config.netsync.listen = addresses(address)?;
+        if args.config.is_none() {
+            config.netsync.key = own_key(context)?;
+        }
+    }
     match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => {
             config.tls = Some(TlsFiles {
@@ -154,6 +161,12 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
         });
     }
     Ok(config)
+}
+
+/// Returns the file of the user's own key of netsync, by which peers may know this machine already.
+fn own_key(context: &mut Context) -> Result<Option<PathBuf>, CliError> {
+    let path = paths(context)?.key;
+    Ok(path.exists().then_some(path))
 }
 
 fn addresses(text: &str) -> Result<Vec<SocketAddr>, CliError> {
@@ -220,15 +233,32 @@ impl Greeting {
         bases.extend(daemon.map(|address| format!("git://{}", reachable(address))));
         let ssh = started.ssh.iter();
         bases.extend(ssh.map(|address| format!("ssh://{}", reachable(address))));
+        let clonable = bases.len();
+        let netsync = started.netsync.iter();
+        bases.extend(netsync.map(|address| format!("netsync://{}", reachable(address))));
         for base in &bases {
             writeln!(out, "serving at {base}/")?;
         }
         if let Some(fingerprint) = &started.host_key {
             writeln!(out, "the host key of SSH is {fingerprint}")?;
         }
+        if let Some(key) = &started.netsync_key {
+            writeln!(out, "the key of netsync is {key}")?;
+        }
         if let Some(base) = bases.first() {
+            let command = if clonable > 0 {
+                "git clone"
+            } else {
+                "pronto sync"
+            };
             for name in started.repositories.iter().take(MOST_SHOWN) {
-                writeln!(out, "    git clone {base}/{}", escaped(name))?;
+                // Peers name repositories without escapes.
+                let name = if clonable > 0 {
+                    escaped(name)
+                } else {
+                    name.clone()
+                };
+                writeln!(out, "    {command} {base}/{name}")?;
             }
             match started.repositories.len() {
                 0 => writeln!(out, "    there are no repositories yet")?,
