@@ -301,6 +301,9 @@ pub struct Manifest {
     pub policy: Policy,
     /// The newest generation before this one that drops something; 0 for none.
     pub dropped: u64,
+    /// Whether the repository is removed: it has no objects and no refs, and the next generation creates it
+    /// again.
+    pub is_removed: bool,
     /// Configuration in the form of Git, without what the object format implies.
     pub config: Bytes,
     /// The packs, sorted by upload.
@@ -368,6 +371,13 @@ fn check(manifest: &Manifest) -> Result<(), &'static str> {
     }
     if dropped >= number {
         return Err("number of the generation that drops objects is wrong");
+    }
+    let has_content = !manifest.packs.is_empty()
+        || !manifest.layers.is_empty()
+        || !manifest.tables.is_empty()
+        || !manifest.config.is_empty();
+    if manifest.is_removed && has_content {
+        return Err("a removed repository has objects or refs");
     }
     if !manifest.policy.is_safe() {
         return Err("grace period or retention is too short");

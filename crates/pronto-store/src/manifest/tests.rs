@@ -35,6 +35,7 @@ pub(super) fn sample() -> Manifest {
         hash: Kind::Sha1,
         policy: Policy::default(),
         dropped: 37,
+        is_removed: false,
         config: Bytes::from_static(b"[core]\n\tbare = true\n"),
         packs: vec![pack(1, false), pack(2, true)],
         layers: vec![Layer {
