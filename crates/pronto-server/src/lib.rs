@@ -34,6 +34,7 @@ pub mod service;
 mod shell;
 mod ssh;
 mod state;
+mod store;
 mod tls;
 mod token;
 pub mod users;

@@ -2,12 +2,20 @@
 //! listing and removing them.
 
 use std::io::ErrorKind as Io;
+use std::any::Any;
+use std::fmt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use bstr::BString;
+use pronto::receive_pack::Landing;
 use pronto::{Environment, Repository, init, upload_pack};
 use pronto_io::error::IoContext as _;
 
+use crate::config::{Config, StoreConfig};
 use crate::names::RepositoryName;
+use crate::store::{Entered, Purpose, StoredRepositories};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of directories below the root, one in another, in which repositories are listed.
@@ -27,6 +35,78 @@ pub struct Repositories {
     /// The name of the only repository, if the root is one.
     only: Option<RepositoryName>,
     environment: Environment,
+    /// The store, if they are in one. There is no root then.
+    store: Option<Arc<StoredRepositories>>,
+}
+
+/// A repository that was opened for a request.
+pub struct Opened {
+    repository: Repository,
+    /// The place where pushes are recorded.
+    landing: Option<Arc<dyn Landing>>,
+    is_view: bool,
+    /// Keeps the view.
+    _hold: Option<Box<dyn Any>>,
+    _entered: Option<Entered>,
+}
+
+impl Opened {
+    /// Returns an opened view, which `hold` keeps.
+    pub(crate) fn view(repository: Repository, hold: Box<dyn Any>) -> Self {
+        Opened {
+            is_view: true,
+            _hold: Some(hold),
+            ..Opened::from(repository)
+        }
+    }
+
+    /// Records pushes at `landing`.
+    pub(crate) fn with_landing(mut self, landing: Arc<dyn Landing>) -> Self {
+        self.landing = Some(landing);
+        self
+    }
+
+    /// Counts the calls of the store as long as the repository is open.
+    pub(crate) fn counting(mut self, entered: Entered) -> Self {
+        self._entered = Some(entered);
+        self
+    }
+
+    /// Returns the place where pushes are recorded, if it is not the repository itself.
+    pub fn landing(&self) -> Option<&Arc<dyn Landing>> {
+        self.landing.as_ref()
+    }
+
+    /// Returns whether this is a view of a generation of a store.
+    pub fn is_view(&self) -> bool {
+        self.is_view
+    }
+}
+
+impl From<Repository> for Opened {
+    fn from(repository: Repository) -> Self {
+        Opened {
+            repository,
+            landing: None,
+            is_view: false,
+            _hold: None,
+            _entered: None,
+        }
+    }
+}
+
+impl Deref for Opened {
+    type Target = Repository;
+
+    fn deref(&self) -> &Repository {
+        &self.repository
+    }
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Opened").field(&self.git_dir()).finish()
+    }
 }
 
 /// The client of a push.
@@ -54,6 +134,7 @@ impl Repositories {
             root: real,
             only: None,
             environment: environment.clone(),
+            store: None,
         };
         match upload_pack::find(&repositories.root, environment) {
             Ok(_) => {
@@ -67,17 +148,62 @@ impl Repositories {
         Ok(repositories)
     }
 
-    /// Returns the served directory without symbolic links.
-    pub fn root(&self) -> &Path {
-        &self.root
+    /// Opens the repositories that a configuration names, for a command that manages them: they can be
+    /// created, listed and removed, but those of a store cannot be opened.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open); the address of the store is malformed.
+    pub fn managed(config: &Config, environment: &Environment) -> Result<Self> {
+        match &config.store {
+            Some(store) => Self::of_store(store, environment),
+            None => Self::open(&config.root, environment),
+        }
+    }
+
+    /// Serves the repositories of a store, which cannot be opened. Makes no call.
+    ///
+    /// # Errors
+    /// The address or the credentials are malformed.
+    pub(crate) fn of_store(config: &StoreConfig, environment: &Environment) -> Result<Self> {
+        let store = StoredRepositories::open(config, environment)?;
+        Ok(Self::of(store, environment))
+    }
+
+    /// Serves the repositories of a store.
+    ///
+    /// # Errors
+    /// As for [`of_store`](Self::of_store); the cache cannot be used.
+    pub(crate) fn of_store_with_cache(
+        config: &StoreConfig,
+        environment: &Environment,
+    ) -> Result<Self> {
+        let store = StoredRepositories::open(config, environment)?.with_cache()?;
+        Ok(Self::of(store, environment))
+    }
+
+    fn of(store: StoredRepositories, environment: &Environment) -> Self {
+        Repositories {
+            root: PathBuf::new(),
+            only: None,
+            environment: environment.clone(),
+            store: Some(Arc::new(store)),
+        }
+    }
+
+    /// Returns the store, if repositories are in one.
+    pub(crate) fn store(&self) -> Option<&Arc<StoredRepositories>> {
+        self.store.as_ref()
     }
 
     /// Opens a repository.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none of that name, or it leads out of the root.
-    pub fn find(&self, name: &RepositoryName) -> Result<Repository> {
-        self.find_in(name, &self.environment)
+    pub fn find(&self, name: &RepositoryName) -> Result<Opened> {
+        match &self.store {
+            Some(store) => store.find(name, &self.environment, Purpose::Fetch),
+            None => self.find_in(name, &self.environment),
+        }
     }
 
     /// Opens a repository for a push. Hooks find the client in the variables `REMOTE_USER` and
@@ -85,7 +211,7 @@ impl Repositories {
     ///
     /// # Errors
     /// As for [`find`](Self::find).
-    pub fn find_for_push(&self, name: &RepositoryName, client: &Client<'_>) -> Result<Repository> {
+    pub fn find_for_push(&self, name: &RepositoryName, client: &Client<'_>) -> Result<Opened> {
         let mut environment = self.environment.clone();
         let address = client.address.to_string();
         environment.set("REMOTE_ADDR", &address);
@@ -102,10 +228,13 @@ impl Repositories {
                 environment.set(variable, value);
             }
         }
-        self.find_in(name, &environment)
+        match &self.store {
+            Some(store) => store.find(name, &environment, Purpose::Push),
+            None => self.find_in(name, &environment),
+        }
     }
 
-    fn find_in(&self, name: &RepositoryName, environment: &Environment) -> Result<Repository> {
+    fn find_in(&self, name: &RepositoryName, environment: &Environment) -> Result<Opened> {
         let path = match &self.only {
             Some(only) if only == name => self.root.clone(),
             Some(_) => return Err(not_found(name)),
@@ -126,7 +255,7 @@ impl Repositories {
             real.is_ok_and(|real| real.starts_with(&self.root))
         };
         match is_inside(found.git_dir()) && is_inside(found.common_dir()) {
-            true => Ok(found),
+            true => Ok(found.into()),
             false => Err(not_found(name)),
         }
     }
@@ -151,8 +280,11 @@ impl Repositories {
     /// # Errors
     /// The name is not allowed; there is a repository of that name, or one that would contain it; only
     /// one repository is served; or a directory cannot be created.
-    pub fn create(&self, name: &RepositoryName) -> Result<Repository> {
+    pub fn create(&self, name: &RepositoryName) -> Result<()> {
         name.check_new()?;
+        if let Some(store) = &self.store {
+            return store.create(name, self.store_branch());
+        }
         if self.only.is_some() {
             let message = "a single repository is served: others cannot be created";
             return Err(Error::new(ErrorKind::Unsupported, message));
@@ -184,12 +316,22 @@ impl Repositories {
             let _ = std::fs::remove_dir_all(&git_dir);
             return Err(error.map_kind(|_| ErrorKind::Io));
         }
-        self.find(name)
+        self.find(name).map(drop)
+    }
+
+    /// Returns the branch that `HEAD` of a new repository in a store is on.
+    fn store_branch(&self) -> BString {
+        let config = pronto::config::without_repository(&self.environment).ok();
+        let configured = config.and_then(|config| {
+            let name = config.string("init.defaultbranch").ok().flatten()?;
+            Some(BString::from(name))
+        });
+        configured.unwrap_or_else(|| FIRST_BRANCH.into())
     }
 
     /// Returns the branch that `HEAD` of new repositories is on, unless `init.defaultBranch` says so:
     /// the one that most clients push first.
-    fn first_branch(&self) -> Option<bstr::BString> {
+    fn first_branch(&self) -> Option<BString> {
         let config = pronto::config::without_repository(&self.environment).ok()?;
         let is_configured = config.contains("init.defaultbranch");
         (!is_configured).then(|| FIRST_BRANCH.into())
@@ -223,6 +365,9 @@ impl Repositories {
     /// # Errors
     /// There is none of that name, or it cannot be removed.
     pub fn remove(&self, name: &RepositoryName) -> Result<()> {
+        if let Some(store) = &self.store {
+            return store.remove(name);
+        }
         if self.only.is_some() {
             let message = "the only repository cannot be removed";
             return Err(Error::new(ErrorKind::Unsupported, message));
@@ -251,6 +396,9 @@ impl Repositories {
     /// # Errors
     /// The root cannot be read. Directories below it that cannot be read are skipped.
     pub fn list(&self) -> Result<Vec<String>> {
+        if let Some(store) = &self.store {
+            return store.list();
+        }
         if let Some(only) = &self.only {
             return Ok(vec![only.as_str().to_owned()]);
         }
@@ -320,7 +468,8 @@ mod tests {
         std::fs::create_dir(&root).expect("a directory");
         let served = Repositories::open(&root, &environment).expect("it is there");
         served.create(&name("team/a")).expect("new");
-        let made = served.create(&name("b")).expect("new");
+        served.create(&name("b")).expect("new");
+        let made = served.find(&name("b")).expect("there");
         let head = std::fs::read_to_string(made.git_dir().join("HEAD"));
         assert_eq!(head.expect("text"), "ref: refs/heads/main\n");
         let kind = |name: RepositoryName| match served.create(&name) {

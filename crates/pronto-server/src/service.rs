@@ -7,11 +7,11 @@ mod push;
 use std::io::{Read, Write};
 
 use prometheus_client::registry::Registry;
-use pronto::Repository;
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
 
 use crate::access::RefChange;
+use crate::repositories::Opened;
 use crate::{Error, ErrorKind, Result};
 
 pub use native::Native;
@@ -21,7 +21,7 @@ pub use process::Git;
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The repository.
-    pub repository: &'a Repository,
+    pub repository: &'a Opened,
     /// The value of `Git-Protocol`, or its counterpart.
     pub protocol: Option<&'a str>,
     /// Set when the server ends.

@@ -30,7 +30,8 @@ pub type Stored = Repository<Plain<Metered<Cloud>>>;
 /// An object store with repositories. Methods wait for the store; threads may use one value at the same
 /// time.
 pub struct Store {
-    runtime: Runtime,
+    /// `None` while it is dropped.
+    runtime: Option<Runtime>,
     backend: Arc<Plain<Metered<Cloud>>>,
     options: Options,
 }
@@ -51,7 +52,7 @@ impl Store {
         let runtime = runtime
             .map_err(|error| Error::new(ErrorKind::Io, "cannot start a thread").because(error))?;
         Ok(Store {
-            runtime,
+            runtime: Some(runtime),
             backend: Arc::new(Plain::new(Metered::new(cloud))),
             options: Options::default(),
         })
@@ -80,7 +81,10 @@ impl Store {
 
     /// Waits for a call of a [`Stored`].
     pub fn wait<T>(&self, call: impl Future<Output = T>) -> T {
-        self.runtime.block_on(call)
+        match &self.runtime {
+            Some(runtime) => runtime.block_on(call),
+            None => unreachable!("a store is not used while it is dropped"),
+        }
     }
 
     /// Returns the repository `name`, which need not exist.
@@ -150,6 +154,15 @@ impl Store {
             return Err(Error::new(ErrorKind::NotFound, message));
         }
         Ok(listed)
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Waiting for its threads is not possible on the threads of another runtime.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

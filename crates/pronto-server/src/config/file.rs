@@ -17,6 +17,9 @@ pub(super) const USERS: &str = "pronto-users.toml";
 /// The name of the host key without a setting.
 const HOST_KEY: &str = "pronto-ssh-host-key";
 
+/// The name of the cache of a store without a setting.
+const STORE_CACHE: &str = "pronto-store-cache";
+
 /// An error at a place in the file.
 pub(super) struct Problem {
     pub(super) offset: usize,
@@ -37,6 +40,7 @@ struct File {
     rule: Vec<RuleEntry>,
     certificate: Vec<CertificateEntry>,
     cache: Cache,
+    store: Store,
     limits: Limits,
 }
 
@@ -117,6 +121,30 @@ impl Cache {
             bytes: self.bytes.unwrap_or(default.bytes),
             listing_bytes: self.listing_bytes.unwrap_or(default.listing_bytes),
         }
+    }
+}
+
+/// The store as it is written.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Store {
+    url: String,
+    cache: Option<PathBuf>,
+    cache_bytes: Option<u64>,
+    patience_seconds: Option<Spanned<u64>>,
+}
+
+impl Store {
+    fn resolved(self, directory: &Path) -> Result<Option<super::StoreConfig>, Problem> {
+        let cache = self.cache.unwrap_or_else(|| STORE_CACHE.into());
+        let mut store = super::StoreConfig::new(self.url, directory.join(cache));
+        store.cache_bytes = self.cache_bytes.unwrap_or(store.cache_bytes);
+        if let Some(seconds) = self.patience_seconds {
+            // A commit must end within half of the time for which a listing is trusted.
+            within(&seconds, 1, 30, "must be at least 1 second and at most 30")?;
+            store.patience = Duration::from_secs(*seconds.get_ref());
+        }
+        Ok((!store.url.is_empty()).then_some(store))
     }
 }
 
@@ -284,6 +312,7 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
         access: Access { grants, rules },
         certificates: certificates.collect::<Result<_, _>>()?,
         cache: file.cache.resolved(directory),
+        store: file.store.resolved(directory)?,
         limits: file.limits.resolved(),
     })
 }
