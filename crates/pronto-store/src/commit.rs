@@ -215,6 +215,10 @@ fn settle_all(batch: &Batch, decisions: &[Decision], number: u64) {
                 ErrorKind::Conflict,
                 "what was to be replaced is not in the newest generation",
             )),
+            Decision::Pruned => {
+                let message = "objects that the push refers to may have been deleted meanwhile";
+                Err(Error::new(ErrorKind::Expired, message).with_hint("push again"))
+            }
         });
     }
 }

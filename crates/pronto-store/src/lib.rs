@@ -62,7 +62,7 @@ pub use bucket::{
     Bucket, Call, CallKind, Cloud, Content, Creation, Entry, Location, Metered, Observer, Page,
 };
 pub use cache::{Cache, Counts, PushView, View};
-pub use change::{Change, MergedTables, Outcome, Push, Replacement, Uploaded};
+pub use change::{Change, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded};
 pub use clock::{Clock, SystemClock};
 pub use commit::Creating;
 pub use digest::{Digest, Digester, Digests};

@@ -216,6 +216,18 @@ pub(crate) fn all(refs: &Snapshot) -> Result<Vec<(BString, Value)>> {
     Ok(all)
 }
 
+/// Returns the objects that refs point to.
+///
+/// # Errors
+/// As for [`all`].
+pub(crate) fn tips(refs: &Snapshot) -> Result<Vec<ObjectId>> {
+    let tips = all(refs)?.into_iter().filter_map(|(_, value)| match value {
+        Value::Direct { id, .. } => Some(id),
+        Value::Symbolic(_) => None,
+    });
+    Ok(tips.collect())
+}
+
 fn value_of(value: &RefValue<'_>) -> Option<Value> {
     match *value {
         RefValue::Deletion => None,

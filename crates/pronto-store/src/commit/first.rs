@@ -139,6 +139,7 @@ impl<B: Backend> Repository<B> {
                 hash: creating.hash,
                 policy: creating.policy,
                 dropped: 0,
+                pruned: 0,
                 is_removed: false,
                 config: creating.config.clone(),
                 packs: Vec::new(),

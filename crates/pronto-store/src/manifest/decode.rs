@@ -94,6 +94,7 @@ impl<'a> Reader<'a> {
             grace_seconds: self.number("grace")?,
         };
         let dropped = self.number("dropped")?;
+        let pruned = self.number("pruned")?;
         let is_removed = self.starts_with("removed\n");
         if is_removed {
             self.at += "removed\n".len();
@@ -109,6 +110,7 @@ impl<'a> Reader<'a> {
             hash,
             policy,
             dropped,
+            pruned,
             is_removed,
             config: self.content(size, super::MOST_CONFIG_BYTES)?,
             packs: self.many("pack ", super::MOST_PACKS, Self::pack)?,

@@ -55,6 +55,7 @@ impl Manifest {
         writeln!(out, "retention {}", self.policy.retention_seconds)?;
         writeln!(out, "grace {}", self.policy.grace_seconds)?;
         writeln!(out, "dropped {}", self.dropped)?;
+        writeln!(out, "pruned {}", self.pruned)?;
         if self.is_removed {
             writeln!(out, "removed")?;
         }

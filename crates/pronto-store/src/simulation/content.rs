@@ -54,6 +54,18 @@ pub(super) fn unpack(mut bytes: &[u8], objects: &mut Objects) {
     }
 }
 
+/// Returns all that `tips` lead to.
+pub(super) fn reached(tips: &[ObjectId], objects: &Objects) -> BTreeSet<ObjectId> {
+    let mut seen = BTreeSet::new();
+    let mut todo = tips.to_vec();
+    while let Some(id) = todo.pop() {
+        if seen.insert(id) {
+            todo.extend(objects.get(&id).into_iter().flatten());
+        }
+    }
+    seen
+}
+
 /// Returns an object that is missing in what `tips` lead to.
 pub(super) fn missing(
     tips: impl IntoIterator<Item = ObjectId>,
