@@ -151,9 +151,9 @@ impl StoredRepositories {
         Ok(match purpose {
             Purpose::Fetch => Opened::view(open(view.directory())?, Box::new(view)),
             Purpose::Push => {
+                let landing = StoreLanding::new(Arc::clone(self), stored, view.number());
+                let landing: Arc<dyn Landing> = Arc::new(landing);
                 let view = cache.push_view(&view).map_err(failed)?;
-                let landing: Arc<dyn Landing> =
-                    Arc::new(StoreLanding::new(Arc::clone(self), stored));
                 Opened::view(open(view.directory())?, Box::new(view)).with_landing(landing)
             }
         })

@@ -20,19 +20,27 @@ use super::{StoredRepositories, tally};
 pub(super) struct StoreLanding {
     repositories: Arc<StoredRepositories>,
     stored: Arc<Stored>,
+    /// The generation of the view.
+    base: u64,
 }
 
 impl StoreLanding {
-    pub(super) fn new(repositories: Arc<StoredRepositories>, stored: Arc<Stored>) -> Self {
+    pub(super) fn new(
+        repositories: Arc<StoredRepositories>,
+        stored: Arc<Stored>,
+        base: u64,
+    ) -> Self {
         StoreLanding {
             repositories,
             stored,
+            base,
         }
     }
 
     fn try_land(&self, arrival: &Arrival<'_>) -> Result<Vec<Verdict>> {
         let store = &self.repositories.store;
         let mut push = Push {
+            base: Some(self.base),
             is_atomic: arrival.is_atomic,
             ..Push::default()
         };
@@ -96,8 +104,8 @@ fn explanation(error: &Error) -> (&'static str, &'static str) {
             "the store does not answer, and nothing was changed: push again later",
         ),
         ErrorKind::Expired => (
-            "push took too long",
-            "the push took too long, and nothing was changed: push again",
+            "must be pushed again",
+            "objects were deleted meanwhile or the push took too long: push again",
         ),
         ErrorKind::NotFound => (
             "repository was removed",

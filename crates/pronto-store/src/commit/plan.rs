@@ -113,6 +113,7 @@ impl Plan {
             ..base.manifest.clone()
         };
         manifest.follow(repository, base);
+        manifest.pruned = manifest.number;
         Ok(Plan {
             decisions: Vec::new(),
             refuses: false,
