@@ -276,7 +276,13 @@ fn repositories(
     }
     match purpose {
         Purpose::Check => Repositories::of_store(store, environment),
-        Purpose::Start(_) => Repositories::of_store_with_cache(store, environment),
+        Purpose::Start(_) => {
+            let found = Repositories::of_store_with_cache(store, environment)?;
+            match found.store() {
+                Some(store) => store.check_start().map(|()| found.clone()),
+                None => Ok(found),
+            }
+        }
         Purpose::Reload(_) => {
             let message = "a store cannot be added while the server runs";
             Err(Error::new(ErrorKind::Config, message))

@@ -104,6 +104,19 @@ impl StoredRepositories {
         checked.map_err(|error| error.map_kind(|_| ErrorKind::Unavailable))
     }
 
+    /// Checks that the store can be used, at the start. One that does not answer may do so later.
+    ///
+    /// # Errors
+    /// It refuses, or does not exist.
+    pub(crate) fn check_start(&self) -> Result<()> {
+        match self.store.check() {
+            Err(error) if *error.kind() != pronto_store::ErrorKind::Unavailable => {
+                Err(error.map_kind(|_| ErrorKind::Io))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Ends downloads, so that their requests fail.
     pub(crate) fn stop(&self) {
         self.interrupt.trigger();

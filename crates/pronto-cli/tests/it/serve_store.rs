@@ -41,7 +41,11 @@ impl World {
         );
         let file = format!("{cache}.toml");
         std::fs::write(self.scratch.join(&file), text).expect("a file");
-        Server::start(self.scratch.path(), &["--config", &file], "    ")
+        let last = match self.scratch.join("store/r.git").exists() {
+            true => "git clone",
+            false => "there are no repositories yet",
+        };
+        Server::start(self.scratch.path(), &["--config", &file], last)
     }
 
     fn git(&self, at: &Path, arguments: &[&str]) -> String {
@@ -316,7 +320,7 @@ fn a_store_that_does_not_answer_is_named() {
         ("AWS_SECRET_ACCESS_KEY", "x"),
     ];
     let arguments = ["--config", "s.toml"];
-    let server = Server::start_with(scratch.path(), &arguments, "    there", &variables);
+    let server = Server::start_with(scratch.path(), &arguments, "there are", &variables);
     let answer = get(&server, REFS);
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(answer.contains("retry-after: 5\r\n"), "{answer}");
@@ -383,4 +387,20 @@ fn damage_and_a_broken_cache_are_told_apart() {
         std::fs::read_dir(path).map_or(0, Iterator::count)
     });
     assert_eq!(left.sum::<usize>(), 0, "views of pushes are removed");
+}
+
+#[test]
+fn the_plain_protocol_serves_a_store() {
+    let world = World::new();
+    let daemon = "[daemon]\nlisten = [\"127.0.0.1:0\"]\npush = \"always\"\n";
+    let server = world.serve_configured("one", daemon);
+    let lines = server.lines.iter();
+    let mut addresses = lines.filter_map(|line| line.strip_prefix("serving at git://"));
+    let url = format!("git://{}r", addresses.next().expect("an address"));
+    world.git(&world.work, &["push", "-q", &url, "main"]);
+    world.commit(&world.work, "a");
+    world.git(&world.work, &["push", "-q", &url, "main"]);
+    world.git(world.scratch.path(), &["clone", "-q", &url, "clone"]);
+    assert!(world.scratch.join("clone/a").exists());
+    world.verify();
 }

@@ -232,3 +232,55 @@ fn stale(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_outcome_is_not_called_a_failure() {
+        let told = |kind| explanation(&Error::new(kind, "x"));
+        let (reason, detail) = told(ErrorKind::Unknown);
+        assert!(!reason.contains("fail") && !detail.contains("fail"));
+        assert!(reason.contains("unknown") && detail.contains("fetch"));
+        for kind in [ErrorKind::Unavailable, ErrorKind::Corrupt] {
+            assert!(told(kind).1.contains("nothing was changed"));
+        }
+    }
+
+    #[test]
+    fn refusals_have_the_reasons_of_git() {
+        let id = |byte: u8| ObjectId::from_bytes_or_panic(&[byte; 20]);
+        let name = BStr::new("refs/heads/a");
+        let reason = |verdict, expected: Expected, is_atomic| {
+            match convert(verdict, name, &expected, is_atomic) {
+                Verdict::Changed => "changed".to_owned(),
+                Verdict::Refused { reason, .. } => reason,
+            }
+        };
+        let stale = |found: Option<u8>| {
+            pronto_store::Verdict::Stale(found.map(|byte| Value::direct(id(byte))))
+        };
+        let wanted = || Expected::Id(id(1));
+        assert_eq!(
+            reason(stale(Some(2)), wanted(), false),
+            "incorrect old value provided"
+        );
+        assert_eq!(
+            reason(stale(None), wanted(), false),
+            "reference does not exist"
+        );
+        assert_eq!(
+            reason(stale(Some(2)), Expected::Missing, false),
+            "reference already exists"
+        );
+        assert_eq!(
+            reason(stale(None), wanted(), true),
+            "atomic transaction failed"
+        );
+        assert_eq!(
+            reason(pronto_store::Verdict::Applied, wanted(), true),
+            "changed"
+        );
+    }
+}

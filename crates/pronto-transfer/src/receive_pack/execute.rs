@@ -54,7 +54,7 @@ impl Push<'_> {
         Ok(())
     }
 
-    fn fail_all(&mut self, reason: &str) {
+    pub(super) fn fail_all(&mut self, reason: &str) {
         for command in &mut self.commands {
             command.fail(reason);
         }
@@ -94,6 +94,9 @@ impl Push<'_> {
             self.bands.error(&text);
             if let Some(command) = self.commands.get_mut(at) {
                 command.fail("non-fast-forward");
+            }
+            if self.features.atomic {
+                self.fail_all("atomic push failure");
             }
         }
         Ok(())

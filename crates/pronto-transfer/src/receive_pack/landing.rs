@@ -51,12 +51,17 @@ impl Push<'_> {
     /// Fails the commands that the hook `proc-receive` would execute: it would change the view only.
     pub(super) fn refuse_proc_receive(&mut self) {
         let rules = &self.settings.proc_receive;
+        let mut is_refused = false;
         for command in self.commands.iter_mut().filter(|command| command.is_open()) {
             let (creates, deletes) = (command.creates(), command.deletes());
             let name = command.name.as_bstr();
             if rules.iter().any(|rule| rule.takes(name, creates, deletes)) {
                 command.fail("the hook proc-receive is not supported here");
+                is_refused = true;
             }
+        }
+        if is_refused && self.features.atomic {
+            self.fail_all("atomic push failure");
         }
     }
 
