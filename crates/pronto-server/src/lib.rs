@@ -25,6 +25,7 @@ pub mod listings;
 mod log;
 mod metrics;
 pub mod names;
+pub mod opened;
 pub mod packs;
 mod record;
 pub mod repositories;

@@ -2,20 +2,17 @@
 //! listing and removing them.
 
 use std::io::ErrorKind as Io;
-use std::any::Any;
-use std::fmt;
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bstr::BString;
-use pronto::receive_pack::Landing;
 use pronto::{Environment, Repository, init, upload_pack};
 use pronto_io::error::IoContext as _;
 
 use crate::config::{Config, StoreConfig};
 use crate::names::RepositoryName;
-use crate::store::{Entered, Purpose, StoredRepositories};
+use crate::opened::Opened;
+use crate::store::{Purpose, StoredRepositories};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of directories below the root, one in another, in which repositories are listed.
@@ -37,76 +34,6 @@ pub struct Repositories {
     environment: Environment,
     /// The store, if they are in one. There is no root then.
     store: Option<Arc<StoredRepositories>>,
-}
-
-/// A repository that was opened for a request.
-pub struct Opened {
-    repository: Repository,
-    /// The place where pushes are recorded.
-    landing: Option<Arc<dyn Landing>>,
-    is_view: bool,
-    /// Keeps the view.
-    _hold: Option<Box<dyn Any>>,
-    _entered: Option<Entered>,
-}
-
-impl Opened {
-    /// Returns an opened view, which `hold` keeps.
-    pub(crate) fn view(repository: Repository, hold: Box<dyn Any>) -> Self {
-        Opened {
-            is_view: true,
-            _hold: Some(hold),
-            ..Opened::from(repository)
-        }
-    }
-
-    /// Records pushes at `landing`.
-    pub(crate) fn with_landing(mut self, landing: Arc<dyn Landing>) -> Self {
-        self.landing = Some(landing);
-        self
-    }
-
-    /// Counts the calls of the store as long as the repository is open.
-    pub(crate) fn counting(mut self, entered: Entered) -> Self {
-        self._entered = Some(entered);
-        self
-    }
-
-    /// Returns the place where pushes are recorded, if it is not the repository itself.
-    pub fn landing(&self) -> Option<&Arc<dyn Landing>> {
-        self.landing.as_ref()
-    }
-
-    /// Returns whether this is a view of a generation of a store.
-    pub fn is_view(&self) -> bool {
-        self.is_view
-    }
-}
-
-impl From<Repository> for Opened {
-    fn from(repository: Repository) -> Self {
-        Opened {
-            repository,
-            landing: None,
-            is_view: false,
-            _hold: None,
-            _entered: None,
-        }
-    }
-}
-
-impl Deref for Opened {
-    type Target = Repository;
-
-    fn deref(&self) -> &Repository {
-        &self.repository
-    }
-}
-
-impl fmt::Debug for Opened {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Opened").field(&self.git_dir()).finish()
-    }
 }
 
 /// The client of a push.
@@ -388,6 +315,18 @@ impl Repositories {
         ));
         std::fs::rename(&path, &hidden).context(ErrorKind::Io, "cannot remove", &path)?;
         std::fs::remove_dir_all(&hidden).context(ErrorKind::Io, "cannot remove", &hidden)
+    }
+
+    /// Returns the names to be shown at the start, sorted. Of a store, only the first ones are looked at, so that
+    /// others may be removed.
+    ///
+    /// # Errors
+    /// As for [`list`](Self::list).
+    pub(crate) fn list_at_start(&self) -> Result<Vec<String>> {
+        match &self.store {
+            Some(store) => store.list_at_start(),
+            None => self.list(),
+        }
     }
 
     /// Returns the names of all repositories, sorted. Costs a look at each directory that is not in a

@@ -209,7 +209,9 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         daemon: addresses(&daemon),
         ssh: addresses(&ssh),
         host_key: setup.ssh.as_ref().map(|ssh| ssh.fingerprint.clone()),
-        repositories: tokio::task::block_in_place(|| setup.repositories.list().unwrap_or_default()),
+        repositories: tokio::task::block_in_place(|| {
+            setup.repositories.list_at_start().unwrap_or_default()
+        }),
     };
     let state = State::new(setup, service, Interrupt::new(), tell);
     let state = Arc::new(state);

@@ -11,7 +11,7 @@ use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
 
 use crate::access::RefChange;
-use crate::repositories::Opened;
+use crate::opened::Opened;
 use crate::{Error, ErrorKind, Result};
 
 pub use native::Native;

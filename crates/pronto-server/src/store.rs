@@ -13,19 +13,20 @@ use prometheus_client::registry::Registry;
 use pronto::receive_pack::Landing;
 use pronto::{Environment, Watch, upload_pack};
 use pronto_io::interrupt::Interrupt;
-use pronto_store::{
-    Cache, Creating, Expected, Options, Push, RefUpdate, Store, Stored, Value,
-};
+use pronto_store::{Cache, Creating, Expected, Options, Push, RefUpdate, Store, Stored, Value};
 
 use crate::config::StoreConfig;
 use crate::names::RepositoryName;
-use crate::repositories::Opened;
+use crate::opened::Opened;
 use crate::{Error, ErrorKind, Result};
 use landing::StoreLanding;
 use observer::Observer;
 
 pub(crate) use observer::Health;
-pub(crate) use tally::{Entered, Tally};
+pub(crate) use tally::Tally;
+
+/// The number of repositories that are looked at when the server starts.
+const LOOKED_AT: usize = 32;
 
 /// The repositories of a store, and the cache of their views.
 pub(crate) struct StoredRepositories {
@@ -125,7 +126,7 @@ impl StoredRepositories {
     /// Returns whether the store answers, with a call if the last one was some time ago.
     pub(crate) fn health(&self) -> Health {
         self.observer.health(|| {
-            // The observer is told of the result.
+            // The observer sees the result.
             let _ = self.store.check();
         })
     }
@@ -209,6 +210,18 @@ impl StoredRepositories {
     pub(crate) fn list(&self) -> Result<Vec<String>> {
         let names = self.store.repositories().map_err(failed)?;
         self.store.existing(names).map_err(failed)
+    }
+
+    /// Returns the names of all repositories, of which only the first ones are looked at.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn list_at_start(&self) -> Result<Vec<String>> {
+        let mut names = self.store.repositories().map_err(failed)?;
+        let others = names.split_off(names.len().min(LOOKED_AT));
+        let mut found = self.store.existing(names).map_err(failed)?;
+        found.extend(others);
+        Ok(found)
     }
 
     fn stored(&self, name: &RepositoryName) -> Result<Arc<Stored>> {

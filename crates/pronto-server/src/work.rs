@@ -10,7 +10,8 @@ use crate::access::{RefChange, Role};
 use crate::admission::{Network, Owner, Slot};
 use crate::bridge::{Bounded, Patience};
 use crate::config::{DaemonPush, EXPORT_OK};
-use crate::repositories::{Client, Opened};
+use crate::opened::Opened;
+use crate::repositories::Client;
 use crate::route::{Service, Target};
 use crate::service::{self, GitService, Judge, Streams};
 use crate::state::{Setup, State};
@@ -114,7 +115,7 @@ impl Work {
         };
         let repository = repository.map_err(|error| self.unknown(error))?;
         self.check_service(&repository)?;
-        Ok(repository.counting(entered))
+        Ok(repository.holding(Box::new(entered)))
     }
 
     fn find_or_create(&self) -> Result<Opened> {

@@ -43,7 +43,7 @@ use crate::{Environment, Repository, Result};
 use bands::{Bands, Mode};
 use settings::Settings;
 
-pub use landing::{Arrival, Landing, Verdict};
+pub use landing::{CheckedPush, Landing, Verdict};
 
 /// The options of serving one connection.
 #[derive(Clone, Debug)]

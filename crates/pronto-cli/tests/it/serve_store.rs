@@ -120,9 +120,15 @@ fn what_one_server_was_given_all_have() {
     let work = world.work.clone();
     world.commit(&work, "a");
     world.git(&work, &["tag", "-m", "tagged", "v1"]);
-    world.git(&work, &["push", "-q", &owned(&one, "r"), "main", "v1", "main:side"]);
+    world.git(
+        &work,
+        &["push", "-q", &owned(&one, "r"), "main", "v1", "main:side"],
+    );
     let listed = world.git(&work, &["ls-remote", &address(&two, "r")]);
-    assert!(listed.contains("\tHEAD\n") && listed.contains("refs/tags/v1^{}"), "{listed}");
+    assert!(
+        listed.contains("\tHEAD\n") && listed.contains("refs/tags/v1^{}"),
+        "{listed}"
+    );
     for (name, options) in [
         ("clone", &[][..]),
         ("shallow", &["--depth=1"][..]),
@@ -150,7 +156,10 @@ fn what_one_server_was_given_all_have() {
     let listed = world.git(&work, &["ls-remote", &address(&one, "r")]);
     assert!(!listed.contains("side"), "{listed}");
     let refused = world.fail(&work, &["push", &owned(&one, "r"), ":main"]);
-    assert!(refused.contains("deletion of the current branch prohibited"), "{refused}");
+    assert!(
+        refused.contains("deletion of the current branch prohibited"),
+        "{refused}"
+    );
     world.verify();
     one.signal(Signal::TERM);
     let log = one.end();
@@ -178,19 +187,28 @@ fn refused_pushes_change_nothing() {
     );
     assert!(refused.contains("atomic"), "{refused}");
     let listed = world.git(&work, &["ls-remote", &url]);
-    assert!(listed.contains(&format!("{first}\trefs/heads/main")), "{listed}");
+    assert!(
+        listed.contains(&format!("{first}\trefs/heads/main")),
+        "{listed}"
+    );
     assert!(!listed.contains("refs/heads/new"), "{listed}");
     // Directories and files of refs exclude each other, also for one that takes the other's place.
     let refused = world.fail(&work, &["push", &url, "main:refs/heads/side/below"]);
     assert!(refused.contains("refname conflict"), "{refused}");
-    world.git(&work, &["push", "-q", &url, ":side", "main:refs/heads/side/below"]);
+    world.git(
+        &work,
+        &["push", "-q", &url, ":side", "main:refs/heads/side/below"],
+    );
     world.verify();
 }
 
 #[test]
 fn hooks_of_the_server_see_objects_and_options() {
     let world = World::new();
-    world.git(&world.work, &["config", "receive.advertisePushOptions", "true"]);
+    world.git(
+        &world.work,
+        &["config", "receive.advertisePushOptions", "true"],
+    );
     world.git(&world.work, &["config", "receive.fsckObjects", "true"]);
     let (success, _, err) = world.pronto(&["store", "import", "work", &world.url, "r"]);
     assert!(success, "{err}");
@@ -232,7 +250,10 @@ fn hooks_of_the_server_see_objects_and_options() {
 #[test]
 fn repositories_are_managed_in_the_store() {
     let world = World::new();
-    let (one, two) = (world.serve_configured("one", ""), world.serve_configured("two", ""));
+    let (one, two) = (
+        world.serve_configured("one", ""),
+        world.serve_configured("two", ""),
+    );
     let manage = |words: &[&str]| {
         let arguments = [&["serve", "--config", "one.toml", "repository"], words].concat();
         world.pronto(&arguments)
@@ -254,7 +275,10 @@ fn repositories_are_managed_in_the_store() {
     // A push creates it again, with nothing of the old one.
     world.git(&world.work, &["push", "-q", &other, "main:again"]);
     let listed = world.git(&world.work, &["ls-remote", &r]);
-    assert!(listed.ends_with("refs/heads/again\n") && !listed.contains("main"), "{listed}");
+    assert!(
+        listed.ends_with("refs/heads/again\n") && !listed.contains("main"),
+        "{listed}"
+    );
     assert_eq!(manage(&["list"]).1, "team/r\n");
     world.verify();
 }
@@ -267,10 +291,16 @@ fn views_that_are_not_used_make_room() {
     let names: Vec<String> = (0..4).map(|number| format!("r{number}")).collect();
     for name in &names {
         world.commit(&world.work, name);
-        world.git(&world.work, &["push", "-q", &address(&server, name), "main"]);
+        world.git(
+            &world.work,
+            &["push", "-q", &address(&server, name), "main"],
+        );
     }
-    std::fs::write(world.scratch.join("one.toml"), format!("{text}cache_bytes = 1\n"))
-        .expect("a file");
+    std::fs::write(
+        world.scratch.join("one.toml"),
+        format!("{text}cache_bytes = 1\n"),
+    )
+    .expect("a file");
     server.signal(Signal::HUP);
     wait_until(|| get(&server, "/metrics").contains("reloads_total 1"));
     std::thread::scope(|scope| {
@@ -324,13 +354,22 @@ fn a_store_that_does_not_answer_is_named() {
     let answer = get(&server, REFS);
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(answer.contains("retry-after: 5\r\n"), "{answer}");
-    assert!(answer.contains("the store of the repositories does not answer"), "{answer}");
+    assert!(
+        answer.contains("the store of the repositories does not answer"),
+        "{answer}"
+    );
     let answer = get(&server, "/healthz");
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
-    assert!(answer.contains("the store has not answered for"), "{answer}");
+    assert!(
+        answer.contains("the store has not answered for"),
+        "{answer}"
+    );
     server.signal(Signal::TERM);
     let log = server.end();
-    assert!(log.contains("\"status\":503") && log.contains("127.0.0.1:1"), "{log}");
+    assert!(
+        log.contains("\"status\":503") && log.contains("127.0.0.1:1"),
+        "{log}"
+    );
     let mut command = pronto();
     command
         .args(["serve", "--config", "s.toml", "--check"])
@@ -338,7 +377,11 @@ fn a_store_that_does_not_answer_is_named() {
         .envs(variables);
     let output = command.output().expect("it starts");
     assert_eq!(output.status.code(), Some(128));
-    assert!(stderr(&output).contains("does not answer"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("does not answer"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -346,8 +389,7 @@ fn damage_and_a_broken_cache_are_told_apart() {
     let world = World::new();
     let (success, _, err) = world.pronto(&["store", "import", "work", &world.url, "r"]);
     assert!(success, "{err}");
-    let (success, _, err) =
-        world.pronto(&["serve", "--store", &world.url, "--check"]);
+    let (success, _, err) = world.pronto(&["serve", "--store", &world.url, "--check"]);
     assert!(success, "{err}");
     let packs = std::fs::read_dir(world.scratch.join("store/r.git/pack")).expect("a directory");
     let index = packs
@@ -361,14 +403,20 @@ fn damage_and_a_broken_cache_are_told_apart() {
     let server = world.serve("one");
     let answer = get(&server, REFS);
     assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
-    assert!(answer.contains("damaged in the store") && answer.contains("(request "), "{answer}");
+    assert!(
+        answer.contains("damaged in the store") && answer.contains("(request "),
+        "{answer}"
+    );
     std::fs::write(&index, good).expect("writable");
     // The disk of the cache fails for one request, and serves again when it is back.
     let cache = world.scratch.join("one");
     std::fs::rename(&cache, world.scratch.join("away")).expect("it moves");
     std::fs::write(&cache, "").expect("a file");
     let answer = get(&server, REFS);
-    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("no room"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 503 ") && answer.contains("no room"),
+        "{answer}"
+    );
     std::fs::remove_file(&cache).expect("there");
     std::fs::rename(world.scratch.join("away"), &cache).expect("it moves");
     let answer = get(&server, REFS);

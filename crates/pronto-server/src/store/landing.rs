@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice as _};
 use pronto::ObjectId;
-use pronto::receive_pack::{Arrival, Landing, Verdict};
+use pronto::receive_pack::{CheckedPush, Landing, Verdict};
 use pronto::refs::{self, Edit, Target};
 use pronto_store::{
     Change, Error, ErrorKind, Expected, FileKind, NewFile, NewPack, Push, RefUpdate, Result,
@@ -37,42 +37,42 @@ impl StoreLanding {
         }
     }
 
-    fn try_land(&self, arrival: &Arrival<'_>) -> Result<Vec<Verdict>> {
+    fn try_land(&self, checked: &CheckedPush<'_>) -> Result<Vec<Verdict>> {
         let store = &self.repositories.store;
         let mut push = Push {
             base: Some(self.base),
-            is_atomic: arrival.is_atomic,
+            is_atomic: checked.is_atomic,
             ..Push::default()
         };
-        for edit in arrival.edits {
-            push.updates.push(update(arrival.repository, edit)?);
+        for edit in checked.edits {
+            push.updates.push(update(checked.repository, edit)?);
         }
-        if let Some(pack) = arrival.pack {
+        if let Some(pack) = checked.pack {
             let pack = new_pack(pack)?;
             push.packs.push(store.wait(self.stored.upload(&pack))?);
         }
         let expected: Vec<Expected> = push.updates.iter().map(|it| it.old.clone()).collect();
         let outcome = store.wait(self.stored.commit(Change::Push(push)))?;
         tally::saw_generation(outcome.generation);
-        let verdicts = outcome.verdicts.into_iter().zip(arrival.edits);
+        let verdicts = outcome.verdicts.into_iter().zip(checked.edits);
         let verdicts = verdicts.zip(expected).map(|((verdict, edit), expected)| {
             let name = edit.name.as_bstr();
-            convert(verdict, name, &expected, arrival.is_atomic)
+            convert(verdict, name, &expected, checked.is_atomic)
         });
         Ok(verdicts.collect())
     }
 }
 
 impl Landing for StoreLanding {
-    fn land(&self, arrival: &Arrival<'_>) -> Vec<Verdict> {
-        self.try_land(arrival).unwrap_or_else(|error| {
+    fn land(&self, checked: &CheckedPush<'_>) -> Vec<Verdict> {
+        self.try_land(checked).unwrap_or_else(|error| {
             let (reason, detail) = explanation(&error);
             tally::failed(format!("{reason}: {error}"));
             let refused = Verdict::Refused {
                 reason: reason.to_owned(),
                 detail: None,
             };
-            let mut verdicts = vec![refused; arrival.edits.len()];
+            let mut verdicts = vec![refused; checked.edits.len()];
             if let Some(first) = verdicts.first_mut() {
                 *first = Verdict::Refused {
                     reason: reason.to_owned(),
@@ -252,11 +252,11 @@ mod tests {
     fn refusals_have_the_reasons_of_git() {
         let id = |byte: u8| ObjectId::from_bytes_or_panic(&[byte; 20]);
         let name = BStr::new("refs/heads/a");
-        let reason = |verdict, expected: Expected, is_atomic| {
-            match convert(verdict, name, &expected, is_atomic) {
-                Verdict::Changed => "changed".to_owned(),
-                Verdict::Refused { reason, .. } => reason,
-            }
+        let reason = |verdict, expected: Expected, is_atomic| match convert(
+            verdict, name, &expected, is_atomic,
+        ) {
+            Verdict::Changed => "changed".to_owned(),
+            Verdict::Refused { reason, .. } => reason,
         };
         let stale = |found: Option<u8>| {
             pronto_store::Verdict::Stale(found.map(|byte| Value::direct(id(byte))))

@@ -22,7 +22,7 @@ pub(crate) struct Tally {
     calls: AtomicU64,
     bytes: AtomicU64,
     microseconds: AtomicU64,
-    /// An error that the client was told of by the protocol.
+    /// An error that the protocol has reported to the client.
     error: Mutex<Option<String>>,
 }
 
@@ -49,7 +49,7 @@ impl Tally {
         })
     }
 
-    /// Returns the error that the client was told of.
+    /// Returns the error that was reported to the client.
     pub(crate) fn error(&self) -> Option<String> {
         let mut error = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         error.take()

@@ -189,7 +189,12 @@ mod tests {
         let shelf = Shelf::new(folder.path().to_owned());
         let file = |name: &str| folder.path().join("file").join(name);
         fs::create_dir(folder.path().join("file")).expect("a directory");
-        for name in ["pack-1.pack", "pack-1.pack.map", "pack-2.pack", "pack-3.pack"] {
+        for name in [
+            "pack-1.pack",
+            "pack-1.pack.map",
+            "pack-2.pack",
+            "pack-3.pack",
+        ] {
             fs::write(file(name), vec![1; 8192]).expect("a file");
         }
         fs::hard_link(file("pack-1.pack"), folder.path().join("link")).expect("a link");

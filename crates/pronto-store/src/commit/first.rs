@@ -62,7 +62,7 @@ impl<B: Backend> Repository<B> {
             Some(next) => next.bytes.clone(),
             None => {
                 let mut manifest = nothing.manifest.clone();
-                manifest.follow(self, &nothing);
+                manifest.follow(&nothing);
                 manifest.encode()?
             }
         };
@@ -109,14 +109,17 @@ impl<B: Backend> Repository<B> {
 
     /// Returns what is before the first generation: nothing, or a removed repository.
     async fn before(&self, creating: &Creating) -> Result<Generation> {
-        let nothing = self.nothing(creating);
         let Some(removed) = self.removed().await? else {
-            return Ok(nothing);
+            return Ok(self.nothing(creating));
         };
+        let Generation { manifest, .. } = self.nothing(creating);
         let manifest = Manifest {
-            hash: creating.hash,
-            policy: creating.policy,
-            config: creating.config.clone(),
+            writer: manifest.writer,
+            nonce: manifest.nonce,
+            time_ms: manifest.time_ms,
+            hash: manifest.hash,
+            policy: manifest.policy,
+            config: manifest.config,
             is_removed: false,
             ..removed.manifest
         };

@@ -103,7 +103,10 @@ impl Plan {
 
 impl Plan {
     /// Plans the generation that says that the repository is removed.
-    pub(super) fn removal<B: Backend>(repository: &Repository<B>, base: &Generation) -> Result<Plan> {
+    pub(super) fn removal<B: Backend>(
+        repository: &Repository<B>,
+        base: &Generation,
+    ) -> Result<Plan> {
         let mut manifest = Manifest {
             is_removed: true,
             config: Bytes::new(),
@@ -112,7 +115,8 @@ impl Plan {
             tables: Vec::new(),
             ..base.manifest.clone()
         };
-        manifest.follow(repository, base);
+        manifest.follow(base);
+        manifest.sign(repository);
         manifest.pruned = manifest.number;
         Ok(Plan {
             decisions: Vec::new(),
@@ -130,13 +134,17 @@ impl Plan {
 
 impl Manifest {
     /// Makes this the manifest of the generation after `base`.
-    pub(super) fn follow<B: Backend>(&mut self, repository: &Repository<B>, base: &Generation) {
+    pub(super) fn follow(&mut self, base: &Generation) {
         self.number = base.number() + 1;
         self.replaces = (base.number() > 0).then_some(base.digest);
+        self.drop_of(&base.manifest);
+    }
+
+    /// Makes this a manifest of `repository`, as this process uses it.
+    fn sign<B: Backend>(&mut self, repository: &Repository<B>) {
         self.writer = repository.writer;
         self.nonce = repository.nonce();
         self.time_ms = repository.time_ms();
-        self.drop_of(&base.manifest);
     }
 }
 
@@ -281,7 +289,8 @@ impl Draft<'_> {
         }
         let manifest = &mut self.manifest;
         manifest.packs.sort_unstable_by_key(|pack| pack.upload);
-        manifest.follow(repository, base);
+        manifest.follow(base);
+        manifest.sign(repository);
         Ok(Some(Next {
             bytes: self.manifest.encode()?,
             manifest: self.manifest,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::Settled;
 use super::plan::Plan;
+use crate::Result;
 use crate::backend::Backend;
 use crate::clock::Clock as _;
 use crate::repository::Repository;
-use crate::Result;
 
 impl<B: Backend> Repository<B> {
     /// Removes the repository: requests that begin later do not find it. Upkeep deletes its objects after the

@@ -153,9 +153,7 @@ fn a_removed_repository_is_gone_for_all_and_can_be_created_again() {
     other.create();
     assert_eq!(latest(&one).expect("readable").number(), 4);
     assert_eq!(one.store.existing(names.clone()).expect("read"), names);
-    other
-        .push("refs/heads/main", None, "c")
-        .expect("committed");
+    other.push("refs/heads/main", None, "c").expect("committed");
     let newest = latest(&one).expect("readable");
     assert_eq!(newest.manifest.packs.len(), 1);
     let watch = pronto::Watch::none();

@@ -14,7 +14,7 @@ use pronto_repository::Notice;
 /// A push that has passed all checks.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Arrival<'a> {
+pub struct CheckedPush<'a> {
     /// The repository. It has the received objects, and the refs as they were when the push began.
     pub repository: &'a Repository,
     /// The received pack, with its index beside it; `None` if no objects were received.
@@ -44,7 +44,7 @@ pub enum Verdict {
 /// The view belongs to one push alone. It is changed, too, so that hooks see the new values.
 pub trait Landing: Debug + Send + Sync {
     /// Records the objects and the changes of refs. Returns a verdict for each change, in their order.
-    fn land(&self, arrival: &Arrival<'_>) -> Vec<Verdict>;
+    fn land(&self, push: &CheckedPush<'_>) -> Vec<Verdict>;
 }
 
 impl Push<'_> {
@@ -75,7 +75,7 @@ impl Push<'_> {
         if edits.is_empty() {
             return Ok(());
         }
-        let verdicts = landing.land(&Arrival {
+        let verdicts = landing.land(&CheckedPush {
             repository: self.repository,
             pack: self.pack.as_deref(),
             edits: &edits,
