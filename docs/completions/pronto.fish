@@ -673,6 +673,8 @@ complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ssh -d 'Serve SS
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-cert -d 'Serve HTTPS with this certificate chain (PEM)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-key -d 'The private key of the certificate (PEM)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l config -d 'Read the configuration from this file' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l store -d 'Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l cache -d 'With --store, the directory for views and downloaded files; each server needs its own' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l listen -d 'Listen at this address; a free port of this machine without. With --netsync, serve known peers by TLS; \'netsync\' manages the known peers' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l peer -d 'With --stdio, the local name of the peer: its branches become refs/remotes/NAME/*' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-connections -d 'The maximum number of sessions, and of waiting ones' -r
@@ -684,7 +686,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand serve" -l slow-timeout -d 
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l wait-timeout -d 'The maximum seconds for a session to wait for a place; then the peer must try again later' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l session-timeout -d 'The maximum seconds of a session' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l write -d 'Let the user \'owner\' push and create repositories, with a token that is printed'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l check -d 'Check the configuration and exit'
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l check -d 'Check the configuration, and that a store can be reached, and exit'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l print-config -d 'Print the default configuration with comments, and exit'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l replace -d 'With \'token\', revoke the other tokens of the user'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Use netsync, in which both sides send and receive'

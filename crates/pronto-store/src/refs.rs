@@ -220,6 +220,7 @@ pub(crate) fn all(refs: &Snapshot) -> Result<Vec<(BString, Value)>> {
 ///
 /// # Errors
 /// As for [`all`].
+#[cfg_attr(not(test), expect(dead_code, reason = "only the simulation prunes"))]
 pub(crate) fn tips(refs: &Snapshot) -> Result<Vec<ObjectId>> {
     let tips = all(refs)?.into_iter().filter_map(|(_, value)| match value {
         Value::Direct { id, .. } => Some(id),

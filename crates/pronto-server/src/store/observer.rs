@@ -25,9 +25,9 @@ type CallLabels = Vec<(&'static str, &'static str)>;
 /// Whether the store answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// It has answered.
+    /// The last call was answered.
     Reachable,
-    /// It has not answered for this time.
+    /// No call was answered for this time.
     Unreachable(Duration),
 }
 
