@@ -210,7 +210,7 @@ impl Repositories {
     pub fn create(&self, name: &RepositoryName) -> Result<()> {
         name.check_new()?;
         if let Some(store) = &self.store {
-            return store.create(name, self.store_branch());
+            return store.create(name, self.store_branch().as_ref());
         }
         if self.only.is_some() {
             let message = "a single repository is served: others cannot be created";

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bstr::BString;
+use bstr::{BStr, ByteSlice as _};
 use prometheus_client::registry::Registry;
 use pronto::receive_pack::Landing;
 use pronto::{Environment, Watch, upload_pack};
@@ -177,13 +177,13 @@ impl StoredRepositories {
     ///
     /// # Errors
     /// There is one of that name; the name is not allowed in a store; those of the store.
-    pub(crate) fn create(&self, name: &RepositoryName, branch: BString) -> Result<()> {
+    pub(crate) fn create(&self, name: &RepositoryName, branch: &BStr) -> Result<()> {
         let stored = self.store.repository(name.as_str()).map_err(|error| {
             let kind = ErrorKind::InvalidName;
             error.map_kind(|_| kind)
         })?;
         let mut content = Push::default();
-        let target = [b"refs/heads/", branch.as_slice()].concat();
+        let target = [b"refs/heads/", branch.as_bytes()].concat();
         content.updates.push(RefUpdate {
             name: "HEAD".into(),
             old: Expected::Missing,
