@@ -452,3 +452,40 @@ fn the_plain_protocol_serves_a_store() {
     assert!(world.scratch.join("clone/a").exists());
     world.verify();
 }
+
+#[test]
+fn thin_packs_are_completed_from_the_view() {
+    let world = World::new();
+    let server = world.serve_configured("one", "");
+    let url = address(&server, "r");
+    let mut lines: Vec<String> = (0..5000)
+        .map(|number| format!("{}\n", number * 7919))
+        .collect();
+    for round in 0..3 {
+        lines[round] = format!("round {round}\n");
+        std::fs::write(world.work.join("large"), lines.concat()).expect("a file");
+        world.git(&world.work, &["add", "large"]);
+        world.git(&world.work, &["commit", "-q", "-m", "large"]);
+        world.git(&world.work, &["push", "-q", &url, "main"]);
+    }
+    world.git(world.scratch.path(), &["clone", "-q", &url, "clone"]);
+    let clone = world.scratch.join("clone");
+    world.git(&clone, &["fsck", "--strict"]);
+    let read = std::fs::read_to_string(clone.join("large")).expect("text");
+    assert_eq!(read, lines.concat());
+    server.signal(Signal::TERM);
+    let log = server.end();
+    // The second and third push send a delta, not the file.
+    let pushes = log
+        .lines()
+        .filter(|line| line.contains("git-receive-pack") && !line.contains("\"received_bytes\":0"));
+    let received = pushes.map(|line| {
+        let (_, rest) = line.split_once("\"received_bytes\":").expect("a count");
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<u64>().expect("a number")
+    });
+    let received: Vec<u64> = received.filter(|bytes| *bytes > 100).collect();
+    assert_eq!(received.len(), 3, "{log}");
+    assert!(received[1] < 2000 && received[2] < 2000, "{received:?}");
+    world.verify();
+}
