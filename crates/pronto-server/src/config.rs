@@ -51,6 +51,8 @@ pub struct Config {
     pub limits: Limits,
     /// The packs that are kept.
     pub cache: Cache,
+    /// The object store of the repositories, in place of the root.
+    pub store: Option<StoreConfig>,
 }
 
 /// The file of a repository that may be served to everyone.
@@ -157,6 +159,32 @@ impl Default for Cache {
     }
 }
 
+/// The object store of the repositories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreConfig {
+    /// The address: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or `file:///DIRECTORY`.
+    pub url: String,
+    /// The directory of views and downloaded files, which belongs to one process.
+    pub cache: PathBuf,
+    /// The bytes of these files, but for those that requests use.
+    pub cache_bytes: u64,
+    /// For a call of the store that fails to be repeated.
+    pub patience: Duration,
+}
+
+impl StoreConfig {
+    /// Uses the store at `url`, and `cache` for views.
+    pub fn new(url: String, cache: PathBuf) -> Self {
+        StoreConfig {
+            url,
+            cache,
+            cache_bytes: 10 << 30,
+            patience: Duration::from_secs(20),
+        }
+    }
+}
+
 /// Limits of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -224,6 +252,7 @@ impl Config {
             },
             certificates: Vec::new(),
             cache: Cache::default(),
+            store: None,
             limits: Limits::default(),
         }
     }

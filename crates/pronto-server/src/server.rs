@@ -137,7 +137,11 @@ pub fn serve(options: Options, control: &Control<'_>) -> Result<()> {
 /// # Errors
 /// Something does not exist, or cannot be used.
 pub fn check(config: &Config, environment: &Environment) -> Result<()> {
-    setup(config.clone(), environment, &Purpose::Check).map(|_| ())
+    let setup = setup(config.clone(), environment, &Purpose::Check)?;
+    match setup.repositories.store() {
+        Some(store) => store.check(),
+        None => Ok(()),
+    }
 }
 
 /// The purpose of a setup.
@@ -183,7 +187,7 @@ fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Re
         _ => None,
     };
     Ok(Setup {
-        repositories: Repositories::open(&config.root, environment)?,
+        repositories: repositories(&config, environment, purpose)?,
         tls: config.tls.as_ref().map(tls::acceptor).transpose()?,
         ssh,
         users,
@@ -209,7 +213,10 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         service,
         tell,
     } = options;
-    let setup = setup(config, &environment, &Purpose::Start(owner.as_ref()))?;
+    // A store waits in a runtime of its own.
+    let setup = tokio::task::block_in_place(|| {
+        setup(config, &environment, &Purpose::Start(owner.as_ref()))
+    })?;
     let (http, daemon) = (listen(&setup.config.http)?, listen(&setup.config.daemon)?);
     let ssh = listen(&setup.config.ssh.listen)?;
     let peers = listen(&setup.config.netsync.listen)?;
@@ -225,7 +232,9 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         host_key: setup.ssh.as_ref().map(|ssh| ssh.fingerprint.clone()),
         netsync: addresses(&peers),
         netsync_key: peers_key.as_ref().map(|key| key.public().to_string()),
-        repositories: setup.repositories.list().unwrap_or_default(),
+        repositories: tokio::task::block_in_place(|| {
+            setup.repositories.list_at_start().unwrap_or_default()
+        }),
     };
     let state = Arc::new(State::new(setup, service, Interrupt::new(), tell));
     let name = if has_tls { "https" } else { "http" };
@@ -260,7 +269,7 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     while !control.drain.is_triggered() && !control.stop.is_triggered() {
         tokio::time::sleep(LOOK).await;
         if (control.reload)() {
-            reload(&state, file.as_deref(), &environment);
+            tokio::task::block_in_place(|| reload(&state, file.as_deref(), &environment));
         }
     }
     accepting.shutdown().await;
@@ -269,6 +278,54 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     }
     end(&state, &drain, control).await;
     Ok(())
+}
+
+/// Opens the repositories of a configuration.
+fn repositories(
+    config: &Config,
+    environment: &Environment,
+    purpose: &Purpose<'_>,
+) -> Result<Repositories> {
+    let kept = match purpose {
+        Purpose::Reload(before) => before.repositories.store().map(|_| &before.repositories),
+        _ => None,
+    };
+    let Some(store) = &config.store else {
+        // A store that was given without a file stays.
+        return match kept {
+            Some(kept) => Ok(kept.clone()),
+            None => Repositories::open(&config.root, environment),
+        };
+    };
+    if config.require_export_ok {
+        let message = "require_export_ok needs files, which repositories of a store do not have";
+        return Err(Error::new(ErrorKind::Config, message));
+    }
+    if !config.netsync.listen.is_empty() {
+        let message = "netsync keeps the state of its sessions in a repository on disk, so that it does not serve a \
+                       store: remove the section [netsync]";
+        return Err(Error::new(ErrorKind::Config, message));
+    }
+    if let Some(kept) = kept {
+        if let Some(running) = kept.store() {
+            running.reload(store)?;
+        }
+        return Ok(kept.clone());
+    }
+    match purpose {
+        Purpose::Check => Repositories::of_store(store, environment),
+        Purpose::Start(_) => {
+            let found = Repositories::of_store_with_cache(store, environment)?;
+            match found.store() {
+                Some(store) => store.check_start().map(|()| found.clone()),
+                None => Ok(found),
+            }
+        }
+        Purpose::Reload(_) => {
+            let message = "a store cannot be added while the server runs";
+            Err(Error::new(ErrorKind::Config, message))
+        }
+    }
 }
 
 /// Waits for the connections that are left.
@@ -285,6 +342,9 @@ async fn end(state: &State, drain: &watch::Sender<Phase>, control: &Control<'_>)
     state.tell(&Event::Drained { connections });
     // Services that still run lose their clients, and end.
     state.stop.trigger();
+    if let Some(store) = state.setup().repositories.store() {
+        store.stop();
+    }
     let _ = drain.send(Phase::Cut);
     let end = Instant::now() + CUT;
     let is_idle = || state.metrics.under_way.get() == 0 && drain.receiver_count() == 0;

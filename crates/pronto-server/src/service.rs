@@ -7,11 +7,11 @@ mod push;
 use std::io::{Read, Write};
 
 use prometheus_client::registry::Registry;
-use pronto::Repository;
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
 
 use crate::access::RefChange;
+use crate::opened::Opened;
 use crate::{Error, ErrorKind, Result};
 
 pub use native::Native;
@@ -21,7 +21,7 @@ pub use process::Git;
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The repository.
-    pub repository: &'a Repository,
+    pub repository: &'a Opened,
     /// The value of `Git-Protocol`, or its counterpart.
     pub protocol: Option<&'a str>,
     /// Set when the server ends.
@@ -105,7 +105,7 @@ pub trait GitService: Send + Sync {
     fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
 
     /// Refs of the repository were changed by a push that the service has not served.
-    fn pushed(&self, _repository: &Repository) {}
+    fn pushed(&self, _repository: &pronto::Repository) {}
 
     /// Serves a push from the advertisement to its end, on a connection of its own.
     ///

@@ -2,6 +2,7 @@
 
 mod first;
 mod plan;
+mod removal;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,6 +68,13 @@ impl<B: Backend> Repository<B> {
         loop {
             let known = self.base(not_before).await?;
             let base = &*known.generation;
+            if base.manifest.is_removed {
+                if known.confirmed < arrived && not_before < arrived {
+                    not_before = arrived;
+                    continue;
+                }
+                return Err(self.not_found());
+            }
             let old = checked
                 .take()
                 .filter(|_| has_fault(&*self.backend, Fault::NoCheckAfterConflict));

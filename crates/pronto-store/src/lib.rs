@@ -34,6 +34,7 @@
 mod backend;
 mod blocking;
 mod bucket;
+mod cache;
 mod change;
 mod clock;
 mod commit;
@@ -57,7 +58,10 @@ mod view;
 
 pub use backend::{Backend, Plain};
 pub use blocking::{Store, Stored};
-pub use bucket::{Bucket, Cloud, Content, Creation, Entry, Location, Page};
+pub use bucket::{
+    Bucket, Call, CallKind, Cloud, Content, Creation, Entry, Location, Metered, Observer, Page,
+};
+pub use cache::{Cache, Counts, PushView, View};
 pub use change::{Change, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded};
 pub use clock::{Clock, SystemClock};
 pub use commit::Creating;

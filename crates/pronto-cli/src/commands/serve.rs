@@ -56,7 +56,14 @@ pub(crate) struct Args {
     /// Read the configuration from this file
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Check the configuration and exit
+    /// Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,
+    /// az://CONTAINER/PREFIX or file:///DIRECTORY
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// With --store, the directory for views and downloaded files; each server needs its own
+    #[arg(long, value_name = "DIRECTORY")]
+    cache: Option<PathBuf>,
+    /// Check the configuration, and that a store can be reached, and exit
     #[arg(long)]
     check: bool,
     /// Print the default configuration with comments, and exit

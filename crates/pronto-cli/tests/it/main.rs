@@ -56,6 +56,7 @@ mod serve_netsync;
 mod serve_pushes;
 mod serve_shell;
 mod serve_ssh;
+mod serve_store;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
 mod serving;

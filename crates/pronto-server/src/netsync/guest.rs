@@ -121,6 +121,7 @@ impl Guest {
             },
             target: Target { name, service },
             protocol: None,
+            tally: Arc::default(),
         };
         let is_push = service == Service::ReceivePack;
         if is_push && work.requester.user.is_none() {
@@ -160,7 +161,7 @@ impl Guest {
                 );
                 Err(Error::new(ErrorKind::Denied, message))
             }
-            _ => Ok(repository),
+            _ => Ok(repository.into_repository()),
         }
     }
 

@@ -101,6 +101,53 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Plans the generation that says that the repository is removed.
+    pub(super) fn removal<B: Backend>(
+        repository: &Repository<B>,
+        base: &Generation,
+    ) -> Result<Plan> {
+        let mut manifest = Manifest {
+            is_removed: true,
+            config: Bytes::new(),
+            packs: Vec::new(),
+            layers: Vec::new(),
+            tables: Vec::new(),
+            ..base.manifest.clone()
+        };
+        manifest.follow(base);
+        manifest.sign(repository);
+        manifest.pruned = manifest.number;
+        Ok(Plan {
+            decisions: Vec::new(),
+            refuses: false,
+            oldest_upload: None,
+            next: Some(Next {
+                bytes: manifest.encode()?,
+                manifest,
+                refs: Snapshot::default(),
+                object: None,
+            }),
+        })
+    }
+}
+
+impl Manifest {
+    /// Makes this the manifest of the generation after `base`.
+    pub(super) fn follow(&mut self, base: &Generation) {
+        self.number = base.number() + 1;
+        self.replaces = (base.number() > 0).then_some(base.digest);
+        self.drop_of(&base.manifest);
+    }
+
+    /// Makes this a manifest of `repository`, as this process uses it.
+    fn sign<B: Backend>(&mut self, repository: &Repository<B>) {
+        self.writer = repository.writer;
+        self.nonce = repository.nonce();
+        self.time_ms = repository.time_ms();
+    }
+}
+
 /// The next generation while changes are added.
 struct Draft<'a> {
     manifest: Manifest,
@@ -242,12 +289,8 @@ impl Draft<'_> {
         }
         let manifest = &mut self.manifest;
         manifest.packs.sort_unstable_by_key(|pack| pack.upload);
-        manifest.number = base.number() + 1;
-        manifest.replaces = (base.number() > 0).then_some(base.digest);
-        manifest.writer = repository.writer;
-        manifest.nonce = repository.nonce();
-        manifest.time_ms = repository.time_ms();
-        manifest.drop_of(&base.manifest);
+        manifest.follow(base);
+        manifest.sign(repository);
         Ok(Some(Next {
             bytes: self.manifest.encode()?,
             manifest: self.manifest,

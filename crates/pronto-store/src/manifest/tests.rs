@@ -36,6 +36,7 @@ pub(super) fn sample() -> Manifest {
         policy: Policy::default(),
         dropped: 37,
         pruned: 12,
+        is_removed: false,
         config: Bytes::from_static(b"[core]\n\tbare = true\n"),
         packs: vec![pack(1, false), pack(2, true)],
         layers: vec![Layer {

@@ -6,10 +6,11 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pronto::Environment;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::signals;
 use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
-use pronto_server::config::{Config, DEFAULT_TEXT, TlsFiles};
+use pronto_server::config::{Config, DEFAULT_TEXT, StoreConfig, TlsFiles};
 use pronto_server::listings::Listings;
 use pronto_server::packs::PackCache;
 use pronto_server::service::{Git, Native};
@@ -104,6 +105,10 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
         .arguments
         .first()
         .map(|path| environment.absolute(path));
+    if args.store.is_some() && directory.is_some() {
+        let message = "--store takes the place of the directory";
+        return Err(CliError::usage(message));
+    }
     let mut config = match (&args.config, directory) {
         (Some(file), directory) => {
             if args.write {
@@ -115,6 +120,9 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
             config
         }
         (None, Some(directory)) => Config::without_file(directory),
+        (None, None) if args.store.is_some() => {
+            Config::without_file(environment.current_dir().to_owned())
+        }
         (None, None) if args.check => {
             return Err(CliError::usage("serve --check needs --config FILE"));
         }
@@ -126,6 +134,7 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
             None => environment.current_dir().to_owned(),
         }),
     };
+    set_store(args, &environment, &mut config)?;
     if let Some(address) = &args.listen {
         config.http = addresses(address)?;
     }
@@ -167,6 +176,31 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
 fn own_key(context: &mut Context) -> Result<Option<PathBuf>, CliError> {
     let path = paths(context)?.key;
     Ok(path.exists().then_some(path))
+}
+
+/// Sets the store and its cache.
+fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Result<(), CliError> {
+    let cache = args.cache.as_ref().map(|path| environment.absolute(path));
+    match (&args.store, &mut config.store, cache) {
+        (Some(_), Some(_), _) => {
+            return Err(CliError::usage("the configuration names a store already"));
+        }
+        (Some(url), None, Some(cache)) => {
+            config.store = Some(StoreConfig::new(url.clone(), cache));
+        }
+        // Nothing is cached for a check.
+        (Some(url), None, None) if args.check => {
+            config.store = Some(StoreConfig::new(url.clone(), PathBuf::new()));
+        }
+        (Some(_), None, None) => {
+            let message = "--store needs --cache DIRECTORY for views and downloaded files";
+            return Err(CliError::usage(message));
+        }
+        (None, Some(store), Some(cache)) => store.cache = cache,
+        (None, None, Some(_)) => return Err(CliError::usage("--cache needs --store URL")),
+        (None, _, None) => {}
+    }
+    Ok(())
 }
 
 fn addresses(text: &str) -> Result<Vec<SocketAddr>, CliError> {
@@ -317,7 +351,9 @@ pub(super) fn managed(args: &Args, context: &mut Context) -> Result<Config, CliE
     };
     let file: &Path = file;
     let file = context.environment()?.absolute(file);
-    Config::read(&file).map_err(failure)
+    let mut config = Config::read(&file).map_err(failure)?;
+    set_store(args, &context.environment()?, &mut config)?;
+    Ok(config)
 }
 
 /// Changes the users of that configuration.
