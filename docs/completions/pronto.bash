@@ -1723,7 +1723,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__serve)
-            opts="--write --daemon --ssh --tls-cert --tls-key --config --store --cache --check --print-config --replace --netsync --stdio --listen --peer --ff --allow-unrelated --once --max-connections --memory --max-received --handshake-timeout --idle-timeout --slow-timeout --wait-timeout --session-timeout"
+            opts="--write --daemon --ssh --tls-cert --tls-key --config --store --cache --role --check --print-config --replace --netsync --stdio --listen --peer --ff --allow-unrelated --once --max-connections --memory --max-received --handshake-timeout --idle-timeout --slow-timeout --wait-timeout --session-timeout"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1754,6 +1754,10 @@ _pronto() {
                     return 0
                     ;;
                 --cache)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --role)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -675,6 +675,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-key -d 'The 
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l config -d 'Read the configuration from this file' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l store -d 'Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l cache -d 'With --store, the directory for views and downloaded files; each server needs its own' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l role -d 'With --store: \'serve\', \'upkeep\' (pack repositories again and delete what has expired) or \'both\', which is the default' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Serve netsync, in which both sides send and receive, at this address too. Without an address, serve only that: to one peer with --stdio, or to known peers with --listen' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l listen -d 'Listen at this address; a free port of this machine without. With --netsync, serve known peers by TLS; \'netsync\' manages the known peers' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l peer -d 'With --stdio, the local name of the peer: its branches become refs/remotes/NAME/*' -r
@@ -731,7 +732,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand status" -l no-column -d 'L
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l generation -d 'Take this generation instead of the newest one (export, copy)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l scratch -d 'The directory for temporary files (import, copy, upkeep)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l cache -d 'Keep downloaded files in this directory, and use them again (upkeep)' -r -F
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l every -d 'Go on until the process is stopped, and look at each repository so often (upkeep)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l every -d 'Run until the process is stopped, and look at each repository so often (upkeep)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l prune-after -d 'Delete unreachable Git objects this many days after they were noticed; \'never\' keeps them (upkeep)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l sizes-only -d 'Compare names and sizes only, and read no object (verify)'
 complete -c pronto -n "__fish_pronto_using_subcommand store" -s q -l quiet -d 'Show no progress'

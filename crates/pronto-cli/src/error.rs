@@ -111,6 +111,19 @@ impl CliError {
         Self::new(Kind::Unsupported, ExitCode::USAGE, vec![message.into()])
     }
 
+    /// Keeps the call of command `name` from git, which has no such command.
+    pub(crate) fn without_git(mut self, name: &str) -> Self {
+        if self.0.kind != Kind::Unsupported {
+            return self;
+        }
+        if self.0.code != ExitCode::USAGE {
+            self.0.kind = Kind::Fatal;
+            return self;
+        }
+        self.0.kind = Kind::Usage;
+        self.with_hint(format!("'pronto {name} -h' shows the options"))
+    }
+
     /// Does the same as [`unsupported`](Self::unsupported) if `error` names what is missing.
     pub(crate) fn lacking(error: impl fmt::Display) -> Self {
         Self::new(Kind::Unsupported, ExitCode::FATAL, vec![error.to_string()])

@@ -105,7 +105,11 @@ fn dispatch(
         write!(context.out, "{}", usage(command, context.called_as_git))?;
         return Ok(ExitCode::USAGE);
     }
-    command.run(arguments, context)
+    let result = command.run(arguments, context);
+    match alias::is_command(name) {
+        true => result,
+        false => result.map_err(|error| error.without_git(command.name)),
+    }
 }
 
 /// Returns the usage of `command`. It begins like that of git's commands, with the name by which

@@ -1,6 +1,8 @@
 //! The configuration file, `pronto-server.toml`.
 
 mod file;
+mod problem;
+mod store;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -8,6 +10,8 @@ use std::time::Duration;
 
 use crate::access::{Access, Grant, Role};
 use crate::{Error, ErrorKind, Result};
+
+pub use store::{StoreConfig, StoreRole};
 
 /// The configuration with all defaults and comments, as `--print-config` shows it.
 pub const DEFAULT_TEXT: &str = include_str!("config/default.toml");
@@ -155,32 +159,6 @@ impl Default for Cache {
             directory: PathBuf::from("/var/tmp"),
             bytes: 1 << 30,
             listing_bytes: 64 << 20,
-        }
-    }
-}
-
-/// The object store of the repositories.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StoreConfig {
-    /// The address: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or `file:///DIRECTORY`.
-    pub url: String,
-    /// The directory of views and downloaded files, which belongs to one process.
-    pub cache: PathBuf,
-    /// The bytes of these files, but for those that requests use.
-    pub cache_bytes: u64,
-    /// For a call of the store that fails to be repeated.
-    pub patience: Duration,
-}
-
-impl StoreConfig {
-    /// Uses the store at `url`, and `cache` for views.
-    pub fn new(url: String, cache: PathBuf) -> Self {
-        StoreConfig {
-            url,
-            cache,
-            cache_bytes: 10 << 30,
-            patience: Duration::from_secs(20),
         }
     }
 }

@@ -41,6 +41,7 @@ mod state;
 mod store;
 mod tls;
 mod token;
+mod upkeep;
 pub mod users;
 mod work;
 

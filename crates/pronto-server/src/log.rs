@@ -35,6 +35,15 @@ pub enum Event {
         /// Why it was not taken; the previous one stays.
         error: Option<String>,
     },
+    /// A repository of a store was kept up.
+    Upkeep {
+        /// The repository; empty if the repositories cannot be listed.
+        repository: String,
+        /// The effects, in words, or the error.
+        result: Result<String, String>,
+        /// The time that it took.
+        duration: Duration,
+    },
     /// Lines of the log were dropped, because its reader did not read.
     Dropped {
         /// The number of lines.
@@ -124,6 +133,21 @@ impl Event {
                 if let Some(error) = error {
                     add("error", json!(error));
                 }
+            }
+            Event::Upkeep {
+                repository,
+                result,
+                duration,
+            } => {
+                add("event", json!("upkeep"));
+                if !repository.is_empty() {
+                    add("repository", json!(repository));
+                }
+                match result {
+                    Ok(done) => add("done", json!(done)),
+                    Err(error) => add("error", json!(error)),
+                }
+                add("seconds", json!(duration.as_secs_f64()));
             }
             Event::Dropped { lines } => {
                 add("event", json!("dropped"));

@@ -1,7 +1,7 @@
 //! The server: its sockets, reloads, and its end.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ use crate::repositories::Repositories;
 use crate::secret::Missing;
 use crate::service::GitService;
 use crate::state::{Setup, State};
+use crate::upkeep::Keeping;
 use crate::{Error, ErrorKind, Result, cache_directory, connection, daemon, netsync, ssh, tls};
 
 /// The time between two looks at the flags of [`Control`].
@@ -237,6 +238,59 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         }),
     };
     let state = Arc::new(State::new(setup, service, Interrupt::new(), tell));
+    announce(&state, &started, has_tls);
+    let keeping = Keeping::start(&state)?;
+    let (drain, drains) = watch::channel(Phase::Serving);
+    let drain = Arc::new(drain);
+    let peers = match peers_key {
+        Some(key) => Some(netsync::start(&state, blocking(peers)?, key, &drain)?),
+        None => None,
+    };
+    let mut accepting = JoinSet::new();
+    for (protocol, sockets) in [
+        (Protocol::Http, http),
+        (Protocol::Git, daemon),
+        (Protocol::Ssh, ssh),
+    ] {
+        for socket in sockets {
+            let state = Arc::clone(&state);
+            accepting.spawn(accept(state, protocol, socket, drains.clone()));
+        }
+    }
+    drop(drains);
+    (control.started)(&started);
+    wait(&state, control, file.as_deref(), &environment).await;
+    accepting.shutdown().await;
+    if let Some(keeping) = &keeping {
+        keeping.interrupt();
+    }
+    if let Some(peers) = peers {
+        peers.drain();
+    }
+    end(&state, &drain, control).await;
+    if let Some(keeping) = keeping {
+        tokio::task::block_in_place(|| keeping.join());
+    }
+    Ok(())
+}
+
+/// Waits until the server is to end.
+async fn wait(
+    state: &State,
+    control: &Control<'_>,
+    file: Option<&Path>,
+    environment: &Environment,
+) {
+    while !control.drain.is_triggered() && !control.stop.is_triggered() {
+        tokio::time::sleep(LOOK).await;
+        if (control.reload)() {
+            tokio::task::block_in_place(|| reload(state, file, environment));
+        }
+    }
+}
+
+/// Tells the log of all addresses.
+fn announce(state: &State, started: &Started, has_tls: bool) {
     let name = if has_tls { "https" } else { "http" };
     for (protocol, addresses) in [
         (name, &started.http),
@@ -249,35 +303,6 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
             state.tell(&Event::Listening { protocol, address });
         }
     }
-    let (drain, drains) = watch::channel(Phase::Serving);
-    let drain = Arc::new(drain);
-    let peers = match peers_key {
-        Some(key) => Some(netsync::start(&state, blocking(peers)?, key, &drain)?),
-        None => None,
-    };
-    let mut accepting = JoinSet::new();
-    let of = |protocol| move |socket| (protocol, socket);
-    let sockets = http.into_iter().map(of(Protocol::Http));
-    let sockets = sockets.chain(daemon.into_iter().map(of(Protocol::Git)));
-    let sockets = sockets.chain(ssh.into_iter().map(of(Protocol::Ssh)));
-    for (protocol, socket) in sockets {
-        let state = Arc::clone(&state);
-        accepting.spawn(accept(state, protocol, socket, drains.clone()));
-    }
-    drop(drains);
-    (control.started)(&started);
-    while !control.drain.is_triggered() && !control.stop.is_triggered() {
-        tokio::time::sleep(LOOK).await;
-        if (control.reload)() {
-            tokio::task::block_in_place(|| reload(&state, file.as_deref(), &environment));
-        }
-    }
-    accepting.shutdown().await;
-    if let Some(peers) = peers {
-        peers.drain();
-    }
-    end(&state, &drain, control).await;
-    Ok(())
 }
 
 /// Opens the repositories of a configuration.
@@ -354,7 +379,7 @@ async fn end(state: &State, drain: &watch::Sender<Phase>, control: &Control<'_>)
 }
 
 /// Reads the configuration again. What is malformed changes nothing. Addresses stay as they are.
-fn reload(state: &State, file: Option<&std::path::Path>, environment: &Environment) {
+fn reload(state: &State, file: Option<&Path>, environment: &Environment) {
     let Some(file) = file else { return };
     let before = state.setup();
     let read =

@@ -5,15 +5,20 @@ mod observer;
 mod tally;
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bstr::{BStr, ByteSlice as _};
 use prometheus_client::registry::Registry;
 use pronto::receive_pack::Landing;
 use pronto::{Environment, Watch, upload_pack};
+use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
-use pronto_store::{Cache, Creating, Expected, Options, Push, RefUpdate, Store, Stored, Value};
+use pronto_store::{
+    Cache, Creating, Expected, Options, Push, RefUpdate, Store, Stored, UpkeepOptions, UpkeepRole,
+    Value,
+};
 
 use crate::config::StoreConfig;
 use crate::names::RepositoryName;
@@ -25,13 +30,18 @@ use observer::Observer;
 pub(crate) use observer::Health;
 pub(crate) use tally::Tally;
 
+/// The directory of temporary files of upkeep, in the cache.
+const SCRATCH: &str = "upkeep";
+
 /// The number of repositories that are looked at when the server starts.
 const LOOKED_AT: usize = 32;
 
 /// The repositories of a store, and the cache of their views.
 pub(crate) struct StoredRepositories {
     config: StoreConfig,
-    store: Store,
+    store: Arc<Store>,
+    /// Upkeep by this process, while it runs.
+    upkeep: OnceLock<Arc<UpkeepRole>>,
     /// `None` if no repository is opened.
     cache: Option<Cache>,
     observer: Arc<Observer>,
@@ -63,7 +73,8 @@ impl StoredRepositories {
         store.observe(Arc::clone(&observer) as _);
         Ok(StoredRepositories {
             config: config.clone(),
-            store,
+            store: Arc::new(store),
+            upkeep: OnceLock::new(),
             cache: None,
             observer,
             known: Mutex::default(),
@@ -137,6 +148,31 @@ impl StoredRepositories {
         registry.register_collector(Box::new(observer::CacheCollector(Arc::clone(self))));
     }
 
+    /// Prepares upkeep, if it is the role of this server.
+    ///
+    /// # Errors
+    /// The directory of temporary files cannot be made.
+    pub(crate) fn begin_upkeep(&self) -> Result<Option<Arc<UpkeepRole>>> {
+        let config = &self.config;
+        if !config.role.keeps_up() {
+            return Ok(None);
+        }
+        let scratch = config.cache.join(SCRATCH);
+        // A killed process has left files.
+        match fs::remove_dir_all(&scratch) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).context(ErrorKind::Io, "cannot remove", &scratch)
+            }
+            _ => Ok(()),
+        }?;
+        fs::create_dir_all(&scratch).context(ErrorKind::Io, "cannot create", &scratch)?;
+        let mut options = UpkeepOptions::new(scratch);
+        options.prune_after = config.prune_after;
+        let store = Arc::clone(&self.store);
+        let role = Arc::new(UpkeepRole::new(store, options, config.upkeep));
+        Ok(Some(Arc::clone(self.upkeep.get_or_init(|| role))))
+    }
+
     /// Opens a view of the newest generation.
     ///
     /// # Errors
@@ -151,6 +187,10 @@ impl StoredRepositories {
             let message = "repositories of a store are opened by a server only";
             return Err(Error::new(ErrorKind::Unsupported, message));
         };
+        if !self.config.role.serves() {
+            let message = "this server does upkeep only";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
         let stored = self.stored(name)?;
         let generation = self.store.wait(stored.latest()).map_err(failed)?;
         self.remember(name, &stored);

@@ -25,6 +25,7 @@ pub(super) use git::{failure as server_failure, native};
 
 use super::peers::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
+use pronto_server::config::StoreRole;
 
 /// The time that a peer may take for its greeting.
 const GREETING_PATIENCE: Duration = Duration::from_secs(60);
@@ -63,6 +64,10 @@ pub(crate) struct Args {
     /// With --store, the directory for views and downloaded files; each server needs its own
     #[arg(long, value_name = "DIRECTORY")]
     cache: Option<PathBuf>,
+    /// With --store: 'serve', 'upkeep' (pack repositories again and delete what has expired) or 'both',
+    /// which is the default
+    #[arg(long, value_name = "ROLE", value_parser = git::store_role)]
+    role: Option<StoreRole>,
     /// Check the configuration, and that a store can be reached, and exit
     #[arg(long)]
     check: bool,

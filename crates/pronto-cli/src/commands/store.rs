@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Keep downloaded files in this directory, and use them again (upkeep)
     #[arg(long, value_name = "DIRECTORY")]
     cache: Option<PathBuf>,
-    /// Go on until the process is stopped, and look at each repository so often (upkeep)
+    /// Run until the process is stopped, and look at each repository so often (upkeep)
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     every: Option<u64>,
     /// Delete unreachable Git objects this many days after they were noticed; 'never' keeps them (upkeep)

@@ -57,6 +57,7 @@ mod serve_pushes;
 mod serve_shell;
 mod serve_ssh;
 mod serve_store;
+mod serve_upkeep;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
 mod serving;

@@ -10,14 +10,14 @@ use crate::serve::{Server, git, repository, wait_until};
 use crate::support::{Scratch, pronto, stderr, stdout, write_program};
 
 /// A store, and a repository with a commit.
-struct World {
-    scratch: Scratch,
-    work: PathBuf,
-    url: String,
+pub(crate) struct World {
+    pub(crate) scratch: Scratch,
+    pub(crate) work: PathBuf,
+    pub(crate) url: String,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let scratch = Scratch::new();
         std::fs::create_dir(scratch.join("store")).expect("a directory");
         World {
@@ -33,7 +33,7 @@ impl World {
     }
 
     /// Starts a server with a configuration that anonymous may write with.
-    fn serve_configured(&self, cache: &str, settings: &str) -> Server {
+    pub(crate) fn serve_configured(&self, cache: &str, settings: &str) -> Server {
         let text = format!(
             "create_on_push = true\n[http]\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\nrepository = \"**\"\n\
              users = [\"anonymous\"]\nrole = \"admin\"\n{settings}[store]\nurl = \"{}\"\ncache = \"{cache}\"\n",
@@ -48,7 +48,7 @@ impl World {
         Server::start(self.scratch.path(), &["--config", &file], last)
     }
 
-    fn git(&self, at: &Path, arguments: &[&str]) -> String {
+    pub(crate) fn git(&self, at: &Path, arguments: &[&str]) -> String {
         let output = git(&self.scratch, at, arguments);
         assert!(
             output.status.success(),
@@ -59,27 +59,27 @@ impl World {
     }
 
     /// Runs git, which must fail; what it said.
-    fn fail(&self, at: &Path, arguments: &[&str]) -> String {
+    pub(crate) fn fail(&self, at: &Path, arguments: &[&str]) -> String {
         let output = git(&self.scratch, at, arguments);
         assert!(!output.status.success(), "{arguments:?}");
         stderr(&output)
     }
 
-    fn commit(&self, at: &Path, name: &str) -> String {
+    pub(crate) fn commit(&self, at: &Path, name: &str) -> String {
         std::fs::write(at.join(name), name).expect("a file");
         self.git(at, &["add", name]);
         self.git(at, &["commit", "-q", "-m", name]);
         self.git(at, &["rev-parse", "HEAD"]).trim().to_owned()
     }
 
-    fn pronto(&self, arguments: &[&str]) -> (bool, String, String) {
+    pub(crate) fn pronto(&self, arguments: &[&str]) -> (bool, String, String) {
         let mut command = pronto();
         command.args(arguments).current_dir(self.scratch.path());
         let output = command.output().expect("it starts");
         (output.status.success(), stdout(&output), stderr(&output))
     }
 
-    fn verify(&self) {
+    pub(crate) fn verify(&self) {
         let (success, out, err) = self.pronto(&["store", "verify", &self.url]);
         assert!(success && out.ends_with(" 0 problems\n"), "{out}{err}");
     }
@@ -91,7 +91,7 @@ fn host(server: &Server) -> &str {
     line.expect("an address").trim_end_matches('/')
 }
 
-fn address(server: &Server, name: &str) -> String {
+pub(crate) fn address(server: &Server, name: &str) -> String {
     format!("http://{}/{name}", host(server))
 }
 
@@ -102,7 +102,7 @@ fn owned(server: &Server, name: &str) -> String {
 }
 
 /// Head and body of the answer to a request.
-fn get(server: &Server, path: &str) -> String {
+pub(crate) fn get(server: &Server, path: &str) -> String {
     let mut stream = TcpStream::connect(host(server)).expect("it listens");
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("it reads");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::problem::{Problem, problem, within};
 use super::{CertificateUser, Config, DaemonPush, MetricsReaders, TlsFiles, everyone_reads};
 use crate::access::{ANONYMOUS, Access, EVERY_USER, Grant, RefRule, Role};
 use crate::names::is_user_name;
@@ -23,15 +24,6 @@ const NETSYNC_KEY: &str = "pronto-netsync-key";
 /// The least memory for sessions of netsync: two pieces of work, and as much for those that wait.
 const LEAST_MEMORY_BYTES: u64 = 128 << 20;
 
-/// The name of the cache of a store without a setting.
-const STORE_CACHE: &str = "pronto-store-cache";
-
-/// An error at a place in the file.
-pub(super) struct Problem {
-    pub(super) offset: usize,
-    pub(super) message: String,
-}
-
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
@@ -47,7 +39,7 @@ struct File {
     rule: Vec<RuleEntry>,
     certificate: Vec<CertificateEntry>,
     cache: Cache,
-    store: Store,
+    store: super::store::Written,
     limits: Limits,
 }
 
@@ -156,30 +148,6 @@ impl Cache {
     }
 }
 
-/// The store as it is written.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Store {
-    url: String,
-    cache: Option<PathBuf>,
-    cache_bytes: Option<u64>,
-    patience_seconds: Option<Spanned<u64>>,
-}
-
-impl Store {
-    fn resolved(self, directory: &Path) -> Result<Option<super::StoreConfig>, Problem> {
-        let cache = self.cache.unwrap_or_else(|| STORE_CACHE.into());
-        let mut store = super::StoreConfig::new(self.url, directory.join(cache));
-        store.cache_bytes = self.cache_bytes.unwrap_or(store.cache_bytes);
-        if let Some(seconds) = self.patience_seconds {
-            // A commit must end within half of the time for which a listing is trusted.
-            within(&seconds, 1, 30, "must be at least 1 second and at most 30")?;
-            store.patience = Duration::from_secs(*seconds.get_ref());
-        }
-        Ok((!store.url.is_empty()).then_some(store))
-    }
-}
-
 /// The limits as they are written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -278,25 +246,6 @@ impl Limits {
         }
         let message = "must be at least 1";
         within(&self.failures_per_minute, 1, u32::MAX, message)
-    }
-}
-
-fn within<T: PartialOrd + Copy>(
-    value: &Spanned<T>,
-    least: T,
-    most: T,
-    message: &str,
-) -> Result<(), Problem> {
-    match *value.get_ref() >= least && *value.get_ref() <= most {
-        true => Ok(()),
-        false => Err(problem(value, message.to_owned())),
-    }
-}
-
-fn problem<T>(at: &Spanned<T>, message: String) -> Problem {
-    Problem {
-        offset: at.span().start,
-        message,
     }
 }
 

@@ -54,6 +54,9 @@ impl StoreLanding {
         let expected: Vec<Expected> = push.updates.iter().map(|it| it.old.clone()).collect();
         let outcome = store.wait(self.stored.commit(Change::Push(push)))?;
         tally::saw_generation(outcome.generation);
+        if let Some(upkeep) = self.repositories.upkeep.get() {
+            upkeep.note_change(self.stored.name());
+        }
         let verdicts = outcome.verdicts.into_iter().zip(checked.edits);
         let verdicts = verdicts.zip(expected).map(|((verdict, edit), expected)| {
             let name = edit.name.as_bstr();

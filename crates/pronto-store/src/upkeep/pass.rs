@@ -1,5 +1,6 @@
 //! A pass of upkeep over a repository.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -53,8 +54,36 @@ pub struct Upkeep {
     pub repacked: Option<Repacked>,
     /// The objects that were deleted.
     pub deleted: Deleted,
-    /// Whether another process did a step, or refs changed during a deletion: the next pass goes on.
+    /// Whether another process did a step, or refs changed during a deletion: the next pass continues.
     pub was_overtaken: bool,
+}
+
+impl fmt::Display for Upkeep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if let Some(repacked) = self.repacked {
+            let (before, after) = (repacked.packs_before, repacked.packs_after);
+            parts.push(format!("{before} packs became {after}"));
+        }
+        if self.merges > 0 {
+            parts.push(format!("tables of refs merged {} times", self.merges));
+        }
+        let deleted = self.deleted;
+        let objects = deleted.dropped + deleted.orphans;
+        if deleted.generations + objects > 0 {
+            let generations = deleted.generations;
+            parts.push(format!(
+                "{generations} generations and {objects} objects deleted"
+            ));
+        }
+        if self.was_overtaken {
+            parts.push("another process changed the repository meanwhile".to_owned());
+        }
+        match parts.is_empty() {
+            true => f.write_str("nothing to do"),
+            false => f.write_str(&parts.join(", ")),
+        }
+    }
 }
 
 impl Store {

@@ -28,15 +28,15 @@ const BETWEEN_DELETIONS: Duration = Duration::from_secs(3600);
 pub struct Pass<'a> {
     /// The name of the repository; empty if the repositories cannot be listed.
     pub repository: &'a str,
-    /// What was done.
+    /// The effects, or the error.
     pub result: Result<Upkeep>,
     /// The time that it took.
     pub took: Duration,
 }
 
-/// The upkeep of a store. `Send + Sync`: one thread runs it, and others tell it what has changed.
+/// The upkeep of a store. `Send + Sync`: one thread runs it, and others tell of changes.
 ///
-/// A repository is looked at once in each interval, and less often while nothing changes there: up to 64 times
+/// A repository is looked at once in each interval, and less often while it does not change: up to 64 times
 /// the interval. A look costs a probe, which is one call of the store. The order is random, so that several
 /// nodes seldom do the same at the same time.
 pub struct UpkeepRole {
@@ -78,8 +78,8 @@ impl UpkeepRole {
         self.changed.notify_one();
     }
 
-    /// Does upkeep until `interrupt` is triggered. Tells `tell` of each pass that did something or failed. What
-    /// fails is tried again.
+    /// Does upkeep until `interrupt` is triggered. Tells `tell` of each pass that did something or failed. A
+    /// pass that fails is tried again.
     pub fn run(&self, interrupt: &Interrupt, tell: &dyn Fn(&Pass<'_>)) {
         let mut next_listing = Instant::now();
         while !interrupt.is_triggered() {

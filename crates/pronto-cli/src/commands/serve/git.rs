@@ -10,7 +10,7 @@ use pronto::Environment;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::signals;
 use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
-use pronto_server::config::{Config, DEFAULT_TEXT, StoreConfig, TlsFiles};
+use pronto_server::config::{Config, DEFAULT_TEXT, StoreConfig, StoreRole, TlsFiles};
 use pronto_server::listings::Listings;
 use pronto_server::packs::PackCache;
 use pronto_server::service::{Git, Native};
@@ -150,17 +150,7 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
             config.netsync.key = own_key(context)?;
         }
     }
-    match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) => {
-            config.tls = Some(TlsFiles {
-                certificate: environment.absolute(certificate),
-                key: environment.absolute(key),
-                client_ca: config.tls.and_then(|tls| tls.client_ca),
-            });
-        }
-        (None, None) => {}
-        _ => return Err(CliError::usage("--tls-cert and --tls-key belong together")),
-    }
+    set_tls(args, &environment, &mut config)?;
     if args.write {
         config.create_on_push = true;
         config.access.grants.push(Grant {
@@ -178,7 +168,33 @@ fn own_key(context: &mut Context) -> Result<Option<PathBuf>, CliError> {
     Ok(path.exists().then_some(path))
 }
 
-/// Sets the store and its cache.
+/// Sets the files of TLS.
+fn set_tls(args: &Args, environment: &Environment, config: &mut Config) -> Result<(), CliError> {
+    match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => {
+            config.tls = Some(TlsFiles {
+                certificate: environment.absolute(certificate),
+                key: environment.absolute(key),
+                client_ca: config.tls.take().and_then(|tls| tls.client_ca),
+            });
+            Ok(())
+        }
+        (None, None) => Ok(()),
+        _ => Err(CliError::usage("--tls-cert and --tls-key belong together")),
+    }
+}
+
+/// Reads the role of a server with a store.
+pub(super) fn store_role(text: &str) -> Result<StoreRole, String> {
+    match text {
+        "serve" => Ok(StoreRole::Serve),
+        "upkeep" => Ok(StoreRole::Upkeep),
+        "both" => Ok(StoreRole::Both),
+        _ => Err("it must be 'serve', 'upkeep' or 'both'".to_owned()),
+    }
+}
+
+/// Sets the store, its cache, and the role of this server.
 fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Result<(), CliError> {
     let cache = args.cache.as_ref().map(|path| environment.absolute(path));
     match (&args.store, &mut config.store, cache) {
@@ -199,6 +215,11 @@ fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Res
         (None, Some(store), Some(cache)) => store.cache = cache,
         (None, None, Some(_)) => return Err(CliError::usage("--cache needs --store URL")),
         (None, _, None) => {}
+    }
+    match (args.role, &mut config.store) {
+        (Some(role), Some(store)) => store.role = role,
+        (Some(_), None) => return Err(CliError::usage("--role needs --store URL")),
+        (None, _) => {}
     }
     Ok(())
 }

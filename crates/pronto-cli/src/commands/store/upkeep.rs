@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pronto::Watch;
-use pronto_store::{Pass, Upkeep, UpkeepOptions, UpkeepRole};
+use pronto_store::{Pass, UpkeepOptions, UpkeepRole};
 
 use super::{Args, open, progress, scratch};
 use crate::{CliError, Context, ExitCode};
@@ -24,7 +24,9 @@ pub(super) fn prune_after(text: &str) -> Result<PruneAfter, String> {
     }
     let days: u16 = text
         .parse()
-        .map_err(|_| "it must be a number of days, or 'never'".to_owned())?;
+        .ok()
+        .filter(|days| *days > 0)
+        .ok_or_else(|| "it must be a number of days, or 'never'".to_owned())?;
     Ok(PruneAfter(Some(DAY * u32::from(days))))
 }
 
@@ -51,11 +53,11 @@ pub(super) fn run(
         let out = RefCell::new(&mut context.out);
         role.run(&interrupt, &|pass: &Pass<'_>| {
             let line = match &pass.result {
-                Ok(done) => format!("{}: {}", pass.repository, describe(done)),
+                Ok(done) => format!("{}: {}", pass.repository, done),
                 Err(error) => format!("{}: {error}", pass.repository),
             };
             let mut out = out.borrow_mut();
-            // Upkeep goes on if nobody reads.
+            // Upkeep does not end if nobody reads.
             let _ = writeln!(out, "{line}").and_then(|()| out.flush());
         });
         return Ok(ExitCode::SUCCESS);
@@ -71,34 +73,7 @@ pub(super) fn run(
         let repository = store.repository(&name)?;
         let done = store.keep_up(&repository, &options, &watch)?;
         context.settle();
-        writeln!(context.out, "{name}: {}", describe(&done))?;
+        writeln!(context.out, "{name}: {}", done)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Describes the effects of a pass.
-fn describe(done: &Upkeep) -> String {
-    let mut parts = Vec::new();
-    if let Some(repacked) = done.repacked {
-        let (before, after) = (repacked.packs_before, repacked.packs_after);
-        parts.push(format!("{before} packs became {after}"));
-    }
-    if done.merges > 0 {
-        parts.push(format!("tables of refs merged {} times", done.merges));
-    }
-    let deleted = done.deleted;
-    let objects = deleted.dropped + deleted.orphans;
-    if deleted.generations + objects > 0 {
-        let generations = deleted.generations;
-        parts.push(format!(
-            "{generations} generations and {objects} objects deleted"
-        ));
-    }
-    if done.was_overtaken {
-        parts.push("another process changed the repository meanwhile".to_owned());
-    }
-    match parts.is_empty() {
-        true => "nothing to do".to_owned(),
-        false => parts.join(", "),
-    }
 }
