@@ -7,6 +7,7 @@
 mod download;
 mod follow_head;
 mod head_file;
+mod ignored;
 mod map;
 mod outcome;
 mod prune;
@@ -156,11 +157,13 @@ pub fn fetch(
     if let Some(filter) = &options.filter {
         register_promisor(repository, remote, filter.as_bstr())?;
     }
-    let work = Work::prepare(repository, remote, options, watch)?;
+    let mut work = Work::prepare(repository, remote, options, watch)?;
     if !options.append && options.write_fetch_head && !options.dry_run {
         truncate(repository)?;
     }
-    let mut client = Some(work.connect()?);
+    let client = work.connect()?;
+    work.ignore_options(&client)?;
+    let mut client = Some(client);
     let refs = work.refs(&mut client)?;
     let mut outcome = Outcome {
         url: work.url.clone(),
