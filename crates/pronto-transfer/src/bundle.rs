@@ -21,7 +21,7 @@ pub use pronto_pack::bundle::{Header, Prerequisite, Reference, Version};
 
 use crate::environment::Environment;
 use crate::remote::{FROM_BUNDLE, from_store, receive_stream};
-pub use crate::remote::{Fitness, verify};
+pub use crate::remote::{Fitness, require, verify};
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub use create::{CreateOptions, Created, create};

@@ -60,6 +60,29 @@ pub(super) struct Fetched {
     cut: BTreeSet<ObjectId>,
     /// Cuts of the other side that were not asked for.
     foreign_cut: bool,
+    /// The received packs that stay packs.
+    pub(super) packs: Vec<ReceivedPack>,
+}
+
+/// A received pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedPack {
+    /// The checksum, which names its files.
+    pub checksum: ObjectId,
+    /// Whether it has a `.keep` file.
+    pub is_locked: bool,
+}
+
+/// The content of the file that keeps the pack until refs lead to it. As in Git, a pack has none if all
+/// objects are to become loose ones.
+fn keep_text(work: &Work<'_>) -> Result<Option<Vec<u8>>> {
+    if !work.options.lock_packs || unpack_limit(work.repository.config())?.is_none() {
+        return Ok(None);
+    }
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy();
+    let text = format!("fetch-pack {} on {host}\n", std::process::id());
+    Ok(Some(text.into_bytes()))
 }
 
 impl Fetched {
@@ -69,6 +92,7 @@ impl Fetched {
             quarantine: None,
             cut: work.cut.clone(),
             foreign_cut: false,
+            packs: Vec::new(),
         })
     }
 
@@ -244,7 +268,7 @@ impl Fetched {
             deepen,
             filter: filter.filter(|_| can_filter),
             include_tag: work.tags == crate::remote::Tags::Follow,
-            thin_pack: true,
+            thin_pack: work.options.thin_pack,
             no_progress: !work.options.show_progress,
             server_options: work.server_options(),
         })
@@ -282,7 +306,7 @@ impl Fetched {
         let links = Links::new(work.repository.object_hash(), &self.cut);
         let is_promised = promisor.is_some();
         let directory = quarantine.pack_directory();
-        receive_pack(
+        let received = receive_pack(
             &mut response.pack,
             &Receive {
                 directory: &directory,
@@ -291,6 +315,7 @@ impl Fetched {
                 inspect: is_promised.then_some(&links as &dyn Inspect),
                 unpack,
                 promisor,
+                keep: keep_text(work)?,
                 sync: true,
                 watch: work.watch,
             },
@@ -299,6 +324,12 @@ impl Fetched {
             Some(_) => unusable(error),
             None => error,
         })?;
+        if received.pack.file_name().is_some() {
+            self.packs.push(ReceivedPack {
+                checksum: received.checksum,
+                is_locked: received.keep.is_some(),
+            });
+        }
         quarantine.store().refresh().map_err(from_store)?;
         if is_promised {
             let (store, quiet) = (quarantine.store(), work.watch.quiet());

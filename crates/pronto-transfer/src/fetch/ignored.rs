@@ -1,7 +1,6 @@
 //! Options that a bundle ignores.
 
 use pronto_wire::client::Client;
-use pronto_wire::fetch::Deepen;
 
 use super::Work;
 use crate::Result;
@@ -14,7 +13,7 @@ impl Work<'_> {
             return Ok(());
         }
         let options = self.options;
-        let deepen = std::mem::replace(&mut self.deepen, Deepen::default());
+        let deepen = std::mem::take(&mut self.deepen);
         let configured = self.remote.partial_clone_filter.as_ref();
         let has_filter = options.filter.is_some() || configured.is_some_and(|_| !options.no_filter);
         let given = [

@@ -162,6 +162,7 @@ fn receive(
             existing: is_bundle.then_some(&store),
             inspect,
             promisor: request.filter.as_ref().map(|_| promised(heads)),
+            keep: None,
             sync: false,
             unpack: None,
             watch: work.watch,
@@ -171,20 +172,23 @@ fn receive(
         true => unusable(error),
         false => error,
     })?;
-    if !cut.is_empty() {
-        let file = repository.shallow_path();
-        std::fs::write(&file, shallow::text(&cut)).context(
-            ErrorKind::Io,
-            "could not write",
-            &file,
-        )?;
-    }
+    write_cut(&cut, repository)?;
     check(links, request, repository)?;
     let fsync = repository.fsync()?;
     Ok(Received::flush([
         (outcome.pack, fsync.of(Component::Pack)),
         (outcome.index, fsync.of(Component::PackMetadata)),
     ]))
+}
+
+/// Records where the history is cut off, if it is.
+fn write_cut(cut: &BTreeSet<ObjectId>, repository: &Repository) -> Result<()> {
+    if cut.is_empty() {
+        return Ok(());
+    }
+    let file = repository.shallow_path();
+    let written = std::fs::write(&file, shallow::text(cut));
+    written.context(ErrorKind::Io, "could not write", &file)
 }
 
 /// Sees that nothing is missing.
