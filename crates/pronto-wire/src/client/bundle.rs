@@ -68,3 +68,68 @@ pub(super) fn finish(file: &mut dyn BufRead, surplus: &[u8]) -> Result<(), Error
 pub(super) fn unreadable(error: io::Error) -> Error {
     Error::new(ErrorKind::Disconnected, "cannot read the bundle").because(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Read};
+
+    use super::*;
+    use crate::advertisement::LsRefs;
+    use crate::fetch::{Nothing, Request};
+
+    const BUNDLE: &[u8] = b"# v2 git bundle\n\
+        1111111111111111111111111111111111111111 refs/heads/main\n\
+        2222222222222222222222222222222222222222 HEAD\n\nPACK and more";
+
+    fn client() -> Client {
+        let mut file = Cursor::new(BUNDLE);
+        let header = Header::read(&mut file).expect("a header");
+        Client::of_bundle(header, Box::new(file), &Interrupt::new())
+    }
+
+    #[test]
+    fn a_bundle_lists_its_refs_and_gives_its_pack() {
+        let mut client = client();
+        let request = LsRefs {
+            prefixes: Vec::new(),
+            server_options: Vec::new(),
+        };
+        let refs = client.refs(&request).expect("refs");
+        let names: Vec<_> = refs.iter().map(|found| found.name.clone()).collect();
+        assert_eq!(names, ["HEAD", "refs/heads/main"]);
+        let mut response = client
+            .fetch(&Request::default(), &mut Nothing, &())
+            .expect("a pack");
+        let mut pack = Vec::new();
+        response.pack.read_to_end(&mut pack).expect("its bytes");
+        assert_eq!(pack, b"PACK and more");
+        response.pack.finish(&[]).expect("nothing follows");
+        client.close().expect("nothing to wait for");
+    }
+
+    #[test]
+    fn what_follows_the_pack_is_refused() {
+        let mut client = client();
+        let mut response = client
+            .fetch(&Request::default(), &mut Nothing, &())
+            .expect("a pack");
+        let mut pack = [0; 4];
+        response.pack.read_exact(&mut pack).expect("its bytes");
+        let error = response.pack.finish(&[]).expect_err("more follows");
+        assert_eq!(*error.kind(), ErrorKind::Malformed);
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_pack() {
+        let interrupt = Interrupt::new();
+        let mut file = Cursor::new(BUNDLE);
+        let header = Header::read(&mut file).expect("a header");
+        let mut client = Client::of_bundle(header, Box::new(file), &interrupt);
+        let mut response = client
+            .fetch(&Request::default(), &mut Nothing, &())
+            .expect("a pack");
+        interrupt.trigger();
+        let mut pack = Vec::new();
+        response.pack.read_to_end(&mut pack).expect_err("it ends");
+    }
+}
