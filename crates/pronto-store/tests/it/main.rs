@@ -3,3 +3,4 @@
 mod damage;
 mod directory;
 mod support;
+mod upkeep;
