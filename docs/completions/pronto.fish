@@ -64,6 +64,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-files" -d 'compa
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-index" -d 'compare a tree with files or the index'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "diff-tree" -d 'compare trees, and commits with their parents'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "fetch" -d 'get new objects and refs from other repositories'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "fetch-pack" -d 'get objects from one repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "for-each-repo" -d 'run a command in each configured repository'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "fsmonitor--daemon" -d 'watch the worktree for changes'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "gc" -d 'repack objects and remove unneeded ones'
@@ -346,6 +347,20 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-maintena
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-gc -d 'Run no maintenance afterwards'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 4 -l ipv4 -d 'Use only IPv4 addresses'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 6 -l ipv6 -d 'Use only IPv6 addresses'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l upload-pack -d 'The program on the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l exec -d 'The program on the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l depth -d 'Fetch only this many commits of each ref' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l shallow-since -d 'Fetch only commits newer than this' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l shallow-exclude -d 'Exclude commits reachable from this ref' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l all -d 'Fetch all refs'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l stdin -d 'Read more refs from standard input, one a line'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -s q -l quiet -d 'Print only errors'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -s k -l keep -d 'Keep the received pack'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l thin -d 'Receive deltas against objects that are here'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l include-tag -d 'Receive tags that point at what is fetched, too'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l deepen-relative -d 'Count the depth from the present shallow commits'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l refetch -d 'Fetch everything again, without negotiation'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l no-progress -d 'Show no progress'
 complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l ipc-threads -d 'Accepted for compatibility: each client has a thread' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l start-timeout -d 'Seconds to wait for the start' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l detach -d 'Detach from the console'

@@ -16,6 +16,7 @@ mod diff_files;
 mod diff_index;
 mod diff_tree;
 mod fetch;
+mod fetch_pack;
 mod for_each_repo;
 mod fsmonitor_daemon;
 mod gc;
@@ -188,6 +189,7 @@ pub static COMMANDS: &[Command] = &[
     command!(diff_index, "diff-index", "compare a tree with files or the index", Plumbing, Options, signals: false),
     command!(diff_tree, "diff-tree", "compare trees, and commits with their parents", Plumbing, Options, signals: false),
     command!(fetch, "fetch", "get new objects and refs from other repositories", Collaborate, Options, signals: true),
+    command!(fetch_pack, "fetch-pack", "get objects from one repository", Plumbing, Options, signals: true),
     command!(for_each_repo, "for-each-repo", "run a command in each configured repository", Plumbing, Raw, signals: false),
     command!(fsmonitor_daemon, "fsmonitor--daemon", "watch the worktree for changes", Plumbing, Options, signals: false),
     command!(gc, "gc", "repack objects and remove unneeded ones", Grow, Options, signals: true),

@@ -54,6 +54,9 @@ pub enum ErrorKind {
     Refused,
     /// The index or the worktree cannot be read or written.
     Worktree,
+    /// A bundle cannot be used: commits that it requires are missing (each line of the message is an
+    /// error of its own), or its pack cannot be read (the cause says why).
+    Bundle,
     /// An object of a received pack is malformed.
     Rejected,
     /// A tree has a path that must never be written, such as `.git` in any spelling.

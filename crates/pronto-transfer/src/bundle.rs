@@ -11,10 +11,8 @@ mod revisions;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::ops::ControlFlow;
 
 use bstr::{BStr, BString};
-use pronto_hash::ObjectId;
 use pronto_io::untrusted::{self, Links};
 use pronto_io::watch::Watch;
 use pronto_odb::Quarantine;
@@ -22,7 +20,8 @@ use pronto_pack::bundle::BadHeader;
 pub use pronto_pack::bundle::{Header, Prerequisite, Reference, Version};
 
 use crate::environment::Environment;
-use crate::remote::{Cuts, from_store, is_connected, receive_stream, shallow};
+use crate::remote::{FROM_BUNDLE, from_store, receive_stream};
+pub use crate::remote::{Fitness, require, verify};
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub use create::{CreateOptions, Created, create};
@@ -75,52 +74,6 @@ impl Bundle {
     }
 }
 
-/// The relation of a bundle to a repository.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fitness {
-    /// The repository has everything that the bundle requires.
-    Fits,
-    /// The repository lacks these commits.
-    Lacks(Vec<Prerequisite>),
-    /// The required commits are there, but not everything that they lead to.
-    Unconnected,
-}
-
-/// Compares the requirements of a bundle with `repository`.
-///
-/// # Errors
-/// An object or a ref cannot be read.
-pub fn verify(repository: &Repository, header: &Header) -> Result<Fitness> {
-    let needed = &header.prerequisites;
-    if needed.is_empty() {
-        return Ok(Fitness::Fits);
-    }
-    let mut lacking = Vec::new();
-    for prerequisite in needed {
-        if repository.kind_of(prerequisite.id)? != Some(gix_object::Kind::Commit) {
-            lacking.push(prerequisite.clone());
-        }
-    }
-    if !lacking.is_empty() {
-        return Ok(Fitness::Lacks(lacking));
-    }
-    let mut known = Vec::new();
-    repository.refs().for_each("refs/", |reference| {
-        known.push(reference.id);
-        Ok(ControlFlow::Continue(()))
-    })?;
-    let tips: Vec<ObjectId> = needed.iter().map(|prerequisite| prerequisite.id).collect();
-    let cut = shallow::read(repository)?;
-    let store = repository.objects()?;
-    Ok(
-        match is_connected(store, &tips, &known, Cuts::unchanged(&cut))? {
-            true => Fitness::Fits,
-            false => Fitness::Unconnected,
-        },
-    )
-}
-
 /// Takes the objects of `bundle` into `repository`, which has what the bundle requires.
 ///
 /// # Errors
@@ -135,7 +88,7 @@ pub fn unbundle(repository: &Repository, bundle: &mut Bundle, watch: &Watch<'_>)
     let quarantine = Quarantine::begin(store).map_err(from_store)?;
     let directory = quarantine.pack_directory();
     let is_filtered = bundle.header.filter.is_some();
-    let promisor = is_filtered.then(|| b"from-bundle\n".to_vec());
+    let promisor = is_filtered.then(|| FROM_BUNDLE.to_vec());
     let source: &mut dyn Read = &mut bundle.source;
     receive_stream(repository, source, &directory, promisor, watch)?;
     quarantine.store().refresh().map_err(from_store)?;

@@ -7,8 +7,10 @@
 mod download;
 mod follow_head;
 mod head_file;
+mod ignored;
 mod map;
 mod outcome;
+mod pack;
 mod prune;
 mod update;
 
@@ -27,9 +29,11 @@ use crate::refs::Broken;
 use crate::remote::connection::{self, Settings, from_wire};
 use crate::remote::{INFINITE_DEPTH, Refspec, Remote, Tags, register_promisor, shallow};
 use crate::{Error, ErrorKind, Repository, Result, path};
+pub use download::ReceivedPack;
 pub use map::pretty;
 use map::{Mapped, Mapping};
 pub use outcome::{Failure, Flag, Note, Outcome, Summary, Update, Warning};
+pub use pack::{Packed, Selection, Sought, Tip, fetch_pack};
 
 /// Options of a fetch. The default is `git fetch` without options.
 #[derive(Clone, Debug)]
@@ -80,6 +84,10 @@ pub struct Options {
     pub show_unpacking: bool,
     /// Whether a pack is kept, however few objects it has.
     pub keep: bool,
+    /// Whether a pack gets a `.keep` file, which the caller removes when refs lead to the objects.
+    pub lock_packs: bool,
+    /// Whether the pack may have deltas against objects that are here.
+    pub thin_pack: bool,
     /// Whether unchanged refs are reported, too.
     pub tell_unchanged: bool,
     /// The start of reflog messages: the command as it was called.
@@ -111,6 +119,8 @@ impl Default for Options {
             show_progress: false,
             show_unpacking: false,
             keep: false,
+            lock_packs: false,
+            thin_pack: true,
             tell_unchanged: false,
             action: "fetch".into(),
         }
@@ -156,11 +166,13 @@ pub fn fetch(
     if let Some(filter) = &options.filter {
         register_promisor(repository, remote, filter.as_bstr())?;
     }
-    let work = Work::prepare(repository, remote, options, watch)?;
+    let mut work = Work::prepare(repository, remote, options, watch)?;
     if !options.append && options.write_fetch_head && !options.dry_run {
         truncate(repository)?;
     }
-    let mut client = Some(work.connect()?);
+    let client = work.connect()?;
+    work.ignore_options(&client)?;
+    let mut client = Some(client);
     let refs = work.refs(&mut client)?;
     let mut outcome = Outcome {
         url: work.url.clone(),

@@ -101,6 +101,10 @@ fn check_server_options(
     options: &Options,
     server_options: &[BString],
 ) -> Result<()> {
+    // As in Git, a bundle ignores them.
+    if client.bundle().is_some() {
+        return Ok(());
+    }
     if client.version() != Version::V2 {
         if options.server_options.is_empty() {
             return Ok(());

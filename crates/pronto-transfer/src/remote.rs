@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::{Error, ErrorKind, Repository, Result};
 
 mod alternates;
+mod bundle;
 pub mod connection;
 mod connectivity;
 mod credentials;
@@ -24,6 +25,7 @@ mod stale;
 mod web;
 
 pub use alternates::alternate_tips;
+pub use bundle::{FROM_BUNDLE, Fitness, require, unusable, verify};
 pub use connectivity::{Cuts, Links, from_store, is_connected};
 pub use lazy::Exact;
 pub use negotiate::History;

@@ -1,4 +1,6 @@
-//! The blocking client: runs the state machines of the protocol over a connection.
+//! The blocking client: runs the state machines of the protocol over a connection, or reads a bundle.
+
+mod bundle;
 
 use std::io::{self, BufRead, Read};
 
@@ -20,10 +22,21 @@ use crate::transport::{self, Connection, Options, Readiness, Service, http};
 
 /// A connection to a repository from which to fetch.
 pub struct Client {
-    packets: PacketReader<Box<dyn Connection>>,
+    peer: Peer,
     greeting: Greeting,
     interrupt: Interrupt,
-    /// Whether the other side waits for a request, so that it must be notified of the end.
+}
+
+/// The other side.
+enum Peer {
+    Server(Server),
+    Bundle(bundle::Source),
+}
+
+/// A program that speaks the protocol.
+struct Server {
+    packets: PacketReader<Box<dyn Connection>>,
+    /// Whether it waits for a request, so that it must be notified of the end.
     is_open: bool,
 }
 
@@ -59,10 +72,12 @@ impl Client {
         let mut packets = PacketReader::new(connection);
         let greeting = read_greeting(&mut packets, interrupt)?;
         Ok(Client {
-            packets,
+            peer: Peer::Server(Server {
+                packets,
+                is_open: true,
+            }),
             greeting,
             interrupt: interrupt.clone(),
-            is_open: true,
         })
     }
 
@@ -104,18 +119,19 @@ impl Client {
     /// # Errors
     /// If the connection breaks or the answer is malformed.
     pub fn refs(&mut self, request: &LsRefs) -> Result<Vec<RemoteRef>, Error> {
-        if self.greeting.version != Version::V2 {
-            return Ok(self.greeting.refs.clone());
-        }
+        let server = match &mut self.peer {
+            Peer::Server(server) if self.greeting.version == Version::V2 => server,
+            _ => return Ok(self.greeting.refs.clone()),
+        };
         let _region = pronto_io::region!("transport", "ls_refs");
         let mut out = Vec::new();
         request.write(&self.greeting.capabilities, &mut out)?;
-        self.packets.source_mut().send(&out)?;
+        server.packets.source_mut().send(&out)?;
         let mut refs = Vec::new();
         let mut room = Room::new(MOST_REF_BYTES, "references");
         loop {
             interrupted(&self.interrupt)?;
-            match self.packets.next_packet()? {
+            match server.packets.next_packet()? {
                 packet @ Packet::Data(_) => {
                     let line = packet.text().unwrap_or_default();
                     room.take(size_of::<RemoteRef>() + line.len())?;
@@ -127,7 +143,8 @@ impl Client {
         }
     }
 
-    /// Requests a pack and negotiates its content with the other side.
+    /// Requests a pack and negotiates its content with the other side. A bundle always gives its whole
+    /// pack, whatever the request.
     ///
     /// # Errors
     /// The other side does not support the request or refuses, the connection breaks, or the
@@ -139,17 +156,36 @@ impl Client {
         progress: &'a dyn Progress,
     ) -> Result<Response<'a>, Error> {
         let _region = pronto_io::region!("negotiation", "fetch");
-        let (sideband, announced) = match self.greeting.version {
-            Version::V2 => self.fetch_v2(request, negotiator)?,
-            Version::V0 | Version::V1 => self.fetch_v0(request, negotiator)?,
-        };
         let interrupt = self.interrupt.clone();
+        let server = match &mut self.peer {
+            Peer::Server(server) => server,
+            Peer::Bundle(source) => {
+                return Ok(Response {
+                    announced: Announced::default(),
+                    pack: Pack {
+                        stream: Stream::File(source.pack()),
+                        interrupt,
+                        failure: None,
+                    },
+                });
+            }
+        };
+        let mut exchange = Exchange {
+            server,
+            greeting: &self.greeting,
+            interrupt: &self.interrupt,
+        };
+        let (sideband, announced) = match self.greeting.version {
+            Version::V2 => exchange.fetch_v2(request, negotiator)?,
+            Version::V0 | Version::V1 => exchange.fetch_v0(request, negotiator)?,
+        };
+        let packets = &mut server.packets;
         let pack = match sideband {
             true => {
-                let stream = Demultiplexer::new(&mut self.packets, progress);
+                let stream = Demultiplexer::new(packets, progress);
                 Stream::Sideband(stream.interruptible(&interrupt))
             }
-            false => Stream::Raw(&mut self.packets),
+            false => Stream::Raw(packets),
         };
         Ok(Response {
             announced,
@@ -161,24 +197,51 @@ impl Client {
         })
     }
 
+    /// Says goodbye and waits for the other side, so that all it prints is printed.
+    ///
+    /// # Errors
+    /// If the program behind the connection reports that it failed.
+    pub fn close(self) -> Result<(), Error> {
+        let Peer::Server(mut server) = self.peer else {
+            return Ok(());
+        };
+        let stateless = server.packets.source_mut().is_stateless();
+        if server.is_open && !stateless {
+            let mut out = Vec::new();
+            pktline::write_flush(&mut out);
+            // A side that is gone already does not miss it.
+            let _ = server.packets.source_mut().send(&out);
+        }
+        server.packets.source_mut().close()
+    }
+}
+
+/// The request for a pack, and the answers up to the pack.
+struct Exchange<'a> {
+    server: &'a mut Server,
+    greeting: &'a Greeting,
+    interrupt: &'a Interrupt,
+}
+
+impl Exchange<'_> {
     fn fetch_v2(
         &mut self,
         request: &Request,
         negotiator: &mut dyn Negotiator,
     ) -> Result<(bool, Announced), Error> {
-        let mut conversation = v2::Conversation::new(request, &self.greeting)?;
+        let mut conversation = v2::Conversation::new(request, self.greeting)?;
         let mut out = Vec::new();
         let mut rounds = 0;
         loop {
             rounds += 1;
             out.clear();
             conversation.write_request(negotiator, &mut out)?;
-            self.packets.source_mut().send(&out)?;
+            self.server.packets.source_mut().send(&out)?;
             let mut room = Room::new(MOST_PACKETS, "packets");
             loop {
-                interrupted(&self.interrupt)?;
+                interrupted(self.interrupt)?;
                 room.take(1)?;
-                let packet = self.packets.next_packet()?;
+                let packet = self.server.packets.next_packet()?;
                 match conversation.receive(packet, negotiator)? {
                     Next::Receive => {}
                     Next::Send => break,
@@ -196,21 +259,21 @@ impl Client {
         request: &Request,
         negotiator: &mut dyn Negotiator,
     ) -> Result<(bool, Announced), Error> {
-        let stateless = self.packets.source_mut().is_stateless();
-        let mut conversation = v0::Conversation::new(request, &self.greeting, stateless)?;
-        self.is_open = false;
+        let stateless = self.server.packets.source_mut().is_stateless();
+        let mut conversation = v0::Conversation::new(request, self.greeting, stateless)?;
+        self.server.is_open = false;
         let mut out = Vec::new();
         let mut rounds = 0;
         loop {
             rounds += 1;
             out.clear();
             let mut next = conversation.write_request(negotiator, &mut out)?;
-            self.packets.source_mut().send(&out)?;
+            self.server.packets.source_mut().send(&out)?;
             let mut room = Room::new(MOST_PACKETS, "packets");
             while next == Next::Receive {
-                interrupted(&self.interrupt)?;
+                interrupted(self.interrupt)?;
                 room.take(1)?;
-                let packet = match self.packets.next_or_end()? {
+                let packet = match self.server.packets.next_or_end()? {
                     Some(packet) => packet,
                     // A stateless server gets another request, so it sends no more than necessary.
                     None if stateless && conversation.may_end() => break,
@@ -223,21 +286,6 @@ impl Client {
                 return Ok((sideband, conversation.into_announced()));
             }
         }
-    }
-
-    /// Says goodbye and waits for the other side, so that all it prints is printed.
-    ///
-    /// # Errors
-    /// If the program behind the connection reports that it failed.
-    pub fn close(mut self) -> Result<(), Error> {
-        let stateless = self.packets.source_mut().is_stateless();
-        if self.is_open && !stateless {
-            let mut out = Vec::new();
-            pktline::write_flush(&mut out);
-            // A side that is gone already does not miss it.
-            let _ = self.packets.source_mut().send(&out);
-        }
-        self.packets.source_mut().close()
     }
 }
 
@@ -305,6 +353,7 @@ pub struct Pack<'a> {
 enum Stream<'a> {
     Sideband(Demultiplexer<'a, Box<dyn Connection>>),
     Raw(&'a mut PacketReader<Box<dyn Connection>>),
+    File(&'a mut dyn BufRead),
 }
 
 impl Pack<'_> {
@@ -320,6 +369,7 @@ impl Pack<'_> {
                 &[]
             }
             Stream::Raw(packets) => packets.raw()?,
+            Stream::File(file) => return bundle::finish(*file, surplus),
         };
         if surplus.is_empty() && rest.is_empty() {
             return Ok(());
@@ -333,6 +383,7 @@ impl Pack<'_> {
         match &self.stream {
             Stream::Sideband(stream) => stream.source().readiness(),
             Stream::Raw(packets) => packets.source().readiness(),
+            Stream::File(_) => None,
         }
     }
 
@@ -346,6 +397,7 @@ impl Pack<'_> {
         match &mut self.stream {
             Stream::Sideband(stream) => stream.data(),
             Stream::Raw(packets) => packets.raw(),
+            Stream::File(file) => file.fill_buf().map_err(bundle::unreadable),
         }
     }
 }
@@ -378,6 +430,7 @@ impl BufRead for Pack<'_> {
         match &mut self.stream {
             Stream::Sideband(stream) => stream.advance(count),
             Stream::Raw(packets) => packets.consume_raw(count),
+            Stream::File(file) => file.consume(count),
         }
     }
 }

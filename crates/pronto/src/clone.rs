@@ -24,8 +24,9 @@ use pronto_wire::client::Client;
 use pronto_wire::fetch::Deepen;
 
 pub use outcome::{Outcome, Warning};
-pub use source::guess_directory;
+pub use source::{guess_directory, guess_directory_of_bundle, is_bundle};
 
+use crate::bundle::Bundle;
 use crate::config::{self, Config};
 use crate::environment::Environment;
 use crate::init::StorageChoice;
@@ -237,7 +238,7 @@ impl<'a> Work<'a> {
 
     /// Returns the URL to connect to.
     fn address(&self) -> BString {
-        match &self.source.local {
+        match self.source.local.as_ref().or(self.source.bundle.as_ref()) {
             Some(local) => path::as_bytes(local).to_owned(),
             None => remote::rewritten(&self.config, self.source.url.as_bstr()),
         }
@@ -260,6 +261,7 @@ impl<'a> Work<'a> {
         let url = self.address();
         if !url.starts_with(b"http") {
             announcement.say();
+            self.check_bundle()?;
             return self.connect();
         }
         let first = announcement.clone();
@@ -276,6 +278,26 @@ impl<'a> Work<'a> {
             _ => announcement.say(),
         }
         connected
+    }
+
+    /// Refuses a bundle that leaves objects out. A file that is no bundle is reported; then the server says
+    /// that it is no repository either.
+    fn check_bundle(&self) -> Result<()> {
+        let Some(file) = &self.source.bundle else {
+            return Ok(());
+        };
+        match Bundle::open(path::as_bytes(file), self.environment) {
+            Ok(bundle) if bundle.header().filter.is_some() => {
+                let message = "cannot clone from filtered bundle";
+                Err(Error::new(ErrorKind::InvalidInput, message))
+            }
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let line = format!("error: {}", error.message());
+                self.watch.progress().message(&line);
+                Ok(())
+            }
+        }
     }
 
     fn connect(&self) -> Result<Client> {

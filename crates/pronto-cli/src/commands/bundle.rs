@@ -7,14 +7,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::bundle::{self, Bundle, CreateOptions, Created, Fitness, Version};
+use pronto::bundle::{self, Bundle, CreateOptions, Created, Version};
 use pronto::lock::{Lock, Marking};
 use pronto::path;
 use pronto::revision::RevisionSet;
 use pronto::{ErrorKind, Repository, Watch};
 
 use super::pack_objects;
-use crate::{CliError, Context, ExitCode};
+use crate::{CliError, Context, ExitCode, bad_pack};
 
 /// Arguments of `bundle`.
 #[derive(clap::Args, Debug)]
@@ -118,24 +118,13 @@ fn print_refs(call: &Call, bundle: &Bundle, context: &mut Context) -> Result<(),
 
 /// Checks that `repository` has what `bundle` requires. The reasons why not are reported.
 fn fits(repository: &Repository, bundle: &Bundle, context: &mut Context) -> Result<bool, CliError> {
-    match bundle::verify(repository, bundle.header())? {
-        Fitness::Fits => Ok(true),
-        Fitness::Lacks(commits) => {
-            context.report_error("Repository lacks these prerequisite commits:");
-            for commit in commits {
-                // Git drops the subject.
-                context.report_error(&format!("{} ", commit.id));
-            }
+    match bundle::require(repository, bundle.header()) {
+        Ok(()) => Ok(true),
+        Err(error) if *error.kind() == ErrorKind::Bundle => {
+            bad_pack::report_bundle(&error, context);
             Ok(false)
         }
-        Fitness::Unconnected => {
-            context.report_error(
-                "some prerequisite commits exist in the object store, \
-                 but are not connected to the repository's history",
-            );
-            Ok(false)
-        }
-        other => Err(CliError::unknown_outcome(&other)),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -147,14 +147,23 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         Some(directory) => trimmed(directory),
         None => {
             let bare = args.bare || args.mirror;
-            path::from_bytes(&clone::guess_directory(source.into(), bare)?)
+            path::from_bytes(&match clone::is_bundle(source.into(), &environment) {
+                true => clone::guess_directory_of_bundle(source.into(), bare)?,
+                false => clone::guess_directory(source.into(), bare)?,
+            })
         }
     };
     let progress = context.progress(args.progress, args.quiet);
     let watch = Watch::from(&context.interrupt).with_shared_progress(progress);
     let cloned = clone::clone(source.into(), &directory, &options, &environment, &watch);
     let ending = "fetch-pack: invalid index-pack output";
-    let outcome = cloned.map_err(|error| bad_pack::refused(error, ending, context))?;
+    let outcome = cloned.map_err(|error| match error.kind() {
+        ErrorKind::Bundle => {
+            bad_pack::report_bundle(&error, context);
+            CliError::fatal("remote transport reported error")
+        }
+        _ => bad_pack::refused(error, ending, context),
+    })?;
     context.trace_new_repository(outcome.repository.config());
     report(args, &outcome, context);
     if outcome.checkout_failed {

@@ -11,7 +11,7 @@ use pronto::config::value;
 use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
-use pronto::{Repository, Watch};
+use pronto::{ErrorKind, Repository, Watch};
 
 use crate::{CliError, Context, ExitCode, bad_pack, maintenance};
 
@@ -224,7 +224,13 @@ fn one(
         true => "fetch-pack: invalid index-pack output",
         false => "index-pack failed",
     };
-    let outcome = fetched.map_err(|error| bad_pack::refused(error, ending, context))?;
+    let outcome = fetched.map_err(|error| match error.kind() {
+        ErrorKind::Bundle => {
+            bad_pack::report_bundle(&error, context);
+            CliError::silent(ExitCode::FAILURE)
+        }
+        _ => bad_pack::refused(error, ending, context),
+    })?;
     for warning in &outcome.warnings {
         context.warn(&warning.to_string());
     }

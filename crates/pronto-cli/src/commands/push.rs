@@ -171,6 +171,10 @@ fn push_to(
     if args.verbose > 0 {
         context.remark(&format!("Pushing to {shown}"));
     }
+    if connection::is_bundle(url, repository.environment()) {
+        context.report_error(&format!("failed to push some refs to '{shown}'"));
+        return Ok(false);
+    }
     let progress = context.progress(args.progress, args.quiet);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let outcome = push::push(&repository, destination, url, options, &watch)?;

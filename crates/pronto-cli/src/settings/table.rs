@@ -3,10 +3,19 @@
 use super::{Guarded, Lacking, Place, When};
 
 const ALL: &[&str] = &[];
-const CLIENTS: &[&str] = &["clone", "fetch", "ls-remote", "push", "remote", "send-pack"];
+const CLIENTS: &[&str] = &[
+    "clone",
+    "fetch",
+    "fetch-pack",
+    "ls-remote",
+    "push",
+    "remote",
+    "send-pack",
+];
 const PROTOCOL: &[&str] = &[
     "clone",
     "fetch",
+    "fetch-pack",
     "ls-remote",
     "push",
     "receive-pack",
@@ -189,7 +198,7 @@ pub static KEYS: &[Lacking] = &[
     row(
         "fetch.negotiationalgorithm",
         Place::Section,
-        &["fetch"],
+        &["fetch", "fetch-pack"],
         When::Not(&["consecutive", "default"]),
     ),
     row(
@@ -319,7 +328,7 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_LITERAL_PATHSPECS", LITERAL, When::True),
     variable(
         "GIT_NAMESPACE",
-        &["clone", "fetch", "remote"],
+        &["clone", "fetch", "fetch-pack", "remote"],
         When::NotEmpty,
     ),
     variable("GIT_NOGLOB_PATHSPECS", LITERAL, When::True),

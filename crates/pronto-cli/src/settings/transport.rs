@@ -4,7 +4,15 @@
 use super::table::{OFF, row};
 use super::{Lacking, Place, When};
 
-const CLIENTS: &[&str] = &["clone", "fetch", "ls-remote", "push", "remote", "send-pack"];
+const CLIENTS: &[&str] = &[
+    "clone",
+    "fetch",
+    "fetch-pack",
+    "ls-remote",
+    "push",
+    "remote",
+    "send-pack",
+];
 
 const fn variable(name: &'static str, when: When) -> Lacking {
     row(name, Place::Section, CLIENTS, when)

@@ -17,7 +17,10 @@ use crate::remote::connection::from_wire;
 use crate::remote::{
     Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected,
 };
-use crate::remote::{checks_objects, keep_linked_objects, receive_pack, shallow, unpack_limit};
+use crate::remote::{
+    FROM_BUNDLE, checks_objects, keep_linked_objects, receive_pack, require, shallow, unpack_limit,
+    unusable,
+};
 use crate::{Error, ErrorKind, Result};
 
 /// Checks that the server allows the wants that it does not advertise. A server of version 2 says so
@@ -26,7 +29,7 @@ fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> R
     let allows = ["allow-tip-sha1-in-want", "allow-reachable-sha1-in-want"]
         .iter()
         .any(|ability| client.capabilities().has(ability));
-    if client.version() == Version::V2 || allows {
+    if client.version() == Version::V2 || client.bundle().is_some() || allows {
         return Ok(());
     }
     let advertised = refs.iter().flat_map(|theirs| [theirs.id, theirs.peeled]);
@@ -57,6 +60,29 @@ pub(super) struct Fetched {
     cut: BTreeSet<ObjectId>,
     /// Cuts of the other side that were not asked for.
     foreign_cut: bool,
+    /// The received packs that stay packs.
+    pub(super) packs: Vec<ReceivedPack>,
+}
+
+/// A received pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedPack {
+    /// The checksum, which names its files.
+    pub checksum: ObjectId,
+    /// Whether it has a `.keep` file.
+    pub is_locked: bool,
+}
+
+/// The content of the file that keeps the pack until refs lead to it. As in Git, a pack has none if all
+/// objects are to become loose ones.
+fn keep_text(work: &Work<'_>) -> Result<Option<Vec<u8>>> {
+    if !work.options.lock_packs || unpack_limit(work.repository.config())?.is_none() {
+        return Ok(None);
+    }
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy();
+    let text = format!("fetch-pack {} on {host}\n", std::process::id());
+    Ok(Some(text.into_bytes()))
 }
 
 impl Fetched {
@@ -66,6 +92,7 @@ impl Fetched {
             quarantine: None,
             cut: work.cut.clone(),
             foreign_cut: false,
+            packs: Vec::new(),
         })
     }
 
@@ -103,7 +130,8 @@ impl Fetched {
         let commits = History::new(&store, &work.cut);
         let commits = commits.with_graph(work.repository.commit_graph()?);
         let mut negotiator = Consecutive::new(commits);
-        if work.options.refetch {
+        // A bundle gives all that it has.
+        if work.options.refetch || client.bundle().is_some() {
             let found = self.receive(work, client, &request, &mut Nothing)?;
             settle(entries, &found);
             return Ok(());
@@ -225,7 +253,10 @@ impl Fetched {
         let configured = configured.filter(|_| !work.options.no_filter);
         let filter = work.options.filter.as_ref().or(configured).cloned();
         let can_filter = client.as_ref().is_some_and(Client::can_filter);
-        if work.options.filter.is_some() && !can_filter {
+        let is_server = client
+            .as_ref()
+            .is_some_and(|client| client.bundle().is_none());
+        if work.options.filter.is_some() && !can_filter && is_server {
             work.watch
                 .progress()
                 .message("warning: filtering not recognized by server, ignoring");
@@ -237,7 +268,7 @@ impl Fetched {
             deepen,
             filter: filter.filter(|_| can_filter),
             include_tag: work.tags == crate::remote::Tags::Follow,
-            thin_pack: true,
+            thin_pack: work.options.thin_pack,
             no_progress: !work.options.show_progress,
             server_options: work.server_options(),
         })
@@ -250,6 +281,10 @@ impl Fetched {
         request: &Request,
         negotiator: &mut dyn Negotiator,
     ) -> Result<Vec<WantedRef>> {
+        let bundle = client.bundle().cloned();
+        if let Some(header) = &bundle {
+            require(work.repository, header)?;
+        }
         let mut response = client
             .fetch(request, negotiator, work.watch.progress())
             .map_err(from_wire)?;
@@ -261,28 +296,40 @@ impl Fetched {
             Some(quarantine) => quarantine,
             None => Quarantine::begin(&self.store).map_err(from_store)?,
         };
-        let promisor = match &request.filter {
-            Some(_) => Some(Vec::new()),
-            None if work.remote.promisor => Some(Vec::new()),
+        let promisor = match &bundle {
+            Some(header) => header.filter.as_ref().map(|_| FROM_BUNDLE.to_vec()),
+            None if request.filter.is_some() || work.remote.promisor => Some(Vec::new()),
             None => None,
         };
         let unpack = self.unpack(work, quarantine.store())?;
+        let unpack = unpack.filter(|_| promisor.is_none() && bundle.is_none());
         let links = Links::new(work.repository.object_hash(), &self.cut);
         let is_promised = promisor.is_some();
         let directory = quarantine.pack_directory();
-        receive_pack(
+        let received = receive_pack(
             &mut response.pack,
             &Receive {
                 directory: &directory,
                 repository: work.repository,
                 existing: Some(&self.store),
                 inspect: is_promised.then_some(&links as &dyn Inspect),
-                unpack: unpack.filter(|_| promisor.is_none()),
+                unpack,
                 promisor,
+                keep: keep_text(work)?,
                 sync: true,
                 watch: work.watch,
             },
-        )?;
+        )
+        .map_err(|error| match bundle {
+            Some(_) => unusable(error),
+            None => error,
+        })?;
+        if received.pack.file_name().is_some() {
+            self.packs.push(ReceivedPack {
+                checksum: received.checksum,
+                is_locked: received.keep.is_some(),
+            });
+        }
         quarantine.store().refresh().map_err(from_store)?;
         if is_promised {
             let (store, quiet) = (quarantine.store(), work.watch.quiet());

@@ -362,6 +362,8 @@ pub(super) fn followed_tags(
             });
         }
     }
+    // Servers list refs by name, bundles in any order.
+    found.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(found)
 }
 

@@ -1,14 +1,12 @@
 //! Connecting to a remote with the user's settings.
 
 use std::ffi::OsString;
-use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use bstr::{BStr, ByteSlice};
-use pronto_io::untrusted::{self, Links};
 use pronto_io::watch::Watch;
-use pronto_wire::address::Address;
+use pronto_wire::address::{Address, is_local, is_url};
 use pronto_wire::advertisement::Version;
 use pronto_wire::client::Client;
 use pronto_wire::policy::{Allow, Policy};
@@ -16,6 +14,7 @@ use pronto_wire::push::Pusher;
 use pronto_wire::transport::http::{self, Unset};
 use pronto_wire::transport::{LOCAL_VARIABLES, Options, Ssh};
 
+use super::bundle;
 use super::web::{self, WebSettings, Wrap};
 
 pub use super::settings::Settings;
@@ -36,22 +35,18 @@ pub fn check(
 ) -> Result<()> {
     match Address::parse(url).map_err(from_wire)? {
         Address::Http { url } => web::check(&url, settings, config, environment),
-        Address::File { path } if is_bundle(path.as_bstr(), environment) => {
-            let message = format!("fetching from the bundle '{path}'");
-            Err(Error::new(ErrorKind::Unsupported, message))
-        }
         _ => Ok(()),
     }
 }
 
-/// Whether the file at `path` starts as bundles do.
-fn is_bundle(path: &BStr, environment: &Environment) -> bool {
-    const SIGNATURES: [&[u8]; 2] = [b"# v2 git bundle\n", b"# v3 git bundle\n"];
-    let path = environment.absolute(crate::path::borrow(path));
-    let mut start = [0; SIGNATURES[0].len()];
-    untrusted::open(&path, Links::Follow)
-        .and_then(|mut file| file.read_exact(&mut start))
-        .is_ok_and(|()| SIGNATURES.contains(&&start[..]))
+/// Whether `url` is the path of a bundle.
+pub fn is_bundle(url: &BStr, environment: &Environment) -> bool {
+    is_path(url) && bundle::open(url, environment).is_some()
+}
+
+/// Whether `url` is a path. One with `file://` always means a repository, as in Git.
+fn is_path(url: &BStr) -> bool {
+    !is_url(url) && is_local(url)
 }
 
 /// Connects to the repository at `url`.
@@ -84,6 +79,19 @@ pub fn connect_with(
 ) -> Result<Client> {
     let address = Address::parse(url).map_err(from_wire)?;
     let options = options(&address, settings, config, environment)?;
+    if is_path(url)
+        && let Some(opened) = bundle::open(url, environment)
+    {
+        options
+            .policy
+            .check(address.protocol())
+            .map_err(from_wire)?;
+        return Ok(Client::of_bundle(
+            opened.header,
+            opened.pack,
+            watch.interrupt(),
+        ));
+    }
     let web: Box<dyn http::Settings> = match &address {
         Address::Http { .. } => Box::new(WebSettings {
             config: config.clone(),

@@ -44,6 +44,7 @@ impl Exact<'_> {
                 existing: None,
                 inspect: Some(&links),
                 promisor: Some(Vec::new()),
+                keep: None,
                 sync: true,
                 unpack: None,
                 watch: self.watch,

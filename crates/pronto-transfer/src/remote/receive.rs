@@ -31,6 +31,8 @@ pub struct Receive<'a> {
     pub inspect: Option<&'a dyn Inspect>,
     /// The content of the file that marks the pack as one whose links may be missing.
     pub promisor: Option<Vec<u8>>,
+    /// The content of a `.keep` file for the pack, if it is to have one.
+    pub keep: Option<Vec<u8>>,
     /// Whether the files must be on the disk before they get their names.
     pub sync: bool,
     /// The store for the loose objects of small packs.
@@ -161,6 +163,7 @@ pub(crate) fn receive_stream(
         existing: Some(store),
         inspect: None,
         promisor,
+        keep: None,
         sync: true,
         unpack: None,
         watch,
@@ -275,5 +278,6 @@ fn options(receive: &Receive<'_>) -> Result<Options> {
         options.sync_indexes = SyncMethod::No;
     }
     options.promisor.clone_from(&receive.promisor);
+    options.keep.clone_from(&receive.keep);
     Ok(options)
 }

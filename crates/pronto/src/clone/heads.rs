@@ -9,7 +9,7 @@ use pronto_wire::advertisement::{LsRefs, RemoteRef};
 use super::{Warning, Work};
 use crate::refs::RefName;
 use crate::remote::{Refspec, local_name};
-use crate::{Error, ErrorKind, Result, refs};
+use crate::{Error, ErrorKind, Result, init, refs};
 
 /// A ref of the remote and its local name, if it has one.
 #[derive(Clone, Debug)]
@@ -148,14 +148,11 @@ impl<'a> Heads<'a> {
             .filter(|name| name.starts_with(b"refs/heads/"));
         let name = match told {
             Some(name) => name,
-            None => match work.config.string("init.defaultbranch")? {
-                Some(branch) => RefName::new([b"refs/heads/", branch.as_bytes()].concat())
-                    .map_err(|_| {
-                        let message = format!("invalid branch name: init.defaultBranch = {branch}");
-                        Error::new(ErrorKind::ConfigValue, message)
-                    })?,
-                None => RefName::new("refs/heads/master").map_err(refs::bad_name)?,
-            },
+            None => {
+                let (branch, _) = init::default_branch(&work.config, work.environment)?;
+                RefName::new([b"refs/heads/", branch.as_bytes()].concat())
+                    .map_err(refs::bad_name)?
+            }
         };
         self.chosen = self.refs.iter().find(|found| name == found.name);
         self.unborn = Some(name);

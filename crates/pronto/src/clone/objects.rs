@@ -11,7 +11,7 @@ use pronto_io::sync::SyncMethod;
 use pronto_odb::Store;
 use pronto_pack::indexer::Inspect;
 use pronto_wire::client::Client;
-use pronto_wire::fetch::Request;
+use pronto_wire::fetch::{Deepen, Request};
 use pronto_wire::negotiate::Consecutive;
 
 use super::Work;
@@ -19,6 +19,7 @@ use super::heads::Heads;
 use crate::durability::Component;
 use crate::remote::connection::from_wire;
 use crate::remote::{Exact, History, Links, Receive, alternate_tips, receive_pack, shallow};
+use crate::remote::{require, unusable};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Files that are on their way to the disk.
@@ -79,13 +80,17 @@ pub(super) fn fetch(
         return Ok(None);
     }
     let filter = work.filter(&client);
-    if work.options.filter.is_some() && filter.is_none() {
+    if work.options.filter.is_some() && filter.is_none() && client.bundle().is_none() {
         let message = "warning: filtering not recognized by server, ignoring";
         work.watch.progress().message(message);
     }
     let request = Request {
         wants,
-        deepen: work.options.deepen.clone(),
+        deepen: match client.bundle() {
+            // As in Git, a bundle ignores it.
+            Some(_) => Deepen::default(),
+            None => work.options.deepen.clone(),
+        },
         include_tag: work.options.takes_one_branch(),
         no_progress: !work.options.show_progress,
         filter,
@@ -125,6 +130,10 @@ fn receive(
     for id in &borrowed {
         negotiator.add_tip(id).map_err(from_wire)?;
     }
+    let is_bundle = client.bundle().is_some();
+    if let Some(header) = client.bundle() {
+        require(repository, header)?;
+    }
     let mut response = client
         .fetch(request, &mut negotiator, work.watch.progress())
         .map_err(from_wire)?;
@@ -149,28 +158,37 @@ fn receive(
         &Receive {
             directory: &directory,
             repository,
-            existing: None,
+            // The pack of a bundle may need what is borrowed.
+            existing: is_bundle.then_some(&store),
             inspect,
             promisor: request.filter.as_ref().map(|_| promised(heads)),
+            keep: None,
             sync: false,
             unpack: None,
             watch: work.watch,
         },
-    )?;
-    if !cut.is_empty() {
-        let file = repository.shallow_path();
-        std::fs::write(&file, shallow::text(&cut)).context(
-            ErrorKind::Io,
-            "could not write",
-            &file,
-        )?;
-    }
+    )
+    .map_err(|error| match is_bundle {
+        true => unusable(error),
+        false => error,
+    })?;
+    write_cut(&cut, repository)?;
     check(links, request, repository)?;
     let fsync = repository.fsync()?;
     Ok(Received::flush([
         (outcome.pack, fsync.of(Component::Pack)),
         (outcome.index, fsync.of(Component::PackMetadata)),
     ]))
+}
+
+/// Records where the history is cut off, if it is.
+fn write_cut(cut: &BTreeSet<ObjectId>, repository: &Repository) -> Result<()> {
+    if cut.is_empty() {
+        return Ok(());
+    }
+    let file = repository.shallow_path();
+    let written = std::fs::write(&file, shallow::text(cut));
+    written.context(ErrorKind::Io, "could not write", &file)
 }
 
 /// Sees that nothing is missing.

@@ -15,21 +15,30 @@ pub(super) struct Source {
     pub(super) url: BString,
     /// The repository itself, if it is on this machine and was named by its path.
     pub(super) local: Option<PathBuf>,
+    /// The bundle, if the path leads to one, or to another file.
+    pub(super) bundle: Option<PathBuf>,
 }
 
 impl Source {
     pub(super) fn find(name: &BStr, environment: &Environment) -> Result<Self> {
         let given = environment.absolute(path::borrow(name));
-        if let Some(found) = repository_at(&given)? {
+        let local = repository_at(&given);
+        let bundle = match local {
+            Some(_) => None,
+            None => bundle_at(&given),
+        };
+        if local.is_some() || bundle.is_some() {
             return Ok(Source {
                 url: path::as_bytes(&given).into(),
-                local: Some(found),
+                local,
+                bundle,
             });
         }
         if name.contains(&b':') {
             return Ok(Source {
                 url: name.into(),
                 local: None,
+                bundle: None,
             });
         }
         let message = format!("repository '{name}' does not exist");
@@ -38,30 +47,39 @@ impl Source {
 }
 
 /// The repository that `given` stands for: itself, or with one of the usual endings.
-pub(crate) fn repository_at(given: &Path) -> Result<Option<PathBuf>> {
-    let with = |ending: &str| {
-        let mut path = given.as_os_str().to_owned();
-        path.push(ending);
-        PathBuf::from(path)
-    };
+pub(crate) fn repository_at(given: &Path) -> Option<PathBuf> {
     for ending in ["/.git", "", ".git/.git", ".git"] {
-        let candidate = with(ending);
+        let candidate = with_ending(given, ending);
         if is_repository(&candidate) {
-            return Ok(Some(candidate));
+            return Some(candidate);
         }
         if candidate.is_file()
             && let Some(target) = linked(&candidate)
         {
-            return Ok(Some(target));
+            return Some(target);
         }
     }
-    for ending in [".bundle", ""] {
-        if with(ending).is_file() {
-            let message = format!("cloning from the bundle '{}'", with(ending).display());
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
-    }
-    Ok(None)
+    None
+}
+
+/// The file that `given` stands for: itself, or with the usual ending of a bundle.
+fn bundle_at(given: &Path) -> Option<PathBuf> {
+    [".bundle", ""]
+        .map(|ending| with_ending(given, ending))
+        .into_iter()
+        .find(|candidate| candidate.is_file())
+}
+
+/// Whether `name` stands for a bundle, or for another file, and not for a repository.
+pub fn is_bundle(name: &BStr, environment: &Environment) -> bool {
+    let given = environment.absolute(path::borrow(name));
+    repository_at(&given).is_none() && bundle_at(&given).is_some()
+}
+
+fn with_ending(given: &Path, ending: &str) -> PathBuf {
+    let mut path = given.as_os_str().to_owned();
+    path.push(ending);
+    PathBuf::from(path)
 }
 
 fn is_repository(candidate: &Path) -> bool {
@@ -83,6 +101,19 @@ fn linked(file: &Path) -> Option<PathBuf> {
 /// # Errors
 /// No name can be derived from it.
 pub fn guess_directory(name: &BStr, bare: bool) -> Result<BString> {
+    guess(name, b".git", bare)
+}
+
+/// Returns the default name of the directory for a clone of the bundle `name`.
+///
+/// # Errors
+/// No name can be derived from it.
+pub fn guess_directory_of_bundle(name: &BStr, bare: bool) -> Result<BString> {
+    guess(name, b".bundle", bare)
+}
+
+/// Returns the last component of `name`, without `ending`.
+fn guess(name: &BStr, ending: &[u8], bare: bool) -> Result<BString> {
     let without_scheme = match name.find("://") {
         Some(at) => &name[at + 3..],
         None => name.as_bytes(),
@@ -109,7 +140,7 @@ pub fn guess_directory(name: &BStr, bare: bool) -> Result<BString> {
     let begin = rest.rfind_byteset(b"/:").map_or(0, |at| at + 1);
     let base = &rest[begin..];
     let base = base
-        .strip_suffix(b".git")
+        .strip_suffix(ending)
         .filter(|shorter| !shorter.is_empty())
         .unwrap_or(base);
     if base.is_empty() || base == b"/" {

@@ -28,6 +28,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("diff-index", &["HEAD"]),
     ("diff-tree", &["HEAD"]),
     ("fetch", &["."]),
+    ("fetch-pack", &[".", "HEAD"]),
     ("gc", &[]),
     ("hash-object", &["file"]),
     ("index-pack", &["some.pack"]),

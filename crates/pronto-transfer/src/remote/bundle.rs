@@ -1,0 +1,115 @@
+//! Bundles in the place of a remote.
+
+use std::io::{BufRead, BufReader};
+use std::ops::ControlFlow;
+
+use bstr::BStr;
+use pronto_hash::ObjectId;
+use pronto_io::untrusted::{self, Links};
+use pronto_pack::bundle::{Header, Prerequisite};
+
+use super::{Cuts, is_connected, shallow};
+use crate::environment::Environment;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The content of the `.promisor` file of a pack from a bundle that leaves objects out.
+pub const FROM_BUNDLE: &[u8] = b"from-bundle\n";
+
+/// A bundle whose header has been read: the pack follows.
+pub(super) struct Opened {
+    pub(super) header: Header,
+    pub(super) pack: Box<dyn BufRead + Send>,
+}
+
+/// Opens the file at `path`, unless it is none or its header is not that of a bundle.
+pub(super) fn open(path: &BStr, environment: &Environment) -> Option<Opened> {
+    let path = environment.absolute(crate::path::borrow(path));
+    let file = untrusted::open(&path, Links::Follow).ok()?;
+    if !file.metadata().is_ok_and(|found| found.is_file()) {
+        return None;
+    }
+    let mut pack = BufReader::new(file);
+    let header = Header::read(&mut pack).ok()?;
+    Some(Opened {
+        header,
+        pack: Box::new(pack),
+    })
+}
+
+/// The relation of a bundle to a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fitness {
+    /// The repository has everything that the bundle requires.
+    Fits,
+    /// The repository lacks these commits.
+    Lacks(Vec<Prerequisite>),
+    /// The required commits are there, but not everything that they lead to.
+    Unconnected,
+}
+
+/// Compares the requirements of a bundle with `repository`.
+///
+/// # Errors
+/// An object or a ref cannot be read.
+pub fn verify(repository: &Repository, header: &Header) -> Result<Fitness> {
+    let needed = &header.prerequisites;
+    if needed.is_empty() {
+        return Ok(Fitness::Fits);
+    }
+    let mut lacking = Vec::new();
+    for prerequisite in needed {
+        if repository.kind_of(prerequisite.id)? != Some(gix_object::Kind::Commit) {
+            lacking.push(prerequisite.clone());
+        }
+    }
+    if !lacking.is_empty() {
+        return Ok(Fitness::Lacks(lacking));
+    }
+    let mut known = Vec::new();
+    repository.refs().for_each("refs/", |reference| {
+        known.push(reference.id);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let tips: Vec<ObjectId> = needed.iter().map(|prerequisite| prerequisite.id).collect();
+    let cut = shallow::read(repository)?;
+    let store = repository.objects()?;
+    Ok(
+        match is_connected(store, &tips, &known, Cuts::unchanged(&cut))? {
+            true => Fitness::Fits,
+            false => Fitness::Unconnected,
+        },
+    )
+}
+
+/// Fails with [`ErrorKind::Bundle`] if `repository` lacks what a bundle requires.
+///
+/// # Errors
+/// As said; or an object or a ref cannot be read.
+pub fn require(repository: &Repository, header: &Header) -> Result<()> {
+    let message = match verify(repository, header)? {
+        Fitness::Fits => return Ok(()),
+        Fitness::Lacks(commits) => {
+            let mut text = String::from(LACKS);
+            for commit in commits {
+                // Git drops the subject, and keeps the blank before it.
+                text.push_str(&format!("\n{} ", commit.id));
+            }
+            text
+        }
+        Fitness::Unconnected => UNCONNECTED.to_owned(),
+    };
+    Err(Error::new(ErrorKind::Bundle, message))
+}
+
+const LACKS: &str = "Repository lacks these prerequisite commits:";
+const UNCONNECTED: &str = "some prerequisite commits exist in the object store, \
+                           but are not connected to the repository's history";
+
+/// Returns the error of a fetch whose bundle has a pack that failed with `error`.
+pub fn unusable(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Interrupted | ErrorKind::Io => error,
+        _ => Error::new(ErrorKind::Bundle, "index-pack died").because(error),
+    }
+}
