@@ -6,6 +6,7 @@ use pronto::Environment;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::backend::{Backend as _, Plain};
+use crate::blocks::{BlockCache, BlockOptions};
 use crate::bucket::{Bucket as _, Cloud, Location};
 use crate::generations::{Generations as _, Listed};
 use crate::repository::{Options, Repository};
@@ -54,6 +55,16 @@ impl Store {
     /// Waits for a call of a [`Stored`].
     pub fn wait<T>(&self, call: impl Future<Output = T>) -> T {
         self.runtime.block_on(call)
+    }
+
+    /// Makes a cache for views whose packs are read by range; see [`BlockCache::new`]. It must not outlive the
+    /// store.
+    pub fn block_cache(
+        &self,
+        options: BlockOptions,
+        report: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Arc<BlockCache> {
+        BlockCache::new(self.runtime.handle().clone(), options, report)
     }
 
     /// Returns the repository `name`, which need not exist.

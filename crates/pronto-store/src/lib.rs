@@ -33,11 +33,13 @@
 
 mod backend;
 mod blocking;
+mod blocks;
 mod bucket;
 mod change;
 mod clock;
 mod commit;
 mod digest;
+mod download;
 mod error;
 mod exchange;
 mod generations;
@@ -57,6 +59,7 @@ mod view;
 
 pub use backend::{Backend, Plain};
 pub use blocking::{Store, Stored};
+pub use blocks::{BlockCache, BlockCounts, BlockOptions, RangedView};
 pub use bucket::{Bucket, Cloud, Content, Creation, Entry, Location, Page};
 pub use change::{Change, MergedTables, Outcome, Push, Replacement, Uploaded};
 pub use clock::{Clock, SystemClock};
