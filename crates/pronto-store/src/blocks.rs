@@ -58,6 +58,8 @@ pub struct BlockCounts {
     pub bytes: u64,
     /// Blocks and files on the disk that were damaged, and fetched again.
     pub damaged: u64,
+    /// Requests that failed, and blocks of the store that are wrong.
+    pub failed: u64,
     /// Requests whose blocks could not be written to the disk.
     pub unwritable: u64,
 }
@@ -74,12 +76,13 @@ pub struct BlockCache {
     requests: AtomicU64,
     bytes: AtomicU64,
     damaged: AtomicU64,
+    failed: AtomicU64,
     unwritable: AtomicU64,
 }
 
 impl BlockCache {
-    /// Makes a cache whose requests run on `runtime`. `report` gets a line about each fault of the disk, at most
-    /// one for each request.
+    /// Makes a cache whose requests run on `runtime`, on whose threads no view may be read. `report` gets a line about each fault of the store and of the
+    /// disk, which names the object or the file.
     pub fn new(
         runtime: Handle,
         options: BlockOptions,
@@ -94,6 +97,7 @@ impl BlockCache {
             requests: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             damaged: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
             unwritable: AtomicU64::new(0),
         })
     }
@@ -104,6 +108,7 @@ impl BlockCache {
             requests: self.requests.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
             damaged: self.damaged.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
             unwritable: self.unwritable.load(Ordering::Relaxed),
         }
     }
@@ -167,7 +172,10 @@ impl BlockCache {
                 return Ok(true);
             }
         }
-        self.report_damage(&format!("'{}' is damaged; fetching it again", path.display()));
+        self.report_damage(&format!(
+            "'{}' is damaged; fetching it again",
+            path.display()
+        ));
         fs::remove_file(path).context(ErrorKind::Io, "cannot remove", path)?;
         Ok(false)
     }
@@ -217,7 +225,9 @@ impl RangedPack {
         }
         let message = "cannot write all blocks of the pack";
         let hint = "there must be room for the whole pack in the cache";
-        Err(Error::new(ErrorKind::Io, message).at_path(content).with_hint(hint))
+        Err(Error::new(ErrorKind::Io, message)
+            .at_path(content)
+            .with_hint(hint))
     }
 }
 
@@ -302,7 +312,9 @@ impl<B: Backend> Repository<B> {
 /// Returns the object with the digests of the blocks if `pack` is read by range: if it has several blocks.
 pub(crate) fn sums_of(pack: &Pack) -> Option<Object> {
     let sums = pack.objects().zip(&pack.files);
-    let (sums, _) = sums.filter(|(_, file)| file.kind == FileKind::Sums).next()?;
+    let (sums, _) = sums
+        .filter(|(_, file)| file.kind == FileKind::Sums)
+        .next()?;
     let size = pack.size_bytes();
     let blocks = size.div_ceil(BLOCK_BYTES as u64);
     let is_ranged = blocks > 1 && size <= MOST_PACK_BYTES;

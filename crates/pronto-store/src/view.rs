@@ -226,23 +226,22 @@ fn kept_name(object: &Object) -> String {
     object.name.replace('/', "-")
 }
 
+/// Links a file into a view. Two uploads of one pack are one in a view.
 fn link(from: &Path, to: &Path) -> Result<()> {
-    fs::hard_link(from, to).context(ErrorKind::Io, "cannot link", to)
+    match fs::hard_link(from, to) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        linked => linked.context(ErrorKind::Io, "cannot link", to),
+    }
 }
 
 /// Returns the files of a repository at `directory` that are objects of the store, without the packs
 /// themselves that `is_ranged` takes.
-fn wanted(
-    manifest: &Manifest,
-    directory: &Path,
-    is_ranged: &dyn Fn(&Pack) -> bool,
-) -> Vec<Wanted> {
+fn wanted(manifest: &Manifest, directory: &Path, is_ranged: &dyn Fn(&Pack) -> bool) -> Vec<Wanted> {
     let mut all = Vec::new();
     let packs = directory.join("objects/pack");
     for pack in &manifest.packs {
-        let is_left = |kind: FileKind| {
-            kind == FileKind::Sums || kind == FileKind::Pack && is_ranged(pack)
-        };
+        let is_left =
+            |kind: FileKind| kind == FileKind::Sums || kind == FileKind::Pack && is_ranged(pack);
         for file in pack.files.iter().filter(|file| !is_left(file.kind)) {
             let extension = file.kind.extension();
             all.push(Wanted {

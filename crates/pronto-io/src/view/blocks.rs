@@ -60,14 +60,16 @@ pub trait BlockSource: fmt::Debug + Send + Sync + 'static {
     /// It differs; the error names the file and the block.
     fn check(&self, block: u32, bytes: &[u8]) -> io::Result<()>;
 
-    /// Takes notice that the disk does not work as it should. Nothing wrong was given out.
+    /// Takes notice of a fault. Nothing wrong was given out.
     fn note(&self, note: Note<'_>);
 }
 
-/// A report about the disk that keeps blocks.
+/// A report about the source, or the disk that keeps blocks.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Note<'a> {
+    /// Blocks could not be fetched, or are wrong. Threads that wait for them get the error.
+    Failed(&'a io::Error),
     /// The bytes of a block on the disk are wrong. It is fetched again.
     Damaged {
         /// The file on the disk.
@@ -200,6 +202,7 @@ impl BlockFile {
             let last = (block + REQUEST_BLOCKS - 1).min(self.blocks() - 1);
             self.obtain(block, last)?;
         }
+        self.check()?;
         Ok(self.bytes().is_some())
     }
 

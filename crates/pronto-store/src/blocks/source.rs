@@ -111,6 +111,10 @@ impl<B: Backend> BlockSource for PackSource<B> {
     fn note(&self, note: Note<'_>) {
         let cache = &self.0.cache;
         match note {
+            Note::Failed(error) => {
+                cache.failed.fetch_add(1, Ordering::Relaxed);
+                (cache.report)(&error.to_string());
+            }
             Note::Damaged { path, block } => cache.report_damage(&format!(
                 "block {block} of '{}' is damaged; fetching it again",
                 path.display()

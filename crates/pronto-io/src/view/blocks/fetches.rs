@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::{BLOCK_BYTES, BlockFile, MISSING, PRESENT};
+use super::{BLOCK_BYTES, BlockFile, MISSING, Note, PRESENT};
 
 /// A request for blocks that follow one another, with those that wait for it.
 #[derive(Debug)]
@@ -118,18 +118,22 @@ impl Request {
     pub fn land(mut self, answer: io::Result<&[u8]>) {
         let bytes = match answer {
             Ok(bytes) => bytes,
-            Err(error) => return self.end(Landed::Failed(Shared::new(error))),
+            Err(error) => return self.fail(error),
         };
         let range = self.range();
         if bytes.len() as u64 != range.end - range.start {
             let error = io::Error::new(io::ErrorKind::UnexpectedEof, "blocks of a wrong size");
-            return self.end(Landed::Failed(Shared::new(error)));
+            return self.fail(error);
         }
         let mut blocks = Vec::new();
         for (block, part) in self.blocks().zip(bytes.chunks(BLOCK_BYTES as usize)) {
-            blocks.push(match self.file.parts.source.check(block, part) {
-                Err(error) => Block::Wrong(Shared::new(error)),
+            let source = &self.file.parts.source;
+            blocks.push(match source.check(block, part) {
                 Ok(()) => Block::OnDisk,
+                Err(error) => {
+                    source.note(Note::Failed(&error));
+                    Block::Wrong(Shared::new(error))
+                }
             });
         }
         self.keep(&mut blocks, bytes);
@@ -151,6 +155,11 @@ impl Request {
                 blocks[at] = Block::InMemory(kept);
             }
         }
+    }
+
+    fn fail(&mut self, error: io::Error) {
+        self.file.parts.source.note(Note::Failed(&error));
+        self.end(Landed::Failed(Shared::new(error)));
     }
 
     fn end(&mut self, landed: Landed) {

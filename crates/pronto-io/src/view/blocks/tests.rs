@@ -77,6 +77,7 @@ impl BlockSource for Handle {
             Note::Damaged { block, .. } => format!("damaged {block}"),
             Note::Replaced { .. } => "replaced".into(),
             Note::Unwritable { .. } => "unwritable".into(),
+            Note::Failed(error) => format!("failed: {error}"),
         };
         self.0.notes.lock().expect("no panic").push(kind);
     }
