@@ -67,7 +67,9 @@ impl S3Server {
              SignedHeaders=host, Signature=0\r\n\r\n",
             self.address
         );
-        connection.write_all(request.as_bytes()).expect("it listens");
+        connection
+            .write_all(request.as_bytes())
+            .expect("it listens");
         let mut answer = Vec::new();
         connection.read_to_end(&mut answer).expect("an answer");
         String::from_utf8_lossy(&answer).into_owned()

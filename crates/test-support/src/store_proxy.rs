@@ -222,8 +222,7 @@ impl Link {
     }
 }
 
-const SLOW_DOWN: &[u8] =
-    b"HTTP/1.1 503 Slow Down\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
+const SLOW_DOWN: &[u8] = b"HTTP/1.1 503 Slow Down\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
 const BROKEN: &[u8] = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n";
 
 /// Removes `Connection: close` from the head of an answer: the client's connection stays.

@@ -8,7 +8,7 @@ use pronto::{Environment, Watch};
 use pronto_store::{BlockCache, BlockOptions, RangedView, Store, Stored};
 use test_support::{Random, Scratch, git};
 
-use super::upload_pack::Served;
+use super::served::Served;
 
 /// The number of bytes of a block.
 pub(crate) const BLOCK: u64 = 1 << 20;
@@ -229,6 +229,42 @@ fn other_programs_read_a_view_when_it_is_filled() {
             assert_eq!(String::from_utf8_lossy(&output.stdout), head);
         }
     }
+}
+
+#[test]
+fn thin_packs_are_completed_from_packs_that_are_read_by_range() {
+    let world = World::new();
+    let writer = world.node();
+    let view = writer.view(&world, "view").expect("written");
+    let served = Served::new(view.directory());
+    clone(&world, &served, "writer.git", &[]);
+    // A change of the text, which travels as a delta of it.
+    let text = world.git("writer.git", &["show", "main:text"]);
+    let script = format!(
+        "commit refs/heads/main\ncommitter a <a@x> 1800000000 +0000\ndata 1\nm\nfrom refs/heads/main^0\n\
+         M 100644 inline text\ndata {}\n{text}more\n\ndone\n",
+        text.len() + 5
+    );
+    let folder = world.scratch.join("writer.git");
+    let imported = git::isolated(&folder, &["fast-import", "--quiet"], script.as_bytes());
+    assert!(imported.status.success(), "{imported:?}");
+    drop((view, served));
+
+    // The receiver is another process, which has read nothing yet.
+    fs::remove_dir_all(world.files()).expect("a directory");
+    let receiver = world.node();
+    let view = receiver.view(&world, "receiver").expect("written");
+    let served = Served::new(view.directory());
+    let pushed = served.git(&folder, &["push", "-q", "--thin"], &["main"]);
+    assert!(pushed.status.success(), "{pushed:?}");
+    served.ended().expect("served");
+    let counts = receiver.cache.counts();
+    assert!((2..=8).contains(&(counts.bytes >> 20)), "{counts:?}");
+    clone(&world, &served, "pushed.git", &[]);
+    world.git("pushed.git", &["fsck", "--strict"]);
+    let head = world.git("writer.git", &["rev-parse", "main"]);
+    assert_eq!(world.git("pushed.git", &["rev-parse", "main"]), head);
+    assert_eq!(receiver.reports(), [""; 0]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use pronto::upload_pack::Ended;
 use pronto_store::ErrorKind;
 
 use super::blocks::{BLOCK, Node, World};
-use super::upload_pack::Served;
+use super::served::Served;
 
 fn flip(path: &Path, at: u64) {
     let mut byte = [0];

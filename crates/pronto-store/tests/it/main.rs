@@ -6,5 +6,5 @@ mod blocks_damaged;
 mod damage;
 mod directory;
 mod s3;
+mod served;
 mod support;
-mod upload_pack;

@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pronto::{Environment, Watch};
-use pronto_store::{
-    Bucket as _, Cloud, Content, Creation, ErrorKind, Location, Source, Store, Verdict,
-};
+use pronto_store::{Bucket as _, Cloud, Content, Creation, ErrorKind, Location, Source, Verdict};
 use test_support::s3::{BUCKET, S3Server, variables};
 use test_support::store_proxy::{Faults, StoreProxy};
 use test_support::{Random, Scratch, skip};
@@ -74,7 +72,11 @@ fn one_of_many_creators_wins() {
                     winners.push(creator);
                 }
             }
-            let found = cloud.get(&name, 100).await.expect("readable").expect("there");
+            let found = cloud
+                .get(&name, 100)
+                .await
+                .expect("readable")
+                .expect("there");
             assert_eq!(winners.len(), 1, "round {round}");
             assert_eq!(found, winners[0].to_string());
         }
@@ -91,15 +93,37 @@ fn the_calls_of_a_bucket_do_what_they_say() {
     std::fs::write(&path, &large).expect("writable");
     runtime().block_on(async {
         // In parts.
-        cloud.put("a/large", &Content::File(path)).await.expect("written");
-        let part = cloud.get_range("a/large", 17 << 20, 1000).await.expect("readable");
+        cloud
+            .put("a/large", &Content::File(path))
+            .await
+            .expect("written");
+        let part = cloud
+            .get_range("a/large", 17 << 20, 1000)
+            .await
+            .expect("readable");
         assert_eq!(part.expect("there"), large[17 << 20..][..1000]);
-        let end = cloud.get_range("a/large", (40 << 20) - 5, 1000).await.expect("readable");
+        let end = cloud
+            .get_range("a/large", (40 << 20) - 5, 1000)
+            .await
+            .expect("readable");
         assert_eq!(end.expect("there"), large[(40 << 20) - 5..]);
-        let behind = cloud.get_range("a/large", 40 << 20, 10).await.expect("readable");
+        let behind = cloud
+            .get_range("a/large", 40 << 20, 10)
+            .await
+            .expect("readable");
         assert_eq!(behind.expect("there").len(), 0);
-        assert!(cloud.get_range("a/none", 0, 10).await.expect("readable").is_none());
-        let head = cloud.head("a/large").await.expect("readable").expect("there");
+        assert!(
+            cloud
+                .get_range("a/none", 0, 10)
+                .await
+                .expect("readable")
+                .is_none()
+        );
+        let head = cloud
+            .head("a/large")
+            .await
+            .expect("readable")
+            .expect("there");
         assert_eq!(head.size_bytes, 40 << 20);
         let error = cloud.get("a/large", 1000).await.expect_err("too large");
         assert_eq!(*error.kind(), ErrorKind::Corrupt);
@@ -109,7 +133,10 @@ fn the_calls_of_a_bucket_do_what_they_say() {
         }
         let first = cloud.list("b/", 2, None).await.expect("readable");
         let names = |page: &pronto_store::Page| {
-            page.entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>()
+            page.entries
+                .iter()
+                .map(|entry| entry.name.clone())
+                .collect::<Vec<_>>()
         };
         assert_eq!(names(&first), ["b/1", "b/2"]);
         let next = first.next.expect("more");
@@ -132,7 +159,9 @@ fn repositories_are_imported_pushed_to_exported_and_copied() {
     let source = world.scratch.join("source");
     let source = pronto::Repository::open(source, &Environment::empty("/")).expect("a repository");
     let watch = Watch::none();
-    let imported = node.store.import(&source, &node.repository, world.scratch.path(), &watch);
+    let imported = node
+        .store
+        .import(&source, &node.repository, world.scratch.path(), &watch);
     imported.expect("imported");
     for number in 0..5 {
         let name = format!("refs/heads/{number}");
@@ -146,18 +175,30 @@ fn repositories_are_imported_pushed_to_exported_and_copied() {
     let other = open(server.address());
     let first = other.store.wait(other.repository.at(1)).expect("retained");
     let directory = world.scratch.join("export");
-    let written = other.repository.write_view(&first, &directory, None, &watch);
+    let written = other
+        .repository
+        .write_view(&first, &directory, None, &watch);
     other.store.wait(written).expect("written");
     let view = pronto::Repository::open(&directory, &Environment::empty("/")).expect("a view");
     let head = view.resolve("refs/heads/main").expect("it is there");
-    assert_eq!(format!("{head}\n"), world.git("source", &["rev-parse", "main"]));
-    let ranged = other.store.block_cache(Default::default(), |line| panic!("{line}"));
+    assert_eq!(
+        format!("{head}\n"),
+        world.git("source", &["rev-parse", "main"])
+    );
+    let ranged = other
+        .store
+        .block_cache(Default::default(), |line| panic!("{line}"));
     let repository = Arc::new(other.store.repository("team/r").expect("a name"));
     let directory = world.scratch.join("ranged");
-    let view = repository.write_ranged_view(&first, &directory, &world.files(), &ranged, &watch);
+    let files = world.files();
+    let view = repository.write_ranged_view(&first, &directory, &files, &ranged, &watch);
     let view = other.store.wait(view).expect("written");
-    let served = super::upload_pack::Served::new(view.directory());
-    let cloned = served.git(world.scratch.path(), &["clone", "-q", "--bare"], &["clone.git"]);
+    let served = super::served::Served::new(view.directory());
+    let cloned = served.git(
+        world.scratch.path(),
+        &["clone", "-q", "--bare"],
+        &["clone.git"],
+    );
     assert!(cloned.status.success(), "{cloned:?}");
     world.git("clone.git", &["fsck", "--strict"]);
 
@@ -167,10 +208,15 @@ fn repositories_are_imported_pushed_to_exported_and_copied() {
         store: &node.store,
         repository: &node.repository,
     };
-    let copied = node.store.copy(&newest, from, &copy, world.scratch.path(), &watch);
+    let copied = node
+        .store
+        .copy(&newest, from, &copy, world.scratch.path(), &watch);
     assert_eq!(copied.expect("copied").refs, 3 + 5);
     for repository in [&node.repository, &copy] {
-        let verified = node.store.wait(repository.verify(true, &watch)).expect("readable");
+        let verified = node
+            .store
+            .wait(repository.verify(true, &watch))
+            .expect("readable");
         assert_eq!((verified.problems, verified.orphans), (vec![], 0));
     }
 }
@@ -202,7 +248,10 @@ fn a_pusher() {
         }
         if let Ok(newest) = server.store.wait(server.repository.latest()) {
             let found = newest.refs.find(&name).expect("sound");
-            assert_eq!(found.expect("acknowledged").value.object(), Some(&*id(&name)));
+            assert_eq!(
+                found.expect("acknowledged").value.object(),
+                Some(&*id(&name))
+            );
             println!("seen {name}");
         }
     }
@@ -266,7 +315,9 @@ fn pushes_survive_faults_and_kills() {
     for kill in 0..KILLS {
         let mut left = BETWEEN;
         while left > 0 {
-            let line = lines.recv_timeout(Duration::from_secs(120)).expect("progress");
+            let line = lines
+                .recv_timeout(Duration::from_secs(120))
+                .expect("progress");
             assert!(!line.contains("panicked"), "seed {seed}: {line}");
             left -= usize::from(line.starts_with("done "));
             log.push(line);
@@ -280,7 +331,10 @@ fn pushes_survive_faults_and_kills() {
     // Requests that were under way may still arrive.
     proxy.set(Faults::default());
     assert!(proxy.failed() > 20, "{}", proxy.failed());
-    let newest = direct.store.wait(direct.repository.latest()).expect("readable");
+    let newest = direct
+        .store
+        .wait(direct.repository.latest())
+        .expect("readable");
     let mut fates = BTreeMap::new();
     for line in &log {
         assert!(!line.contains("panicked"), "seed {seed}: {line}");
@@ -296,9 +350,14 @@ fn pushes_survive_faults_and_kills() {
         let found = newest.refs.find(name).expect("sound");
         match found {
             Some(found) => assert_eq!(found.value.object(), Some(&*id(name)), "{name}"),
-            None => assert!(!is_done, "seed {seed}: {name} was acknowledged, and is lost"),
+            None => assert!(
+                !is_done,
+                "seed {seed}: {name} was acknowledged, and is lost"
+            ),
         }
     }
-    let verified = direct.store.wait(direct.repository.verify(true, &Watch::none()));
+    let verified = direct
+        .store
+        .wait(direct.repository.verify(true, &Watch::none()));
     assert_eq!(verified.expect("readable").problems, []);
 }

@@ -7,7 +7,8 @@ use std::process::Output;
 use std::sync::mpsc::{Receiver, channel};
 
 use pronto::upload_pack::{self, Ended, Streams};
-use pronto::{Environment, Watch};
+use pronto::{Environment, Watch, receive_pack};
+use pronto_io::interrupt::Interrupt;
 use test_support::git;
 
 /// A server of one repository. Each connection is answered by a thread.
@@ -58,12 +59,22 @@ fn answer(mut connection: TcpStream, directory: PathBuf) -> Result<Ended, String
     connection.read_exact(&mut len).expect("a request");
     let len = std::str::from_utf8(&len).expect("digits");
     let len = usize::from_str_radix(len, 16).expect("digits");
-    connection
-        .read_exact(&mut vec![0; len - 4])
-        .expect("a request");
+    let mut request = vec![0; len - 4];
+    connection.read_exact(&mut request).expect("a request");
     let repository = pronto::Repository::open(&directory, &Environment::empty("/"));
     let repository = repository.map_err(|error| error.to_string())?;
     let mut output = connection.try_clone().expect("a descriptor");
+    if request.starts_with(b"git-receive-pack") {
+        let streams = receive_pack::Streams {
+            input: &mut connection,
+            output: &mut output,
+        };
+        let options = receive_pack::Options::new("git");
+        let served = receive_pack::serve(&repository, &options, streams, &Interrupt::new());
+        return served
+            .map(|_| Ended::Served)
+            .map_err(|error| error.to_string());
+    }
     let streams = Streams {
         input: &mut connection,
         output: &mut output,
