@@ -46,9 +46,8 @@ fn demonstrate(root: &Path, arguments: &[&str]) -> Result<(), String> {
         return Err(format!("{} exists", directory.display()));
     }
     println!("building pronto");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     succeed(
-        Command::new(cargo)
+        crate::cargo()
             .args(["build", "--release", "--package", "pronto-cli"])
             .current_dir(root),
     )?;

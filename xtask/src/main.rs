@@ -73,9 +73,24 @@ fn released_pronto(root: &Path) -> PathBuf {
     target(root).join("release/pronto")
 }
 
+/// Returns a command that runs cargo as a user would: without the variables that cargo sets for the program of
+/// a package. Build scripts that watch them (ring's) would run again, and all that depends on them be compiled.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let of_package = name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+        });
+        if of_package {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
 /// Builds the optimized program.
 fn build_release(root: &Path) -> Result<(), String> {
-    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let built = cargo()
         .args(["build", "--quiet", "--release", "--package", "pronto-cli"])
         .current_dir(root)
         .status()

@@ -17,3 +17,8 @@ use pronto_repository::{
     hooks, init, linked, links, lock, objects, pack_objects, packs, path, quote, refs, repack,
     revision, shallow,
 };
+
+/// The error of an operation that was stopped.
+fn interrupted(reason: pronto_io::interrupt::Interrupted) -> Error {
+    Error::new(ErrorKind::Interrupted, reason.to_string())
+}

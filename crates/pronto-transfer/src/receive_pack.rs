@@ -36,7 +36,7 @@ use pronto_wire::reader::PacketReader;
 use pronto_wire::receive::{Features, OptionsParser, Request, RequestParser, left_early};
 
 use super::enter::{enter, from_client};
-use crate::{Environment, Error, ErrorKind, Repository, Result};
+use crate::{Environment, Repository, Result};
 
 use bands::{Bands, Mode};
 use settings::Settings;
@@ -343,8 +343,4 @@ impl Push<'_> {
             .concat()
             .into()
     }
-}
-
-fn interrupted(_: pronto_io::interrupt::Interrupted) -> Error {
-    Error::new(ErrorKind::Interrupted, "interrupted")
 }

@@ -14,6 +14,7 @@ mod cut;
 pub mod hidden;
 mod hook;
 mod promisors;
+mod selections;
 mod send;
 mod settings;
 mod shown;
@@ -44,6 +45,7 @@ use pronto_config::safety;
 pub use cache::{ListingCache, ListingKey, PackCache, PackKey};
 use cut::Cut;
 pub use pronto_odb::packing::Counts;
+pub use selections::Selections;
 use settings::Settings;
 use shown::View;
 use writer::Lines;
@@ -71,6 +73,8 @@ pub struct Options {
     pub session_id: Option<BString>,
     /// The packs that equal requests share; each is made for one request without.
     pub packs: Option<Arc<dyn PackCache>>,
+    /// The selections of objects that equal requests share; each is made for one request without.
+    pub selections: Option<Arc<Selections>>,
     /// The lists of refs that equal requests share.
     pub listings: Option<Arc<dyn ListingCache>>,
 }
@@ -84,6 +88,7 @@ impl Default for Options {
             agent: AGENT.into(),
             session_id: None,
             packs: None,
+            selections: None,
             listings: None,
         }
     }

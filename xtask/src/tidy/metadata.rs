@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -28,7 +27,7 @@ pub(crate) struct Dependencies {
 
 impl Metadata {
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
-        let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        let output = crate::cargo()
             .args(["metadata", "--format-version=1", "--locked"])
             .current_dir(root)
             .output()

@@ -22,6 +22,23 @@ fn as_nobody(program: &Path, top: &Path, arguments: &[&str]) -> std::process::Ou
         .expect("setpriv starts")
 }
 
+/// Says why another user cannot be tried on `scratch`: the process is not root, or the user cannot go there.
+fn other_user_is_hindered(scratch: &Path) -> Option<&'static str> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("only root can be another user");
+    }
+    let is_closed = |directory: &Path| {
+        let metadata = directory.metadata().expect("it is there");
+        metadata.permissions().mode() & 0o001 == 0
+    };
+    let mut above = scratch.ancestors().skip(1);
+    above
+        .any(is_closed)
+        .then_some("other users may not enter the directory of temporary files")
+}
+
+const WAY_OUT: &str = "run the tests as root, with TMPDIR at a directory that everyone may enter";
+
 #[test]
 fn the_monitor_answers_its_owner_with_any_umask() {
     let scratch = Scratch::new();
@@ -49,7 +66,9 @@ fn the_monitor_answers_its_owner_with_any_umask() {
     assert_eq!(mode(&socket), 0o600);
     assert_eq!(mode(&git_dir.join("fsmonitor--daemon")), 0o700);
     assert_eq!(mode(&git_dir.join("fsmonitor--daemon/cookies")), 0o700);
-    if rustix::process::geteuid().is_root() {
+    if let Some(reason) = other_user_is_hindered(scratch.path()) {
+        report_skip(&reason, &WAY_OUT);
+    } else {
         let open = |path: &Path, mode| {
             let permissions = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(path, permissions).expect("it is ours");
@@ -68,11 +87,6 @@ fn the_monitor_answers_its_owner_with_any_umask() {
             assert!(!refused.status.success(), "{mode:o}: {refused:?}");
             assert!(command("status"), "{mode:o}");
         }
-    } else {
-        report_skip(
-            &"only root can try as another user",
-            &"run the tests as root",
-        );
     }
     assert!(command("stop"));
     assert!(!socket.exists());
@@ -80,11 +94,11 @@ fn the_monitor_answers_its_owner_with_any_umask() {
 
 #[test]
 fn a_monitor_of_another_user_is_not_trusted() {
-    if !rustix::process::geteuid().is_root() {
-        skip!("only root can be another user", "run the tests as root");
-    }
     // A user with write access to the socket directory could report that nothing has changed.
     let scratch = Scratch::new();
+    if let Some(reason) = other_user_is_hindered(scratch.path()) {
+        skip!(reason, WAY_OUT);
+    }
     let top = repository(&scratch);
     git(&top, &["status"]);
     let open = |path: &Path| {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
-use pronto::upload_pack::{self, Ended, Options};
+use pronto::upload_pack::{self, Ended, Options, Selections};
 use pronto::{Repository, Watch, receive_pack};
 
 use super::process::Git;
@@ -27,6 +27,8 @@ pub struct Native {
     pub maintain: Box<dyn Fn(&Repository) + Send + Sync>,
     /// The packs that equal requests share, if they do.
     pub packs: Option<Arc<PackCache>>,
+    /// The selections of objects that equal requests share while one of them runs.
+    pub selections: Arc<Selections>,
     /// The lists of refs that equal requests share, if they do.
     pub listings: Option<Arc<Listings>>,
     /// The program for pushes that crate `pronto` does not serve, and for archives.
@@ -132,6 +134,7 @@ impl Native {
         options.is_daemon = true;
         let (packs, listings) = (self.packs.clone(), self.listings.clone());
         options.packs = packs.map(|packs| packs as Arc<dyn upload_pack::PackCache>);
+        options.selections = Some(Arc::clone(&self.selections));
         options.listings = listings.map(|listings| listings as Arc<dyn upload_pack::ListingCache>);
         options
     }

@@ -123,6 +123,7 @@ impl Server {
                 program: "git".into(),
                 maintain: Box::new(|_| ()),
                 packs: None,
+                selections: Arc::default(),
                 listings: None,
                 git: Git::default(),
             }),

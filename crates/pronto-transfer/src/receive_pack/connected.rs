@@ -13,8 +13,9 @@ use pronto_hash::ObjectId;
 use pronto_odb::Store;
 
 use super::advertise::for_each_alternate_tip;
-use super::{Command, Push, interrupted};
+use super::{Command, Push};
 use crate::Result;
+use crate::interrupted;
 use crate::links::{parse_commit, tag_target};
 use crate::objects::from_odb;
 use crate::remote::{Cuts, from_store, is_connected};

@@ -90,23 +90,29 @@ impl ListingKey {
     }
 }
 
-/// The key of the pack for `wish`; `None` if it is made faster than it is looked up, or is no pack of its
-/// own.
+/// Whether bitmaps answer `wish`: then its pack is copied faster than it is looked up.
 ///
 /// # Errors
-/// References, bitmaps or settings cannot be read.
+/// Bitmaps or settings cannot be read.
+pub(super) fn is_copied(view: &Repository, wish: &Wish) -> Result<bool> {
+    let has_rules = !matches!(
+        wish.filter,
+        None | Some(Filter::BlobNone | Filter::ObjectType(_))
+    );
+    Ok(!wish.is_cut && !has_rules && view.has_usable_bitmaps()?)
+}
+
+/// The key of the objects and the pack for `wish`; `None` if an equal one could get others.
+///
+/// # Errors
+/// References or settings cannot be read.
 pub(super) fn key(
     view: &Repository,
     wish: &Wish,
     options: &packing::Options,
 ) -> Result<Option<PackKey>> {
-    let has_rules = !matches!(
-        wish.filter,
-        None | Some(Filter::BlobNone | Filter::ObjectType(_))
-    );
-    let is_plain = !wish.is_cut && !has_rules;
     let is_fixed = wish.filter.as_ref().is_none_or(is_fixed);
-    if !is_fixed || !wish.uri_protocols.is_empty() || is_plain && view.has_usable_bitmaps()? {
+    if !is_fixed || !wish.uri_protocols.is_empty() {
         return Ok(None);
     }
     let mut parts = Parts(TrailerDigester::new(Kind::Sha256));

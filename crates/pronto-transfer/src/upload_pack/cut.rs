@@ -244,10 +244,7 @@ struct History<'a> {
 impl History<'_> {
     fn links(&mut self, id: &ObjectId) -> Result<&CommitLinks> {
         if !self.read.contains_key(id) {
-            let interrupted = |reason: pronto_io::interrupt::Interrupted| {
-                Error::new(ErrorKind::Interrupted, reason.to_string())
-            };
-            self.interrupt.check().map_err(interrupted)?;
+            self.interrupt.check().map_err(crate::interrupted)?;
             let links = self.repository.commit_links(id, &mut Vec::new())?;
             self.read.insert(*id, links);
         }

@@ -14,6 +14,7 @@ use super::bands::{Band, Bands, Data};
 use super::cache::{self, PackCache};
 use super::cut::Deepening;
 use super::hook::{self, Hook};
+use super::selections::{Held, Selections};
 use super::wish::Wish;
 use super::{Ended, Session, unwritable, uris};
 use crate::pack_objects::{Missing, Select, Selection, Tips, select_filtered};
@@ -52,8 +53,12 @@ impl Session<'_> {
             .settings
             .keep_alive
             .map_or(TICK, |alive| alive.min(TICK));
-        let (hook, interrupt) = (self.settings.hook.as_ref(), self.interrupt);
-        let cache = self.options.packs.as_deref();
+        let hook = self.settings.hook.as_ref();
+        let means = Means {
+            cache: self.options.packs.as_deref(),
+            selections: self.options.selections.as_deref(),
+            interrupt: self.interrupt,
+        };
         let sent = std::thread::scope(|scope| {
             let bands = &bands;
             let ticker = move || {
@@ -69,7 +74,7 @@ impl Session<'_> {
             };
             let sent = match hook {
                 Some(hook) => hook::run(&Hook { hook, view, wish }, bands),
-                None => pack(view, wish, bands, Means { cache, interrupt }),
+                None => pack(view, wish, bands, means),
             };
             drop(stop);
             drop(ticking);
@@ -94,6 +99,7 @@ impl Session<'_> {
 #[derive(Clone, Copy)]
 struct Means<'a> {
     cache: Option<&'a dyn PackCache>,
+    selections: Option<&'a Selections>,
     interrupt: &'a Interrupt,
 }
 
@@ -106,26 +112,37 @@ fn pack(
     uris::check(view)?;
     let mut options = view.packing_options()?;
     options.offset_deltas = wish.offset_deltas;
+    let key = match (means.cache, means.selections) {
+        (None, None) => None,
+        _ => cache::key(view, wish, &options)?,
+    };
+    let is_copied = key.is_some() && cache::is_copied(view, wish)?;
     let mut make = |out: &mut dyn Write| {
-        let selection = select(view, wish, bands, means.interrupt)?;
+        let select = || select(view, wish, bands, means.interrupt);
+        // A pack that is shared is made once in any case.
+        let held = match (means.selections, &key) {
+            (Some(selections), Some(key)) if is_copied => {
+                selections.get(key, select, means.interrupt)?
+            }
+            _ => Held::alone(select()?),
+        };
+        let selection = &*held.selection;
         let count = (selection.len() + selection.bases.len()) as u64;
         let meter = bands.begin("Counting objects", Some(count));
         meter.add(count);
         meter.finish();
         let watch = Watch::from(means.interrupt).with_progress(bands);
-        match view.send_pack(&selection, &options, out, &watch) {
+        match view.send_pack(selection, &options, out, &watch) {
             Ok((_, counts)) => Ok(counts),
-            Err(error) => Err(unreadable(view, &selection, error)),
+            Err(error) => Err(unreadable(view, selection, error)),
         }
     };
-    let key = match means.cache {
-        Some(cache) => cache::key(view, wish, &options)?.map(|key| (cache, key)),
-        None => None,
-    };
     let mut data = Data(bands);
-    let counts = match key {
-        Some((cache, key)) => cache.send(&key, &mut data, &mut make, means.interrupt),
-        None => make(&mut data),
+    let counts = match (means.cache, &key) {
+        (Some(cache), Some(key)) if !is_copied => {
+            cache.send(key, &mut data, &mut make, means.interrupt)
+        }
+        _ => make(&mut data),
     };
     counts.map(Some)
 }

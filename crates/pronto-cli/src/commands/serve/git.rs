@@ -90,6 +90,7 @@ pub(in crate::commands) fn native() -> Result<Native, CliError> {
         program: program.clone(),
         maintain: Box::new(move |repository| maintain_served(repository, &program)),
         packs: None,
+        selections: Arc::default(),
         listings: None,
         git: Git::default(),
     })

@@ -1,0 +1,209 @@
+//! Selections of objects that equal requests share while one of them runs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use pronto_io::interrupt::Interrupt;
+
+use super::cache::PackKey;
+use crate::Result;
+use crate::interrupted;
+use crate::pack_objects::Selection;
+
+/// The interval in which a waiting request looks whether it was interrupted.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The selections of the requests that run. Requests of a server share it. `Send + Sync`.
+///
+/// The objects of a key never change, because objects do not: a selection that was made for one request holds
+/// for all that are equal. A table entry does not keep a selection, or the packs that it has opened: it ends
+/// with the last request that uses it.
+#[derive(Debug, Default)]
+pub struct Selections {
+    by_key: Mutex<HashMap<PackKey, Weak<Shared>>>,
+}
+
+/// A selection, for the requests that have it or wait for it.
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// A request is to make it.
+    #[default]
+    Free,
+    /// A request makes it.
+    Begun,
+    Made(Arc<Selection>),
+}
+
+/// Gives the making to another request, if it ends without a selection.
+struct Making<'a>(&'a Shared);
+
+/// The selection of a request, which others may share as long as it exists.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) selection: Arc<Selection>,
+    /// Keeps the table entry.
+    _shared: Option<Arc<Shared>>,
+}
+
+impl Held {
+    /// Returns a selection that is not shared.
+    pub(super) fn alone(selection: Selection) -> Held {
+        Held {
+            selection: Arc::new(selection),
+            _shared: None,
+        }
+    }
+}
+
+impl Selections {
+    /// Returns the selection of `key`, which `make` makes unless another request has made it. Waits while
+    /// another one makes it; if that one fails, the next tries.
+    ///
+    /// # Errors
+    /// Those of `make`, or `interrupt` was triggered.
+    pub(super) fn get(
+        &self,
+        key: &PackKey,
+        make: impl FnOnce() -> Result<Selection>,
+        interrupt: &Interrupt,
+    ) -> Result<Held> {
+        let shared = self.join(key);
+        let mut state = lock(&shared.state);
+        loop {
+            match &*state {
+                State::Made(selection) => {
+                    let selection = Arc::clone(selection);
+                    drop(state);
+                    return Ok(Held {
+                        selection,
+                        _shared: Some(shared),
+                    });
+                }
+                State::Begun => {
+                    interrupt.check().map_err(interrupted)?;
+                    let waited = shared.changed.wait_timeout(state, LOOK);
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+                State::Free => break,
+            }
+        }
+        *state = State::Begun;
+        drop(state);
+        let making = Making(&shared);
+        let selection = Arc::new(make()?);
+        *lock(&shared.state) = State::Made(Arc::clone(&selection));
+        drop(making);
+        Ok(Held {
+            selection,
+            _shared: Some(shared),
+        })
+    }
+
+    fn join(&self, key: &PackKey) -> Arc<Shared> {
+        let mut by_key = lock(&self.by_key);
+        if let Some(shared) = by_key.get(key).and_then(Weak::upgrade) {
+            return shared;
+        }
+        by_key.retain(|_, shared| shared.strong_count() > 0);
+        let shared = Arc::<Shared>::default();
+        by_key.insert(*key, Arc::downgrade(&shared));
+        shared
+    }
+}
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        if matches!(*state, State::Begun) {
+            *state = State::Free;
+        }
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::{Error, ErrorKind};
+
+    #[test]
+    fn equal_requests_share_one_selection() {
+        let selections = Selections::default();
+        let key = PackKey::of(b"one");
+        let (made, together) = (AtomicUsize::new(0), Barrier::new(8));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let make = || {
+                        made.fetch_add(1, Ordering::Relaxed);
+                        Ok(Selection::default())
+                    };
+                    let held = selections.get(&key, make, &Interrupt::new());
+                    together.wait();
+                    drop(held.expect("it is made"));
+                });
+            }
+        });
+        assert_eq!(made.load(Ordering::Relaxed), 1);
+        // Nothing is left of it.
+        let make = || Err(Error::new(ErrorKind::Object, "made again"));
+        let again = selections.get(&key, make, &Interrupt::new());
+        assert!(
+            again
+                .expect_err("it is made again")
+                .to_string()
+                .contains("made again")
+        );
+    }
+
+    #[test]
+    fn the_next_request_makes_what_one_failed_to_make() {
+        let selections = Selections::default();
+        let key = PackKey::of(b"one");
+        let begun = Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let make = || {
+                    begun.wait();
+                    std::thread::sleep(LOOK);
+                    Err(Error::new(ErrorKind::Object, "missing"))
+                };
+                let held = selections.get(&key, make, &Interrupt::new());
+                assert!(held.is_err());
+            });
+            begun.wait();
+            let held = selections.get(&key, || Ok(Selection::default()), &Interrupt::new());
+            assert!(held.is_ok());
+        });
+    }
+
+    #[test]
+    fn a_waiting_request_can_be_interrupted() {
+        let selections = Selections::default();
+        let key = PackKey::of(b"one");
+        let interrupt = Interrupt::new();
+        let make = || {
+            interrupt.trigger();
+            // On this thread another request would wait for ever.
+            let held = selections.get(&key, || Ok(Selection::default()), &interrupt);
+            assert!(held.is_err());
+            Ok(Selection::default())
+        };
+        assert!(selections.get(&key, make, &Interrupt::new()).is_ok());
+    }
+}
