@@ -19,9 +19,9 @@ use tokio::sync::watch;
 use crate::backend::Backend;
 use crate::clock::Clock as _;
 use crate::digest::{BLOCK_BYTES, Digester};
+use crate::error::interrupted;
 use crate::manifest::{FileKind, Object, Pack};
 use crate::repository::Repository;
-use crate::view::interrupted;
 use crate::{Error, ErrorKind, Result};
 
 use source::PackSource;
@@ -69,7 +69,7 @@ pub struct BlockCache {
     runtime: Handle,
     spare: Arc<Spare>,
     report: Box<dyn Fn(&str) + Send + Sync>,
-    /// By the path of the sparse file.
+    /// The packs that views use, under the path of the sparse file.
     packs: Mutex<HashMap<PathBuf, Weak<RangedPack>>>,
     /// The files that this process has written or compared with their digests.
     compared: Mutex<HashSet<PathBuf>>,

@@ -18,6 +18,7 @@ use pronto_refs::store::tables as ref_tables;
 use crate::backend::Backend;
 use crate::blocks::{self, BlockCache, Ranged, RangedLink, RangedView};
 use crate::download::READ_AT_ONCE;
+pub(crate) use crate::error::interrupted;
 use crate::manifest::{FileKind, LayerKind, Manifest, Object, Pack, Place};
 use crate::name::UploadId;
 use crate::repository::{Generation, Repository};
@@ -325,8 +326,4 @@ fn config(manifest: &Manifest) -> Vec<u8> {
         text.push_str(&format!("\tobjectFormat = {}\n", manifest.hash));
     }
     [text.as_bytes(), &manifest.config].concat()
-}
-
-pub(crate) fn interrupted(_: pronto_io::interrupt::Interrupted) -> Error {
-    Error::new(ErrorKind::Interrupted, "interrupted")
 }

@@ -12,9 +12,16 @@ pub struct Spare {
 
 #[derive(Default)]
 struct Held {
-    blocks: HashMap<(u64, u32), Kept>,
+    blocks: HashMap<Key, Kept>,
     bytes: usize,
     time: u64,
+}
+
+/// A block of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    file: u64,
+    block: u32,
 }
 
 struct Kept {
@@ -40,13 +47,13 @@ impl Spare {
         let mut held = self.held();
         held.time += 1;
         let time = held.time;
-        let kept = held.blocks.get_mut(&(file, block))?;
+        let kept = held.blocks.get_mut(&Key { file, block })?;
         kept.used = time;
         Some(Arc::clone(&kept.bytes))
     }
 
     pub(super) fn has(&self, file: u64, block: u32) -> bool {
-        self.held().blocks.contains_key(&(file, block))
+        self.held().blocks.contains_key(&Key { file, block })
     }
 
     pub(super) fn put(&self, file: u64, block: u32, bytes: &Arc<[u8]>) {
@@ -57,7 +64,7 @@ impl Spare {
             used: held.time,
         };
         held.bytes += bytes.len();
-        if let Some(old) = held.blocks.insert((file, block), kept) {
+        if let Some(old) = held.blocks.insert(Key { file, block }, kept) {
             held.bytes -= old.bytes.len();
         }
         // There are few: the budget has room for some dozens.
@@ -72,7 +79,7 @@ impl Spare {
 
     pub(super) fn forget(&self, file: u64) {
         let mut held = self.held();
-        let keys = held.blocks.keys().filter(|(of, _)| *of == file);
+        let keys = held.blocks.keys().filter(|key| key.file == file);
         for key in keys.copied().collect::<Vec<_>>() {
             held.remove(key);
         }
@@ -84,7 +91,7 @@ impl Spare {
 }
 
 impl Held {
-    fn remove(&mut self, key: (u64, u32)) {
+    fn remove(&mut self, key: Key) {
         if let Some(kept) = self.blocks.remove(&key) {
             self.bytes -= kept.bytes.len();
         }

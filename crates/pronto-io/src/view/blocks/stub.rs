@@ -19,8 +19,11 @@ const BEFORE_KEY: &str = "pronto: the blocks of this file are fetched when they 
 const KEY_LEN: usize = 32;
 const STUB_LEN: usize = BEFORE_KEY.len() + KEY_LEN + 1;
 
+/// A block file, which is replaced when it can no longer be read.
+type Slot = Mutex<Arc<BlockFile>>;
+
 /// The block files of this process by key.
-static PUBLISHED: RwLock<Option<HashMap<u128, Arc<Mutex<Arc<BlockFile>>>>>> = RwLock::new(None);
+static PUBLISHED: RwLock<Option<HashMap<u128, Arc<Slot>>>> = RwLock::new(None);
 
 /// The number of entries of `PUBLISHED`: without any, no file is looked at.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -69,7 +72,7 @@ impl Stub {
 #[derive(Debug)]
 pub struct Published {
     key: u128,
-    slot: Arc<Mutex<Arc<BlockFile>>>,
+    slot: Arc<Slot>,
 }
 
 impl Published {
@@ -107,7 +110,7 @@ pub(in crate::view) fn find(file: &File, len: u64) -> Option<Arc<BlockFile>> {
 }
 
 /// Returns the block file in `slot`. If the sparse file was cut short, opens it again.
-fn current(slot: &Mutex<Arc<BlockFile>>) -> Arc<BlockFile> {
+fn current(slot: &Slot) -> Arc<BlockFile> {
     let mut file = slot.lock().unwrap_or_else(PoisonError::into_inner);
     if file.check().is_err() {
         *file = BlockFile::new(file.parts.clone());
