@@ -1723,7 +1723,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__serve)
-            opts="--write --daemon --ssh --tls-cert --tls-key --config --check --print-config --replace --netsync --stdio --listen --peer --ff --allow-unrelated --once --max-connections --memory --max-received --handshake-timeout --idle-timeout --slow-timeout --wait-timeout --session-timeout"
+            opts="--write --daemon --ssh --tls-cert --tls-key --config --store --cache --check --print-config --replace --netsync --stdio --listen --peer --ff --allow-unrelated --once --max-connections --memory --max-received --handshake-timeout --idle-timeout --slow-timeout --wait-timeout --session-timeout"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1746,6 +1746,18 @@ _pronto() {
                     return 0
                     ;;
                 --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --netsync)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1931,7 +1943,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__store)
-            opts="-q --generation --sizes-only --scratch --quiet"
+            opts="-q --generation --sizes-only --scratch --cache --every --prune-after --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1942,6 +1954,18 @@ _pronto() {
                     return 0
                     ;;
                 --scratch)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prune-after)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -673,6 +673,9 @@ complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ssh -d 'Serve SS
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-cert -d 'Serve HTTPS with this certificate chain (PEM)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-key -d 'The private key of the certificate (PEM)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l config -d 'Read the configuration from this file' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l store -d 'Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l cache -d 'With --store, the directory for views and downloaded files; each server needs its own' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Serve netsync, in which both sides send and receive, at this address too. Without an address, serve only that: to one peer with --stdio, or to known peers with --listen' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l listen -d 'Listen at this address; a free port of this machine without. With --netsync, serve known peers by TLS; \'netsync\' manages the known peers' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l peer -d 'With --stdio, the local name of the peer: its branches become refs/remotes/NAME/*' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-connections -d 'The maximum number of sessions, and of waiting ones' -r
@@ -684,10 +687,9 @@ complete -c pronto -n "__fish_pronto_using_subcommand serve" -l slow-timeout -d 
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l wait-timeout -d 'The maximum seconds for a session to wait for a place; then the peer must try again later' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l session-timeout -d 'The maximum seconds of a session' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l write -d 'Let the user \'owner\' push and create repositories, with a token that is printed'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l check -d 'Check the configuration and exit'
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l check -d 'Check the configuration, and that a store can be reached, and exit'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l print-config -d 'Print the default configuration with comments, and exit'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l replace -d 'With \'token\', revoke the other tokens of the user'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Use netsync, in which both sides send and receive'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l stdio -d 'Serve one peer on standard input and output, as started by \'sync\''
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ff -d 'Fast-forward branches to those of the peer, unless they are checked out'
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l allow-unrelated -d 'Accept histories that have nothing in common'
@@ -727,7 +729,10 @@ complete -c pronto -n "__fish_pronto_using_subcommand status" -s z -l null -d 'T
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l renames -d 'Detect renames'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l no-column -d 'List each untracked file on a line'
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l generation -d 'Take this generation instead of the newest one (export, copy)' -r
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l scratch -d 'The directory for temporary files (import, copy)' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l scratch -d 'The directory for temporary files (import, copy, upkeep)' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l cache -d 'Keep downloaded files in this directory, and use them again (upkeep)' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l every -d 'Go on until the process is stopped, and look at each repository so often (upkeep)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l prune-after -d 'Delete unreachable Git objects this many days after they were noticed; \'never\' keeps them (upkeep)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l sizes-only -d 'Compare names and sizes only, and read no object (verify)'
 complete -c pronto -n "__fish_pronto_using_subcommand store" -s q -l quiet -d 'Show no progress'
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -s t -l track -d 'Set the upstream of the new branch' -r

@@ -53,6 +53,11 @@ impl PublicKey {
         [&SPKI_PREFIX[..], &self.0].concat()
     }
 
+    /// Returns the 32 bytes of the key.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// Returns a fingerprint that is short enough to be read aloud: 128 bits of SHA-256.
     pub fn fingerprint(&self) -> String {
         let digest = ring::digest::digest(&ring::digest::SHA256, &self.0);
@@ -145,7 +150,7 @@ impl KeyPair {
         }
         let mut options = File::options();
         options.write(true).create_new(true).mode(0o600);
-        let text = pem(&self.pkcs8);
+        let text = self.to_pem();
         let write = || {
             let mut file = options.open(path)?;
             file.write_all(text.as_bytes())?;
@@ -157,6 +162,11 @@ impl KeyPair {
     /// Returns the public key.
     pub fn public(&self) -> PublicKey {
         self.public
+    }
+
+    /// Returns the key pair as the text of a file, which is secret.
+    pub fn to_pem(&self) -> String {
+        pem(&self.pkcs8)
     }
 
     /// Returns the key pair as PKCS#8.

@@ -86,7 +86,10 @@ pub(super) fn land(
     } else if let Some(offer) = new.first() {
         return Err(misled(offer));
     }
-    publish(peer, offers, arrived).map_err(failed)
+    match peer.rules {
+        Some(_) => peer.publish_hosted(offers, arrived).map_err(failed),
+        None => publish(peer, offers, arrived).map_err(failed),
+    }
 }
 
 /// Changes all refs in one transaction.
@@ -159,7 +162,7 @@ fn publish(
     Ok(published)
 }
 
-fn edit(name: &BString, before: Option<ObjectId>, offer: &Offer, message: &str) -> Edit {
+pub(super) fn edit(name: &BString, before: Option<ObjectId>, offer: &Offer, message: &str) -> Edit {
     Edit {
         name: name.clone(),
         change: Change::Set(Target::Object(offer.id)),
@@ -173,7 +176,11 @@ fn edit(name: &BString, before: Option<ObjectId>, offer: &Offer, message: &str) 
 }
 
 /// Returns whether a ref of this name can exist beside present refs and those in `taken`.
-fn has_place(repository: &Repository, taken: &BTreeSet<BString>, name: &BString) -> Result<bool> {
+pub(super) fn has_place(
+    repository: &Repository,
+    taken: &BTreeSet<BString>,
+    name: &BString,
+) -> Result<bool> {
     let refs = repository.refs();
     if refs.find(name)?.is_some() {
         return Ok(!taken.contains(name));
@@ -239,7 +246,7 @@ fn own_branch(
     }))
 }
 
-fn is_checked_out(repository: &Repository, offer: &Offer) -> Result<bool> {
+pub(super) fn is_checked_out(repository: &Repository, offer: &Offer) -> Result<bool> {
     let name = offer.name.as_bstr();
     let head = repository.refs().head()?;
     let is_here = !repository.is_bare() && head.name() == Some(name);

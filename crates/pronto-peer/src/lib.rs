@@ -15,6 +15,7 @@ mod address;
 mod bases;
 mod connect;
 mod dial;
+mod hosted;
 mod identity;
 mod incoming;
 mod keys;
@@ -50,6 +51,7 @@ use pronto::{Result, refs, refs::Target};
 
 pub use address::{DEFAULT_PORT, NetsyncAddress};
 pub use dial::{Dial, Peer, TLS_PROTOCOL, check_protocol, dial, host_of};
+pub use hosted::RefRules;
 pub use identity::forget_peer;
 pub use keys::{KeyPair, KeyPaths, PublicKey};
 pub use known::{KnownPeer, KnownPeers, Roles};
@@ -104,6 +106,8 @@ pub struct PeerRepository {
     incoming: Option<incoming::Incoming>,
     outgoing: Option<outgoing::Outgoing>,
     moved: Vec<Moved>,
+    /// The rules of a server, whose own refs the peer changes.
+    rules: Option<Box<dyn RefRules>>,
 }
 
 impl PeerRepository {
@@ -123,6 +127,23 @@ impl PeerRepository {
                 "use letters, digits, '.', '_' and '-', and begin with none of the last three";
             return Err(Error::new(ErrorKind::Denied, message).with_hint(hint));
         }
+        let kept = directory_of(&repository, &options.peer);
+        let peer = PeerRepository::open(repository, options, interrupt)?;
+        let name = &peer.options.peer;
+        if let Some(why) = names::taken(&peer.repository, name, &kept).map_err(failed)? {
+            let message = format!("'{name}' cannot be the name of a peer: it {why}");
+            let hint = "choose another with --name, or for this side with --as";
+            return Err(Error::new(ErrorKind::Denied, message).with_hint(hint));
+        }
+        Ok(peer)
+    }
+
+    /// Opens a repository that can take part.
+    fn open(
+        repository: Arc<pronto::Repository>,
+        options: Options,
+        interrupt: Interrupt,
+    ) -> Result<Self, Error> {
         if !repository.has_plain_history().map_err(failed)? {
             let message = "a shallow repository cannot take part";
             let hint = "bring the whole history first: git fetch --unshallow";
@@ -131,12 +152,6 @@ impl PeerRepository {
         if repository.has_promisor().map_err(failed)? {
             let message = "a partial clone cannot take part";
             return Err(Error::new(ErrorKind::NoRepository, message));
-        }
-        let kept = directory_of(&repository, &options.peer);
-        if let Some(why) = names::taken(&repository, &options.peer, &kept).map_err(failed)? {
-            let message = format!("'{}' cannot be the name of a peer: it {why}", options.peer);
-            let hint = "choose another with --name, or for this side with --as";
-            return Err(Error::new(ErrorKind::Denied, message).with_hint(hint));
         }
         let repository = without_replacements(repository).map_err(failed)?;
         Ok(PeerRepository {
@@ -151,6 +166,7 @@ impl PeerRepository {
             incoming: None,
             outgoing: None,
             moved: Vec::new(),
+            rules: None,
         })
     }
 
@@ -378,7 +394,10 @@ impl Repository for PeerRepository {
     }
 
     fn meet(&mut self, identity: &[u8]) -> Result<(), Error> {
-        identity::compare(&self.directory(), &self.options.peer, identity)
+        match self.rules {
+            Some(_) => Ok(()),
+            None => identity::compare(&self.directory(), &self.options.peer, identity),
+        }
     }
 
     fn refs(
@@ -409,12 +428,10 @@ impl Repository for PeerRepository {
     fn prepare(&mut self, offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
         let hash = self.repository.object_hash();
         let wanted = offers.iter().zip(eligible).map(|(offer, eligible)| {
-            *eligible
-                && offer.id.kind() == hash
-                && names::tracking(&self.options.peer, &offer.name).is_some()
+            Ok(*eligible && offer.id.kind() == hash && self.may_receive(offer)?)
         });
         let mut progress = Progress {
-            wanted: wanted.collect(),
+            wanted: wanted.collect::<Result<_, Error>>()?,
             budget_bytes: self.options.budget_bytes,
             ..Progress::default()
         };

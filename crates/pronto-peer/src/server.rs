@@ -9,29 +9,32 @@
 //! 3. The memory for work (`gate`) is taken for each piece of work, and returned before the session
 //!    waits for the peer again. So a peer that stalls holds none of it.
 //!
-//! The list of peers is read for each connection, so a revocation applies from the next one on.
+//! A [`Host`] decides who the peers are and what they may do, for each connection.
 
 mod admit;
 mod gate;
 mod gated;
+mod host;
+mod listed;
 mod lobby;
 mod places;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
+use pronto_netsync::message::Stored;
 use pronto_netsync::session::{self, Report, Session};
 use pronto_netsync::{Error, ErrorKind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::keys::{KeyPair, PublicKey};
-use super::stream::{Interest, Watch, drive, wait};
+use super::stream::{Watch, drive};
 use super::tls::Acceptor;
 use admit::Connection;
 use gate::Gate;
@@ -39,7 +42,9 @@ use gated::Gated;
 use lobby::{Lobby, Network};
 use places::{Places, Signal};
 use pronto::Result;
-use pronto::environment::Environment;
+
+pub use host::{Host, Opened, Visit};
+pub use listed::ListedPeers;
 
 /// The interval at which the server checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -73,8 +78,6 @@ pub struct Limits {
     pub waiting: Duration,
     /// The longest session.
     pub session: Duration,
-    /// The number of bytes that one session may receive.
-    pub budget_bytes: u64,
 }
 
 impl Default for Limits {
@@ -89,29 +92,21 @@ impl Default for Limits {
             turn: Duration::from_secs(20),
             waiting: Duration::from_secs(60),
             session: Duration::from_secs(12 * 3600),
-            budget_bytes: 1 << 40,
         }
     }
 }
 
 /// Options of a server.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// A repository, or a directory of repositories.
-    pub place: PathBuf,
     /// The key pair of this side.
     pub key: KeyPair,
-    /// The list of known peers.
-    pub peers: PathBuf,
-    /// The environment in which repositories are opened.
-    pub environment: Environment,
+    /// Decides about peers.
+    pub host: Box<dyn Host>,
     /// Its limits.
     pub limits: Limits,
     /// Which refs take part.
     pub globs: pronto_netsync::message::Globs,
-    /// Whether own branches move forward to those of peers.
-    pub fast_forward: bool,
     /// Whether histories that have nothing in common may become one.
     pub allows_unrelated: bool,
     /// Whether it ends after the first connection.
@@ -119,17 +114,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns the options of a server for the repositories at `place`, with the key pair `key` and
-    /// the list of known peers in the file `peers`.
-    pub fn new(place: PathBuf, key: KeyPair, peers: PathBuf, environment: Environment) -> Self {
+    /// Returns the options of a server with the key pair `key`, whose peers `host` decides about.
+    pub fn new(key: KeyPair, host: Box<dyn Host>) -> Self {
         Options {
-            place,
             key,
-            peers,
-            environment,
+            host,
             limits: Limits::default(),
             globs: pronto_netsync::message::Globs::default(),
-            fast_forward: false,
             allows_unrelated: false,
             is_once: false,
         }
@@ -184,6 +175,8 @@ pub struct Ended {
     pub duration: Duration,
     /// The reason of a failure.
     pub error: Option<String>,
+    /// Its kind.
+    pub error_kind: Option<ErrorKind>,
 }
 
 /// A receiver of the server's events. Called from many threads.
@@ -198,60 +191,77 @@ pub struct Shutdown<'a> {
     pub stop: &'a Interrupt,
 }
 
-/// Serves until `shutdown` ends it.
-///
-/// # Errors
-/// The key cannot be used, or the server cannot listen.
-pub fn serve(
-    listener: &TcpListener,
+/// A server that is ready to serve.
+pub struct Ready {
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
     options: Options,
-    shutdown: Shutdown<'_>,
-    tell: Box<Tell>,
-) -> Result<()> {
-    let Shutdown { drain, stop } = shutdown;
-    let failed = |error: Error| error.map_kind(|_| pronto::ErrorKind::Transport);
-    let acceptor = Acceptor::new(&options.key).map_err(failed)?;
-    let unusable = "cannot listen for peers";
-    listener
-        .set_nonblocking(true)
-        .context(pronto::ErrorKind::Io, unusable, "")?;
-    let address = listener
-        .local_addr()
-        .context(pronto::ErrorKind::Io, unusable, "")?;
-    let server = Arc::new(Server::new(options, acceptor, stop, tell));
-    let key = server.key;
-    (server.tell)(&Event::Listening { address, key });
-    while !drain.is_triggered() && !stop.is_triggered() {
-        let interest = Interest {
-            input: Some(listener.as_fd()),
-            output: None,
+    acceptor: Acceptor,
+}
+
+impl Ready {
+    /// Prepares to serve connections to `listeners`.
+    ///
+    /// # Errors
+    /// The key cannot be used, or a socket is no listening one.
+    pub fn new(listeners: Vec<TcpListener>, options: Options) -> Result<Ready> {
+        let failed = |error: Error| error.map_kind(|_| pronto::ErrorKind::Transport);
+        let acceptor = Acceptor::new(&options.key).map_err(failed)?;
+        let address = |listener: &TcpListener| {
+            listener.set_nonblocking(true)?;
+            listener.local_addr()
         };
-        if !wait(&interest, LOOK).map_err(failed)?.can_read {
-            continue;
+        let addresses: io::Result<Vec<SocketAddr>> = listeners.iter().map(address).collect();
+        let unusable = "cannot listen for peers";
+        Ok(Ready {
+            addresses: addresses.context(pronto::ErrorKind::Io, unusable, "")?,
+            listeners,
+            options,
+            acceptor,
+        })
+    }
+
+    /// Serves until `shutdown` ends it.
+    pub fn serve(self, shutdown: Shutdown<'_>, tell: Box<Tell>) {
+        let Shutdown { drain, stop } = shutdown;
+        let server = Arc::new(Server::new(self.options, self.acceptor, stop, tell));
+        let key = server.key;
+        for address in self.addresses {
+            (server.tell)(&Event::Listening { address, key });
         }
-        match listener.accept() {
-            Ok((socket, address)) => {
-                server.begin(socket, address);
-                if server.options.is_once {
-                    break;
-                }
+        let mut is_over = false;
+        while !is_over && !drain.is_triggered() && !stop.is_triggered() {
+            for listener in ready(&self.listeners) {
+                is_over |= server.accept(listener) && server.options.is_once;
             }
-            // The connection was closed again, or there are no descriptors: others may still connect.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => {
-                server.lobby.make_room();
-                std::thread::sleep(LOOK);
-            }
+        }
+        let connections = server.connected.load(Relaxed);
+        if connections > 0 && !server.options.is_once {
+            (server.tell)(&Event::Draining { connections });
+        }
+        while server.connected.load(Relaxed) > 0 {
+            std::thread::sleep(LOOK / 10);
         }
     }
-    let connections = server.connected.load(Relaxed);
-    if connections > 0 && !server.options.is_once {
-        (server.tell)(&Event::Draining { connections });
-    }
-    while server.connected.load(Relaxed) > 0 {
+}
+
+/// Waits a moment for connections. Returns the sockets that have some.
+fn ready(listeners: &[TcpListener]) -> Vec<&TcpListener> {
+    let mut fds: Vec<PollFd<'_>> = (listeners.iter())
+        .map(|listener| PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN))
+        .collect();
+    let look = Timespec {
+        tv_sec: 0,
+        tv_nsec: LOOK.subsec_nanos().into(),
+    };
+    if poll(&mut fds, Some(&look)).is_err() {
+        // Interrupted, or without memory. Both pass.
         std::thread::sleep(LOOK / 10);
+        return Vec::new();
     }
-    Ok(())
+    let ready = listeners.iter().zip(&fds);
+    let ready = ready.filter(|(_, fd)| !fd.revents().is_empty());
+    ready.map(|(listener, _)| listener).collect()
 }
 
 /// A connection: the socket of its thread, and one by which others examine or end it.
@@ -293,8 +303,28 @@ impl Server {
         }
     }
 
-    /// Serves a connection in a new thread.
+    /// Accepts a connection. Returns whether there was one.
+    fn accept(self: &Arc<Self>, listener: &TcpListener) -> bool {
+        match listener.accept() {
+            Ok((socket, address)) => {
+                self.begin(socket, address);
+                true
+            }
+            // The connection was closed again, or there are no descriptors: others may still connect.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            Err(_) => {
+                self.lobby.make_room();
+                std::thread::sleep(LOOK);
+                false
+            }
+        }
+    }
+
+    /// Serves a connection in a new thread, if the host admits it.
     fn begin(self: &Arc<Self>, socket: TcpStream, address: SocketAddr) {
+        let Some(visit) = self.options.host.connect(address) else {
+            return;
+        };
         let number = self.begun.fetch_add(1, Relaxed);
         let Ok(other) = socket.try_clone().map(Arc::new) else {
             self.lobby.make_room();
@@ -308,8 +338,10 @@ impl Server {
         let sockets = Sockets { socket, other };
         let work = move || {
             let server = Arc::clone(&gone.0);
-            let ended = server.session(number, sockets, address);
+            let ended = server.session(&visit, sockets, &gone, address);
+            visit.ended(&ended);
             (server.tell)(&Event::Ended(ended));
+            drop(visit);
             drop(gone);
         };
         let thread = std::thread::Builder::new().name("peer".into()).spawn(work);
@@ -319,10 +351,16 @@ impl Server {
     }
 
     /// Serves one connection to its end.
-    fn session(self: &Arc<Self>, number: u64, sockets: Sockets, address: SocketAddr) -> Ended {
+    fn session(
+        self: &Arc<Self>,
+        visit: &Arc<dyn Visit>,
+        sockets: Sockets,
+        gone: &Gone,
+        address: SocketAddr,
+    ) -> Ended {
         let begun = Instant::now();
         let mut ended = Ended {
-            number,
+            number: gone.1,
             address,
             peer: None,
             key: None,
@@ -332,15 +370,22 @@ impl Server {
             changed_refs: 0,
             duration: Duration::ZERO,
             error: None,
+            error_kind: None,
         };
-        if let Err(error) = self.run(sockets, &mut ended) {
+        if let Err(error) = self.run(visit, sockets, &mut ended) {
             ended.error = Some(error.to_string());
+            ended.error_kind = Some(*error.kind());
         }
         ended.duration = begun.elapsed();
         ended
     }
 
-    fn run(self: &Arc<Self>, sockets: Sockets, ended: &mut Ended) -> Result<(), Error> {
+    fn run(
+        self: &Arc<Self>,
+        visit: &Arc<dyn Visit>,
+        sockets: Sockets,
+        ended: &mut Ended,
+    ) -> Result<(), Error> {
         let (limits, begun) = (&self.options.limits, Instant::now());
         let Sockets { socket, other } = sockets;
         let mut link = self.acceptor.accept(socket, limits.handshake)?;
@@ -348,9 +393,10 @@ impl Server {
             .peer_key()
             .ok_or_else(|| Error::new(ErrorKind::Denied, "the peer has shown no key of Ed25519"))?;
         ended.key = Some(key);
-        let known = self.known_peer(&key);
-        ended.peer = known.as_ref().ok().map(|known| known.name.clone());
-        let why = known.as_ref().err().map(|error| error.message().to_owned());
+        let name = visit.identify(&key);
+        ended.peer = name.as_ref().ok().cloned();
+        let why = name.as_ref().err();
+        let why = why.map(|error| Error::new(*error.kind(), error.message()));
         let (asked, signal) = (Arc::new(Mutex::new(None)), Arc::new(Signal::default()));
         let mut options = session::Options::default();
         options.nonce = super::nonce().map_err(super::failed)?;
@@ -360,13 +406,14 @@ impl Server {
         options.queue_bytes = WINDOW_BYTES as usize;
         let connection = Connection {
             server: Arc::clone(self),
+            visit: Arc::clone(visit),
             number: ended.number,
             network: Network::of(ended.address.ip()),
             socket: other,
             signal: Arc::clone(&signal),
             asked: Arc::clone(&asked),
         };
-        let mut session: Session<Gated> = Session::respond(options, connection.admission(known));
+        let mut session: Session<Gated> = Session::respond(options, connection.admission(name));
         let keep = |quiet| {
             if begun.elapsed() > limits.session {
                 let message = format!("a session takes {} s at most", limits.session.as_secs());
@@ -387,7 +434,7 @@ impl Server {
         ended.repository = asked.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (result, why) {
             // It was refused; how the connection ended does not matter.
-            (Err(_), Some(why)) => Err(Error::new(ErrorKind::Denied, why)),
+            (Err(_), Some(why)) => Err(why),
             (result, _) => result,
         }
     }
@@ -396,7 +443,8 @@ impl Server {
 fn note(ended: &mut Ended, report: &Report) {
     ended.received_bytes = report.received_bytes;
     ended.sent_bytes = report.sent_bytes;
-    ended.changed_refs = report.published.len();
+    let refs = report.published.iter();
+    ended.changed_refs = refs.filter(|each| each.stored != Stored::Refused).count();
 }
 
 /// Removes a connection from the list when its thread ends.

@@ -54,6 +54,18 @@ pub struct RefRule {
     pub force: bool,
 }
 
+impl RefRule {
+    /// Returns a reason that names the rule, so that users know whom to ask for what.
+    fn reason(&self, what: &str) -> String {
+        let RefRule {
+            repository, refs, ..
+        } = self;
+        let reason = format!("{what}: rule for '{refs}' in '{repository}'");
+        // A line of the protocol.
+        reason.replace(char::is_control, "?")
+    }
+}
+
 /// A requested change of a ref.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefChange<'a> {
@@ -105,28 +117,29 @@ impl Access {
         user: Option<&str>,
         repository: &str,
         change: &RefChange<'_>,
-    ) -> Option<&'static str> {
+    ) -> Option<String> {
         for rule in self.rules_of(repository, change.name) {
             let may_push = match &rule.users {
                 Some(users) => is_named(users, user),
                 None => true,
             };
             if !may_push {
-                return Some("this user may not push to this ref");
+                return Some(rule.reason("this user may not push to this ref"));
             }
             if change.deletes && !rule.delete {
-                return Some("this ref may not be deleted");
+                return Some(rule.reason("this ref may not be deleted"));
             }
             if change.creates && !rule.create {
-                return Some("this ref may not be created");
+                return Some(rule.reason("this ref may not be created"));
             }
         }
         None
     }
 
-    /// Returns whether a ref may only be fast-forwarded.
-    pub fn forbids_force(&self, repository: &str, name: &[u8]) -> bool {
-        self.rules_of(repository, name).any(|rule| !rule.force)
+    /// Returns why a ref may only be fast-forwarded; `None` if it may be forced.
+    pub fn forbids_force(&self, repository: &str, name: &[u8]) -> Option<String> {
+        let rule = self.rules_of(repository, name).find(|rule| !rule.force);
+        rule.map(|rule| rule.reason("this ref may only be fast-forwarded"))
     }
 
     fn rules_of<'a>(
@@ -208,9 +221,12 @@ mod tests {
         };
         let refusal = |user, deletes| access.refusal(Some(user), "team/x", &change(deletes));
         assert_eq!(refusal("alice", false), None);
-        assert!(refusal("alice", true).is_some());
+        let expected = "this ref may not be deleted: rule for 'refs/heads/main' in '**'";
+        assert_eq!(refusal("alice", true).as_deref(), Some(expected));
         assert!(refusal("root", false).is_some(), "rules hold for everyone");
-        assert!(access.forbids_force("team/x", b"refs/heads/main"));
-        assert!(!access.forbids_force("team/x", b"refs/heads/main2"));
+        let expected = "this ref may only be fast-forwarded: rule for 'refs/heads/main' in '**'";
+        let forbids = |name: &[u8]| access.forbids_force("team/x", name);
+        assert_eq!(forbids(b"refs/heads/main").as_deref(), Some(expected));
+        assert_eq!(forbids(b"refs/heads/main2"), None);
     }
 }

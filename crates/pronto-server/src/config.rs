@@ -41,6 +41,8 @@ pub struct Config {
     pub daemon_push: DaemonPush,
     /// SSH.
     pub ssh: Ssh,
+    /// Netsync.
+    pub netsync: Netsync,
     /// Grants and rules.
     pub access: Access,
     /// Users of client certificates.
@@ -49,6 +51,8 @@ pub struct Config {
     pub limits: Limits,
     /// The packs that are kept.
     pub cache: Cache,
+    /// The object store of the repositories, in place of the root.
+    pub store: Option<StoreConfig>,
 }
 
 /// The file of a repository that may be served to everyone.
@@ -75,6 +79,28 @@ pub struct Ssh {
     /// The file of the host key, which is made if there is none; `None` for a key that ends with the
     /// server.
     pub host_key: Option<PathBuf>,
+}
+
+/// Netsync.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Netsync {
+    /// Addresses.
+    pub listen: Vec<SocketAddr>,
+    /// The file of the private key, which is made if there is none; `None` for a key that ends with the
+    /// server.
+    pub key: Option<PathBuf>,
+    /// The memory of all sessions.
+    pub memory_bytes: u64,
+}
+
+impl Default for Netsync {
+    fn default() -> Self {
+        Netsync {
+            listen: Vec::new(),
+            key: None,
+            memory_bytes: 1 << 30,
+        }
+    }
 }
 
 /// Files for TLS, in PEM.
@@ -129,6 +155,32 @@ impl Default for Cache {
             directory: PathBuf::from("/var/tmp"),
             bytes: 1 << 30,
             listing_bytes: 64 << 20,
+        }
+    }
+}
+
+/// The object store of the repositories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreConfig {
+    /// The address: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or `file:///DIRECTORY`.
+    pub url: String,
+    /// The directory of views and downloaded files, which belongs to one process.
+    pub cache: PathBuf,
+    /// The bytes of these files, but for those that requests use.
+    pub cache_bytes: u64,
+    /// For a call of the store that fails to be repeated.
+    pub patience: Duration,
+}
+
+impl StoreConfig {
+    /// Uses the store at `url`, and `cache` for views.
+    pub fn new(url: String, cache: PathBuf) -> Self {
+        StoreConfig {
+            url,
+            cache,
+            cache_bytes: 10 << 30,
+            patience: Duration::from_secs(20),
         }
     }
 }
@@ -193,12 +245,14 @@ impl Config {
             daemon: Vec::new(),
             daemon_push: DaemonPush::default(),
             ssh: Ssh::default(),
+            netsync: Netsync::default(),
             access: Access {
                 grants: vec![everyone_reads()],
                 rules: Vec::new(),
             },
             certificates: Vec::new(),
             cache: Cache::default(),
+            store: None,
             limits: Limits::default(),
         }
     }
@@ -317,6 +371,14 @@ mod tests {
             ),
             ("[[certificate]]\nuser = \"a\"", "x.toml:2: "),
             ("[http]\ntls_key = \"k\"", "x.toml:2: "),
+            (
+                "[netsync]\nmemory_bytes = 1",
+                "x.toml:2: must be at least 128 MiB",
+            ),
+            (
+                "[netsync]\nlisten = [\"x\"]",
+                "x.toml:2: 'x' is not an address",
+            ),
         ] {
             let found = message(text);
             assert!(found.starts_with(expected), "{text}: {found}");
@@ -339,6 +401,10 @@ mod tests {
             [ssh]
             listen = ["[::]:22"]
             host_key = "/etc/key"
+            [netsync]
+            listen = ["[::]:9419"]
+            key = "n"
+            memory_bytes = 200_000_000
             [[grant]]
             repository = "team/**"
             users = ["alice", "*"]
@@ -357,6 +423,8 @@ mod tests {
         assert_eq!(config.http.len(), 2);
         assert_eq!(config.tls.expect("set").certificate, Path::new("/srv/c"));
         assert_eq!(config.ssh.host_key.as_deref(), Some(Path::new("/etc/key")));
+        assert_eq!(config.netsync.key.as_deref(), Some(Path::new("/srv/n")));
+        assert_eq!(config.netsync.memory_bytes, 200_000_000);
         assert_eq!(config.access.grants.len(), 1);
         let rule = &config.access.rules[0];
         assert!(!rule.force && rule.delete && rule.create && rule.users.is_none());

@@ -97,6 +97,7 @@ async fn prepare(
             name: request.name,
         },
         protocol: request.protocol,
+        tally: Arc::clone(&record.tally),
     };
     work.check().map_err(|_| {
         // Without tokens there is no difference between the two.

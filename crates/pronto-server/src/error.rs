@@ -24,6 +24,10 @@ pub enum ErrorKind {
     TooMany,
     /// The server has no room for the request.
     Overloaded,
+    /// The store of the repositories, or the disk of its cache, cannot be used for the moment.
+    Unavailable,
+    /// The store refuses, or is damaged: an operator has to look.
+    Store,
     /// The operating system refused.
     Io,
     /// The repository or the protocol failed; the client has been told if that was possible.

@@ -15,6 +15,7 @@ use crate::config::MetricsReaders;
 use crate::record::Record;
 use crate::route::{self, Route};
 use crate::state::{Client, Setup, State};
+use crate::store::Health;
 use crate::{Error, ErrorKind, Result};
 use reply::{Reply, failure};
 
@@ -84,11 +85,11 @@ impl Call {
         }
         if route == Route::Health {
             self.record.service("health");
-            return Ok(Reply::text(200, "ok\n"));
+            return self.health().await;
         }
         self.authenticate(request.headers())?;
         match route {
-            Route::Health => Ok(Reply::text(200, "ok\n")),
+            Route::Health => self.health().await,
             Route::Metrics => self.metrics(),
             Route::Api(path) => {
                 self.record.service("api");
@@ -123,6 +124,23 @@ impl Call {
         match credentials.user.is_none_or(|name| *name == **user) {
             true => Ok(Arc::clone(user)),
             false => Err(wrong()),
+        }
+    }
+
+    /// Answers that the server runs; with a store, whether that answers.
+    async fn health(&self) -> Result<Reply> {
+        let Some(store) = self.setup.repositories.store().cloned() else {
+            return Ok(Reply::text(200, "ok\n"));
+        };
+        let asked = tokio::task::spawn_blocking(move || store.health());
+        let crashed = |_| Error::new(ErrorKind::Failed, "the check of the store has crashed");
+        match asked.await.map_err(crashed)? {
+            Health::Reachable => Ok(Reply::text(200, "ok\n")),
+            Health::Unreachable(since) => {
+                let seconds = since.as_secs();
+                let message = format!("the store has not answered for {seconds} seconds");
+                Err(Error::new(ErrorKind::Unavailable, message))
+            }
         }
     }
 

@@ -1,6 +1,9 @@
-//! Public keys of users for SSH, as lines of OpenSSH: `TYPE BASE64 COMMENT`.
+//! Public keys of users for SSH and netsync, as lines of OpenSSH: `TYPE BASE64 COMMENT`.
+//!
+//! A key of Ed25519 is one key, whatever protocol its owner uses. The two sign different texts, so a
+//! signature for one is of no use in the other.
 
-use russh::keys::ssh_key::public::KeyData;
+use russh::keys::ssh_key::public::{Ed25519PublicKey, KeyData};
 use russh::keys::{Algorithm, HashAlg, PublicKey};
 
 use crate::{Error, ErrorKind, Result};
@@ -24,7 +27,7 @@ pub struct UserKey {
 
 impl UserKey {
     /// Parses a line, as in a file `id_ed25519.pub`: a key of type Ed25519, ECDSA, or RSA of at least
-    /// 2048 bits.
+    /// 2048 bits. A key of netsync, `ed25519:` with hexadecimal digits, becomes such a line.
     ///
     /// # Errors
     /// The line is malformed, or the key is of another type, too small, a private key, or a certificate.
@@ -37,8 +40,16 @@ impl UserKey {
         if line.len() > LONGEST_BYTES || line.contains(char::is_control) {
             return malformed("a public key is one line: TYPE BASE64 COMMENT");
         }
+        if let Some(key) = of_netsync(line) {
+            return match key.to_openssh() {
+                Ok(line) => Ok(UserKey { key, line }),
+                Err(_) => malformed("this key cannot be written"),
+            };
+        }
         let Ok(key) = PublicKey::from_openssh(line) else {
-            return malformed("this is not a public key of OpenSSH: TYPE BASE64 COMMENT");
+            return malformed(
+                "this is not a public key of OpenSSH, TYPE BASE64 COMMENT, or of netsync, ed25519:HEX",
+            );
         };
         let is_good = match key.key_data() {
             KeyData::Ed25519(_) | KeyData::Ecdsa(_) => true,
@@ -72,10 +83,41 @@ impl UserKey {
         fingerprint(&self.key)
     }
 
+    /// Returns the key as netsync shows it, `ed25519:` with hexadecimal digits; `None` for other types.
+    pub fn netsync(&self) -> Option<String> {
+        match self.key.key_data() {
+            KeyData::Ed25519(key) => {
+                let digits: String = key.0.iter().map(|byte| format!("{byte:02x}")).collect();
+                Some(format!("ed25519:{digits}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether `text` is the fingerprint of the key, or the key as netsync shows it.
+    pub fn is_called(&self, text: &str) -> bool {
+        self.fingerprint() == text || self.netsync().as_deref() == Some(text)
+    }
+
     /// Returns the hash by which the key is found.
     pub fn hash(&self) -> KeyHash {
         hash(&self.key)
     }
+}
+
+/// Returns the hash of the key of Ed25519 that consists of these bytes.
+pub(crate) fn hash_of_ed25519(bytes: &[u8; 32]) -> KeyHash {
+    hash(&PublicKey::from(KeyData::Ed25519(Ed25519PublicKey(*bytes))))
+}
+
+/// Parses `ed25519:` with 64 hexadecimal digits, as netsync shows a key, and a comment.
+fn of_netsync(line: &str) -> Option<PublicKey> {
+    let (key, comment) = line.split_once(' ').unwrap_or((line, ""));
+    let key = *pronto_peer::PublicKey::parse(key)?.as_bytes();
+    Some(PublicKey::new(
+        KeyData::Ed25519(Ed25519PublicKey(key)),
+        comment.trim(),
+    ))
 }
 
 /// Returns the fingerprint of a key.
@@ -119,6 +161,21 @@ mod tests {
     }
 
     #[test]
+    fn a_key_of_netsync_is_a_key_of_ssh() {
+        let key = UserKey::parse(ED25519).expect("a key");
+        let shown = key.netsync().expect("it is of Ed25519");
+        let same = UserKey::parse(&format!("{shown} my laptop\n")).expect("a key");
+        assert_eq!(same.hash(), key.hash());
+        assert_eq!(same.line(), format!("{ED25519} my laptop"));
+        let bytes = *pronto_peer::PublicKey::parse(&shown)
+            .expect("a key")
+            .as_bytes();
+        assert_eq!(hash_of_ed25519(&bytes), key.hash());
+        assert!(key.is_called(&shown) && key.is_called(&key.fingerprint()));
+        assert!(!key.is_called("ed25519:") && !key.is_called(""));
+    }
+
+    #[test]
     fn other_lines_are_refused() {
         for bad in [
             "",
@@ -130,6 +187,8 @@ mod tests {
             &format!("{ED25519}\n{ED25519}"),
             "-----BEGIN OPENSSH PRIVATE KEY-----",
             &"a".repeat(20_000),
+            "ed25519:",
+            "ed25519:00",
         ] {
             UserKey::parse(bad).expect_err(bad);
         }

@@ -1,4 +1,4 @@
-//! The Git server: smart HTTP, SSH and `git://` with users, roles, limits and metrics. See
+//! The Git server: smart HTTP, SSH, `git://` and netsync with users, roles, limits and metrics. See
 //! `docs/design/serve.md`.
 //!
 //! No rule of Git's protocol is here: requests go to [`service`] as streams of bytes. Sockets, HTTP
@@ -12,6 +12,7 @@ mod activity;
 mod admission;
 pub mod authorization;
 mod bridge;
+mod cache_directory;
 pub mod certificate;
 pub mod command;
 pub mod config;
@@ -25,15 +26,19 @@ pub mod listings;
 mod log;
 mod metrics;
 pub mod names;
+mod netsync;
+pub mod opened;
 pub mod packs;
 mod record;
 pub mod repositories;
 pub mod route;
+mod secret;
 mod server;
 pub mod service;
 mod shell;
 mod ssh;
 mod state;
+mod store;
 mod tls;
 mod token;
 pub mod users;

@@ -16,7 +16,7 @@ const MOST_CHARACTERS: usize = 500;
 pub enum Event {
     /// The server can be reached.
     Listening {
-        /// `http`, `https`, `ssh` or `git`.
+        /// `http`, `https`, `ssh`, `netsync` or `git`.
         protocol: &'static str,
         /// The address of the socket.
         address: SocketAddr,
@@ -59,13 +59,13 @@ pub struct Request {
     pub id: String,
     /// The client.
     pub address: SocketAddr,
-    /// `http`, `ssh` or `git`.
+    /// `http`, `ssh`, `netsync` or `git`.
     pub protocol: &'static str,
     /// The user.
     pub user: Option<String>,
     /// The repository.
     pub repository: Option<String>,
-    /// The service: `git-upload-pack`, `git-receive-pack`, `api` or something else.
+    /// The service: `git-upload-pack`, `git-receive-pack`, `netsync-pull`, `api` or something else.
     pub service: &'static str,
     /// The status of HTTP, or its counterpart.
     pub status: u16,
@@ -77,6 +77,21 @@ pub struct Request {
     pub duration: Duration,
     /// Why it failed.
     pub error: Option<String>,
+    /// The use of the store, if repositories are in one.
+    pub store: Option<StoreUse>,
+}
+
+/// The use that a request has made of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreUse {
+    /// The generation that was read, or the one that a push has made.
+    pub generation: u64,
+    /// The calls of the store.
+    pub calls: u64,
+    /// The bytes that were read and written.
+    pub bytes: u64,
+    /// The time of all calls, which may overlap.
+    pub duration: Duration,
 }
 
 /// A receiver of events. It is called from many threads, and must not wait long.
@@ -170,6 +185,17 @@ impl Request {
         add("received_bytes", json!(self.received_bytes));
         add("sent_bytes", json!(self.sent_bytes));
         add("milliseconds", json!(self.duration.as_millis() as u64));
+        if let Some(store) = &self.store {
+            add(
+                "store",
+                json!({
+                    "generation": store.generation,
+                    "calls": store.calls,
+                    "bytes": store.bytes,
+                    "milliseconds": store.duration.as_millis() as u64,
+                }),
+            );
+        }
         if let Some(error) = &self.error {
             add("error", json!(cut(error)));
         }
@@ -194,6 +220,7 @@ mod tests {
             sent_bytes: 2,
             duration: Duration::from_millis(3),
             error: Some("é".repeat(10_000)),
+            store: None,
         };
         let line = Event::Request(Box::new(request)).to_line();
         assert!(

@@ -9,6 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::repositories::Repositories;
 use crate::service::GitService;
 
 /// The labels of a finished request.
@@ -41,7 +42,7 @@ fn histogram() -> Histogram {
 }
 
 impl Metrics {
-    pub(crate) fn new(service: &dyn GitService) -> Self {
+    pub(crate) fn new(service: &dyn GitService, repositories: &Repositories) -> Self {
         let mut registry = Registry::with_prefix("pronto_server");
         let requests = Family::<RequestLabels, Counter>::default();
         let seconds = Family::<RequestLabels, Histogram>::new_with_constructor(histogram);
@@ -64,6 +65,9 @@ impl Metrics {
         registry.register("requests_under_way", help, under_way.clone());
         registry.register("connections", "Open connections", connections.clone());
         service.register(&mut registry);
+        if let Some(store) = repositories.store() {
+            store.register(&mut registry);
+        }
         Metrics {
             registry,
             requests,

@@ -9,6 +9,7 @@ use crate::error::public_message;
 use crate::log;
 use crate::route::Service;
 use crate::state::State;
+use crate::store::Tally;
 use crate::{Error, ErrorKind};
 
 /// The error of a request whose client has not taken the whole answer.
@@ -19,6 +20,8 @@ pub(crate) struct Record {
     state: Arc<State>,
     request: log::Request,
     pub(crate) counters: Arc<Counters>,
+    /// The use of the store.
+    pub(crate) tally: Arc<Tally>,
     begun: Instant,
 }
 
@@ -38,9 +41,11 @@ impl Record {
                 sent_bytes: 0,
                 duration: Duration::ZERO,
                 error: None,
+                store: None,
             },
             state: Arc::clone(state),
             counters: Arc::default(),
+            tally: Arc::default(),
             begun: Instant::now(),
         }
     }
@@ -78,6 +83,14 @@ impl Record {
         self.request.error.get_or_insert(error);
     }
 
+    /// Notes how the request ended, unless an error was noted before.
+    pub(crate) fn ended(&mut self, status: u16, error: String) {
+        if self.request.error.is_none() {
+            self.status(status);
+            self.error(error);
+        }
+    }
+
     /// Notes the error that ended the request, and its status.
     pub(crate) fn failed(&mut self, error: &Error) {
         self.status(status(error));
@@ -91,6 +104,10 @@ impl Drop for Record {
         request.received_bytes = self.counters.received();
         request.sent_bytes = self.counters.sent();
         request.duration = self.begun.elapsed();
+        request.store = self.tally.usage();
+        if let Some(error) = self.tally.error() {
+            request.error.get_or_insert(error);
+        }
         self.state.finished(request);
     }
 }
@@ -105,7 +122,7 @@ pub(crate) fn status(error: &Error) -> u16 {
         ErrorKind::Unsupported => 400,
         ErrorKind::Exists => 409,
         ErrorKind::TooMany => 429,
-        ErrorKind::Overloaded => 503,
+        ErrorKind::Overloaded | ErrorKind::Unavailable => 503,
         _ => 500,
     }
 }

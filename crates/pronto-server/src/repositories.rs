@@ -3,11 +3,16 @@
 
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use bstr::BString;
 use pronto::{Environment, Repository, init, upload_pack};
 use pronto_io::error::IoContext as _;
 
+use crate::config::{Config, StoreConfig};
 use crate::names::RepositoryName;
+use crate::opened::Opened;
+use crate::store::{Purpose, StoredRepositories};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of directories below the root, one in another, in which repositories are listed.
@@ -27,6 +32,14 @@ pub struct Repositories {
     /// The name of the only repository, if the root is one.
     only: Option<RepositoryName>,
     environment: Environment,
+    /// The store, if they are in one. There is no root then.
+    store: Option<Arc<StoredRepositories>>,
+}
+
+/// The names that were found.
+struct Listing {
+    names: Vec<String>,
+    most: usize,
 }
 
 /// The client of a push.
@@ -54,6 +67,7 @@ impl Repositories {
             root: real,
             only: None,
             environment: environment.clone(),
+            store: None,
         };
         match upload_pack::find(&repositories.root, environment) {
             Ok(_) => {
@@ -67,17 +81,62 @@ impl Repositories {
         Ok(repositories)
     }
 
-    /// Returns the served directory without symbolic links.
-    pub fn root(&self) -> &Path {
-        &self.root
+    /// Opens the repositories that a configuration names, for a command that manages them: they can be
+    /// created, listed and removed, but those of a store cannot be opened.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open); the address of the store is malformed.
+    pub fn managed(config: &Config, environment: &Environment) -> Result<Self> {
+        match &config.store {
+            Some(store) => Self::of_store(store, environment),
+            None => Self::open(&config.root, environment),
+        }
+    }
+
+    /// Serves the repositories of a store, which cannot be opened. Makes no call.
+    ///
+    /// # Errors
+    /// The address or the credentials are malformed.
+    pub(crate) fn of_store(config: &StoreConfig, environment: &Environment) -> Result<Self> {
+        let store = StoredRepositories::open(config, environment)?;
+        Ok(Self::of(store, environment))
+    }
+
+    /// Serves the repositories of a store.
+    ///
+    /// # Errors
+    /// As for [`of_store`](Self::of_store); the cache cannot be used.
+    pub(crate) fn of_store_with_cache(
+        config: &StoreConfig,
+        environment: &Environment,
+    ) -> Result<Self> {
+        let store = StoredRepositories::open(config, environment)?.with_cache()?;
+        Ok(Self::of(store, environment))
+    }
+
+    fn of(store: StoredRepositories, environment: &Environment) -> Self {
+        Repositories {
+            root: PathBuf::new(),
+            only: None,
+            environment: environment.clone(),
+            store: Some(Arc::new(store)),
+        }
+    }
+
+    /// Returns the store, if repositories are in one.
+    pub(crate) fn store(&self) -> Option<&Arc<StoredRepositories>> {
+        self.store.as_ref()
     }
 
     /// Opens a repository.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none of that name, or it leads out of the root.
-    pub fn find(&self, name: &RepositoryName) -> Result<Repository> {
-        self.find_in(name, &self.environment)
+    pub fn find(&self, name: &RepositoryName) -> Result<Opened> {
+        match &self.store {
+            Some(store) => store.find(name, &self.environment, Purpose::Fetch),
+            None => self.find_in(name, &self.environment),
+        }
     }
 
     /// Opens a repository for a push. Hooks find the client in the variables `REMOTE_USER` and
@@ -85,7 +144,7 @@ impl Repositories {
     ///
     /// # Errors
     /// As for [`find`](Self::find).
-    pub fn find_for_push(&self, name: &RepositoryName, client: &Client<'_>) -> Result<Repository> {
+    pub fn find_for_push(&self, name: &RepositoryName, client: &Client<'_>) -> Result<Opened> {
         let mut environment = self.environment.clone();
         let address = client.address.to_string();
         environment.set("REMOTE_ADDR", &address);
@@ -102,10 +161,13 @@ impl Repositories {
                 environment.set(variable, value);
             }
         }
-        self.find_in(name, &environment)
+        match &self.store {
+            Some(store) => store.find(name, &environment, Purpose::Push),
+            None => self.find_in(name, &environment),
+        }
     }
 
-    fn find_in(&self, name: &RepositoryName, environment: &Environment) -> Result<Repository> {
+    fn find_in(&self, name: &RepositoryName, environment: &Environment) -> Result<Opened> {
         let path = match &self.only {
             Some(only) if only == name => self.root.clone(),
             Some(_) => return Err(not_found(name)),
@@ -126,7 +188,7 @@ impl Repositories {
             real.is_ok_and(|real| real.starts_with(&self.root))
         };
         match is_inside(found.git_dir()) && is_inside(found.common_dir()) {
-            true => Ok(found),
+            true => Ok(found.into()),
             false => Err(not_found(name)),
         }
     }
@@ -151,8 +213,11 @@ impl Repositories {
     /// # Errors
     /// The name is not allowed; there is a repository of that name, or one that would contain it; only
     /// one repository is served; or a directory cannot be created.
-    pub fn create(&self, name: &RepositoryName) -> Result<Repository> {
+    pub fn create(&self, name: &RepositoryName) -> Result<()> {
         name.check_new()?;
+        if let Some(store) = &self.store {
+            return store.create(name, self.store_branch().as_ref());
+        }
         if self.only.is_some() {
             let message = "a single repository is served: others cannot be created";
             return Err(Error::new(ErrorKind::Unsupported, message));
@@ -184,12 +249,22 @@ impl Repositories {
             let _ = std::fs::remove_dir_all(&git_dir);
             return Err(error.map_kind(|_| ErrorKind::Io));
         }
-        self.find(name)
+        self.find(name).map(drop)
+    }
+
+    /// Returns the branch that `HEAD` of a new repository in a store is on.
+    fn store_branch(&self) -> BString {
+        let config = pronto::config::without_repository(&self.environment).ok();
+        let configured = config.and_then(|config| {
+            let name = config.string("init.defaultbranch").ok().flatten()?;
+            Some(BString::from(name))
+        });
+        configured.unwrap_or_else(|| FIRST_BRANCH.into())
     }
 
     /// Returns the branch that `HEAD` of new repositories is on, unless `init.defaultBranch` says so:
     /// the one that most clients push first.
-    fn first_branch(&self) -> Option<bstr::BString> {
+    fn first_branch(&self) -> Option<BString> {
         let config = pronto::config::without_repository(&self.environment).ok()?;
         let is_configured = config.contains("init.defaultbranch");
         (!is_configured).then(|| FIRST_BRANCH.into())
@@ -223,6 +298,9 @@ impl Repositories {
     /// # Errors
     /// There is none of that name, or it cannot be removed.
     pub fn remove(&self, name: &RepositoryName) -> Result<()> {
+        if let Some(store) = &self.store {
+            return store.remove(name);
+        }
         if self.only.is_some() {
             let message = "the only repository cannot be removed";
             return Err(Error::new(ErrorKind::Unsupported, message));
@@ -245,38 +323,76 @@ impl Repositories {
         std::fs::remove_dir_all(&hidden).context(ErrorKind::Io, "cannot remove", &hidden)
     }
 
+    /// Returns the names to be shown at the start, sorted. Of a store, only the first ones are looked at, so that
+    /// others may be removed.
+    ///
+    /// # Errors
+    /// As for [`list`](Self::list).
+    pub(crate) fn list_at_start(&self) -> Result<Vec<String>> {
+        match &self.store {
+            Some(store) => store.list_at_start(),
+            None => self.list(),
+        }
+    }
+
     /// Returns the names of all repositories, sorted. Costs a look at each directory that is not in a
     /// repository.
     ///
     /// # Errors
     /// The root cannot be read. Directories below it that cannot be read are skipped.
     pub fn list(&self) -> Result<Vec<String>> {
+        if let Some(store) = &self.store {
+            return store.list();
+        }
         if let Some(only) = &self.only {
             return Ok(vec![only.as_str().to_owned()]);
         }
-        let mut names = Vec::new();
-        let entries = read_directory(&self.root);
-        let entries = entries.context(ErrorKind::Io, "cannot read", &self.root)?;
-        self.list_in(entries, "", 1, &mut names);
+        let mut names = self.some(MOST_LISTED)?;
         names.sort_unstable();
         Ok(names)
     }
 
-    fn list_in(&self, entries: Vec<String>, above: &str, depth: usize, names: &mut Vec<String>) {
+    /// Returns the repository, if there is one only.
+    ///
+    /// # Errors
+    /// The root cannot be read.
+    pub fn single(&self) -> Result<Option<RepositoryName>> {
+        if let Some(only) = &self.only {
+            return Ok(Some(only.clone()));
+        }
+        match self.some(2)?.as_slice() {
+            [name] => RepositoryName::parse(name).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the names of repositories, at most so many.
+    fn some(&self, most: usize) -> Result<Vec<String>> {
+        let mut listing = Listing {
+            names: Vec::new(),
+            most,
+        };
+        let entries = read_directory(&self.root);
+        let entries = entries.context(ErrorKind::Io, "cannot read", &self.root)?;
+        self.list_in(entries, "", 1, &mut listing);
+        Ok(listing.names)
+    }
+
+    fn list_in(&self, entries: Vec<String>, above: &str, depth: usize, listing: &mut Listing) {
         for entry in entries {
             let Ok(name) = RepositoryName::parse(&format!("{above}{entry}")) else {
                 continue;
             };
-            if names.len() >= MOST_LISTED {
+            if listing.names.len() >= listing.most {
                 return;
             }
             let path = self.root.join(format!("{above}{entry}"));
             if self.find(&name).is_ok() {
-                names.push(name.as_str().to_owned());
+                listing.names.push(name.as_str().to_owned());
             } else if depth < DEEPEST
                 && let Ok(entries) = read_directory(&path)
             {
-                self.list_in(entries, &format!("{above}{entry}/"), depth + 1, names);
+                self.list_in(entries, &format!("{above}{entry}/"), depth + 1, listing);
             }
         }
     }
@@ -320,7 +436,8 @@ mod tests {
         std::fs::create_dir(&root).expect("a directory");
         let served = Repositories::open(&root, &environment).expect("it is there");
         served.create(&name("team/a")).expect("new");
-        let made = served.create(&name("b")).expect("new");
+        served.create(&name("b")).expect("new");
+        let made = served.find(&name("b")).expect("there");
         let head = std::fs::read_to_string(made.git_dir().join("HEAD"));
         assert_eq!(head.expect("text"), "ref: refs/heads/main\n");
         let kind = |name: RepositoryName| match served.create(&name) {
@@ -339,6 +456,10 @@ mod tests {
             ErrorKind::NotFound
         );
         let only = Repositories::open(&root.join("b.git"), &environment).expect("there");
+        assert_eq!(only.single().expect("there"), Some(name("b")));
+        assert_eq!(served.single().expect("readable"), Some(name("b")));
+        served.create(&name("c")).expect("new");
+        assert_eq!(served.single().expect("readable"), None);
         only.find(&name("b"))
             .expect("it has the name of its directory");
         assert!(only.find(&name("c")).is_err() && only.remove(&name("b")).is_err());

@@ -17,10 +17,10 @@ use crate::connection::Phase;
 use crate::directory::Directory;
 use crate::log::{Event, Tell};
 use crate::repositories::Repositories;
+use crate::secret::Missing;
 use crate::service::GitService;
-use crate::ssh::Missing;
 use crate::state::{Setup, State};
-use crate::{Error, ErrorKind, Result, connection, daemon, ssh, tls};
+use crate::{Error, ErrorKind, Result, cache_directory, connection, daemon, netsync, ssh, tls};
 
 /// The time between two looks at the flags of [`Control`].
 const LOOK: Duration = Duration::from_millis(50);
@@ -106,6 +106,10 @@ pub struct Started {
     pub ssh: Vec<SocketAddr>,
     /// The fingerprint of the host key of SSH.
     pub host_key: Option<String>,
+    /// The addresses of netsync.
+    pub netsync: Vec<SocketAddr>,
+    /// The public key of netsync.
+    pub netsync_key: Option<String>,
     /// The names of repositories, if they could be listed.
     pub repositories: Vec<String>,
 }
@@ -133,7 +137,11 @@ pub fn serve(options: Options, control: &Control<'_>) -> Result<()> {
 /// # Errors
 /// Something does not exist, or cannot be used.
 pub fn check(config: &Config, environment: &Environment) -> Result<()> {
-    setup(config.clone(), environment, &Purpose::Check).map(|_| ())
+    let setup = setup(config.clone(), environment, &Purpose::Check)?;
+    match setup.repositories.store() {
+        Some(store) => store.check(),
+        None => Ok(()),
+    }
 }
 
 /// The purpose of a setup.
@@ -155,6 +163,18 @@ fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Re
         }
         _ => Arc::new(Admission::new(&config.limits)),
     };
+    match purpose {
+        Purpose::Check => {
+            cache_directory::check(&config.cache)?;
+            if !config.netsync.listen.is_empty() {
+                netsync::key(&config.netsync, Missing::Allow)?;
+            }
+        }
+        // Without a configuration nobody has chosen the directory: packs that need it are not kept.
+        Purpose::Start(None) => cache_directory::prepare(&config.cache)?,
+        // The directory stays as it is.
+        Purpose::Start(Some(_)) | Purpose::Reload(_) => {}
+    }
     let has_ssh = !config.ssh.listen.is_empty();
     let ssh = match purpose {
         Purpose::Check if has_ssh => Some(ssh::setup(&config.ssh, Missing::Allow)?),
@@ -167,7 +187,7 @@ fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Re
         _ => None,
     };
     Ok(Setup {
-        repositories: Repositories::open(&config.root, environment)?,
+        repositories: repositories(&config, environment, purpose)?,
         tls: config.tls.as_ref().map(tls::acceptor).transpose()?,
         ssh,
         users,
@@ -193,24 +213,36 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         service,
         tell,
     } = options;
-    let setup = setup(config, &environment, &Purpose::Start(owner.as_ref()))?;
+    // A store waits in a runtime of its own.
+    let setup = tokio::task::block_in_place(|| {
+        setup(config, &environment, &Purpose::Start(owner.as_ref()))
+    })?;
     let (http, daemon) = (listen(&setup.config.http)?, listen(&setup.config.daemon)?);
     let ssh = listen(&setup.config.ssh.listen)?;
+    let peers = listen(&setup.config.netsync.listen)?;
+    let peers_key = match peers.is_empty() {
+        true => None,
+        false => Some(netsync::key(&setup.config.netsync, Missing::Make)?),
+    };
     let has_tls = setup.tls.is_some();
     let started = Started {
         http: addresses(&http),
         daemon: addresses(&daemon),
         ssh: addresses(&ssh),
         host_key: setup.ssh.as_ref().map(|ssh| ssh.fingerprint.clone()),
-        repositories: setup.repositories.list().unwrap_or_default(),
+        netsync: addresses(&peers),
+        netsync_key: peers_key.as_ref().map(|key| key.public().to_string()),
+        repositories: tokio::task::block_in_place(|| {
+            setup.repositories.list_at_start().unwrap_or_default()
+        }),
     };
-    let state = State::new(setup, service, Interrupt::new(), tell);
-    let state = Arc::new(state);
+    let state = Arc::new(State::new(setup, service, Interrupt::new(), tell));
     let name = if has_tls { "https" } else { "http" };
     for (protocol, addresses) in [
         (name, &started.http),
         ("git", &started.daemon),
         ("ssh", &started.ssh),
+        ("netsync", &started.netsync),
     ] {
         for address in addresses {
             let address = *address;
@@ -218,6 +250,11 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         }
     }
     let (drain, drains) = watch::channel(Phase::Serving);
+    let drain = Arc::new(drain);
+    let peers = match peers_key {
+        Some(key) => Some(netsync::start(&state, blocking(peers)?, key, &drain)?),
+        None => None,
+    };
     let mut accepting = JoinSet::new();
     let of = |protocol| move |socket| (protocol, socket);
     let sockets = http.into_iter().map(of(Protocol::Http));
@@ -232,12 +269,63 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     while !control.drain.is_triggered() && !control.stop.is_triggered() {
         tokio::time::sleep(LOOK).await;
         if (control.reload)() {
-            reload(&state, file.as_deref(), &environment);
+            tokio::task::block_in_place(|| reload(&state, file.as_deref(), &environment));
         }
     }
     accepting.shutdown().await;
+    if let Some(peers) = peers {
+        peers.drain();
+    }
     end(&state, &drain, control).await;
     Ok(())
+}
+
+/// Opens the repositories of a configuration.
+fn repositories(
+    config: &Config,
+    environment: &Environment,
+    purpose: &Purpose<'_>,
+) -> Result<Repositories> {
+    let kept = match purpose {
+        Purpose::Reload(before) => before.repositories.store().map(|_| &before.repositories),
+        _ => None,
+    };
+    let Some(store) = &config.store else {
+        // A store that was given without a file stays.
+        return match kept {
+            Some(kept) => Ok(kept.clone()),
+            None => Repositories::open(&config.root, environment),
+        };
+    };
+    if config.require_export_ok {
+        let message = "require_export_ok needs files, which repositories of a store do not have";
+        return Err(Error::new(ErrorKind::Config, message));
+    }
+    if !config.netsync.listen.is_empty() {
+        let message = "netsync keeps the state of its sessions in a repository on disk, so that it does not serve a \
+                       store: remove the section [netsync]";
+        return Err(Error::new(ErrorKind::Config, message));
+    }
+    if let Some(kept) = kept {
+        if let Some(running) = kept.store() {
+            running.reload(store)?;
+        }
+        return Ok(kept.clone());
+    }
+    match purpose {
+        Purpose::Check => Repositories::of_store(store, environment),
+        Purpose::Start(_) => {
+            let found = Repositories::of_store_with_cache(store, environment)?;
+            match found.store() {
+                Some(store) => store.check_start().map(|()| found.clone()),
+                None => Ok(found),
+            }
+        }
+        Purpose::Reload(_) => {
+            let message = "a store cannot be added while the server runs";
+            Err(Error::new(ErrorKind::Config, message))
+        }
+    }
 }
 
 /// Waits for the connections that are left.
@@ -254,9 +342,13 @@ async fn end(state: &State, drain: &watch::Sender<Phase>, control: &Control<'_>)
     state.tell(&Event::Drained { connections });
     // Services that still run lose their clients, and end.
     state.stop.trigger();
+    if let Some(store) = state.setup().repositories.store() {
+        store.stop();
+    }
     let _ = drain.send(Phase::Cut);
     let end = Instant::now() + CUT;
-    while state.metrics.under_way.get() > 0 && Instant::now() < end {
+    let is_idle = || state.metrics.under_way.get() == 0 && drain.receiver_count() == 0;
+    while !is_idle() && Instant::now() < end {
         tokio::time::sleep(LOOK / 5).await;
     }
 }
@@ -297,6 +389,14 @@ fn listen(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
         })
     });
     sockets.collect()
+}
+
+/// Returns sockets that threads use.
+fn blocking(sockets: Vec<TcpListener>) -> Result<Vec<std::net::TcpListener>> {
+    let sockets = sockets.into_iter().map(TcpListener::into_std);
+    sockets
+        .collect::<std::io::Result<_>>()
+        .map_err(|error| Error::new(ErrorKind::Io, "cannot listen for peers").because(error))
 }
 
 fn addresses(sockets: &[TcpListener]) -> Vec<SocketAddr> {

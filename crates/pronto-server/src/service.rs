@@ -7,11 +7,11 @@ mod push;
 use std::io::{Read, Write};
 
 use prometheus_client::registry::Registry;
-use pronto::Repository;
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
 
 use crate::access::RefChange;
+use crate::opened::Opened;
 use crate::{Error, ErrorKind, Result};
 
 pub use native::Native;
@@ -21,7 +21,7 @@ pub use process::Git;
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The repository.
-    pub repository: &'a Repository,
+    pub repository: &'a Opened,
     /// The value of `Git-Protocol`, or its counterpart.
     pub protocol: Option<&'a str>,
     /// Set when the server ends.
@@ -49,8 +49,8 @@ pub trait Judge: Sync {
     /// Returns why the change is refused; `None` if it is allowed.
     fn refusal(&self, change: &RefChange<'_>) -> Option<String>;
 
-    /// Returns whether the ref may only be fast-forwarded.
-    fn forbids_force(&self, name: &[u8]) -> bool;
+    /// Returns why the ref may only be fast-forwarded; `None` if it may be forced.
+    fn forbids_force(&self, name: &[u8]) -> Option<String>;
 }
 
 /// The services of Git. Methods block until the client has its answer.
@@ -103,6 +103,9 @@ pub trait GitService: Send + Sync {
     /// # Errors
     /// As for [`answer_fetch`](Self::answer_fetch).
     fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
+
+    /// Refs of the repository were changed by a push that the service has not served.
+    fn pushed(&self, _repository: &pronto::Repository) {}
 
     /// Serves a push from the advertisement to its end, on a connection of its own.
     ///

@@ -49,6 +49,10 @@ pub fn serve_command(
         return Err(Error::new(ErrorKind::Denied, message));
     };
     let target = command::parse(command)?;
+    if config.store.is_some() {
+        let message = "shell cannot serve a store: let the server listen for SSH itself";
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
     let setup = Setup {
         repositories: Repositories::open(&config.root, &shell.environment)?,
         users,
@@ -67,6 +71,7 @@ pub fn serve_command(
         },
         target,
         protocol: protocol.filter(|text| text.len() <= LONGEST_PROTOCOL),
+        tally: Arc::default(),
     };
     work.check()?;
     let repository = work.open()?;

@@ -24,12 +24,11 @@ use crate::bridge::patience_per_piece;
 use crate::config;
 use crate::connection::{Phase, end_with, until};
 use crate::keys::fingerprint;
+use crate::secret::Missing;
 use crate::state::{Ssh, State};
 use link::Link;
 use session::Session;
 use socket::Socket;
-
-pub(crate) use host_key::Missing;
 
 /// The time for a client to notice that its connection ends.
 const GRACE: Duration = Duration::from_secs(1);

@@ -69,8 +69,8 @@ impl State {
         let mut random = [0; 4];
         let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random);
         State {
+            metrics: Metrics::new(service.as_ref(), &setup.repositories),
             setup: RwLock::new(Arc::new(setup)),
-            metrics: Metrics::new(service.as_ref()),
             service,
             stop,
             awake: AtomicUsize::new(0),

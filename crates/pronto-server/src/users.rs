@@ -33,7 +33,7 @@ pub struct User {
     /// The tokens, oldest first.
     #[serde(default, rename = "token", skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<Token>,
-    /// The public keys for SSH, oldest first.
+    /// The public keys for SSH and netsync, oldest first.
     #[serde(default, rename = "key", skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<Key>,
 }
@@ -216,7 +216,7 @@ impl Users {
         Ok(())
     }
 
-    /// Removes a public key of a user, by its fingerprint.
+    /// Removes a public key of a user, by its fingerprint or as netsync shows it.
     ///
     /// # Errors
     /// There is no such user or key.
@@ -225,7 +225,7 @@ impl Users {
         let count = user.keys.len();
         user.keys.retain(|key| {
             let key = UserKey::parse(&key.public);
-            key.is_ok_and(|key| key.fingerprint() != fingerprint)
+            key.is_ok_and(|key| !key.is_called(fingerprint))
         });
         match user.keys.len() < count {
             true => Ok(()),

@@ -4,17 +4,18 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use pronto::Repository;
 use pronto_io::interrupt::Interrupt;
 
 use crate::access::{RefChange, Role};
 use crate::admission::{Network, Owner, Slot};
 use crate::bridge::{Bounded, Patience};
 use crate::config::{DaemonPush, EXPORT_OK};
+use crate::opened::Opened;
 use crate::repositories::Client;
 use crate::route::{Service, Target};
 use crate::service::{self, GitService, Judge, Streams};
 use crate::state::{Setup, State};
+use crate::store::Tally;
 use crate::{Error, ErrorKind, Result};
 
 /// The longest value of `GIT_PROTOCOL` and its counterparts.
@@ -27,7 +28,7 @@ pub(crate) struct Requester {
     pub(crate) user: Option<Arc<str>>,
     /// The address from which it is connected.
     pub(crate) address: IpAddr,
-    /// The protocol that it uses: `http`, `git` or `ssh`.
+    /// The protocol that it uses: `http`, `git`, `ssh` or `netsync`.
     pub(crate) protocol: &'static str,
 }
 
@@ -54,6 +55,8 @@ pub(crate) struct Work {
     pub(crate) target: Target,
     /// The value of `Git-Protocol`, or its counterpart.
     pub(crate) protocol: Option<String>,
+    /// Counts the calls of the store.
+    pub(crate) tally: Arc<Tally>,
 }
 
 impl Work {
@@ -100,7 +103,8 @@ impl Work {
     ///
     /// # Errors
     /// There is none, and it may not be created; or it cannot be opened.
-    pub(crate) fn open(&self) -> Result<Repository> {
+    pub(crate) fn open(&self) -> Result<Opened> {
+        let entered = self.tally.enter();
         let repository = self.find_or_create();
         let repository = match repository {
             Ok(repository) if self.is_hidden(&repository) => {
@@ -111,10 +115,10 @@ impl Work {
         };
         let repository = repository.map_err(|error| self.unknown(error))?;
         self.check_service(&repository)?;
-        Ok(repository)
+        Ok(repository.holding(Box::new(entered)))
     }
 
-    fn find_or_create(&self) -> Result<Repository> {
+    fn find_or_create(&self) -> Result<Opened> {
         let (config, name) = (&self.setup.config, &self.target.name);
         match self.find() {
             Err(error)
@@ -134,7 +138,7 @@ impl Work {
     }
 
     /// Returns whether the client has no user, and the repository is not marked for everyone.
-    fn is_hidden(&self, repository: &Repository) -> bool {
+    fn is_hidden(&self, repository: &Opened) -> bool {
         self.setup.config.require_export_ok
             && self.requester.user.is_none()
             && !repository.git_dir().join(EXPORT_OK).exists()
@@ -154,7 +158,7 @@ impl Work {
     /// Checks that the repository's own configuration does not forbid the service, as it can for the
     /// servers of git, and that it takes pushes over `git://`. An archive costs the server more than a
     /// fetch, so a repository has to allow it to clients without a user.
-    fn check_service(&self, repository: &Repository) -> Result<()> {
+    fn check_service(&self, repository: &Opened) -> Result<()> {
         let setting = match (self.requester.protocol, self.target.service) {
             ("http", Service::UploadPack) => "http.uploadpack",
             ("http", Service::ReceivePack) => "http.receivepack",
@@ -180,7 +184,7 @@ impl Work {
         }
     }
 
-    fn find(&self) -> Result<Repository> {
+    fn find(&self) -> Result<Opened> {
         let (repositories, name) = (&self.setup.repositories, &self.target.name);
         match self.target.service {
             Service::UploadPack | Service::UploadArchive => repositories.find(name),
@@ -201,7 +205,7 @@ impl Work {
     /// The client violates the protocol, or the service fails.
     pub(crate) fn converse(
         &self,
-        repository: &Repository,
+        repository: &Opened,
         services: &Services<'_>,
         streams: Streams<'_>,
     ) -> Result<()> {
@@ -235,27 +239,26 @@ impl Work {
 impl Judge for Work {
     fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
         let access = &self.setup.config.access;
-        let refusal = access.refusal(self.user(), self.target.name.as_str(), change);
-        refusal.map(str::to_owned)
+        access.refusal(self.user(), self.target.name.as_str(), change)
     }
 
-    fn forbids_force(&self, name: &[u8]) -> bool {
+    fn forbids_force(&self, name: &[u8]) -> Option<String> {
         let access = &self.setup.config.access;
         access.forbids_force(self.target.name.as_str(), name)
     }
 }
 
 /// Counts a request that has a slot.
-pub(crate) struct UnderWay<'a>(&'a State);
+pub(crate) struct UnderWay(Arc<State>);
 
-impl<'a> UnderWay<'a> {
-    pub(crate) fn new(state: &'a State) -> Self {
+impl UnderWay {
+    pub(crate) fn new(state: &Arc<State>) -> Self {
         state.metrics.under_way.inc();
-        UnderWay(state)
+        UnderWay(Arc::clone(state))
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.metrics.under_way.dec();
     }

@@ -81,6 +81,10 @@ pub(crate) enum Fault {
     CommitBeforeUpload,
     /// After a conflict the old values of refs are not compared again.
     NoCheckAfterConflict,
+    /// A push does not check whether objects were deleted since its base.
+    NoCheckOfBase,
+    /// Objects are deleted though refs have changed.
+    PruneUnchecked,
     /// Objects are deleted as soon as nothing refers to them.
     NoGrace,
     /// A request uses the known generation without asking for a newer one.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use pronto::Environment;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::backend::{Backend as _, Plain};
 use crate::blocks::{BlockCache, BlockOptions};
-use crate::bucket::{Bucket as _, Cloud, Location};
+use crate::bucket::{Bucket as _, Cloud, Location, Metered, Observer};
 use crate::generations::{Generations as _, Listed};
 use crate::repository::{Options, Repository};
 use crate::{Error, ErrorKind, Result};
@@ -21,14 +22,19 @@ const DEEPEST: usize = 16;
 /// The most repositories that are listed.
 const MOST_LISTED: usize = 100_000;
 
+/// The number of repositories that are looked for at the same time.
+const CHECKS_AT_ONCE: usize = 32;
+
 /// A repository in a store of this kind.
-pub type Stored = Repository<Plain<Cloud>>;
+pub type Stored = Repository<Plain<Metered<Cloud>>>;
 
 /// An object store with repositories. Methods wait for the store; threads may use one value at the same
 /// time.
 pub struct Store {
-    runtime: Runtime,
-    backend: Arc<Plain<Cloud>>,
+    /// `None` while it is dropped.
+    runtime: Option<Runtime>,
+    backend: Arc<Plain<Metered<Cloud>>>,
+    options: Options,
 }
 
 impl Store {
@@ -47,14 +53,39 @@ impl Store {
         let runtime = runtime
             .map_err(|error| Error::new(ErrorKind::Io, "cannot start a thread").because(error))?;
         Ok(Store {
-            runtime,
-            backend: Arc::new(Plain::new(cloud)),
+            runtime: Some(runtime),
+            backend: Arc::new(Plain::new(Metered::new(cloud))),
+            options: Options::default(),
         })
+    }
+
+    /// Uses `options` for repositories.
+    #[must_use]
+    pub fn with_options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Tells `observer` of all calls from now on. The first observer stays.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.backend.bucket().observe(observer);
+    }
+
+    /// Returns whether the store answers. One call, which is not repeated.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn check(&self) -> Result<()> {
+        self.wait(self.backend.bucket().list("upkeep/", 1, None))
+            .map(drop)
     }
 
     /// Waits for a call of a [`Stored`].
     pub fn wait<T>(&self, call: impl Future<Output = T>) -> T {
-        self.runtime.block_on(call)
+        match &self.runtime {
+            Some(runtime) => runtime.block_on(call),
+            None => unreachable!("a store is not used while it is dropped"),
+        }
     }
 
     /// Makes a cache for views whose packs are read by range; see [`BlockCache::new`]. It must not outlive the
@@ -64,7 +95,10 @@ impl Store {
         options: BlockOptions,
         report: impl Fn(&str) + Send + Sync + 'static,
     ) -> Arc<BlockCache> {
-        BlockCache::new(self.runtime.handle().clone(), options, report)
+        match &self.runtime {
+            Some(runtime) => BlockCache::new(runtime.handle().clone(), options, report),
+            None => unreachable!("a store is not used while it is dropped"),
+        }
     }
 
     /// Returns the repository `name`, which need not exist.
@@ -75,7 +109,7 @@ impl Store {
         let name = name.strip_suffix(".git").unwrap_or(name);
         check_name(name)?;
         let backend = Arc::clone(&self.backend);
-        Ok(Repository::new(backend, name, Options::default()))
+        Ok(Repository::new(backend, name, self.options))
     }
 
     /// Returns the names of all repositories, sorted. One call for each directory.
@@ -103,6 +137,25 @@ impl Store {
         Ok(names)
     }
 
+    /// Returns those of `names` that are names of repositories which are not removed. Two calls for each,
+    /// several at once.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn existing(&self, names: Vec<String>) -> Result<Vec<String>> {
+        let calls = names.into_iter().map(|name| async move {
+            let repository = self.repository(&name)?;
+            match repository.latest().await {
+                Ok(_) => Ok(Some(name)),
+                Err(error) if *error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error),
+            }
+        });
+        let calls = stream::iter(calls.collect::<Vec<_>>()).buffered(CHECKS_AT_ONCE);
+        let found: Vec<Option<String>> = self.wait(calls.try_collect())?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
     /// Returns the generations of a repository, the newest first.
     ///
     /// # Errors
@@ -115,6 +168,15 @@ impl Store {
             return Err(Error::new(ErrorKind::NotFound, message));
         }
         Ok(listed)
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Waiting for its threads is not possible on the threads of another runtime.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

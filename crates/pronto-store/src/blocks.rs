@@ -166,11 +166,11 @@ impl BlockCache {
         };
         let metadata = file.metadata();
         let len = metadata.context(ErrorKind::Io, "cannot stat", path)?.len();
-        if len == object.size_bytes {
-            if self.is_compared(path) || digest_of(file, path)? == object.digest {
-                self.set_compared(path);
-                return Ok(true);
-            }
+        if len == object.size_bytes
+            && (self.is_compared(path) || digest_of(file, path)? == object.digest)
+        {
+            self.set_compared(path);
+            return Ok(true);
         }
         self.report_damage(&format!(
             "'{}' is damaged; fetching it again",
@@ -265,11 +265,10 @@ impl<B: Backend> Repository<B> {
         files: &Path,
         cache: &Arc<BlockCache>,
     ) -> Result<Ranged> {
-        let objects = pack.objects().zip(&pack.files);
+        let mut objects = pack.objects().zip(&pack.files);
         let object = objects
-            .filter(|(_, file)| file.kind == FileKind::Pack)
+            .find(|(_, file)| file.kind == FileKind::Pack)
             .map(|(object, _)| object)
-            .next()
             .ok_or_else(|| Error::new(ErrorKind::Corrupt, "pack without a pack"))?;
         let content = files.join(object.name.replace('/', "-"));
         if let Some(found) = cache.find(&content) {
@@ -311,10 +310,8 @@ impl<B: Backend> Repository<B> {
 
 /// Returns the object with the digests of the blocks if `pack` is read by range: if it has several blocks.
 pub(crate) fn sums_of(pack: &Pack) -> Option<Object> {
-    let sums = pack.objects().zip(&pack.files);
-    let (sums, _) = sums
-        .filter(|(_, file)| file.kind == FileKind::Sums)
-        .next()?;
+    let mut files = pack.objects().zip(&pack.files);
+    let (sums, _) = files.find(|(_, file)| file.kind == FileKind::Sums)?;
     let size = pack.size_bytes();
     let blocks = size.div_ceil(BLOCK_BYTES as u64);
     let is_ranged = blocks > 1 && size <= MOST_PACK_BYTES;

@@ -1,6 +1,7 @@
 //! The store as the protocol sees it: few calls, each of which can fail, be slow, or lose its answer.
 
 mod cloud;
+mod metered;
 mod tls;
 mod url;
 
@@ -12,6 +13,7 @@ use bytes::Bytes;
 use crate::Result;
 
 pub use cloud::{Cloud, Location};
+pub use metered::{Call, CallKind, Metered, Observer};
 
 /// An object in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]

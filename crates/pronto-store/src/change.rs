@@ -21,6 +21,9 @@ pub enum Change {
 /// New packs and refs.
 #[derive(Clone, Debug, Default)]
 pub struct Push {
+    /// The generation that was found to have the objects which the packs lack; `None` if they lack none. If
+    /// objects were deleted since, the push fails and must be checked again.
+    pub base: Option<u64>,
     /// The packs, which have all objects that the refs need and the repository lacks.
     pub packs: Vec<Uploaded>,
     /// The changes of refs, each ref once.
@@ -38,8 +41,25 @@ pub struct Replacement {
     pub packs: Vec<Uploaded>,
     /// Neighbouring tables that are merged. They must all be there.
     pub tables: Option<MergedTables>,
-    /// Layers, which replace all of these kinds.
-    pub layers: Vec<(LayerKind, Vec<Layer>)>,
+    /// Layers, which replace all of their kinds.
+    pub layers: Vec<MergedLayers>,
+    /// The update index that followed those of the refs which reach nothing that the dropped packs alone
+    /// have; `None` if the packs have all objects of the dropped ones. The replacement fails if refs have
+    /// changed since.
+    pub prunes: Option<u64>,
+}
+
+/// All layers of a kind.
+#[derive(Clone, Debug)]
+pub struct MergedLayers {
+    /// The kind.
+    pub kind: LayerKind,
+    /// Those that are replaced. They must be all that are there.
+    pub old: Vec<UploadId>,
+    /// The layers, in order; they may have some of the old ones.
+    pub new: Vec<Layer>,
+    /// The moment before the first new one was written.
+    pub(crate) begun: Duration,
 }
 
 /// Tables of which another has all records.

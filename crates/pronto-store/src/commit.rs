@@ -2,6 +2,7 @@
 
 mod first;
 mod plan;
+mod removal;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,6 +68,13 @@ impl<B: Backend> Repository<B> {
         loop {
             let known = self.base(not_before).await?;
             let base = &*known.generation;
+            if base.manifest.is_removed {
+                if known.confirmed < arrived && not_before < arrived {
+                    not_before = arrived;
+                    continue;
+                }
+                return Err(self.not_found());
+            }
             let old = checked
                 .take()
                 .filter(|_| has_fault(&*self.backend, Fault::NoCheckAfterConflict));
@@ -207,6 +215,10 @@ fn settle_all(batch: &Batch, decisions: &[Decision], number: u64) {
                 ErrorKind::Conflict,
                 "what was to be replaced is not in the newest generation",
             )),
+            Decision::Pruned => {
+                let message = "objects that the push refers to may have been deleted meanwhile";
+                Err(Error::new(ErrorKind::Expired, message).with_hint("push again"))
+            }
         });
     }
 }

@@ -35,6 +35,7 @@ mod backend;
 mod blocking;
 mod blocks;
 mod bucket;
+mod cache;
 mod change;
 mod clock;
 mod commit;
@@ -60,8 +61,11 @@ mod view;
 pub use backend::{Backend, Plain};
 pub use blocking::{Store, Stored};
 pub use blocks::{BlockCache, BlockCounts, BlockOptions, RangedView};
-pub use bucket::{Bucket, Cloud, Content, Creation, Entry, Location, Page};
-pub use change::{Change, MergedTables, Outcome, Push, Replacement, Uploaded};
+pub use bucket::{
+    Bucket, Call, CallKind, Cloud, Content, Creation, Entry, Location, Metered, Observer, Page,
+};
+pub use cache::{Cache, Counts, PushView, View};
+pub use change::{Change, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded};
 pub use clock::{Clock, SystemClock};
 pub use commit::Creating;
 pub use digest::{Digest, Digester, Digests};
@@ -74,6 +78,6 @@ pub use manifest::{
 pub use name::UploadId;
 pub use refs::{Expected, RefUpdate, Value, Verdict};
 pub use repository::{Generation, Options, Repository};
-pub use upkeep::Deleted;
+pub use upkeep::{Deleted, Pass, Repacked, Upkeep, UpkeepOptions, UpkeepRole};
 pub use upload::{NewFile, NewPack};
 pub use verify::{Problem, Verified};

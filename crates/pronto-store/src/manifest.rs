@@ -301,6 +301,11 @@ pub struct Manifest {
     pub policy: Policy,
     /// The newest generation before this one that drops something; 0 for none.
     pub dropped: u64,
+    /// The newest generation, perhaps this one, that lacks Git objects of the one before; 0 for none.
+    pub pruned: u64,
+    /// Whether the repository is removed: it has no objects and no refs, and the next generation creates it
+    /// again.
+    pub is_removed: bool,
     /// Configuration in the form of Git, without what the object format implies.
     pub config: Bytes,
     /// The packs, sorted by upload.
@@ -361,6 +366,7 @@ fn check(manifest: &Manifest) -> Result<(), &'static str> {
         number,
         replaces,
         dropped,
+        pruned,
         ..
     } = manifest;
     if *number == 0 || replaces.is_none() != (*number == 1) {
@@ -368,6 +374,16 @@ fn check(manifest: &Manifest) -> Result<(), &'static str> {
     }
     if dropped >= number {
         return Err("number of the generation that drops objects is wrong");
+    }
+    if pruned > number {
+        return Err("number of the generation that lacks objects is wrong");
+    }
+    let has_content = !manifest.packs.is_empty()
+        || !manifest.layers.is_empty()
+        || !manifest.tables.is_empty()
+        || !manifest.config.is_empty();
+    if manifest.is_removed && has_content {
+        return Err("a removed repository has objects or refs");
     }
     if !manifest.policy.is_safe() {
         return Err("grace period or retention is too short");

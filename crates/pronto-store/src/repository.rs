@@ -125,7 +125,21 @@ impl<B: Backend> Repository<B> {
         {
             return Ok(known.generation);
         }
+        let newest = self.tip().await?;
+        match newest.manifest.is_removed {
+            true => Err(self.not_found()),
+            false => Ok(newest),
+        }
+    }
+
+    /// Returns the newest generation, even if it says that the repository is removed.
+    pub(crate) async fn tip(&self) -> Result<Arc<Generation>> {
         Ok(self.probe().await?.generation)
+    }
+
+    pub(crate) fn not_found(&self) -> Error {
+        let message = format!("there is no repository '{}'", self.name());
+        Error::new(ErrorKind::NotFound, message)
     }
 
     /// Asks the store for the newest generation, or waits for a probe that begins after this call.
@@ -196,9 +210,8 @@ impl<B: Backend> Repository<B> {
             let known = self.known();
             let asked = self.backend.clock().now();
             let Some(newest) = self.newest().await? else {
-                let message = format!("there is no repository '{}'", self.name());
                 return Err(match known {
-                    None => Error::new(ErrorKind::NotFound, message),
+                    None => self.not_found(),
                     Some(known) => self.restored(&known.generation),
                 });
             };

@@ -174,6 +174,16 @@ fn deletion_without_grace_is_found() {
 }
 
 #[test]
+fn a_push_that_rests_on_deleted_objects_is_found() {
+    assert_found(Fault::NoCheckOfBase);
+}
+
+#[test]
+fn deletion_of_objects_that_are_reached_again_is_found() {
+    assert_found(Fault::PruneUnchecked);
+}
+
+#[test]
 fn a_stale_read_is_found() {
     assert_found(Fault::StaleRead);
 }

@@ -1,6 +1,11 @@
 //! Upkeep: merging tables, and deleting what has expired. Any number of processes may do it at the same
 //! time.
 
+mod due;
+mod pass;
+mod repack;
+mod role;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -17,6 +22,10 @@ use crate::name::{self, CONTENTS};
 use crate::repository::Repository;
 use crate::upload::AT_ONCE;
 use crate::{Error, Result, tables};
+
+pub use pass::{Upkeep, UpkeepOptions};
+pub use repack::Repacked;
+pub use role::{Pass, UpkeepRole};
 
 /// The number of objects in a page of a listing.
 const PAGE: usize = 1000;
@@ -90,7 +99,7 @@ impl<B: Backend> Repository<B> {
     /// # Errors
     /// Those of the store. What was not deleted is deleted by the next call.
     pub async fn expire(&self) -> Result<Deleted> {
-        let ages = self.ages(self.latest().await?.manifest.policy).await?;
+        let ages = self.ages(self.tip().await?.manifest.policy).await?;
         let generations = self.backend.generations();
         let listed = self.persist(|| generations.list(&self.prefix)).await?;
         let mut deleted = Deleted::default();
@@ -116,7 +125,7 @@ impl<B: Backend> Repository<B> {
     /// # Errors
     /// Those of the store. What was not deleted is deleted by the next call.
     pub async fn sweep(&self) -> Result<Deleted> {
-        let ages = self.ages(self.latest().await?.manifest.policy).await?;
+        let ages = self.ages(self.tip().await?.manifest.policy).await?;
         let mut candidates = BTreeMap::new();
         for directory in CONTENTS {
             self.list(directory, |name, _, modified| {
@@ -128,7 +137,7 @@ impl<B: Backend> Repository<B> {
         }
         // Read after the listing: a commit that uses a candidate came before that, because the uploads of
         // a commit are younger than the grace period.
-        let newest = self.latest().await?;
+        let newest = self.tip().await?;
         for object in newest.manifest.objects() {
             candidates.remove(&object.name);
         }

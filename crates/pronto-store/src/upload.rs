@@ -14,7 +14,7 @@ use crate::bucket::{Bucket as _, Content};
 use crate::change::Uploaded;
 use crate::clock::Clock as _;
 use crate::digest::{BLOCK_BYTES, Digester, Digests};
-use crate::manifest::{File, FileKind, Pack};
+use crate::manifest::{File, FileKind, Layer, LayerKind, Pack};
 use crate::name::{self, UploadId};
 use crate::repository::Repository;
 use crate::{ErrorKind, Result};
@@ -47,22 +47,33 @@ impl NewFile {
     /// # Errors
     /// [`ErrorKind::Io`].
     pub fn from_path(kind: FileKind, path: &Path) -> Result<Self> {
-        let mut file = DiskFile::open(path).context(ErrorKind::Io, "cannot open", path)?;
-        let mut digester = Digester::default();
-        let mut buffer = vec![0; BLOCK_BYTES];
-        loop {
-            let read = file.read(&mut buffer);
-            match read.context(ErrorKind::Io, "cannot read", path)? {
-                0 => break,
-                len => digester.update(&buffer[..len]),
-            }
-        }
+        let (content, digests) = read_digests(path)?;
         Ok(NewFile {
             kind,
-            content: Content::File(path.to_owned()),
-            digests: digester.finish(),
+            content,
+            digests,
         })
     }
+
+    /// Returns the kind.
+    pub fn kind(&self) -> FileKind {
+        self.kind
+    }
+}
+
+/// Reads a file of this machine once, for its digests.
+fn read_digests(path: &Path) -> Result<(Content, Digests)> {
+    let mut file = DiskFile::open(path).context(ErrorKind::Io, "cannot open", path)?;
+    let mut digester = Digester::default();
+    let mut buffer = vec![0; BLOCK_BYTES];
+    loop {
+        let read = file.read(&mut buffer);
+        match read.context(ErrorKind::Io, "cannot read", path)? {
+            0 => break,
+            len => digester.update(&buffer[..len]),
+        }
+    }
+    Ok((Content::File(path.to_owned()), digester.finish()))
 }
 
 /// A pack that is to be uploaded.
@@ -119,6 +130,25 @@ impl<B: Backend> Repository<B> {
             pack: record,
             begun,
         })
+    }
+
+    /// Writes a file as a layer. Nothing refers to it before a commit.
+    pub(crate) async fn upload_layer(
+        &self,
+        kind: LayerKind,
+        id: ObjectId,
+        path: &Path,
+    ) -> Result<Layer> {
+        let (content, digests) = read_digests(path)?;
+        let layer = Layer {
+            kind,
+            id,
+            upload: self.upload_id(),
+            size_bytes: digests.len,
+            digest: digests.whole,
+        };
+        self.write(vec![(layer.object().name, content)]).await?;
+        Ok(layer)
     }
 
     /// For the simulation: returns a pack as if it were uploaded, and its files.

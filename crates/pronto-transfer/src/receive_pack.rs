@@ -15,6 +15,7 @@ mod connected;
 mod deploy;
 mod execute;
 mod hook;
+mod landing;
 mod messages;
 mod proc_receive;
 mod report;
@@ -22,9 +23,10 @@ mod settings;
 mod shallow;
 mod unpack;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -41,8 +43,10 @@ use crate::{Environment, Repository, Result};
 use bands::{Bands, Mode};
 use settings::Settings;
 
+pub use landing::{CheckedPush, Landing, Verdict};
+
 /// The options of serving one connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// The version that the client asked for; version 2 has no push, and counts as 0.
@@ -59,11 +63,15 @@ pub struct Options {
     pub refuses_thin: bool,
     /// The program that updates worktrees when called with the name of a command: pronto or git.
     pub program: PathBuf,
-    /// The refs that may only be fast-forwarded, whatever the repository's settings allow.
-    pub fast_forward_only: BTreeSet<BString>,
+    /// The refs that may only be fast-forwarded, whatever the repository's settings allow, with the
+    /// reason that the client is told.
+    pub fast_forward_only: BTreeMap<BString, String>,
     /// The largest commit, tree or tag that is received; larger blobs are made in files, not in memory.
     /// Without it, all sizes are received, as by Git.
     pub most_object_bytes: Option<u64>,
+    /// The place where the push is recorded, if the repository is only a view of it. Received objects stay
+    /// a pack then, and what would be lost with the view is refused.
+    pub landing: Option<Arc<dyn Landing>>,
 }
 
 impl Options {
@@ -78,8 +86,9 @@ impl Options {
             trusts_links: false,
             refuses_thin: false,
             program: program.into(),
-            fast_forward_only: BTreeSet::new(),
+            fast_forward_only: BTreeMap::new(),
             most_object_bytes: None,
+            landing: None,
         }
     }
 }
@@ -134,7 +143,10 @@ pub fn serve(
     streams: Streams<'_>,
     interrupt: &Interrupt,
 ) -> Result<Served> {
-    let settings = Settings::of(repository.config())?;
+    let mut settings = Settings::of(repository.config())?;
+    if options.landing.is_some() {
+        settings.limit_to_view();
+    }
     let Streams { input, output } = streams;
     if options.advertises {
         advertise::advertise(repository, options, &settings, output)?;
@@ -170,6 +182,7 @@ pub fn serve(
         push_options,
         quarantine: None,
         keep: None,
+        pack: None,
         head: None,
     };
     push.run(&mut packets)?;
@@ -291,6 +304,8 @@ struct Push<'a> {
     quarantine: Option<Quarantine>,
     /// The file that keeps the received pack from being repacked before refs lead to it.
     keep: Option<pronto_io::cleanup::Guard>,
+    /// The received pack, where it is once it is published.
+    pack: Option<PathBuf>,
     /// The ref that `HEAD` leads to, once objects are published.
     head: Option<BString>,
 }

@@ -77,6 +77,9 @@ pub struct Options {
     pub selections: Option<Arc<Selections>>,
     /// The lists of refs that equal requests share.
     pub listings: Option<Arc<dyn ListingCache>>,
+    /// Whether a repository of this path always has the same refs, because it is a view of a state. Lists of
+    /// refs are found without a look at the refs then.
+    pub refs_are_fixed: bool,
 }
 
 impl Default for Options {
@@ -90,6 +93,7 @@ impl Default for Options {
             packs: None,
             selections: None,
             listings: None,
+            refs_are_fixed: false,
         }
     }
 }

@@ -108,11 +108,11 @@ pub use pronto_repository::{
     config, environment, glob, lock, path, quote,
 };
 pub use pronto_repository::{
-    bitmaps, commit_graph, fsck, gitmodules, history, hooks, identity, init, links,
+    bitmaps, commit_graph, expiry, fsck, gitmodules, history, hooks, identity, init, links,
     multi_pack_index, objects, pack_objects, packs, prune, reachable, reflog, refs, repack,
     repository, revision, shallow, walk,
 };
-use pronto_repository::{durability, expiry, local};
+use pronto_repository::{durability, local};
 pub use pronto_transfer::{
     bundle, configured_remotes, fetch, ls_remote, push, receive_pack, remote, upload_pack,
 };

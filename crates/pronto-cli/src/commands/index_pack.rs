@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
 use pronto::fsck::{Inspector, Levels, Scope};
+use pronto::remote::{Both, Links, keep_linked_objects};
 use pronto::repository::hash_named;
 use pronto::{Repository, config, packs};
 use pronto_hash::{Kind, ObjectId};
@@ -162,9 +163,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         verification.run(&options, context)?;
         return found(args, inspector.as_ref(), context);
     }
+    let links = collector(args, options.kind, &shallow);
     let job = Job {
         args,
         inspector: inspector.as_ref(),
+        links: links.as_ref(),
         repository: repository.as_deref(),
         pack,
         index: index.as_deref(),
@@ -177,7 +180,36 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     options.index_path.clone_from(&args.output);
     options.forbid_duplicates = args.checks_links();
     let outcome = job.index(&options, context)?;
+    keep_linked(repository.as_deref(), links, context)?;
     finish(args, &outcome, inspector.as_ref(), context)
+}
+
+/// Returns the collector of links, which a promisor pack needs.
+fn collector<'a>(args: &Args, kind: Kind, shallow: &'a BTreeSet<ObjectId>) -> Option<Links<'a>> {
+    let promisor = args.promisor.as_ref();
+    promisor.map(|_| Links::new(kind, shallow))
+}
+
+/// Makes a promisor pack of local objects that objects of the received one link to, so that they are not
+/// taken for objects that the promisor has.
+fn keep_linked(
+    repository: Option<&Repository>,
+    links: Option<Links<'_>>,
+    context: &Context,
+) -> Result<(), CliError> {
+    let (Some(repository), Some(links)) = (repository, links) else {
+        return Ok(());
+    };
+    let ids = links.into_ids();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let store = repository.objects()?;
+    store.refresh()?;
+    let directory = repository.objects_dir().join("pack");
+    let watch = pronto::Watch::from(&context.interrupt);
+    keep_linked_objects(repository, store, &ids, &directory, &watch)?;
+    Ok(())
 }
 
 /// Refuses options that cannot be combined, or not used here.
@@ -205,6 +237,8 @@ fn refuse_nonsense(args: &Args, in_repository: bool) -> Result<(), CliError> {
 struct Job<'a> {
     args: &'a Args,
     inspector: Option<&'a Inspector<'a>>,
+    /// Collects what the objects of a promisor pack link to.
+    links: Option<&'a Links<'a>>,
     repository: Option<&'a Repository>,
     pack: Option<&'a Path>,
     index: Option<&'a Path>,
@@ -217,7 +251,11 @@ impl Job<'_> {
             repository.objects()?.begin_writing()?;
         }
         let inventory = self.inventory()?;
-        let inspect = self.inspector.map(|inspector| inspector as &dyn Inspect);
+        let both = Both {
+            one: self.links.map(|links| links as &dyn Inspect),
+            other: self.inspector.map(|inspector| inspector as &dyn Inspect),
+        };
+        let inspect = both.is_needed().then_some(&both as &dyn Inspect);
         let outcome = self
             .watch
             .over(inventory.as_ref(), inspect, context, |watched| {

@@ -33,7 +33,7 @@ const GREETING_PATIENCE: Duration = Duration::from_secs(60);
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The repository, or a directory of repositories; or a command that manages the server of
-    /// --config: 'user add|remove NAME', 'user list', 'user key add NAME FILE',
+    /// --config: 'user add|remove NAME', 'user list', 'user key add NAME FILE|KEY',
     /// 'user key remove NAME FINGERPRINT', 'user key list [NAME]', 'user key authorized [FINGERPRINT]'
     /// (lines for sshd), 'token NAME', 'repository create|remove NAME', 'repository list'
     #[arg(value_name = "DIRECTORY")]
@@ -56,7 +56,14 @@ pub(crate) struct Args {
     /// Read the configuration from this file
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Check the configuration and exit
+    /// Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,
+    /// az://CONTAINER/PREFIX or file:///DIRECTORY
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// With --store, the directory for views and downloaded files; each server needs its own
+    #[arg(long, value_name = "DIRECTORY")]
+    cache: Option<PathBuf>,
+    /// Check the configuration, and that a store can be reached, and exit
     #[arg(long)]
     check: bool,
     /// Print the default configuration with comments, and exit
@@ -65,9 +72,16 @@ pub(crate) struct Args {
     /// With 'token', revoke the other tokens of the user
     #[arg(long)]
     replace: bool,
-    /// Use netsync, in which both sides send and receive
-    #[arg(long)]
-    netsync: bool,
+    /// Serve netsync, in which both sides send and receive, at this address too. Without an address,
+    /// serve only that: to one peer with --stdio, or to known peers with --listen
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    netsync: Option<String>,
     /// Serve one peer on standard input and output, as started by 'sync'
     #[arg(long)]
     stdio: bool,
@@ -115,7 +129,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    match (args.netsync, args.stdio, &args.listen, &args.peer) {
+    let is_alone = args.netsync.as_deref() == Some("");
+    match (is_alone, args.stdio, &args.listen, &args.peer) {
         (true, true, None, Some(peer)) => stdio(args, peer, context),
         (true, false, Some(address), None) => listen::run(args, address, context),
         (false, false, _, None) => match args.arguments.as_slice() {
@@ -123,7 +138,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             words => manage::run(args, words, context),
         },
         _ => Err(CliError::usage(
-            "serve --netsync needs --stdio and --peer NAME, or --listen HOST:PORT",
+            "serve --netsync needs an address (--netsync=HOST:PORT), --stdio and --peer NAME, or --listen \
+             HOST:PORT",
         )),
     }
 }

@@ -9,6 +9,8 @@ use pronto_store::{Generation, Source, Store, Stored};
 
 use crate::{CliError, Context, ExitCode};
 
+mod upkeep;
+
 /// Arguments of `store`.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -22,15 +24,25 @@ pub(crate) struct Args {
     /// Compare names and sizes only, and read no object (verify)
     #[arg(long)]
     sizes_only: bool,
-    /// The directory for temporary files (import, copy)
+    /// The directory for temporary files (import, copy, upkeep)
     #[arg(long, value_name = "DIRECTORY")]
     scratch: Option<PathBuf>,
+    /// Keep downloaded files in this directory, and use them again (upkeep)
+    #[arg(long, value_name = "DIRECTORY")]
+    cache: Option<PathBuf>,
+    /// Go on until the process is stopped, and look at each repository so often (upkeep)
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    every: Option<u64>,
+    /// Delete unreachable Git objects this many days after they were noticed; 'never' keeps them (upkeep)
+    #[arg(long, value_name = "DAYS", default_value = "14", value_parser = upkeep::prune_after)]
+    prune_after: upkeep::PruneAfter,
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
     /// 'import REPOSITORY STORE NAME' makes a repository of a Git repository, 'export STORE NAME
     /// DIRECTORY' the other way round; 'copy STORE NAME STORE NAME' copies one; 'verify STORE
-    /// [NAME]' looks for damage; 'list STORE [NAME]' shows repositories, or generations
+    /// [NAME]' looks for damage; 'upkeep STORE [NAME]' packs again what is due and deletes what has
+    /// expired; 'list STORE [NAME]' shows repositories, or generations
     #[arg(value_name = "COMMAND", required = true)]
     words: Vec<PathBuf>,
 }
@@ -65,6 +77,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             verify(args, store, &names, context)
         }
         ["verify", store, name] => verify(args, store, &[(*name).to_owned()], context),
+        ["upkeep", store] => upkeep::run(args, store, None, context),
+        ["upkeep", store, name] => upkeep::run(args, store, Some(name), context),
         ["list", store] => {
             for name in open(store, context)?.repositories()? {
                 writeln!(context.out, "{name}")?;
@@ -74,7 +88,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         ["list", store, name] => list(&Place::open(store, name, context)?, context),
         _ => Err(CliError::usage(
             "store needs 'import REPOSITORY STORE NAME', 'export STORE NAME DIRECTORY', \
-             'copy STORE NAME STORE NAME', 'verify STORE [NAME]' or 'list STORE [NAME]'",
+             'copy STORE NAME STORE NAME', 'verify STORE [NAME]', 'upkeep STORE [NAME]' or 'list STORE [NAME]'",
         )),
     }
 }
@@ -85,10 +99,16 @@ fn check_options(args: &Args, command: &str) -> Result<(), CliError> {
         (
             "--generation",
             args.generation.is_some(),
-            &["export", "copy"],
+            &["export", "copy"][..],
         ),
-        ("--scratch", args.scratch.is_some(), &["import", "copy"]),
-        ("--sizes-only", args.sizes_only, &["verify", "verify"]),
+        (
+            "--scratch",
+            args.scratch.is_some(),
+            &["import", "copy", "upkeep"],
+        ),
+        ("--sizes-only", args.sizes_only, &["verify"]),
+        ("--cache", args.cache.is_some(), &["upkeep"]),
+        ("--every", args.every.is_some(), &["upkeep"]),
     ];
     for (option, is_given, commands) in given {
         if is_given && !commands.contains(&command) {

@@ -10,7 +10,7 @@ use pronto::Repository;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Meter;
 use pronto_netsync::ErrorKind;
-use pronto_netsync::message::{Globs, Role};
+use pronto_netsync::message::{Globs, PublishedRef, Role, Stored};
 use pronto_netsync::repository::Matcher;
 use pronto_netsync::session::{Admission, Options, Report, Session};
 use pronto_peer::{
@@ -178,7 +178,15 @@ fn by_tls(
     let result = run_session(args, &mut session, &mut link, context);
     result.map_err(|error| failure(&error))?;
     report(args, &peer.name, "", &mut session, context)?;
-    Ok(peer.name)
+    match session.report().published_there.iter().any(is_forbidden) {
+        true => Err(CliError::silent(ExitCode::FAILURE)),
+        false => Ok(peer.name),
+    }
+}
+
+/// Returns whether a server has refused a ref, and said why.
+fn is_forbidden(published: &PublishedRef) -> bool {
+    published.stored == Stored::Refused && !published.stored_as.is_empty()
 }
 
 /// Returns the role of this side, as far as the peer is trusted.

@@ -52,9 +52,11 @@ mod repack;
 mod serve;
 mod serve_cache;
 mod serve_guide;
+mod serve_netsync;
 mod serve_pushes;
 mod serve_shell;
 mod serve_ssh;
+mod serve_store;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;
 mod serving;

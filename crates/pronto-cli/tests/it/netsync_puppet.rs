@@ -116,8 +116,13 @@ impl Drop for Stalled {
 
 impl Attacker {
     pub(crate) fn new(world: &World, server: &Server, who: &str) -> Self {
+        Self::at(world, &server.url(""), who)
+    }
+
+    /// A client of the repository at `url`.
+    pub(crate) fn at(world: &World, url: &str, who: &str) -> Self {
         let place = world.path(&format!("home-{who}/.config/pronto/netsync"));
-        let address = NetsyncAddress::parse(server.url("").as_str().into());
+        let address = NetsyncAddress::parse(url.into());
         Attacker {
             key: Arc::new(KeyPair::read(&place.join("key")).expect("a key")),
             known: Arc::new(KnownPeers::read(&place.join("known_peers")).expect("a list")),
@@ -146,6 +151,7 @@ impl Attacker {
         let mut options = Options::default();
         options.nonce = [9; 32];
         options.allows_unrelated = true;
+        options.repository.clone_from(&self.address.path);
         let mut session = Session::initiate(options, admission).expect("a session");
         let (mut link, interrupt) = (self.meet().link, Interrupt::new());
         let mut watch = Watch {

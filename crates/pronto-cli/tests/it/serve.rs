@@ -260,6 +260,22 @@ fn a_configuration_is_checked_and_printed() {
         "{text}"
     );
     assert_eq!(output.status.code(), Some(128));
+    std::fs::write(scratch.join("cache"), "").expect("a file");
+    for (directory, expected) in [("cache", "cannot be used"), ("no/such", "cannot be made")] {
+        let text = format!("[cache]\ndirectory = \"{directory}\"\n");
+        std::fs::write(scratch.join("cache.toml"), &text).expect("a file");
+        let output = serve(&["--config", "cache.toml", "--check"]);
+        let said = stderr(&output);
+        assert!(
+            said.contains(&format!("/{directory}' {expected}")),
+            "{said}"
+        );
+        assert!(said.contains("hint: set 'directory' in [cache]"), "{said}");
+        // No packs, no directory.
+        std::fs::write(scratch.join("cache.toml"), format!("{text}bytes = 0\n")).expect("a file");
+        let output = serve(&["--config", "cache.toml", "--check"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
     for usage in [
         &["--check"][..],
         &["--config", "good.toml", "--write"],

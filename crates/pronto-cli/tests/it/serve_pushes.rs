@@ -1,4 +1,5 @@
-//! Many pushes to one `serve`: at once, and while the server is killed.
+//! Many pushes to `serve`: at once, and while servers are killed. The repository is in a directory, or in a
+//! store with two servers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -8,17 +9,24 @@ use rustix::process::Signal;
 use test_support::Random;
 
 use crate::serve::{Server, git};
-use crate::support::{Scratch, stderr, stdout};
+use crate::support::{Scratch, pronto, stderr, stdout};
+
+/// The place of the served repository.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Directory,
+    Store,
+}
 
 /// A served repository, and clones of it.
 struct World {
     scratch: Scratch,
-    bare: PathBuf,
+    place: Place,
     clones: Vec<PathBuf>,
 }
 
 impl World {
-    fn new(clones: usize) -> Self {
+    fn new(clones: usize, place: Place) -> Self {
         let scratch = Scratch::new();
         std::fs::create_dir(scratch.join("root")).expect("a directory");
         let run = |arguments: &[&str]| {
@@ -37,15 +45,70 @@ impl World {
             run(&["clone", "-q", "seed", &name]);
             scratch.join(&name)
         });
-        World {
+        let world = World {
             clones: clones.collect(),
-            bare: scratch.join("root/r.git"),
+            place,
             scratch,
+        };
+        if place == Place::Store {
+            std::fs::create_dir(world.scratch.join("store")).expect("a directory");
+            world.store(&["import", "root/r.git", &world.store_url(), "r"]);
+        }
+        world
+    }
+
+    fn store_url(&self) -> String {
+        format!("file://{}", self.scratch.join("store").display())
+    }
+
+    /// Runs `pronto store`, which must succeed.
+    fn store(&self, arguments: &[&str]) -> String {
+        let mut command = pronto();
+        command.arg("store").args(arguments);
+        let output = command
+            .current_dir(self.scratch.path())
+            .output()
+            .expect("it starts");
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}{}",
+            stdout(&output),
+            stderr(&output)
+        );
+        stdout(&output)
+    }
+
+    /// Starts all servers.
+    fn serve(&self) -> Vec<Server> {
+        match self.place {
+            Place::Directory => {
+                let arguments = ["--write", "root"];
+                vec![Server::start(self.scratch.path(), &arguments, "pronto_")]
+            }
+            Place::Store => vec![self.serve_store("cache0"), self.serve_store("cache1")],
         }
     }
 
-    fn serve(&self) -> Server {
-        Server::start(self.scratch.path(), &["--write", "root"], "pronto_")
+    fn serve_store(&self, cache: &str) -> Server {
+        let url = self.store_url();
+        let arguments = ["--write", "--store", &url, "--cache", cache];
+        Server::start(self.scratch.path(), &arguments, "pronto_")
+    }
+
+    /// A bare repository for git with what the served one has.
+    fn bare(&self) -> PathBuf {
+        if self.place == Place::Directory {
+            return self.scratch.join("root/r.git");
+        }
+        let server = self.serve_store("cache2");
+        let bare = self.scratch.join("copy.git");
+        let _ = std::fs::remove_dir_all(&bare);
+        let url = url_of(&server);
+        self.read(
+            self.scratch.path(),
+            &["clone", "-q", "--mirror", &url, "copy.git"],
+        );
+        bare
     }
 
     /// Makes a commit in a clone, and returns its id.
@@ -81,10 +144,16 @@ impl World {
         }
     }
 
-    /// Asserts that all refs are whole.
-    fn check(&self) {
-        self.read(&self.bare, &["fsck", "--full", "--strict", "--no-dangling"]);
-        self.read(&self.bare, &["rev-list", "--objects", "--all", "--quiet"]);
+    /// Asserts that all refs are whole. Returns the repository with them.
+    fn check(&self) -> PathBuf {
+        let bare = self.bare();
+        self.read(&bare, &["fsck", "--full", "--strict", "--no-dangling"]);
+        self.read(&bare, &["rev-list", "--objects", "--all", "--quiet"]);
+        if self.place == Place::Store {
+            let verified = self.store(&["verify", &self.store_url(), "r"]);
+            assert!(verified.ends_with(" 0 problems\n"), "{verified}");
+        }
+        bare
     }
 }
 
@@ -102,19 +171,30 @@ fn url_of(server: &Server) -> String {
 
 #[test]
 fn no_push_is_lost_when_the_server_is_killed() {
+    kill(Place::Directory);
+}
+
+#[test]
+fn no_push_is_lost_when_servers_of_a_store_are_killed() {
+    kill(Place::Store);
+}
+
+fn kill(place: Place) {
     let kills = number("PRONTO_TEST_KILLS", 5);
     let mut random = Random::new(kills as u64);
-    let world = World::new(3);
+    let world = World::new(3, place);
     // The last commit of each clone that was acknowledged.
     let acknowledged: Vec<Mutex<Option<String>>> =
         world.clones.iter().map(|_| Mutex::default()).collect();
     for round in 0..kills {
-        let server = world.serve();
-        let url = url_of(&server);
-        let wait = Duration::from_millis(random.number() % 400);
+        let servers = world.serve();
+        let urls: Vec<String> = servers.iter().map(url_of).collect();
+        let mut wait = || Duration::from_millis(random.number() % 400);
+        let waits = [wait(), wait()];
         std::thread::scope(|scope| {
             for (number, clone) in world.clones.iter().enumerate() {
-                let (world, url, last) = (&world, &url, &acknowledged[number]);
+                let url = &urls[number % urls.len()];
+                let (world, last) = (&world, &acknowledged[number]);
                 scope.spawn(move || {
                     for push in 0.. {
                         let id = world.commit(clone, &format!("{round} {push}"));
@@ -125,24 +205,27 @@ fn no_push_is_lost_when_the_server_is_killed() {
                     }
                 });
             }
-            // The moment is random.
-            std::thread::sleep(wait);
-            server.signal(Signal::KILL);
+            for (server, wait) in servers.iter().zip(waits) {
+                // The moment is random.
+                std::thread::sleep(wait);
+                server.signal(Signal::KILL);
+            }
         });
-        drop(server);
-        world.check();
+        drop(servers);
+        let bare = world.check();
         for (number, last) in acknowledged.iter().enumerate() {
             if let Some(id) = &*last.lock().expect("no panic") {
                 let branch = format!("refs/heads/c{number}");
-                world.read(&world.bare, &["merge-base", "--is-ancestor", id, &branch]);
+                world.read(&bare, &["merge-base", "--is-ancestor", id, &branch]);
             }
         }
     }
     // Nothing needs a repair: the next pushes of all branches succeed.
-    let server = world.serve();
+    let servers = world.serve();
     for (number, clone) in world.clones.iter().enumerate() {
         world.commit(clone, "last");
-        let pushed = world.push(clone, &url_of(&server), &format!("c{number}"));
+        let server = &servers[number % servers.len()];
+        let pushed = world.push(clone, &url_of(server), &format!("c{number}"));
         pushed.expect("the server runs again");
     }
     world.check();
@@ -150,20 +233,30 @@ fn no_push_is_lost_when_the_server_is_killed() {
 
 #[test]
 fn many_clients_push_at_once() {
+    push_at_once(Place::Directory);
+}
+
+#[test]
+fn many_clients_push_to_servers_of_a_store_at_once() {
+    push_at_once(Place::Store);
+}
+
+fn push_at_once(place: Place) {
     let pushes = number("PRONTO_TEST_PUSHES", 48);
     let clients = if pushes >= 1000 { 32 } else { 8 };
-    let world = World::new(clients);
-    let server = world.serve();
-    let url = url_of(&server);
+    let world = World::new(clients, place);
+    let servers = world.serve();
+    let urls: Vec<String> = servers.iter().map(url_of).collect();
     let each = pushes.div_ceil(clients);
     let expected = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for (number, clone) in world.clones.iter().enumerate() {
-            let (world, url, expected) = (&world, &url, &expected);
+            let (world, urls, expected) = (&world, &urls, &expected);
             scope.spawn(move || {
                 for push in 0..each {
                     let branch = format!("c{number}/{push}");
                     let id = world.commit(clone, &branch);
+                    let url = &urls[(number + push) % urls.len()];
                     world
                         .push(clone, url, &branch)
                         .expect("there is room for all");
@@ -174,7 +267,7 @@ fn many_clients_push_at_once() {
         }
     });
     let listed = world.read(
-        &world.bare,
+        &world.check(),
         &[
             "for-each-ref",
             "--format=%(objectname) %(refname)",
@@ -186,5 +279,4 @@ fn many_clients_push_at_once() {
     listed.sort_unstable();
     expected.sort_unstable();
     assert_eq!(listed, expected);
-    world.check();
 }

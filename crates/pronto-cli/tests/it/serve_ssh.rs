@@ -21,6 +21,27 @@ fn clients_clone_fetch_and_push() {
     let Some(mut site) = Site::new("") else {
         return;
     };
+    clone_fetch_and_push(&site);
+    site.succeed("alice", &["-C", "root/team/a.git", "fsck", "--strict"]);
+    let log = site.end();
+    assert!(log.contains("\"protocol\":\"ssh\""), "{log}");
+    assert!(log.contains("\"user\":\"alice\""), "{log}");
+    assert!(!log.contains("\"status\":500"), "{log}");
+}
+
+#[test]
+fn clients_clone_fetch_and_push_to_a_store() {
+    let more = "[store]\nurl = \"file://STORE\"\ncache = \"cache\"\n";
+    let Some(mut site) = Site::new(more) else {
+        return;
+    };
+    clone_fetch_and_push(&site);
+    let log = site.end();
+    assert!(log.contains("\"store\":{"), "{log}");
+    assert!(!log.contains("\"status\":500"), "{log}");
+}
+
+fn clone_fetch_and_push(site: &Site) {
     let mut programs = vec![Path::new("git"), pronto_path()];
     match reference() {
         Some(git) => programs.push(git),
@@ -53,14 +74,9 @@ fn clients_clone_fetch_and_push() {
             run(&["-C", &name, "push", "-q", "origin", &format!(":{name}")]);
         }
     }
-    site.succeed("alice", &["-C", "root/team/a.git", "fsck", "--strict"]);
     let new = site.url("new/b");
     site.succeed("alice", &["-C", "work", "push", "-q", &new, "main"]);
     site.succeed("alice", &["clone", "-q", "--depth=1", &new, "shallow"]);
-    let log = site.end();
-    assert!(log.contains("\"protocol\":\"ssh\""), "{log}");
-    assert!(log.contains("\"user\":\"alice\""), "{log}");
-    assert!(!log.contains("\"status\":500"), "{log}");
 }
 
 #[test]

@@ -312,7 +312,7 @@ pub struct PublishedRef {
     pub name: Vec<u8>,
     /// The result.
     pub stored: Stored,
-    /// Its name at the side that took it; empty if it was refused.
+    /// Its name at the side that took it. If it was refused, the reason, as text; it may be empty.
     pub stored_as: Vec<u8>,
 }
 
@@ -356,9 +356,8 @@ impl Publish {
                 stored_as: cursor.slice(MAX_NAME_BYTES)?.to_vec(),
             };
             let is_refused = published.stored == Stored::Refused;
-            let is_sound = is_ref_name(&published.name)
-                && published.stored_as.is_empty() == is_refused
-                && (is_refused || is_ref_name(&published.stored_as));
+            let is_sound =
+                is_ref_name(&published.name) && (is_refused || is_ref_name(&published.stored_as));
             if !is_sound {
                 return Err(malformed("a fate of what is no ref").at_offset(offset));
             }

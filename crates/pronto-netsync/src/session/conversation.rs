@@ -280,7 +280,11 @@ impl<R: Repository> Conversation<R> {
             if let Some(admission) = &mut self.admission {
                 self.report.published = admission.repository.land(&offers, &arrived)?;
             }
-            for body in super::receive::bodies(&self.report.published, PUBLISH_BYTES) {
+            let terms = super::receive::Terms {
+                limit_bytes: PUBLISH_BYTES,
+                with_reasons: self.peer_takes_reasons(),
+            };
+            for body in super::receive::bodies(&self.report.published, terms) {
                 self.waiting.push_back((FrameType::Publish, body));
             }
         }

@@ -13,9 +13,11 @@ use crate::reconcile::{self, Fingerprinter, Reconciler, SetBuilder};
 use crate::repository::{Matcher, Repository};
 use crate::{Error, ErrorKind};
 
-/// Bits of a hello: this side only wants to know; histories may have nothing in common.
+/// Bits of a hello: this side only wants to know; histories may have nothing in common; this side
+/// takes reasons of refused refs.
 const DRY_RUN: u64 = 1;
 pub(super) const ALLOWS_UNRELATED: u64 = 2;
+const TAKES_REASONS: u64 = 4;
 
 /// About what a ref takes beside its name and value, in the set and in the list.
 const REF_BYTES: u64 = 192;
@@ -54,7 +56,8 @@ impl<R: Repository> Conversation<R> {
             object_format: admission.object_format,
             role: admission.role,
             capabilities: u64::from(options.is_dry_run) * DRY_RUN
-                + u64::from(options.allows_unrelated) * ALLOWS_UNRELATED,
+                + u64::from(options.allows_unrelated) * ALLOWS_UNRELATED
+                + TAKES_REASONS,
             repository: options.repository.clone(),
             identity,
             globs: options.globs.clone(),
@@ -145,6 +148,12 @@ impl<R: Repository> Conversation<R> {
             },
             _ => Directions::default(),
         }
+    }
+
+    /// Returns whether the peer takes the reasons of refused refs.
+    pub(super) fn peer_takes_reasons(&self) -> bool {
+        let peer = self.peer.as_ref();
+        peer.is_some_and(|peer| peer.capabilities & TAKES_REASONS != 0)
     }
 
     pub(super) fn compare_refs(&mut self) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use super::Report;
 use crate::error::malformed;
 use crate::frame::FrameType;
 use crate::message::{
-    ObjectFormat, Plan, Publish, PublishedRef, Segment, SegmentAck, SegmentEnd, Sent,
+    ObjectFormat, Plan, Publish, PublishedRef, Segment, SegmentAck, SegmentEnd, Sent, Stored,
 };
 use crate::repository::{Offer, Repository};
 use crate::{Error, ErrorKind};
@@ -160,13 +160,26 @@ impl Receiving {
     }
 }
 
-/// The fates of refs as bodies of frames, each of about `limit` bytes at most.
-pub(super) fn bodies(refs: &[PublishedRef], limit: usize) -> Vec<Vec<u8>> {
+/// The form of the fates of refs.
+#[derive(Clone, Copy)]
+pub(super) struct Terms {
+    /// About the largest body.
+    pub(super) limit_bytes: usize,
+    /// Whether the peer takes the reasons of refusals.
+    pub(super) with_reasons: bool,
+}
+
+/// The fates of refs as bodies of frames.
+pub(super) fn bodies(refs: &[PublishedRef], terms: Terms) -> Vec<Vec<u8>> {
     let (mut bodies, mut publish, mut bytes) = (Vec::new(), Publish::default(), 0);
     for (at, published) in refs.iter().enumerate() {
         bytes += published.name.len() + published.stored_as.len() + 8;
-        publish.refs.push(published.clone());
-        if bytes >= limit || at + 1 == refs.len() {
+        let mut published = published.clone();
+        if published.stored == Stored::Refused && !terms.with_reasons {
+            published.stored_as.clear();
+        }
+        publish.refs.push(published);
+        if bytes >= terms.limit_bytes || at + 1 == refs.len() {
             let mut body = Vec::new();
             std::mem::take(&mut publish).write(&mut body);
             bodies.push(body);

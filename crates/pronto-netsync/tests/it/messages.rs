@@ -134,6 +134,7 @@ fn transfers_come_back() {
             published(b"refs/heads/b", Stored::FastForward, b"refs/x"),
             published(b"refs/heads/c", Stored::Divergent, b"refs/x"),
             published(b"refs/heads/d", Stored::Refused, b""),
+            published(b"refs/heads/e", Stored::Refused, b"a rule forbids it"),
         ],
     };
     check(&publish, Publish::write, Publish::read);
@@ -192,7 +193,7 @@ fn broken_bodies_are_told_apart() {
     );
     for body in [
         &b"\x01\0\x04\0"[..],
-        b"\x01\x06refs/a\x04\x06refs/b",
+        b"\x01\x06refs/a\x03\x01x",
         b"\x01\x06refs/a\x01\0",
         b"\x01\x07refs/\x1ba\x04\0",
         b"\x01\x06refs/a\x01\x06refs/\n",

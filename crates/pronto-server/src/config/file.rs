@@ -17,6 +17,15 @@ pub(super) const USERS: &str = "pronto-users.toml";
 /// The name of the host key without a setting.
 const HOST_KEY: &str = "pronto-ssh-host-key";
 
+/// The name of the key of netsync without a setting.
+const NETSYNC_KEY: &str = "pronto-netsync-key";
+
+/// The least memory for sessions of netsync: two pieces of work, and as much for those that wait.
+const LEAST_MEMORY_BYTES: u64 = 128 << 20;
+
+/// The name of the cache of a store without a setting.
+const STORE_CACHE: &str = "pronto-store-cache";
+
 /// An error at a place in the file.
 pub(super) struct Problem {
     pub(super) offset: usize,
@@ -33,10 +42,12 @@ struct File {
     http: Http,
     daemon: Daemon,
     ssh: Ssh,
+    netsync: Netsync,
     grant: Vec<GrantEntry>,
     rule: Vec<RuleEntry>,
     certificate: Vec<CertificateEntry>,
     cache: Cache,
+    store: Store,
     limits: Limits,
 }
 
@@ -63,6 +74,31 @@ struct Daemon {
 struct Ssh {
     listen: Vec<Spanned<String>>,
     host_key: Option<PathBuf>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Netsync {
+    listen: Vec<Spanned<String>>,
+    key: Option<PathBuf>,
+    memory_bytes: Option<Spanned<u64>>,
+}
+
+impl Netsync {
+    fn resolved(self, directory: &Path) -> Result<super::Netsync, Problem> {
+        let default = super::Netsync::default();
+        if let Some(bytes) = &self.memory_bytes {
+            let message = "must be at least 128 MiB: 134217728";
+            within(bytes, LEAST_MEMORY_BYTES, u64::MAX >> 1, message)?;
+        }
+        Ok(super::Netsync {
+            listen: addresses(&self.listen)?,
+            key: Some(directory.join(self.key.unwrap_or_else(|| NETSYNC_KEY.into()))),
+            memory_bytes: self
+                .memory_bytes
+                .map_or(default.memory_bytes, Spanned::into_inner),
+        })
+    }
 }
 
 #[derive(Deserialize)]
@@ -117,6 +153,30 @@ impl Cache {
             bytes: self.bytes.unwrap_or(default.bytes),
             listing_bytes: self.listing_bytes.unwrap_or(default.listing_bytes),
         }
+    }
+}
+
+/// The store as it is written.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Store {
+    url: String,
+    cache: Option<PathBuf>,
+    cache_bytes: Option<u64>,
+    patience_seconds: Option<Spanned<u64>>,
+}
+
+impl Store {
+    fn resolved(self, directory: &Path) -> Result<Option<super::StoreConfig>, Problem> {
+        let cache = self.cache.unwrap_or_else(|| STORE_CACHE.into());
+        let mut store = super::StoreConfig::new(self.url, directory.join(cache));
+        store.cache_bytes = self.cache_bytes.unwrap_or(store.cache_bytes);
+        if let Some(seconds) = self.patience_seconds {
+            // A commit must end within half of the time for which a listing is trusted.
+            within(&seconds, 1, 30, "must be at least 1 second and at most 30")?;
+            store.patience = Duration::from_secs(*seconds.get_ref());
+        }
+        Ok((!store.url.is_empty()).then_some(store))
     }
 }
 
@@ -281,9 +341,11 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
             listen: addresses(&file.ssh.listen)?,
             host_key: Some(directory.join(file.ssh.host_key.unwrap_or_else(|| HOST_KEY.into()))),
         },
+        netsync: file.netsync.resolved(directory)?,
         access: Access { grants, rules },
         certificates: certificates.collect::<Result<_, _>>()?,
         cache: file.cache.resolved(directory),
+        store: file.store.resolved(directory)?,
         limits: file.limits.resolved(),
     })
 }

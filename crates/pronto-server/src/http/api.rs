@@ -82,8 +82,10 @@ impl Call {
         let owner = Owner::User(Arc::clone(&user));
         let slot = self.setup.admission.slot(&owner).await?;
         let setup = Arc::clone(&self.setup);
+        let tally = Arc::clone(&self.record.tally);
         let task = tokio::task::spawn_blocking(move || {
             let _slot = slot;
+            let _entered = tally.enter();
             act(&setup, &user, action)
         });
         let crashed = |_| Error::new(ErrorKind::Failed, "the call has crashed");
@@ -283,6 +285,7 @@ fn list_keys(setup: &Setup, name: &str) -> Result<Outcome> {
             "kind": key.kind(),
             "comment": key.comment(),
             "key": key.line(),
+            "netsync": key.netsync(),
         }));
     }
     Ok(found(json!({"name": name, "keys": listed})))

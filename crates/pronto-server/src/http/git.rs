@@ -109,6 +109,7 @@ impl Call {
             },
             target: Target { service, name },
             protocol: None,
+            tally: Arc::clone(&self.record.tally),
         };
         work.check()?;
         work.protocol = protocol.transpose()?;

@@ -60,7 +60,7 @@ impl GitService for Native {
     }
 
     fn advertise_push(&self, request: &Request<'_>, output: &mut (dyn Write + Send)) -> Result<()> {
-        if !receive_pack::can_serve(request.repository).map_err(failed)? {
+        if !can_serve(request)? {
             return self.git.advertise(request, "receive-pack", output);
         }
         let options = self.push_options(request, Step::Advertisement);
@@ -69,6 +69,10 @@ impl GitService for Native {
             output,
         };
         self.receive(request, &options, streams)
+    }
+
+    fn pushed(&self, repository: &Repository) {
+        (self.maintain)(repository);
     }
 
     fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
@@ -87,7 +91,7 @@ impl GitService for Native {
             Ok(Some(found)) if found.is_symbolic => Some(found.name),
             _ => None,
         };
-        let can_serve = receive_pack::can_serve(request.repository).map_err(failed)?;
+        let can_serve = can_serve(request)?;
         let receiver = Receiver {
             target_of: &target_of,
             takes_certificates: !can_serve,
@@ -136,6 +140,7 @@ impl Native {
         options.packs = packs.map(|packs| packs as Arc<dyn upload_pack::PackCache>);
         options.selections = Some(Arc::clone(&self.selections));
         options.listings = listings.map(|listings| listings as Arc<dyn upload_pack::ListingCache>);
+        options.refs_are_fixed = request.repository.is_view();
         options
     }
 
@@ -145,6 +150,7 @@ impl Native {
         options.advertises = step == Step::Advertisement;
         options.receives = step == Step::Request;
         options.most_object_bytes = Some(MOST_OBJECT_BYTES);
+        options.landing = request.repository.landing().cloned();
         options
     }
 
@@ -162,6 +168,19 @@ impl Native {
         }
         Ok(())
     }
+}
+
+/// Returns whether crate `pronto` serves pushes to the repository; git does otherwise.
+///
+/// # Errors
+/// Neither does: git would change nothing but a view.
+fn can_serve(request: &Request<'_>) -> Result<bool> {
+    let can_serve = receive_pack::can_serve(request.repository).map_err(failed)?;
+    if can_serve || request.repository.landing().is_none() {
+        return Ok(can_serve);
+    }
+    let message = "the configuration of the repository needs git, which cannot push to a store";
+    Err(Error::new(ErrorKind::Unsupported, message))
 }
 
 fn answer(request: &Request<'_>, options: &Options, streams: Streams<'_>) -> Result<()> {

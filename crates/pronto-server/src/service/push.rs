@@ -1,7 +1,7 @@
 //! Judges the commands of a push before its pack is read (`gitprotocol-pack(5)`, "Pushing Data To a
 //! Server").
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use bstr::{BString, ByteSlice as _};
@@ -26,8 +26,8 @@ pub(super) enum Judged {
     Allowed {
         /// The bytes that were read.
         read: Vec<u8>,
-        /// The refs of it that may only be fast-forwarded.
-        fast_forward_only: BTreeSet<BString>,
+        /// The refs of it that may only be fast-forwarded, with the reasons.
+        fast_forward_only: BTreeMap<BString, String>,
     },
 }
 
@@ -89,7 +89,7 @@ struct Reading<'a> {
     is_in_certificate: bool,
     names: Vec<Vec<u8>>,
     refusals: Vec<Option<String>>,
-    fast_forward_only: BTreeSet<BString>,
+    fast_forward_only: BTreeMap<BString, String>,
 }
 
 impl<'a> Reading<'a> {
@@ -103,7 +103,7 @@ impl<'a> Reading<'a> {
             is_in_certificate: false,
             names: Vec::new(),
             refusals: Vec::new(),
-            fast_forward_only: BTreeSet::new(),
+            fast_forward_only: BTreeMap::new(),
         }
     }
 
@@ -188,8 +188,8 @@ impl<'a> Reading<'a> {
                 .find_map(|name| self.judge.refusal(&RefChange { name, ..change })),
         );
         let mut names = changed;
-        if names.any(|name| self.judge.forbids_force(name)) {
-            self.fast_forward_only.insert(change.name.into());
+        if let Some(reason) = names.find_map(|name| self.judge.forbids_force(name)) {
+            self.fast_forward_only.insert(change.name.into(), reason);
         }
         self.names.push(change.name.to_vec());
     }
@@ -258,8 +258,8 @@ mod tests {
             (change.name != b"refs/heads/a").then(|| "not yours".to_owned())
         }
 
-        fn forbids_force(&self, name: &[u8]) -> bool {
-            name == b"refs/heads/a"
+        fn forbids_force(&self, name: &[u8]) -> Option<String> {
+            (name == b"refs/heads/a").then(|| "not forced".to_owned())
         }
     }
 
@@ -297,7 +297,7 @@ mod tests {
             panic!("it is allowed");
         };
         assert!(read.ends_with(b"0000PACK"));
-        assert!(fast_forward_only.iter().eq(["refs/heads/a"]));
+        assert!(fast_forward_only.keys().eq(["refs/heads/a"]));
     }
 
     #[test]
@@ -322,8 +322,8 @@ mod tests {
                 (change.deletes && change.name == b"refs/heads/a").then(|| "kept".to_owned())
             }
 
-            fn forbids_force(&self, name: &[u8]) -> bool {
-                name == b"refs/heads/a"
+            fn forbids_force(&self, name: &[u8]) -> Option<String> {
+                (name == b"refs/heads/a").then(|| "not forced".to_owned())
             }
         }
         let judged = |line: String| {
@@ -337,7 +337,7 @@ mod tests {
         match judged(format!("{ONE} {ONE} refs/heads/alias")) {
             Judged::Allowed {
                 fast_forward_only, ..
-            } => assert!(fast_forward_only.iter().eq(["refs/heads/alias"])),
+            } => assert!(fast_forward_only.keys().eq(["refs/heads/alias"])),
             Judged::Refused(_) => panic!("it is allowed"),
         }
     }

@@ -153,6 +153,7 @@ impl Request<'_> {
             },
             target,
             protocol: asked.protocol,
+            tally: Arc::clone(&record.tally),
         };
         work.check().map_err(|error| match error.kind() {
             ErrorKind::Unauthenticated => {

@@ -3,36 +3,21 @@
 use std::io::ErrorKind as Io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::Duration;
 
 use pronto_io::error::IoContext as _;
-use pronto_io::lock_file::{LockFile, Marking};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use russh::keys::PrivateKey;
 use russh::keys::ssh_key::LineEnding;
 use russh::keys::ssh_key::private::{Ed25519Keypair, KeypairData};
 
+use crate::secret::{self, Made, Missing};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest file.
 const LARGEST_BYTES: u64 = 64 * 1024;
 
-/// The longest wait for another server that makes the key.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// The permission of others to read a file.
 const OTHERS: u32 = 0o007;
-
-/// The reaction to a host key that does not exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
-    /// Make one.
-    Make,
-    /// Use one that is stored nowhere: the file would be made.
-    Allow,
-    /// Report an error.
-    Refuse,
-}
 
 /// Reads the key at `path`. If there is none, `missing` decides.
 ///
@@ -68,25 +53,14 @@ pub(super) fn generate() -> Result<PrivateKey> {
 
 /// Makes a key and stores it at `path`. Another server may be faster; then its key counts.
 fn make(path: &Path) -> Result<PrivateKey> {
-    let locked = |error: pronto_io::lock_file::Error| error.map_kind(|_| ErrorKind::Io);
-    let mut lock = LockFile::acquire(path, Marking::Marked, PATIENCE).map_err(locked)?;
-    if let Some(key) = read(path)? {
-        return Ok(key);
-    }
-    let key = generate()?;
-    let text = key
-        .to_openssh(LineEnding::LF)
-        .map_err(|error| Error::new(ErrorKind::Io, "cannot write the host key").because(error))?;
-    if let Some(file) = lock.file() {
-        let only_owner = std::fs::Permissions::from_mode(0o600);
-        let restricted = file.set_permissions(only_owner);
-        restricted.context(ErrorKind::Io, "cannot write", path)?;
-    }
-    lock.wait_for(pronto_io::sync::SyncMethod::Flush);
-    lock.write(text.as_bytes()).map_err(locked)?;
-    lock.commit_to(path)
-        .context(ErrorKind::Io, "cannot write", path)?;
-    Ok(key)
+    secret::make(path, read, || {
+        let key = generate()?;
+        let text = key.to_openssh(LineEnding::LF).map_err(|error| {
+            Error::new(ErrorKind::Io, "cannot write the host key").because(error)
+        })?;
+        let text = text.to_string();
+        Ok(Made { key, text })
+    })
 }
 
 /// Reads a key; `None` if there is no file.

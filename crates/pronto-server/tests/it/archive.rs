@@ -31,8 +31,9 @@ fn users_get_archives_and_others_where_that_is_allowed() {
     let answer = ask(&server, &bearer, "main");
     assert_eq!(status(&answer), 200, "{answer}");
     let kind = "content-type: application/x-git-upload-archive-result";
+    // A chunk of HTTP may begin behind each packet.
     assert!(
-        answer.contains(kind) && answer.contains("0008ACK\n0000"),
+        answer.contains(kind) && answer.contains("0008ACK\n"),
         "{answer}"
     );
     assert!(answer.contains("pax_global_header"), "{answer}");

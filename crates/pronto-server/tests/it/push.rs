@@ -111,7 +111,8 @@ fn rules_for_refs_hold() {
         &["HEAD:refs/tags/new"],
         "this ref may not be created",
     );
-    refused("alice", &["-f", "HEAD~:main"], "non-fast-forward");
+    let rule = "this ref may only be fast-forwarded: rule for 'refs/heads/main' in '";
+    refused("alice", &["-f", "HEAD~:main"], rule);
     pushing
         .push("alice", "team/a", &["HEAD:refs/heads/x"])
         .expect("allowed");

@@ -48,8 +48,7 @@ impl<B: Backend> Repository<B> {
             let message = "grace period or retention is too short";
             return Err(Error::new(ErrorKind::Options, message));
         }
-        self.check_new().await?;
-        let nothing = self.nothing(creating);
+        let nothing = self.before(creating).await?;
         let change = Change::Push(content);
         check_names(&change)?;
         let plan = Plan::make(self, &nothing, &[&change], None)?;
@@ -61,11 +60,11 @@ impl<B: Backend> Repository<B> {
         }
         let bytes = match &plan.next {
             Some(next) => next.bytes.clone(),
-            None => Manifest {
-                number: 1,
-                ..nothing.manifest.clone()
+            None => {
+                let mut manifest = nothing.manifest.clone();
+                manifest.follow(&nothing);
+                manifest.encode()?
             }
-            .encode()?,
         };
         if let Some((name, table)) = plan.next.as_ref().and_then(|next| next.object.clone()) {
             self.write(vec![(name, Content::Bytes(table))]).await?;
@@ -74,11 +73,12 @@ impl<B: Backend> Repository<B> {
             return Err(expired());
         }
         let generations = self.backend.generations();
-        let created = self.persist(|| generations.create(&self.prefix, 1, bytes.clone()));
+        let number = nothing.number() + 1;
+        let created = self.persist(|| generations.create(&self.prefix, number, bytes.clone()));
         match created.await? {
             Creation::Created => Ok(()),
             // The answer of an earlier call may be lost.
-            Creation::Exists if self.read(1).await?.as_ref() == Some(&bytes) => Ok(()),
+            Creation::Exists if self.read(number).await?.as_ref() == Some(&bytes) => Ok(()),
             Creation::Exists => Err(self.exists()),
         }
     }
@@ -88,11 +88,45 @@ impl<B: Backend> Repository<B> {
     /// # Errors
     /// [`ErrorKind::Exists`]; those of the store.
     pub async fn check_new(&self) -> Result<()> {
+        self.removed().await.map(drop)
+    }
+
+    /// Returns the newest generation if it says that the repository is removed; `None` if there is none.
+    async fn removed(&self) -> Result<Option<Generation>> {
         // Generation 1 of an old repository may have expired.
-        match self.newest().await? {
-            None => Ok(()),
-            Some(_) => Err(self.exists()),
+        let Some(newest) = self.newest().await? else {
+            return Ok(None);
+        };
+        let Some(bytes) = self.read(newest.number).await? else {
+            return Err(self.exists());
+        };
+        let found = self.accept(&bytes, newest.number, None).await?;
+        match found.manifest.is_removed {
+            true => Ok(Some(found)),
+            false => Err(self.exists()),
         }
+    }
+
+    /// Returns what is before the first generation: nothing, or a removed repository.
+    async fn before(&self, creating: &Creating) -> Result<Generation> {
+        let Some(removed) = self.removed().await? else {
+            return Ok(self.nothing(creating));
+        };
+        let Generation { manifest, .. } = self.nothing(creating);
+        let manifest = Manifest {
+            writer: manifest.writer,
+            nonce: manifest.nonce,
+            time_ms: manifest.time_ms,
+            hash: manifest.hash,
+            policy: manifest.policy,
+            config: manifest.config,
+            is_removed: false,
+            ..removed.manifest
+        };
+        Ok(Generation {
+            manifest,
+            ..removed
+        })
     }
 
     /// Returns what is before the first generation.
@@ -108,6 +142,8 @@ impl<B: Backend> Repository<B> {
                 hash: creating.hash,
                 policy: creating.policy,
                 dropped: 0,
+                pruned: 0,
+                is_removed: false,
                 config: creating.config.clone(),
                 packs: Vec::new(),
                 layers: Vec::new(),

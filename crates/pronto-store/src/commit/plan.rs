@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use pronto_refs::reftable::Snapshot;
 
-use crate::backend::Backend;
-use crate::change::{Change, MergedTables, Push, Replacement, Uploaded};
+use crate::backend::{Backend, Fault, has_fault};
+use crate::change::{Change, MergedLayers, MergedTables, Push, Replacement, Uploaded};
 use crate::digest::Digest;
 use crate::manifest::{Manifest, Pack};
 use crate::refs::{Overlay, Verdict};
@@ -20,8 +20,10 @@ pub(super) enum Decision {
     Refs(Vec<Verdict>),
     /// The replacement is made.
     Replaced,
-    /// The files to be replaced are not there.
+    /// The files to be replaced are not there, or refs have changed.
     Gone,
+    /// Objects that the push was checked with were deleted.
+    Pruned,
 }
 
 /// The next generation, and the decisions that it rests on.
@@ -70,6 +72,8 @@ impl Plan {
             refs: base.refs.clone(),
             uploads: Vec::new(),
             has_changed: false,
+            checks_base: !has_fault(&*repository.backend, Fault::NoCheckOfBase),
+            checks_refs: !has_fault(&*repository.backend, Fault::PruneUnchecked),
         };
         let mut decisions = Vec::with_capacity(changes.len());
         for (at, change) in changes.iter().enumerate() {
@@ -85,7 +89,7 @@ impl Plan {
         let refuses = decisions.iter().any(|decision| match decision {
             Decision::Refs(verdicts) => verdicts.iter().any(|one| *one != Verdict::Applied),
             Decision::Replaced => false,
-            Decision::Gone => true,
+            Decision::Gone | Decision::Pruned => true,
         });
         let oldest_upload = draft.uploads.iter().min().copied();
         Ok(Plan {
@@ -94,6 +98,53 @@ impl Plan {
             next: draft.finish(repository, base)?,
             oldest_upload,
         })
+    }
+}
+
+impl Plan {
+    /// Plans the generation that says that the repository is removed.
+    pub(super) fn removal<B: Backend>(
+        repository: &Repository<B>,
+        base: &Generation,
+    ) -> Result<Plan> {
+        let mut manifest = Manifest {
+            is_removed: true,
+            config: Bytes::new(),
+            packs: Vec::new(),
+            layers: Vec::new(),
+            tables: Vec::new(),
+            ..base.manifest.clone()
+        };
+        manifest.follow(base);
+        manifest.sign(repository);
+        manifest.pruned = manifest.number;
+        Ok(Plan {
+            decisions: Vec::new(),
+            refuses: false,
+            oldest_upload: None,
+            next: Some(Next {
+                bytes: manifest.encode()?,
+                manifest,
+                refs: Snapshot::default(),
+                object: None,
+            }),
+        })
+    }
+}
+
+impl Manifest {
+    /// Makes this the manifest of the generation after `base`.
+    pub(super) fn follow(&mut self, base: &Generation) {
+        self.number = base.number() + 1;
+        self.replaces = (base.number() > 0).then_some(base.digest);
+        self.drop_of(&base.manifest);
+    }
+
+    /// Makes this a manifest of `repository`, as this process uses it.
+    fn sign<B: Backend>(&mut self, repository: &Repository<B>) {
+        self.writer = repository.writer;
+        self.nonce = repository.nonce();
+        self.time_ms = repository.time_ms();
     }
 }
 
@@ -106,10 +157,17 @@ struct Draft<'a> {
     /// The moments of uploads that it refers to.
     uploads: Vec<Duration>,
     has_changed: bool,
+    /// Unless the simulation tries what happens without.
+    checks_base: bool,
+    checks_refs: bool,
 }
 
 impl Draft<'_> {
     fn push(&mut self, push: &Push) -> Result<Decision> {
+        let is_old = |base| base < self.manifest.pruned;
+        if self.checks_base && push.base.is_some_and(is_old) {
+            return Ok(Decision::Pruned);
+        }
         let verdicts = self.overlay.apply(&push.updates, push.is_atomic)?;
         if verdicts.contains(&Verdict::Applied) {
             self.take(&push.packs);
@@ -148,6 +206,9 @@ impl Draft<'_> {
         if !replacement.dropped_packs.iter().copied().all(has_pack) {
             return Ok(Decision::Gone);
         }
+        if !self.can_prune(replacement) || !self.has_layers(&replacement.layers) {
+            return Ok(Decision::Gone);
+        }
         if let Some(merged) = &replacement.tables
             && !self.merge_tables(merged)?
         {
@@ -156,13 +217,36 @@ impl Draft<'_> {
         let is_dropped = |pack: &Pack| replacement.dropped_packs.contains(&pack.upload);
         self.manifest.packs.retain(|pack| !is_dropped(pack));
         self.take(&replacement.packs);
-        for (kind, layers) in &replacement.layers {
-            self.manifest.layers.retain(|layer| layer.kind != *kind);
-            self.manifest.layers.extend(layers.iter().cloned());
+        for merged in &replacement.layers {
+            let layers = &mut self.manifest.layers;
+            layers.retain(|layer| layer.kind != merged.kind);
+            layers.extend(merged.new.iter().cloned());
+            self.uploads.push(merged.begun);
+        }
+        if replacement.prunes.is_some() {
+            self.manifest.pruned = self.manifest.number + 1;
         }
         self.manifest.layers.sort_by_key(|layer| layer.kind);
         self.has_changed = true;
         Ok(Decision::Replaced)
+    }
+
+    /// Returns whether the refs are those that do not reach what is deleted.
+    fn can_prune(&self, replacement: &Replacement) -> bool {
+        let index = self.manifest.next_update_index();
+        // Pushes of the same generation have their table only in the end.
+        let is_same = |seen| seen == index && self.overlay.len() == 0;
+        !self.checks_refs || replacement.prunes.is_none_or(is_same)
+    }
+
+    /// Returns whether the layers that are replaced are those that are there.
+    fn has_layers(&self, merged: &[MergedLayers]) -> bool {
+        merged.iter().all(|merged| {
+            let layers = self.manifest.layers.iter();
+            let here = layers.filter(|layer| layer.kind == merged.kind);
+            here.map(|layer| layer.upload)
+                .eq(merged.old.iter().copied())
+        })
     }
 
     /// Puts a merged table in the place of others, if they are all there as neighbours.
@@ -205,12 +289,8 @@ impl Draft<'_> {
         }
         let manifest = &mut self.manifest;
         manifest.packs.sort_unstable_by_key(|pack| pack.upload);
-        manifest.number = base.number() + 1;
-        manifest.replaces = (base.number() > 0).then_some(base.digest);
-        manifest.writer = repository.writer;
-        manifest.nonce = repository.nonce();
-        manifest.time_ms = repository.time_ms();
-        manifest.drop_of(&base.manifest);
+        manifest.follow(base);
+        manifest.sign(repository);
         Ok(Some(Next {
             bytes: self.manifest.encode()?,
             manifest: self.manifest,

@@ -94,6 +94,11 @@ impl<'a> Reader<'a> {
             grace_seconds: self.number("grace")?,
         };
         let dropped = self.number("dropped")?;
+        let pruned = self.number("pruned")?;
+        let is_removed = self.starts_with("removed\n");
+        if is_removed {
+            self.at += "removed\n".len();
+        }
         let size = self.number("config")?;
         Ok(Manifest {
             repository,
@@ -105,6 +110,8 @@ impl<'a> Reader<'a> {
             hash,
             policy,
             dropped,
+            pruned,
+            is_removed,
             config: self.content(size, super::MOST_CONFIG_BYTES)?,
             packs: self.many("pack ", super::MOST_PACKS, Self::pack)?,
             layers: self.many("layer ", super::MOST_LAYERS, Self::layer)?,

@@ -55,6 +55,10 @@ impl Manifest {
         writeln!(out, "retention {}", self.policy.retention_seconds)?;
         writeln!(out, "grace {}", self.policy.grace_seconds)?;
         writeln!(out, "dropped {}", self.dropped)?;
+        writeln!(out, "pruned {}", self.pruned)?;
+        if self.is_removed {
+            writeln!(out, "removed")?;
+        }
         writeln!(out, "config {}", self.config.len())?;
         out.write_all(&self.config)?;
         out.write_all(b"\n")?;

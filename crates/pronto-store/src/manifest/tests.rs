@@ -35,6 +35,8 @@ pub(super) fn sample() -> Manifest {
         hash: Kind::Sha1,
         policy: Policy::default(),
         dropped: 37,
+        pruned: 12,
+        is_removed: false,
         config: Bytes::from_static(b"[core]\n\tbare = true\n"),
         packs: vec![pack(1, false), pack(2, true)],
         layers: vec![Layer {
@@ -78,6 +80,8 @@ fn what_is_written_is_read() {
     assert!(manifest.encode().is_err(), "the first one replaces nothing");
     manifest.replaces = None;
     manifest.dropped = 0;
+    assert!(manifest.encode().is_err(), "objects of later ones are gone");
+    manifest.pruned = 1;
     manifest.drops.clear();
     let bytes = manifest.encode().expect("it fits");
     assert_eq!(Manifest::decode(&bytes).expect("it is one"), manifest);

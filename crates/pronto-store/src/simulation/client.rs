@@ -146,6 +146,11 @@ impl Client {
         let Some(seen) = self.latest(server).await else {
             return;
         };
+        if self.random.chance(20) {
+            // The client is slow to make its commits.
+            let pause = self.random.below(20_000);
+            self.timeline.sleep(Duration::from_millis(pause)).await;
+        }
         let mut objects = Objects::new();
         let mut updates = Vec::new();
         let count = if self.random.chance(20) { 2 } else { 1 };
@@ -161,11 +166,14 @@ impl Client {
             self.timeline.sleep(Duration::from_millis(pause)).await;
         }
         let pack = content::pack(&objects);
-        let is_atomic = self.random.chance(50);
+        let resting = server::Seen {
+            generation: seen.number(),
+            is_atomic: self.random.chance(50),
+        };
         let sent = updates.clone();
         let begun = self.timeline.now();
         let ask = |repository: Arc<ServerRepository>| async move {
-            server::push(&repository, &pack, sent, is_atomic).await
+            server::push(&repository, &pack, sent, resting).await
         };
         let answer = self.servers.ask(server, ask).await;
         let ending = match answer {
@@ -198,6 +206,11 @@ impl Client {
         let deletes = parent.is_some() && self.random.chance(10);
         let mut links = vec![blob];
         links.extend(parent);
+        if self.random.chance(30) {
+            // A merge of a ref that another client may delete meanwhile.
+            let tips = content::tips(&seen.refs);
+            links.extend(tips.get(self.random.below(3) as usize));
+        }
         objects.insert(blob, Vec::new());
         objects.insert(commit, links);
         RefUpdate {
@@ -224,11 +237,7 @@ impl Client {
             server::read(&repository, &packs).await
         };
         let answer: Option<Result<Objects>> = self.servers.ask(server, ask).await;
-        let all = refs::all(&generation.refs).expect("sound tables");
-        let tips = all.into_iter().filter_map(|(_, value)| match value {
-            Value::Direct { id, .. } => Some(id),
-            Value::Symbolic(_) => None,
-        });
+        let tips = content::tips(&generation.refs);
         let number = generation.number();
         let violation = match answer {
             None => return,

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use pronto_hash::ObjectId;
+use pronto_refs::reftable::Snapshot;
 
 use crate::digest::Digest;
 use crate::manifest::FileKind;
+use crate::refs::{self, Value};
 use crate::upload::{NewFile, NewPack};
 
 /// Objects and what they lead to.
@@ -52,6 +54,28 @@ pub(super) fn unpack(mut bytes: &[u8], objects: &mut Objects) {
         objects.insert(ObjectId::from_bytes_or_panic(id), links.collect());
         bytes = rest;
     }
+}
+
+/// Returns the objects that refs point to.
+pub(super) fn tips(refs: &Snapshot) -> Vec<ObjectId> {
+    let all = refs::all(refs).expect("sound tables");
+    let tips = all.into_iter().filter_map(|(_, value)| match value {
+        Value::Direct { id, .. } => Some(id),
+        Value::Symbolic(_) => None,
+    });
+    tips.collect()
+}
+
+/// Returns all that `tips` lead to.
+pub(super) fn reached(tips: &[ObjectId], objects: &Objects) -> BTreeSet<ObjectId> {
+    let mut seen = BTreeSet::new();
+    let mut todo = tips.to_vec();
+    while let Some(id) = todo.pop() {
+        if seen.insert(id) {
+            todo.extend(objects.get(&id).into_iter().flatten());
+        }
+    }
+    seen
 }
 
 /// Returns an object that is missing in what `tips` lead to.

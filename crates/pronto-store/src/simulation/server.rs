@@ -158,12 +158,14 @@ impl Servers {
         let servers = self.clone();
         self.tasks.spawn(server, async move {
             while !*servers.is_over.lock().expect("no panic") {
-                let pause = repository.backend.clock.random() % 1800;
-                servers
-                    .bucket
-                    .timeline
-                    .sleep(Duration::from_secs(60 + pause))
-                    .await;
+                // Most of what happens, happens in the first minutes.
+                let random = || repository.backend.clock.random();
+                let pause = match random() % 4 {
+                    0 => random() % 1800,
+                    _ => random() % 20,
+                };
+                let pause = Duration::from_secs(1 + pause);
+                servers.bucket.timeline.sleep(pause).await;
                 upkeep(&repository).await;
             }
         });
@@ -234,12 +236,19 @@ impl Servers {
     }
 }
 
+/// The state that a push of a client rests on.
+#[derive(Clone, Copy)]
+pub(super) struct Seen {
+    pub(super) generation: u64,
+    pub(super) is_atomic: bool,
+}
+
 /// Pushes on a server: uploads, then commits.
 pub(super) async fn push(
     repository: &ServerRepository,
     pack: &NewPack,
     updates: Vec<RefUpdate>,
-    is_atomic: bool,
+    seen: Seen,
 ) -> Result<Outcome> {
     let hasty = has_fault(&*repository.backend, Fault::CommitBeforeUpload);
     let (uploaded, contents) = match hasty {
@@ -253,9 +262,10 @@ pub(super) async fn push(
         clock.sleep(Duration::from_secs(pause)).await;
     }
     let push = Push {
+        base: Some(seen.generation),
         packs: vec![uploaded],
         updates,
-        is_atomic,
+        is_atomic: seen.is_atomic,
     };
     let outcome = repository.commit(Change::Push(push)).await;
     repository.write(contents).await?;
@@ -283,13 +293,32 @@ async fn repack(repository: &ServerRepository) -> Result<()> {
     if packs.len() < 2 {
         return Ok(());
     }
-    let objects = read(repository, &packs).await?;
-    let uploaded = repository.upload(&content::pack(&objects)).await?;
-    let replacement = Replacement {
+    let mut objects = read(repository, &packs).await?;
+    let mut prunes = None;
+    if repository.backend.clock.random().is_multiple_of(2) {
+        let all = read(repository, &newest.manifest.packs).await?;
+        let reached = content::reached(&content::tips(&newest.refs), &all);
+        let before = objects.len();
+        objects.retain(|id, _| reached.contains(id));
+        let index = newest.manifest.next_update_index();
+        prunes = (objects.len() < before).then_some(index);
+        // Large repositories take long.
+        let pause = repository.backend.clock.random() % 20;
+        repository
+            .backend
+            .clock
+            .sleep(Duration::from_secs(pause))
+            .await;
+    }
+    let mut replacement = Replacement {
         dropped_packs: packs.iter().map(|pack| pack.upload).collect(),
-        packs: vec![uploaded],
+        prunes,
         ..Replacement::default()
     };
+    if !objects.is_empty() {
+        let uploaded = repository.upload(&content::pack(&objects)).await?;
+        replacement.packs.push(uploaded);
+    }
     repository.commit(Change::Replace(replacement)).await?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use pronto_store::{Creating, ErrorKind, Push, Value, Verdict};
+use pronto_store::{Cache, Creating, ErrorKind, Push, Value, Verdict};
 
 use super::support::{Server, id};
 
@@ -122,4 +122,88 @@ fn invalid_names_are_refused_before_they_disturb_others() {
         .wait(missing.latest())
         .expect_err("there is none");
     assert_eq!(*error.kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_removed_repository_is_gone_for_all_and_can_be_created_again() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (one, other) = (Server::new(folder.path()), Server::new(folder.path()));
+    one.create();
+    one.push("refs/heads/main", None, "a").expect("committed");
+    let latest = |server: &Server| {
+        let latest = server.store.wait(server.repository.latest());
+        latest.map_err(|error| *error.kind())
+    };
+    assert_eq!(latest(&other).expect("readable").number(), 2);
+    one.store
+        .wait(one.repository.remove())
+        .expect("it is there");
+    for server in [&one, &other] {
+        assert_eq!(latest(server).expect_err("removed"), ErrorKind::NotFound);
+        let pushed = server.push("refs/heads/new", None, "b");
+        assert_eq!(*pushed.expect_err("removed").kind(), ErrorKind::NotFound);
+        let removed = server.store.wait(server.repository.remove());
+        assert_eq!(*removed.expect_err("removed").kind(), ErrorKind::NotFound);
+    }
+    let names = vec!["team/r".to_owned()];
+    assert!(one.store.existing(names.clone()).expect("read").is_empty());
+    // Old generations are backups until the retention ends.
+    let old = one.store.wait(one.repository.at(2)).expect("retained");
+    assert_eq!(old.manifest.packs.len(), 1);
+    other.create();
+    assert_eq!(latest(&one).expect("readable").number(), 4);
+    assert_eq!(one.store.existing(names.clone()).expect("read"), names);
+    other.push("refs/heads/main", None, "c").expect("committed");
+    let newest = latest(&one).expect("readable");
+    assert_eq!(newest.manifest.packs.len(), 1);
+    let watch = pronto::Watch::none();
+    let verified = one.store.wait(one.repository.verify(true, &watch));
+    assert_eq!(verified.expect("readable").problems, []);
+}
+
+#[test]
+fn a_cache_belongs_to_one_process_and_is_cleaned() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (store, place) = (folder.path().join("store"), folder.path().join("cache"));
+    std::fs::create_dir(&store).expect("a directory");
+    let server = Server::new(&store);
+    server.create();
+    server
+        .push("refs/heads/main", None, "a")
+        .expect("committed");
+    let latest = || {
+        let latest = server.store.wait(server.repository.latest());
+        latest.expect("readable")
+    };
+    let watch = pronto::Watch::none();
+    let cache = Cache::open(&place, 1 << 20).expect("a new directory");
+    let error = Cache::open(&place, 1 << 20).expect_err("it is used");
+    assert!(error.to_string().contains("another process"), "{error}");
+    let view = |cache: &Cache| cache.view(&server.store, &server.repository, &latest(), &watch);
+    let old = view(&cache).expect("a view");
+    assert_eq!(view(&cache).expect("the same").directory(), old.directory());
+    server
+        .push("refs/heads/main", Some(id("a")), "b")
+        .expect("committed");
+    let new = view(&cache).expect("a view");
+    assert!(new.number() > old.number() && old.directory().join("HEAD").exists());
+    let path = old.directory().to_owned();
+    drop(old);
+    assert!(!path.exists(), "nobody uses it");
+    let own = cache.push_view(&new).expect("a view");
+    std::fs::write(own.directory().join("reftable/tables.list"), "").expect("its own");
+    let kept = std::fs::read(new.directory().join("reftable/tables.list")).expect("a file");
+    assert!(!kept.is_empty());
+    assert!(cache.bytes() > 0);
+    // A view in use stays, whatever the budget.
+    cache.set_most_bytes(0);
+    assert!(new.directory().join("HEAD").exists());
+    // A killed process leaves all.
+    let (view_left, own_left) = (new.directory().to_owned(), own.directory().to_owned());
+    std::mem::forget((new, own));
+    drop(cache);
+    let cache = Cache::open(&place, 1 << 20).expect("it is free");
+    assert!(!view_left.exists() && !own_left.exists());
+    assert!(cache.bytes() > 0, "complete files are kept");
+    assert_eq!(view(&cache).expect("a view").number(), 3);
 }

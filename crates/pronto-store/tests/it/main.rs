@@ -8,3 +8,4 @@ mod directory;
 mod s3;
 mod served;
 mod support;
+mod upkeep;

@@ -132,7 +132,7 @@ impl Push<'_> {
     /// Returns why a ref may not be moved to a commit that does not contain its old one.
     fn refuse_rewind(&self, command: &Command) -> Result<Option<&'static str>> {
         let (old, new, name) = (command.old, command.new, &command.name);
-        let is_denied = self.options.fast_forward_only.contains(name)
+        let is_denied = self.options.fast_forward_only.contains_key(name)
             || self.settings.deny_non_fast_forwards && name.starts_with(b"refs/heads/");
         if !is_denied || command.creates() || command.deletes() {
             return Ok(None);

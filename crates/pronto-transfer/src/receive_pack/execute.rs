@@ -8,7 +8,7 @@ use pronto_hash::ObjectId;
 use super::checks::Judgement;
 use super::{Command, ProcReceive, Push};
 use crate::objects::from_odb;
-use crate::refs::{Change, Edit, Expected, Refusal, Resolved, Target, Transaction};
+use crate::refs::{Change, Edit, Expected, Refusal, Resolved, Target};
 use crate::{ErrorKind, Result};
 use pronto_repository::Notice;
 
@@ -21,7 +21,10 @@ impl Push<'_> {
         self.check_connected()?;
         self.refuse_hidden();
         self.refuse_forced()?;
-        self.schedule_proc_receive();
+        match self.options.landing {
+            Some(_) => self.refuse_proc_receive(),
+            None => self.schedule_proc_receive(),
+        }
         if !self.run_receive_hook("pre-receive")? {
             self.fail_all("pre-receive hook declined");
             return Ok(());
@@ -51,7 +54,7 @@ impl Push<'_> {
         Ok(())
     }
 
-    fn fail_all(&mut self, reason: &str) {
+    pub(super) fn fail_all(&mut self, reason: &str) {
         for command in &mut self.commands {
             command.fail(reason);
         }
@@ -76,21 +79,24 @@ impl Push<'_> {
     /// Fails changes that are no fast-forwards although the options require that, while their objects
     /// are still in the quarantine.
     fn refuse_forced(&mut self) -> Result<()> {
+        let options = self.options;
         for at in 0..self.commands.len() {
             let Some(command) = self.commands.get(at).filter(|it| it.is_open()) else {
                 continue;
             };
-            let must = self.options.fast_forward_only.contains(&command.name);
-            if !must || command.creates() || command.deletes() || self.leads_back(command)? {
+            let Some(reason) = options.fast_forward_only.get(&command.name) else {
+                continue;
+            };
+            if command.creates() || command.deletes() || self.leads_back(command)? {
                 continue;
             }
-            let text = format!(
-                "denying non-fast-forward {} (you should pull first)",
-                command.name
-            );
+            let text = format!("denying non-fast-forward {}: {reason}", command.name);
             self.bands.error(&text);
             if let Some(command) = self.commands.get_mut(at) {
-                command.fail("non-fast-forward");
+                command.fail(reason);
+            }
+            if self.features.atomic {
+                self.fail_all("atomic push failure");
             }
         }
         Ok(())
@@ -194,17 +200,24 @@ impl Push<'_> {
 
     /// Makes all changes in one transaction, which fails as a whole.
     fn change_together(&mut self) -> Result<()> {
-        let repository = self.repository;
-        let mut transaction = repository.transaction();
+        let mut edits = Vec::new();
         for at in 0..self.commands.len() {
             if !self.is_for_transaction(at) {
                 continue;
             }
-            self.add(at, &mut transaction)?;
+            edits.extend(self.edit(at)?);
             if self.commands.get(at).is_some_and(|it| it.error.is_some()) {
                 self.fail_all("atomic push failure");
                 return Ok(());
             }
+        }
+        if let Some(landing) = &self.options.landing {
+            return self.land(&**landing, edits, true);
+        }
+        let repository = self.repository;
+        let mut transaction = repository.transaction();
+        for edit in edits {
+            transaction.push(edit);
         }
         if let Err(error) = transaction.commit() {
             self.fail_transaction(error, "atomic transaction failed")?;
@@ -215,16 +228,15 @@ impl Push<'_> {
     /// Makes each change that can be made: first deletions, then the others.
     fn change_each(&mut self) -> Result<()> {
         let repository = self.repository;
+        if let Some(landing) = &self.options.landing {
+            let mut edits = self.edits(true)?;
+            edits.extend(self.edits(false)?);
+            return self.land(&**landing, edits, false);
+        }
         for deletes in [true, false] {
             let mut transaction = repository.transaction();
-            for at in 0..self.commands.len() {
-                let is_due = self
-                    .commands
-                    .get(at)
-                    .is_some_and(|it| it.deletes() == deletes);
-                if is_due && self.is_for_transaction(at) {
-                    self.add(at, &mut transaction)?;
-                }
+            for edit in self.edits(deletes)? {
+                transaction.push(edit);
             }
             match transaction.commit_each() {
                 Ok(refusals) => self.note_refusals(&refusals),
@@ -232,6 +244,19 @@ impl Push<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Judges the commands that delete refs, or the others. Returns the changes of those that are accepted.
+    fn edits(&mut self, deletes: bool) -> Result<Vec<Edit>> {
+        let mut edits = Vec::new();
+        for at in 0..self.commands.len() {
+            let command = self.commands.get(at);
+            let is_due = command.is_some_and(|it| it.deletes() == deletes);
+            if is_due && self.is_for_transaction(at) {
+                edits.extend(self.edit(at)?);
+            }
+        }
+        Ok(edits)
     }
 
     fn is_for_transaction(&self, at: usize) -> bool {
@@ -264,16 +289,16 @@ impl Push<'_> {
         }
     }
 
-    /// Judges the command at `at` and adds its change to `transaction`.
-    fn add(&mut self, at: usize, transaction: &mut Transaction<'_>) -> Result<()> {
+    /// Judges the command at `at`. Returns its change if it is accepted and there is something to change.
+    fn edit(&mut self, at: usize) -> Result<Option<Edit>> {
         let Some(command) = self.commands.get(at) else {
-            return Ok(());
+            return Ok(None);
         };
         if let Judgement::Refused(reason) = self.judge(command)? {
             if let Some(command) = self.commands.get_mut(at) {
                 command.fail(reason);
             }
-            return Ok(());
+            return Ok(None);
         }
         let full = self.full_name(command.name.as_bstr());
         let (mut expected, mut did_not_exist) = (expected(command), false);
@@ -285,25 +310,23 @@ impl Push<'_> {
                 false => "allowing deletion of corrupt ref",
             });
         }
-        if !did_not_exist {
-            transaction.push(Edit {
-                name: full,
-                change: match command.deletes() {
-                    true => Change::Delete,
-                    false => Change::Set(Target::Object(command.new)),
-                },
-                expected,
-                message: Some(BStr::new("push").to_owned()),
-                follow: true,
-                create_log: false,
-                peeled: None,
-                log_from: None,
-            });
-        }
+        let edit = Edit {
+            name: full,
+            change: match command.deletes() {
+                true => Change::Delete,
+                false => Change::Set(Target::Object(command.new)),
+            },
+            expected,
+            message: Some(BStr::new("push").to_owned()),
+            follow: true,
+            create_log: false,
+            peeled: None,
+            log_from: None,
+        };
         if let Some(command) = self.commands.get_mut(at) {
             command.did_not_exist = did_not_exist;
         }
-        Ok(())
+        Ok((!did_not_exist).then_some(edit))
     }
 }
 

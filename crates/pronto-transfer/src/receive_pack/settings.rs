@@ -90,6 +90,17 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// Turns off what would change nothing but a view of the repository.
+    pub(super) fn limit_to_view(&mut self) {
+        // A pack without objects has no files that are worth keeping.
+        self.unpack_limit = 1;
+        self.auto_gc = false;
+        self.update_server_info = false;
+        self.shallow_update = false;
+    }
+}
+
 fn deny(config: &Config, key: &str) -> Result<Deny> {
     let Some(entry) = config.entry_of(key) else {
         return Ok(Deny::Unconfigured);

@@ -164,7 +164,7 @@ impl Push<'_> {
 
     /// Indexes the pack. Returns the file that keeps it once it is published.
     fn index(
-        &self,
+        &mut self,
         input: &mut dyn Read,
         quarantine: &Quarantine,
         context: &Context<'_>,
@@ -172,7 +172,8 @@ impl Push<'_> {
         let mut options = self.pack_options(quarantine)?;
         options.fix_thin = !self.options.refuses_thin;
         options.forbid_duplicates = self.settings.checks_objects;
-        options.keep = Some(self.keep_text());
+        // Nothing repacks a view.
+        options.keep = self.options.landing.is_none().then(|| self.keep_text());
         let inventory = self.repository.objects()?.inventory().map_err(from_odb)?;
         let context = Context {
             existing: Some(&inventory as &dyn Existing),
@@ -181,8 +182,10 @@ impl Push<'_> {
         let directory = quarantine.pack_directory();
         let outcome = index_stream(input, &directory, &options, &context);
         let outcome = outcome.map_err(packs::from_pack)?;
+        let packs = self.repository.objects_dir().join("pack");
+        self.pack = outcome.pack.file_name().map(|name| packs.join(name));
         let name = outcome.keep.as_deref().and_then(std::path::Path::file_name);
-        let published = name.map(|name| self.repository.objects_dir().join("pack").join(name));
+        let published = name.map(|name| packs.join(name));
         // One that is there already is the user's.
         let own = published.filter(|file| file.symlink_metadata().is_err());
         Ok(own.map(Guard::new))

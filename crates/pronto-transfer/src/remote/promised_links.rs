@@ -28,7 +28,7 @@ use crate::{ErrorKind, Repository, Result};
 ///
 /// # Errors
 /// An object cannot be read, or the pack cannot be written.
-pub(crate) fn keep(
+pub fn keep(
     repository: &Repository,
     store: &Store,
     links: &[ObjectId],

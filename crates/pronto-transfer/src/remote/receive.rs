@@ -97,12 +97,15 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
         };
         Inspector::new(receive.repository.object_hash(), levels, scope)
     });
-    let both = Both(receive.inspect, checks.as_ref());
+    let both = Both {
+        one: receive.inspect,
+        other: checks.as_ref().map(|checks| checks as &dyn Inspect),
+    };
     let readiness = pack.readiness();
     let ready = readiness.as_deref();
     let context = Context {
         existing: receive.existing.map(|store| store as &dyn Existing),
-        inspect: (both.0.is_some() || both.1.is_some()).then_some(&both),
+        inspect: both.is_needed().then_some(&both),
         progress: receive.watch.progress(),
         interrupt: Some(receive.watch.interrupt()),
         ready: ready.map(|ready| ready as &(dyn Fn() -> bool + Sync)),
@@ -220,16 +223,26 @@ fn fsck_levels(receive: &Receive<'_>) -> Result<Option<Levels>> {
     Ok(Some(levels))
 }
 
-/// Two who look at every object.
-struct Both<'a>(Option<&'a dyn Inspect>, Option<&'a Inspector<'a>>);
+/// Two inspections of every object.
+pub struct Both<'a> {
+    /// The first one, if there is one.
+    pub one: Option<&'a dyn Inspect>,
+    /// The second one.
+    pub other: Option<&'a dyn Inspect>,
+}
 
 impl Both<'_> {
+    /// Returns whether there is an inspection at all.
+    pub fn is_needed(&self) -> bool {
+        self.one.is_some() || self.other.is_some()
+    }
+
     fn each(
         &self,
         look: impl Fn(&dyn Inspect) -> Result<(), pronto_pack::Error>,
     ) -> Result<(), pronto_pack::Error> {
-        self.0.map_or(Ok(()), &look)?;
-        self.1.map_or(Ok(()), |checks| look(checks))
+        self.one.map_or(Ok(()), &look)?;
+        self.other.map_or(Ok(()), &look)
     }
 }
 

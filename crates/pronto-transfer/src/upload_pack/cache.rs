@@ -64,20 +64,25 @@ pub trait ListingCache: Debug + Send + Sync {
 }
 
 /// The key of a list of the refs of `view`, chosen by `choice`; `None` if another state of the references
-/// could have the same.
+/// could have the same. With `is_fixed`, there is no other state.
 ///
 /// # Errors
 /// References cannot be read.
-pub(super) fn listing_key(view: &View<'_>, choice: &str) -> Result<Option<ListingKey>> {
+pub(super) fn listing_key(
+    view: &View<'_>,
+    choice: &str,
+    is_fixed: bool,
+) -> Result<Option<ListingKey>> {
     let mut parts = Parts(TrailerDigester::new(Kind::Sha256));
     let repository = view.repository;
     parts.add(repository.git_dir().as_os_str().as_encoded_bytes());
     parts.add(repository.refs().namespace());
     parts.add(format!("{:?}", view.hidden).as_bytes());
     parts.add(choice.as_bytes());
-    let is_described = repository
-        .refs()
-        .describe_state(&mut |part| parts.add(part))?;
+    let is_described = is_fixed
+        || repository
+            .refs()
+            .describe_state(&mut |part| parts.add(part))?;
     Ok(is_described.then(|| ListingKey(parts.0.finish())))
 }
 

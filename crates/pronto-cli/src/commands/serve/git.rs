@@ -1,15 +1,16 @@
-//! `serve` without `--netsync`: serves clients of Git over HTTP, SSH and `git://`.
+//! `serve`: serves clients of Git over HTTP, SSH and `git://`, and peers of netsync beside them.
 
 use std::cell::RefCell;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pronto::Environment;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::signals;
 use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
-use pronto_server::config::{Config, DEFAULT_TEXT, TlsFiles};
+use pronto_server::config::{Config, DEFAULT_TEXT, StoreConfig, TlsFiles};
 use pronto_server::listings::Listings;
 use pronto_server::packs::PackCache;
 use pronto_server::service::{Git, Native};
@@ -18,6 +19,7 @@ use pronto_server::{Control, Event, Options, Owner, Started, check, generate_tok
 
 use super::Args;
 use super::log::Log;
+use crate::commands::netsync::paths;
 use crate::maintenance::maintain_served;
 use crate::{CliError, Context, ExitCode};
 
@@ -103,6 +105,10 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
         .arguments
         .first()
         .map(|path| environment.absolute(path));
+    if args.store.is_some() && directory.is_some() {
+        let message = "--store takes the place of the directory";
+        return Err(CliError::usage(message));
+    }
     let mut config = match (&args.config, directory) {
         (Some(file), directory) => {
             if args.write {
@@ -114,6 +120,9 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
             config
         }
         (None, Some(directory)) => Config::without_file(directory),
+        (None, None) if args.store.is_some() => {
+            Config::without_file(environment.current_dir().to_owned())
+        }
         (None, None) if args.check => {
             return Err(CliError::usage("serve --check needs --config FILE"));
         }
@@ -125,6 +134,7 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
             None => environment.current_dir().to_owned(),
         }),
     };
+    set_store(args, &environment, &mut config)?;
     if let Some(address) = &args.listen {
         config.http = addresses(address)?;
     }
@@ -133,6 +143,12 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
     }
     if let Some(address) = &args.ssh {
         config.ssh.listen = addresses(address)?;
+    }
+    if let Some(address) = &args.netsync {
+        config.netsync.listen = addresses(address)?;
+        if args.config.is_none() {
+            config.netsync.key = own_key(context)?;
+        }
     }
     match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => {
@@ -154,6 +170,37 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
         });
     }
     Ok(config)
+}
+
+/// Returns the file of the user's own key of netsync, by which peers may know this machine already.
+fn own_key(context: &mut Context) -> Result<Option<PathBuf>, CliError> {
+    let path = paths(context)?.key;
+    Ok(path.exists().then_some(path))
+}
+
+/// Sets the store and its cache.
+fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Result<(), CliError> {
+    let cache = args.cache.as_ref().map(|path| environment.absolute(path));
+    match (&args.store, &mut config.store, cache) {
+        (Some(_), Some(_), _) => {
+            return Err(CliError::usage("the configuration names a store already"));
+        }
+        (Some(url), None, Some(cache)) => {
+            config.store = Some(StoreConfig::new(url.clone(), cache));
+        }
+        // Nothing is cached for a check.
+        (Some(url), None, None) if args.check => {
+            config.store = Some(StoreConfig::new(url.clone(), PathBuf::new()));
+        }
+        (Some(_), None, None) => {
+            let message = "--store needs --cache DIRECTORY for views and downloaded files";
+            return Err(CliError::usage(message));
+        }
+        (None, Some(store), Some(cache)) => store.cache = cache,
+        (None, None, Some(_)) => return Err(CliError::usage("--cache needs --store URL")),
+        (None, _, None) => {}
+    }
+    Ok(())
 }
 
 fn addresses(text: &str) -> Result<Vec<SocketAddr>, CliError> {
@@ -220,15 +267,32 @@ impl Greeting {
         bases.extend(daemon.map(|address| format!("git://{}", reachable(address))));
         let ssh = started.ssh.iter();
         bases.extend(ssh.map(|address| format!("ssh://{}", reachable(address))));
+        let clonable = bases.len();
+        let netsync = started.netsync.iter();
+        bases.extend(netsync.map(|address| format!("netsync://{}", reachable(address))));
         for base in &bases {
             writeln!(out, "serving at {base}/")?;
         }
         if let Some(fingerprint) = &started.host_key {
             writeln!(out, "the host key of SSH is {fingerprint}")?;
         }
+        if let Some(key) = &started.netsync_key {
+            writeln!(out, "the key of netsync is {key}")?;
+        }
         if let Some(base) = bases.first() {
+            let command = if clonable > 0 {
+                "git clone"
+            } else {
+                "pronto sync"
+            };
             for name in started.repositories.iter().take(MOST_SHOWN) {
-                writeln!(out, "    git clone {base}/{}", escaped(name))?;
+                // Peers name repositories without escapes.
+                let name = if clonable > 0 {
+                    escaped(name)
+                } else {
+                    name.clone()
+                };
+                writeln!(out, "    {command} {base}/{name}")?;
             }
             match started.repositories.len() {
                 0 => writeln!(out, "    there are no repositories yet")?,
@@ -287,7 +351,9 @@ pub(super) fn managed(args: &Args, context: &mut Context) -> Result<Config, CliE
     };
     let file: &Path = file;
     let file = context.environment()?.absolute(file);
-    Config::read(&file).map_err(failure)
+    let mut config = Config::read(&file).map_err(failure)?;
+    set_store(args, &context.environment()?, &mut config)?;
+    Ok(config)
 }
 
 /// Changes the users of that configuration.

@@ -10,6 +10,9 @@ use super::Args;
 use super::git::{change, failure, managed};
 use crate::{CliError, Context, ExitCode};
 
+/// The beginning of a key of netsync, which is short enough to be given in place of a file.
+const NETSYNC: &str = "ed25519:";
+
 /// The largest file of a public key.
 const LARGEST_BYTES: u64 = 64 * 1024;
 
@@ -29,7 +32,7 @@ pub(super) fn run(
         [Some("authorized")] => authorized(args, None, context),
         [Some("authorized"), Some(fingerprint)] => authorized(args, Some(fingerprint), context),
         _ => Err(CliError::usage(
-            "serve user key takes 'add NAME FILE' ('-' is standard input), \
+            "serve user key takes 'add NAME FILE|KEY' ('-' is standard input), \
              'remove NAME FINGERPRINT', 'list [NAME]' or 'authorized [FINGERPRINT]'",
         )),
     }
@@ -38,7 +41,9 @@ pub(super) fn run(
 /// Adds the key in a file, and prints its fingerprint.
 fn add(args: &Args, name: &str, file: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let mut text = Vec::new();
-    if file == "-" {
+    if file.starts_with(NETSYNC) {
+        text.extend_from_slice(file.as_bytes());
+    } else if file == "-" {
         let input = std::io::stdin().lock();
         input.take(LARGEST_BYTES).read_to_end(&mut text)?;
     } else {
@@ -47,7 +52,13 @@ fn add(args: &Args, name: &str, file: &str, context: &mut Context) -> Result<Exi
         text = pronto_io::untrusted::read(&path, links, LARGEST_BYTES)
             .map_err(|error| CliError::fatal(format!("cannot read '{file}': {error}")))?;
     }
-    let key = UserKey::parse(&String::from_utf8_lossy(&text)).map_err(failure)?;
+    let text = String::from_utf8_lossy(&text);
+    // 'netsync key' shows the fingerprint in a second line.
+    let line = match text.starts_with(NETSYNC) {
+        true => text.lines().next().unwrap_or_default(),
+        false => &text,
+    };
+    let key = UserKey::parse(line).map_err(failure)?;
     change(args, context, |users| users.add_key(name, &key))?;
     writeln!(context.out, "{}", key.fingerprint())?;
     Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bstr::ByteSlice as _;
-use pronto_peer::server::{self, Ended, Event, Limits};
+use pronto_peer::server::{self, Ended, Event, Limits, ListedPeers, Ready};
 use pronto_peer::{DEFAULT_PORT, KeyPair, KeyPaths};
 
 use super::Args;
@@ -39,24 +39,21 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
     limits.slow = Duration::from_secs(args.slow_timeout.max(1));
     limits.waiting = Duration::from_secs(args.wait_timeout);
     limits.session = Duration::from_secs(args.session_timeout);
-    limits.budget_bytes = args.max_received.map_or(limits.budget_bytes, mib);
+    let mut host = ListedPeers::new(place, peers, environment);
+    host.fast_forward = args.ff;
+    host.budget_bytes = args.max_received.map_or(host.budget_bytes, mib);
     let listener = bind(at)?;
-    let mut options = server::Options::new(place, key, peers, environment);
+    let mut options = server::Options::new(key, Box::new(host));
     options.limits = limits;
     options.globs = default_globs();
-    options.fast_forward = args.ff;
     options.allows_unrelated = args.allow_unrelated;
     options.is_once = args.once;
     let drain = context.drain();
-    server::serve(
-        &listener,
-        options,
-        server::Shutdown {
-            drain: &drain,
-            stop: &context.interrupt,
-        },
-        Box::new(tell),
-    )?;
+    let shutdown = server::Shutdown {
+        drain: &drain,
+        stop: &context.interrupt,
+    };
+    Ready::new(vec![listener], options)?.serve(shutdown, Box::new(tell));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -77,5 +77,5 @@ fn list_users(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> 
 fn repositories(args: &Args, context: &mut Context) -> Result<Repositories, CliError> {
     let config = managed(args, context)?;
     let environment = context.environment()?;
-    Repositories::open(&config.root, &environment).map_err(failure)
+    Repositories::managed(&config, &environment).map_err(failure)
 }

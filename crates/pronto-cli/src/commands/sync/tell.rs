@@ -105,11 +105,15 @@ impl Summary<'_> {
         let list = |items: Vec<String>| format!("[{}]", items.join(","));
         let published = |refs: &[PublishedRef]| {
             let items = refs.iter().map(|each| {
+                let (what, text) = match each.stored {
+                    Stored::Refused if !each.stored_as.is_empty() => ("reason", &each.stored_as),
+                    _ => ("stored_as", &each.stored_as),
+                };
                 format!(
-                    "{{\"name\":{},\"fate\":\"{}\",\"stored_as\":{}}}",
+                    "{{\"name\":{},\"fate\":\"{}\",\"{what}\":{}}}",
                     quoted(&each.name),
                     word(each.stored),
-                    quoted(&each.stored_as)
+                    quoted(text)
                 )
             });
             list(items.collect())
@@ -170,7 +174,8 @@ fn fate(published: &PublishedRef) -> String {
         Stored::New => format!("* new      {name} -> {to}"),
         Stored::FastForward => format!("  forward  {name} -> {to}"),
         Stored::Divergent => format!("+ forced   {name} -> {to}"),
-        Stored::Refused => format!("! refused  {name}"),
+        Stored::Refused if published.stored_as.is_empty() => format!("! refused  {name}"),
+        Stored::Refused => format!("! refused  {name} ({to})"),
     }
 }
 

@@ -45,7 +45,8 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Makes a site; `None` if there is no client of SSH. `more` is added to the configuration.
+    /// Makes a site; `None` if there is no client of SSH. `more` is added to the configuration. If it has a
+    /// store at `file://STORE`, the repositories are there.
     pub(super) fn new(more: &str) -> Option<Self> {
         for program in ["/usr/bin/ssh", "/usr/bin/ssh-keygen"] {
             if !Path::new(program).exists() {
@@ -62,7 +63,22 @@ impl Site {
             let output = site.git(&["clone", "-q", "--bare", "work", name]);
             assert!(output.status.success(), "{}", stderr(&output));
         }
+        let store = site.path("store").display().to_string();
+        let more = more.replace("STORE", &store);
         std::fs::write(site.path("server.toml"), format!("{ACCESS}{more}")).expect("a file");
+        if more.contains("[store]") {
+            std::fs::create_dir(&store).expect("a directory");
+            for name in ["team/a", "open", "private"] {
+                let (source, url) = (format!("root/{name}.git"), format!("file://{store}"));
+                let mut command = pronto();
+                command.args(["store", "import", &source, &url, name]);
+                let output = command
+                    .current_dir(site.scratch.path())
+                    .output()
+                    .expect("it starts");
+                assert!(output.status.success(), "{}", stderr(&output));
+            }
+        }
         for user in ["alice", "bob"] {
             site.make_key(user, &["-t", "ed25519"]);
             site.serve(&["user", "add", user]);

@@ -54,7 +54,11 @@ impl<'a> Session<'a> {
         let Some(cache) = self.options.listings.as_deref() else {
             return Ok(None);
         };
-        let key = listing_key(&self.view(), &format!("{arguments:?}"))?;
+        let key = listing_key(
+            &self.view(),
+            &format!("{arguments:?}"),
+            self.options.refs_are_fixed,
+        )?;
         Ok(key.map(|key| (cache, key)))
     }
 

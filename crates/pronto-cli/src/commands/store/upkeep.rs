@@ -1,0 +1,104 @@
+//! `store upkeep`: repacking, and deletion of what has expired.
+
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pronto::Watch;
+use pronto_store::{Pass, Upkeep, UpkeepOptions, UpkeepRole};
+
+use super::{Args, open, progress, scratch};
+use crate::{CliError, Context, ExitCode};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// The time after which unreachable objects are deleted; `None` for never.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PruneAfter(Option<Duration>);
+
+/// Reads a number of days.
+pub(super) fn prune_after(text: &str) -> Result<PruneAfter, String> {
+    if text == "never" {
+        return Ok(PruneAfter(None));
+    }
+    let days: u16 = text
+        .parse()
+        .map_err(|_| "it must be a number of days, or 'never'".to_owned())?;
+    Ok(PruneAfter(Some(DAY * u32::from(days))))
+}
+
+/// Does upkeep of `name`, or of all repositories: once, or until the process is stopped.
+pub(super) fn run(
+    args: &Args,
+    url: &str,
+    name: Option<&str>,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let store = open(url, context)?;
+    let mut options = UpkeepOptions::new(scratch(args, context)?);
+    options.prune_after = args.prune_after.0;
+    let environment = context.environment()?;
+    options.cache = args.cache.as_deref().map(|path| environment.absolute(path));
+    if let Some(seconds) = args.every {
+        if name.is_some() {
+            return Err(CliError::usage(
+                "'--every' is for all repositories of a store",
+            ));
+        }
+        let role = UpkeepRole::new(Arc::new(store), options, Duration::from_secs(seconds));
+        let interrupt = context.interrupt.clone();
+        let out = RefCell::new(&mut context.out);
+        role.run(&interrupt, &|pass: &Pass<'_>| {
+            let line = match &pass.result {
+                Ok(done) => format!("{}: {}", pass.repository, describe(done)),
+                Err(error) => format!("{}: {error}", pass.repository),
+            };
+            let mut out = out.borrow_mut();
+            // Upkeep goes on if nobody reads.
+            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        });
+        return Ok(ExitCode::SUCCESS);
+    }
+    let names = match name {
+        Some(name) => vec![name.to_owned()],
+        None => store.repositories()?,
+    };
+    let progress = progress(args, context);
+    let interrupt = context.interrupt.clone();
+    let watch = Watch::from(&interrupt).with_progress(&*progress);
+    for name in names {
+        let repository = store.repository(&name)?;
+        let done = store.keep_up(&repository, &options, &watch)?;
+        context.settle();
+        writeln!(context.out, "{name}: {}", describe(&done))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Describes the effects of a pass.
+fn describe(done: &Upkeep) -> String {
+    let mut parts = Vec::new();
+    if let Some(repacked) = done.repacked {
+        let (before, after) = (repacked.packs_before, repacked.packs_after);
+        parts.push(format!("{before} packs became {after}"));
+    }
+    if done.merges > 0 {
+        parts.push(format!("tables of refs merged {} times", done.merges));
+    }
+    let deleted = done.deleted;
+    let objects = deleted.dropped + deleted.orphans;
+    if deleted.generations + objects > 0 {
+        let generations = deleted.generations;
+        parts.push(format!(
+            "{generations} generations and {objects} objects deleted"
+        ));
+    }
+    if done.was_overtaken {
+        parts.push("another process changed the repository meanwhile".to_owned());
+    }
+    match parts.is_empty() {
+        true => "nothing to do".to_owned(),
+        false => parts.join(", "),
+    }
+}

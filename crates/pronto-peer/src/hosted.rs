@@ -1,0 +1,185 @@
+//! A repository on a server: the branches and tags that a peer pushes become its own.
+//!
+//! Nothing is forced and nothing deleted: a branch moves forward, and a tag stays what it is. What
+//! a peer has received of an interrupted push is kept under the name in [`Options`], as for any
+//! other peer; but no refs of that name exist, and several repositories may use it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice as _};
+use pronto_io::interrupt::Interrupt;
+use pronto_netsync::Error;
+use pronto_netsync::message::{MAX_NAME_BYTES, PublishedRef, Stored};
+use pronto_netsync::repository::Offer;
+
+use super::land::{edit, has_place, is_checked_out};
+use super::{Options, PeerRepository, failed, names};
+use pronto::refs::{Target, name};
+use pronto::{Repository, Result};
+
+/// The rules of a server for the refs that a peer changes.
+pub trait RefRules: Send {
+    /// Returns why the ref `name` may not be moved, or created if `creates`; `None` if it may.
+    fn refusal(&self, name: &[u8], creates: bool) -> Option<String>;
+}
+
+/// The value of a ref of the server.
+enum Own {
+    Missing,
+    Symbolic,
+    Object(pronto_hash::ObjectId),
+}
+
+/// The result for a ref that a peer offers.
+enum Fate {
+    /// The server has it, or more.
+    Same,
+    /// The ref is created or moved.
+    Moves(Stored, Own),
+    /// The ref stays, for this reason.
+    Refused(String),
+}
+
+impl PeerRepository {
+    /// Opens a repository of a server on behalf of a peer. What the peer pushes changes the refs of
+    /// the same names, as far as `rules` allow.
+    ///
+    /// # Errors
+    /// The repository is shallow or partial.
+    pub fn hosted(
+        repository: Arc<Repository>,
+        options: Options,
+        interrupt: Interrupt,
+        rules: Box<dyn RefRules>,
+    ) -> Result<Self, Error> {
+        let mut peer = PeerRepository::open(repository, options, interrupt)?;
+        peer.rules = Some(rules);
+        Ok(peer)
+    }
+
+    /// Returns why the ref stays as it is before its history is looked at; `None` if it may move.
+    pub(super) fn host_refusal(&self, offer: &Offer) -> Result<Option<String>> {
+        let Some(rules) = &self.rules else {
+            return Ok(None);
+        };
+        let full = offer.name.as_bstr();
+        let is_sound = names::is_shared(full) && name::is_valid(full, name::Form::Full);
+        if !is_sound || full == "refs/heads/HEAD" {
+            return Ok(Some("the server takes no ref of this name".to_owned()));
+        }
+        if self.hidden.hides(full) {
+            return Ok(Some("the ref is hidden".to_owned()));
+        }
+        let own = own_ref(&self.repository, full)?;
+        let is_branch = full.starts_with(b"refs/heads/");
+        let creates = matches!(own, Own::Missing);
+        let refusal = match own {
+            Own::Symbolic => Some("the server has a symbolic ref of this name".to_owned()),
+            Own::Object(id) if !is_branch && id != offer.id => {
+                Some("the server has another object of this name".to_owned())
+            }
+            Own::Object(_) if is_branch && is_checked_out(&self.repository, offer)? => {
+                Some("the branch is checked out on the server".to_owned())
+            }
+            _ => rules.refusal(&offer.name, creates),
+        };
+        Ok(refusal)
+    }
+
+    /// Changes the refs that may move, in one transaction.
+    pub(super) fn publish_hosted(
+        &mut self,
+        offers: &[Offer],
+        arrived: &[bool],
+    ) -> Result<Vec<PublishedRef>> {
+        let repository = Arc::clone(&self.repository);
+        let mut transaction = repository.transaction();
+        let (mut published, mut has_edits) = (Vec::new(), false);
+        let mut taken: BTreeSet<BString> = BTreeSet::new();
+        for (offer, arrived) in offers.iter().zip(arrived) {
+            let full = offer.name.as_bstr().to_owned();
+            let fate = match self.fate(offer, *arrived)? {
+                Fate::Moves(_, Own::Missing) if !has_place(&repository, &taken, &full)? => {
+                    Fate::Refused("another ref is in its place".to_owned())
+                }
+                fate => fate,
+            };
+            let (stored, stored_as) = match fate {
+                Fate::Same => continue,
+                Fate::Refused(reason) => (Stored::Refused, cut(&reason)),
+                Fate::Moves(stored, own) => {
+                    let before = match own {
+                        Own::Object(id) => Some(id),
+                        _ => None,
+                    };
+                    transaction.push(edit(&full, before, offer, "push"));
+                    taken.insert(full);
+                    has_edits = true;
+                    (stored, offer.name.clone())
+                }
+            };
+            published.push(PublishedRef {
+                name: offer.name.clone(),
+                stored,
+                stored_as,
+            });
+        }
+        if has_edits {
+            transaction.prepare()?.commit()?;
+        }
+        Ok(published)
+    }
+
+    fn fate(&self, offer: &Offer, arrived: bool) -> Result<Fate> {
+        let own = own_ref(&self.repository, offer.name.as_bstr())?;
+        let none = BTreeSet::new();
+        let (repository, theirs) = (&self.repository, offer.id);
+        let is_branch = offer.name.starts_with(b"refs/heads/");
+        match own {
+            Own::Object(id) if id == theirs => return Ok(Fate::Same),
+            // The peer lacks commits of the branch.
+            Own::Object(id)
+                if is_branch && arrived && repository.is_ancestor(&theirs, &id, &none)? =>
+            {
+                return Ok(Fate::Same);
+            }
+            _ => {}
+        }
+        if let Some(reason) = self.host_refusal(offer)? {
+            return Ok(Fate::Refused(reason));
+        }
+        Ok(match own {
+            _ if !arrived => Fate::Refused("its history was not taken".to_owned()),
+            Own::Missing => Fate::Moves(Stored::New, own),
+            Own::Object(id) if repository.is_ancestor(&id, &theirs, &none)? => {
+                Fate::Moves(Stored::FastForward, own)
+            }
+            _ => Fate::Refused("not a fast-forward: sync with --pull and merge first".to_owned()),
+        })
+    }
+
+    /// Returns for each offer whether it may be received.
+    pub(super) fn may_receive(&self, offer: &Offer) -> Result<bool, Error> {
+        match self.rules {
+            Some(_) => Ok(self.host_refusal(offer).map_err(failed)?.is_none()),
+            None => Ok(names::tracking(&self.options.peer, &offer.name).is_some()),
+        }
+    }
+}
+
+fn own_ref(repository: &Repository, name: &BStr) -> Result<Own> {
+    let found = repository.refs().find(name)?;
+    Ok(match found.map(|found| found.target) {
+        Some(Target::Symbolic(_)) => Own::Symbolic,
+        Some(Target::Object(id)) => Own::Object(id),
+        None => Own::Missing,
+    })
+}
+
+/// The reason as the protocol carries it.
+fn cut(reason: &str) -> Vec<u8> {
+    let mut places = (0..=MAX_NAME_BYTES.min(reason.len())).rev();
+    let end = places.find(|&at| reason.is_char_boundary(at)).unwrap_or(0);
+    reason.as_bytes()[..end].to_vec()
+}

@@ -1,0 +1,183 @@
+//! Netsync: peers that are users, known by their keys of Ed25519.
+//!
+//! The sockets, TLS and the session are those of `pronto_peer`, on threads of their own. This module
+//! decides: it finds the user of a key, counts connections and sessions with those of the other
+//! protocols, and asks the same roles and rules.
+
+mod guest;
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+
+use pronto_io::interrupt::Interrupt;
+use pronto_netsync::message::Globs;
+use pronto_peer::KeyPair;
+use pronto_peer::server::{Event, Host, Limits, Options, Ready, Shutdown, Visit};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::config;
+use crate::connection::Phase;
+use crate::secret::{self, Made, Missing};
+use crate::state::State;
+use crate::{Error, ErrorKind, Result};
+use guest::Guest;
+
+/// The reason in the log when the system has no room for a connection.
+const NO_ROOM: &str = "the system has no room";
+
+/// Returns the key by which peers recognise the server. If there is none, `missing` decides.
+///
+/// # Errors
+/// The file cannot be read or written, is no private key, or can be read by others.
+pub(crate) fn key(config: &config::Netsync, missing: Missing) -> Result<KeyPair> {
+    let Some(path) = &config.key else {
+        return generate();
+    };
+    if let Some(key) = read(path)? {
+        return Ok(key);
+    }
+    match missing {
+        Missing::Make => secret::make(path, read, || {
+            let key = generate()?;
+            let text = key.to_pem();
+            Ok(Made { key, text })
+        }),
+        Missing::Allow => generate(),
+        Missing::Refuse => Err(Error::new(
+            ErrorKind::Config,
+            format!("there is no key of netsync '{}'", path.display()),
+        )),
+    }
+}
+
+fn generate() -> Result<KeyPair> {
+    KeyPair::generate().map_err(|error| error.map_kind(|_| ErrorKind::Io))
+}
+
+/// Reads a key; `None` if there is no file.
+fn read(path: &Path) -> Result<Option<KeyPair>> {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        _ => match KeyPair::read(path) {
+            Ok(key) => Ok(Some(key)),
+            Err(error) => Err(error.map_kind(|_| ErrorKind::Config)),
+        },
+    }
+}
+
+/// The threads of netsync.
+pub(crate) struct Running {
+    drain: Interrupt,
+}
+
+impl Running {
+    /// Accepts no more connections. Sessions under way continue.
+    pub(crate) fn drain(&self) {
+        self.drain.trigger();
+    }
+}
+
+/// Serves connections to `sockets` on a thread. The sessions listen to `phases`, so that the end of
+/// the server waits for them.
+///
+/// # Errors
+/// The key cannot be used, or the system has no more threads.
+pub(crate) fn start(
+    state: &Arc<State>,
+    sockets: Vec<TcpListener>,
+    key: KeyPair,
+    phases: &Arc<watch::Sender<Phase>>,
+) -> Result<Running> {
+    let host = Peers {
+        state: Arc::clone(state),
+        runtime: Handle::current(),
+        phases: Arc::clone(phases),
+    };
+    let mut options = Options::new(key, Box::new(host));
+    options.limits = limits(&state.setup().config);
+    options.globs = Globs {
+        include: vec![b"refs/heads/*".to_vec(), b"refs/tags/*".to_vec()],
+        exclude: Vec::new(),
+    };
+    // The client has to agree, too: nothing is joined without its user's wish.
+    options.allows_unrelated = true;
+    let ready = Ready::new(sockets, options).map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
+    let drain = Interrupt::new();
+    let (ends, state) = (drain.clone(), Arc::clone(state));
+    let serve = move || {
+        let shutdown = Shutdown {
+            drain: &ends,
+            stop: &state.stop,
+        };
+        let told = Arc::clone(&state);
+        let tell = move |event: &Event| {
+            if let Event::Overloaded { address } = event {
+                told.refused(*address, NO_ROOM);
+            }
+        };
+        ready.serve(shutdown, Box::new(tell));
+    };
+    std::thread::Builder::new()
+        .name("netsync".to_owned())
+        .spawn(serve)
+        .map_err(|error| Error::new(ErrorKind::Io, "cannot serve netsync").because(error))?;
+    Ok(Running { drain })
+}
+
+/// The limits of sessions, which follow from those of the server. A reload does not change them.
+fn limits(config: &config::Config) -> Limits {
+    let own = &config.limits;
+    let mut limits = Limits::default();
+    // Threads: more sessions than can have a slot or wait for one are refused anyway.
+    limits.connections = own.connections.min(own.requests.saturating_add(own.queue));
+    limits.sessions_per_peer = own.requests_per_user;
+    limits.memory_bytes = config.netsync.memory_bytes;
+    limits.handshake = own.head;
+    limits.idle = own.stall;
+    limits.waiting = own.wait;
+    limits.session = own.request;
+    limits
+}
+
+/// Decides about the connections of peers.
+struct Peers {
+    state: Arc<State>,
+    /// The runtime of the server, which counts the slots.
+    runtime: Handle,
+    phases: Arc<watch::Sender<Phase>>,
+}
+
+impl Host for Peers {
+    fn connect(&self, address: SocketAddr) -> Option<Arc<dyn Visit>> {
+        match self.state.setup().admission.connect(address.ip()) {
+            Ok(connected) => Some(Arc::new(Guest::new(self, address, connected))),
+            Err(full) => {
+                self.state.refused(address, full.reason());
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_once() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let config = config::Netsync {
+            key: Some(folder.path().join("key")),
+            ..config::Netsync::default()
+        };
+        key(&config, Missing::Refuse).expect_err("there is none");
+        key(&config, Missing::Allow).expect("a key");
+        assert!(!folder.path().join("key").exists());
+        let made = key(&config, Missing::Make).expect("a key").public();
+        assert_eq!(key(&config, Missing::Make).expect("a key").public(), made);
+        std::fs::write(folder.path().join("key"), "x").expect("a file");
+        key(&config, Missing::Make).expect_err("no key");
+    }
+}

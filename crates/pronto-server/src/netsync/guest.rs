@@ -1,0 +1,343 @@
+//! One connection of a peer: its user, its request, and its record.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bstr::ByteSlice as _;
+use pronto::{Repository, hooks};
+use pronto_io::interrupt::Interrupt;
+use pronto_netsync::message::{Hello, Role as PeerRole};
+use pronto_netsync::repository::Matcher;
+use pronto_peer::server::{Ended, Opened, Visit};
+use pronto_peer::{Options, PeerRepository, PublicKey, RefRules};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::Peers;
+use crate::access::RefChange;
+use crate::admission::{Connected, Network, Slot};
+use crate::connection::Phase;
+use crate::keys::hash_of_ed25519;
+use crate::names::RepositoryName;
+use crate::record::{Record, text};
+use crate::route::{Service, Target};
+use crate::service::Judge as _;
+use crate::state::{Setup, State};
+use crate::work::{Requester, UnderWay, Work};
+use crate::{Error, ErrorKind, Result};
+
+type PeerError = pronto_netsync::Error;
+type PeerErrorKind = pronto_netsync::ErrorKind;
+
+/// The hooks of a push, which netsync does not run.
+const HOOKS: [&str; 5] = [
+    "pre-receive",
+    "update",
+    "proc-receive",
+    "post-receive",
+    "post-update",
+];
+
+/// The interval at which a session that waits for a slot looks whether the server ends.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A connection of a peer.
+pub(super) struct Guest {
+    state: Arc<State>,
+    runtime: Handle,
+    address: SocketAddr,
+    progress: Mutex<Progress>,
+    _connected: Connected,
+    /// Keeps the server from ending as long as the connection lasts.
+    _phase: watch::Receiver<Phase>,
+}
+
+/// The progress of a connection.
+#[derive(Default)]
+struct Progress {
+    record: Option<Record>,
+    key: Option<PublicKey>,
+    user: Option<Arc<str>>,
+    work: Option<Arc<Work>>,
+    /// The repository that may be changed.
+    repository: Option<Arc<Repository>>,
+    slot: Option<(Slot, UnderWay)>,
+}
+
+impl Guest {
+    pub(super) fn new(peers: &Peers, address: SocketAddr, connected: Connected) -> Self {
+        Guest {
+            state: Arc::clone(&peers.state),
+            runtime: peers.runtime.clone(),
+            address,
+            progress: Mutex::default(),
+            _connected: connected,
+            _phase: peers.phases.subscribe(),
+        }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds the user of a key; `None` for a key of nobody, where a grant is for everyone.
+    fn user_of(&self, setup: &Setup, key: &PublicKey) -> Result<Option<Arc<str>>> {
+        let address = self.address.ip();
+        setup.admission.may_authenticate(address)?;
+        let known = setup.users.known();
+        match known.user_of_key(&hash_of_ed25519(key.as_bytes())) {
+            Some(user) => Ok(Some(Arc::clone(user))),
+            None if setup.config.access.knows_anonymous() => Ok(None),
+            None => {
+                setup.admission.wrong_token(address);
+                Err(unknown(key))
+            }
+        }
+    }
+
+    /// Returns the request, if the peer may make it.
+    fn work(&self, progress: &mut Progress, hello: &Hello) -> Result<Work> {
+        let setup = self.state.setup();
+        let name = repository_name(&setup, &hello.repository)?;
+        let service = match hello.role.gives() {
+            true => Service::ReceivePack,
+            false => Service::UploadPack,
+        };
+        if let Some(record) = &mut progress.record {
+            record.repository(name.as_str());
+            record.service(match (hello.role.gives(), hello.role.takes()) {
+                (true, true) => "netsync",
+                (true, false) => "netsync-push",
+                (false, _) => "netsync-pull",
+            });
+        }
+        let work = Work {
+            setup,
+            requester: Requester {
+                user: progress.user.clone(),
+                address: self.address.ip(),
+                protocol: "netsync",
+            },
+            target: Target { name, service },
+            protocol: None,
+            tally: Arc::default(),
+        };
+        let is_push = service == Service::ReceivePack;
+        if is_push && work.requester.user.is_none() {
+            return Err(crate::state::needs_token());
+        }
+        work.check().map_err(
+            |error| match *error.kind() == ErrorKind::Denied && is_push {
+                true => Error::new(
+                    ErrorKind::Denied,
+                    format!("{}; use --pull to receive only", error.message()),
+                ),
+                false => error,
+            },
+        )?;
+        Ok(work)
+    }
+
+    /// Waits for a slot, and opens the repository.
+    fn open_for(&self, work: &Work, interrupt: &Interrupt) -> Result<Repository> {
+        let slot = self.runtime.block_on(async {
+            tokio::select! {
+                slot = work.slot() => slot,
+                () = triggered(interrupt) => {
+                    Err(Error::new(ErrorKind::Overloaded, "the server ends"))
+                }
+            }
+        })?;
+        self.progress().slot = Some((slot, UnderWay::new(&self.state)));
+        let repository = work.open()?;
+        let is_push = work.target.service == Service::ReceivePack;
+        let found = HOOKS.iter().find(|name| hooks::exists(&repository, name));
+        match found {
+            Some(hook) if is_push => {
+                let message = format!(
+                    "the repository has the hook '{hook}', which netsync does not run: push with git, or \
+                     use --pull to receive only"
+                );
+                Err(Error::new(ErrorKind::Denied, message))
+            }
+            _ => Ok(repository.into_repository()),
+        }
+    }
+
+    /// Notes an error, and converts it for the peer.
+    fn failed(&self, error: Error) -> PeerError {
+        let mut progress = self.progress();
+        let error = match (error.kind(), &progress.key) {
+            (ErrorKind::Unauthenticated, Some(key)) => unknown(key),
+            _ => error,
+        };
+        let Some(record) = &mut progress.record else {
+            return PeerError::new(PeerErrorKind::Denied, error.message());
+        };
+        record.failed(&error);
+        let kind = match error.kind() {
+            ErrorKind::NotFound | ErrorKind::InvalidName => PeerErrorKind::NoRepository,
+            ErrorKind::TooMany | ErrorKind::Overloaded => PeerErrorKind::Busy,
+            ErrorKind::Config | ErrorKind::Io | ErrorKind::Failed => PeerErrorKind::Repository,
+            _ => PeerErrorKind::Denied,
+        };
+        PeerError::new(kind, text(&error, record.id()))
+    }
+}
+
+impl Visit for Guest {
+    fn identify(&self, key: &PublicKey) -> std::result::Result<String, PeerError> {
+        let mut record = Record::new(&self.state, self.address, "netsync");
+        record.service("netsync");
+        {
+            let mut progress = self.progress();
+            progress.record = Some(record);
+            progress.key = Some(*key);
+        }
+        let setup = self.state.setup();
+        let user = self
+            .user_of(&setup, key)
+            .map_err(|error| self.failed(error))?;
+        let mut progress = self.progress();
+        if let Some(record) = &mut progress.record {
+            record.user(user.as_deref());
+        }
+        progress.user.clone_from(&user);
+        Ok(match user {
+            Some(user) => user.to_string(),
+            // No user has a space in the name.
+            None => format!("anonymous of {}", Network::of(self.address.ip())),
+        })
+    }
+
+    fn check(&self, hello: &Hello) -> std::result::Result<PeerRole, PeerError> {
+        let mut progress = self.progress();
+        let work = self.work(&mut progress, hello);
+        match work {
+            Ok(work) => {
+                let role = match work.target.service {
+                    Service::ReceivePack => PeerRole::Both,
+                    _ => PeerRole::Source,
+                };
+                progress.work = Some(Arc::new(work));
+                Ok(role)
+            }
+            Err(error) => {
+                drop(progress);
+                Err(self.failed(error))
+            }
+        }
+    }
+
+    fn open(&self, _: &Hello, interrupt: &Interrupt) -> std::result::Result<Opened, PeerError> {
+        let (work, key) = {
+            let progress = self.progress();
+            (progress.work.clone(), progress.key)
+        };
+        let (Some(work), Some(key)) = (work, key) else {
+            return Err(PeerError::new(
+                PeerErrorKind::Denied,
+                "no request was checked",
+            ));
+        };
+        let repository = self
+            .open_for(&work, interrupt)
+            .map_err(|error| self.failed(error))?;
+        let repository = Arc::new(repository);
+        if work.target.service == Service::ReceivePack {
+            self.progress().repository = Some(Arc::clone(&repository));
+        }
+        // Several clones of a user may have one key: what is interrupted resumes if it fits.
+        let mut options = Options::new(format!("key-{}", key.fingerprint()), work.most_bytes());
+        options.threads = 1;
+        let rules = Box::new(Rules(work));
+        let interrupt = interrupt.clone();
+        Ok(Opened {
+            repository: PeerRepository::hosted(repository, options, interrupt, rules)?,
+            limits: Matcher::default(),
+        })
+    }
+
+    fn ended(&self, ended: &Ended) {
+        let mut progress = self.progress();
+        let repository = progress.repository.take();
+        match &mut progress.record {
+            None => self.state.refused(self.address, "handshake"),
+            Some(record) => {
+                record.counters.add_received(ended.received_bytes);
+                record.counters.add_sent(ended.sent_bytes);
+                match &ended.error {
+                    None => record.status(200),
+                    Some(error) => record.ended(status(ended.error_kind), error.clone()),
+                }
+            }
+        }
+        drop(progress);
+        if let Some(repository) = repository.filter(|_| ended.changed_refs > 0) {
+            self.state.service.pushed(&repository);
+        }
+    }
+}
+
+/// The rules of a server, for the refs that a peer pushes.
+struct Rules(Arc<Work>);
+
+impl RefRules for Rules {
+    fn refusal(&self, name: &[u8], creates: bool) -> Option<String> {
+        let change = RefChange {
+            name,
+            creates,
+            deletes: false,
+        };
+        self.0.refusal(&change)
+    }
+}
+
+async fn triggered(interrupt: &Interrupt) {
+    while !interrupt.is_triggered() {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Returns the repository that a peer means. Without a name it is the only one.
+fn repository_name(setup: &Setup, name: &[u8]) -> Result<RepositoryName> {
+    let name = name.trim_with(|byte| byte == '/');
+    if name.is_empty() {
+        return match setup.repositories.single()? {
+            Some(name) => Ok(name),
+            None => {
+                let message = "there is not one repository only: name it, netsync://HOST:PORT/PATH";
+                Err(Error::new(ErrorKind::InvalidName, message))
+            }
+        };
+    }
+    let malformed = |_| {
+        Error::new(
+            ErrorKind::InvalidName,
+            "the name of the repository is not UTF-8",
+        )
+    };
+    RepositoryName::parse(name.to_str().map_err(malformed)?)
+}
+
+/// The error for a key of nobody.
+fn unknown(key: &PublicKey) -> Error {
+    let message = format!(
+        "the key with fingerprint {} is not known there; to be let in, have it added there: \
+         pronto serve --config FILE user key add NAME {key}",
+        key.fingerprint()
+    );
+    Error::new(ErrorKind::Unauthenticated, message)
+}
+
+/// Returns the status of HTTP that stands for the end of a session.
+fn status(kind: Option<PeerErrorKind>) -> u16 {
+    match kind {
+        Some(PeerErrorKind::Denied) => 403,
+        Some(PeerErrorKind::NoRepository) => 404,
+        Some(PeerErrorKind::Busy) => 503,
+        Some(PeerErrorKind::Repository) => 500,
+        _ => 400,
+    }
+}

@@ -1,0 +1,82 @@
+//! A repository that is open for a request.
+
+use std::any::Any;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use pronto::Repository;
+use pronto::receive_pack::Landing;
+
+/// A repository that was opened for a request.
+pub struct Opened {
+    repository: Repository,
+    /// The place where pushes are recorded.
+    landing: Option<Arc<dyn Landing>>,
+    is_view: bool,
+    /// Values that live as long as the repository is open.
+    _held: Vec<Box<dyn Any>>,
+}
+
+impl Opened {
+    /// Returns an opened view, which `view` keeps.
+    pub(crate) fn view(repository: Repository, view: Box<dyn Any>) -> Self {
+        Opened {
+            is_view: true,
+            _held: vec![view],
+            ..Opened::from(repository)
+        }
+    }
+
+    /// Records pushes at `landing`.
+    pub(crate) fn with_landing(mut self, landing: Arc<dyn Landing>) -> Self {
+        self.landing = Some(landing);
+        self
+    }
+
+    /// Keeps `value` as long as the repository is open.
+    pub(crate) fn holding(mut self, value: Box<dyn Any>) -> Self {
+        self._held.push(value);
+        self
+    }
+
+    /// Returns the place where pushes are recorded, if it is not the repository itself.
+    pub fn landing(&self) -> Option<&Arc<dyn Landing>> {
+        self.landing.as_ref()
+    }
+
+    /// Returns the repository alone. The caller must not use it as a view.
+    pub(crate) fn into_repository(self) -> Repository {
+        self.repository
+    }
+
+    /// Returns whether this is a view of a generation of a store.
+    pub fn is_view(&self) -> bool {
+        self.is_view
+    }
+}
+
+impl From<Repository> for Opened {
+    fn from(repository: Repository) -> Self {
+        Opened {
+            repository,
+            landing: None,
+            is_view: false,
+            _held: Vec::new(),
+        }
+    }
+}
+
+impl Deref for Opened {
+    type Target = Repository;
+
+    fn deref(&self) -> &Repository {
+        &self.repository
+    }
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Opened").field(&self.git_dir()).finish()
+    }
+}

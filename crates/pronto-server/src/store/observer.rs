@@ -1,0 +1,159 @@
+//! Counters of the store and the cache, and whether the store answers.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use pronto_store::{Call, ErrorKind};
+
+use super::{StoredRepositories, tally};
+
+/// The time after which the answer to an older call does not show that the store answers.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// The label of a call.
+type CallLabels = Vec<(&'static str, &'static str)>;
+
+/// Whether the store answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    /// The last call was answered.
+    Reachable,
+    /// No call was answered for this time.
+    Unreachable(Duration),
+}
+
+/// Counts calls.
+pub(super) struct Observer {
+    calls: Family<CallLabels, Counter>,
+    failures: Family<CallLabels, Counter>,
+    bytes: Family<CallLabels, Counter<u64, AtomicU64>>,
+    seconds: Family<CallLabels, Histogram>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The end of the last call.
+    last: Option<Instant>,
+    /// Since when calls fail.
+    failing: Option<Instant>,
+    is_checking: bool,
+}
+
+impl Default for Observer {
+    fn default() -> Self {
+        // From a millisecond to about a minute.
+        let histogram = || Histogram::new(exponential_buckets(0.001, 3.0, 11));
+        Observer {
+            calls: Family::default(),
+            failures: Family::default(),
+            bytes: Family::default(),
+            seconds: Family::new_with_constructor(histogram),
+            state: Mutex::default(),
+        }
+    }
+}
+
+impl pronto_store::Observer for Observer {
+    fn called(&self, call: &Call) {
+        let labels = vec![("call", call.kind.name())];
+        self.calls.get_or_create(&labels).inc();
+        if call.error.is_some() {
+            self.failures.get_or_create(&labels).inc();
+        }
+        self.bytes.get_or_create(&labels).inc_by(call.bytes);
+        let seconds = call.duration.as_secs_f64();
+        self.seconds.get_or_create(&labels).observe(seconds);
+        tally::called(call.bytes, call.duration);
+        let is_unreachable = matches!(
+            call.error,
+            Some(ErrorKind::Unavailable | ErrorKind::Denied | ErrorKind::NotFound)
+        );
+        let now = Instant::now();
+        let mut state = self.state();
+        state.last = Some(now);
+        state.failing = is_unreachable.then(|| state.failing.unwrap_or(now));
+    }
+}
+
+impl Observer {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether the store answers. `check` makes a call; it is called if the last one was some time
+    /// ago, by one thread at a time.
+    pub(super) fn health(&self, check: impl FnOnce()) -> Health {
+        let mut state = self.state();
+        let is_fresh = state.last.is_some_and(|last| last.elapsed() < FRESH);
+        if !is_fresh && !state.is_checking {
+            state.is_checking = true;
+            drop(state);
+            check();
+            state = self.state();
+            state.is_checking = false;
+        }
+        match state.failing {
+            None => Health::Reachable,
+            Some(since) => Health::Unreachable(since.elapsed()),
+        }
+    }
+
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let help = "Calls of the store";
+        registry.register("store_calls", help, self.calls.clone());
+        let help = "Calls of the store that failed";
+        registry.register("store_failures", help, self.failures.clone());
+        let help = "Bytes that were read from the store, and written to it";
+        registry.register("store_bytes", help, self.bytes.clone());
+        let help = "Duration of calls of the store";
+        registry.register("store_call_duration_seconds", help, self.seconds.clone());
+    }
+}
+
+/// Reads the counters of the cache.
+#[derive(Debug)]
+pub(super) struct CacheCollector(pub(super) Arc<StoredRepositories>);
+
+impl Collector for CacheCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let Some(cache) = &self.0.cache else {
+            return Ok(());
+        };
+        let counts = cache.counts();
+        for (name, help, counter) in [
+            (
+                "store_cache_hits",
+                "Requests whose view was in the cache",
+                &counts.hits,
+            ),
+            (
+                "store_cache_misses",
+                "Requests for which a view was made",
+                &counts.misses,
+            ),
+            (
+                "store_cache_evictions",
+                "Repositories that were removed from the cache to make room",
+                &counts.evictions,
+            ),
+        ] {
+            let counter = ConstCounter::new(counter.load(Relaxed));
+            let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;
+            counter.encode(metric)?;
+        }
+        let gauge = ConstGauge::new(i64::try_from(cache.bytes()).unwrap_or(i64::MAX));
+        let (name, help) = ("store_cache_bytes", "Bytes of files in the cache");
+        let metric = encoder.encode_descriptor(name, help, None, gauge.metric_type())?;
+        gauge.encode(metric)
+    }
+}

@@ -1,0 +1,152 @@
+//! Tells an observer of each call of a store.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::{Bucket, Content, Creation, Entry, Page};
+use crate::{ErrorKind, Result};
+
+/// The kind of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CallKind {
+    /// An object, or a part of one, was read.
+    Get,
+    /// Size and time of an object were read.
+    Head,
+    /// An object was written.
+    Put,
+    /// An object was written unless it existed.
+    Create,
+    /// Names were listed.
+    List,
+    /// An object was deleted.
+    Delete,
+}
+
+impl CallKind {
+    /// Returns a word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            CallKind::Get => "get",
+            CallKind::Head => "head",
+            CallKind::Put => "put",
+            CallKind::Create => "create",
+            CallKind::List => "list",
+            CallKind::Delete => "delete",
+        }
+    }
+}
+
+/// A call that has ended.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Call {
+    /// The kind.
+    pub kind: CallKind,
+    /// The bytes that were read or written.
+    pub bytes: u64,
+    /// The time that it took.
+    pub duration: Duration,
+    /// Why it failed; `None` if the store answered.
+    pub error: Option<ErrorKind>,
+}
+
+/// A receiver of calls that have ended. It runs on the thread that waits for the call, and must not wait.
+pub trait Observer: Send + Sync + 'static {
+    /// Takes a call.
+    fn called(&self, call: &Call);
+}
+
+/// A store whose calls are observed.
+pub struct Metered<B> {
+    inner: B,
+    observer: OnceLock<Arc<dyn Observer>>,
+}
+
+impl<B> Metered<B> {
+    /// Returns a store without an observer.
+    pub fn new(inner: B) -> Self {
+        Metered {
+            inner,
+            observer: OnceLock::new(),
+        }
+    }
+
+    /// Tells `observer` of all calls from now on. The first observer stays.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        let _ = self.observer.set(observer);
+    }
+
+    async fn measure<T>(
+        &self,
+        kind: CallKind,
+        call: impl Future<Output = Result<T>> + Send,
+        bytes: impl FnOnce(&T) -> u64 + Send,
+    ) -> Result<T> {
+        let begun = Instant::now();
+        let answer = call.await;
+        if let Some(observer) = self.observer.get() {
+            observer.called(&Call {
+                kind,
+                bytes: answer.as_ref().map_or(0, bytes),
+                duration: begun.elapsed(),
+                error: answer.as_ref().err().map(|error| *error.kind()),
+            });
+        }
+        answer
+    }
+}
+
+fn len(bytes: &Option<Bytes>) -> u64 {
+    bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)
+}
+
+impl<B: Bucket> Bucket for Metered<B> {
+    async fn get(&self, name: &str, most: u64) -> Result<Option<Bytes>> {
+        self.measure(CallKind::Get, self.inner.get(name, most), len)
+            .await
+    }
+
+    async fn get_range(&self, name: &str, start: u64, count: u64) -> Result<Option<Bytes>> {
+        let call = self.inner.get_range(name, start, count);
+        self.measure(CallKind::Get, call, len).await
+    }
+
+    async fn head(&self, name: &str) -> Result<Option<Entry>> {
+        self.measure(CallKind::Head, self.inner.head(name), |_| 0)
+            .await
+    }
+
+    async fn put(&self, name: &str, content: &Content) -> Result<()> {
+        let size = match content {
+            Content::Bytes(bytes) => bytes.len() as u64,
+            Content::File(path) => std::fs::metadata(path).map_or(0, |found| found.len()),
+        };
+        self.measure(CallKind::Put, self.inner.put(name, content), |()| size)
+            .await
+    }
+
+    async fn create(&self, name: &str, bytes: Bytes) -> Result<Creation> {
+        let size = bytes.len() as u64;
+        self.measure(CallKind::Create, self.inner.create(name, bytes), |_| size)
+            .await
+    }
+
+    async fn list(&self, prefix: &str, limit: usize, page: Option<&str>) -> Result<Page> {
+        let call = self.inner.list(prefix, limit, page);
+        self.measure(CallKind::List, call, |_| 0).await
+    }
+
+    async fn directories(&self, prefix: &str) -> Result<Vec<String>> {
+        let call = self.inner.directories(prefix);
+        self.measure(CallKind::List, call, |_| 0).await
+    }
+
+    async fn delete(&self, name: &str) -> Result<()> {
+        self.measure(CallKind::Delete, self.inner.delete(name), |()| 0)
+            .await
+    }
+}

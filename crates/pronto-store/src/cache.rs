@@ -1,0 +1,299 @@
+//! Views of generations on the disk of a server, within a number of bytes.
+//!
+//! ```text
+//! DIRECTORY/lock                     held by the process that uses it
+//! DIRECTORY/REPOSITORY/file/NAME     downloaded files; REPOSITORY is the random number of the manifest
+//! DIRECTORY/REPOSITORY/view/N        views
+//! DIRECTORY/REPOSITORY/push/NUMBER   views for one push each
+//! ```
+//!
+//! Views hold hard links to the files. A view is removed when a newer one was made or room is needed, and no
+//! request uses it. Then its files are removed.
+
+mod space;
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pronto_io::cleanup::Guard;
+use pronto_io::error::IoContext as _;
+use pronto_io::watch::Watch;
+use pronto_refs::store::tables as ref_tables;
+
+use crate::blocking::{Store, Stored};
+use crate::repository::Generation;
+use crate::{Error, ErrorKind, Result};
+
+/// The time after which the files of all repositories are measured again.
+const MEASURE: Duration = Duration::from_secs(60);
+
+/// Views of generations in a directory that belongs to this process. `Send + Sync`.
+pub struct Cache {
+    directory: PathBuf,
+    most_bytes: AtomicU64,
+    shelves: Mutex<HashMap<String, Arc<Shelf>>>,
+    /// Rises with each use of a repository.
+    clock: AtomicU64,
+    /// The number of the next view for a push.
+    next: AtomicU64,
+    measured: Mutex<Instant>,
+    counts: Counts,
+    /// Keeps other processes out.
+    _lock: File,
+}
+
+/// The counters of a [`Cache`].
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Requests whose view was there.
+    pub hits: AtomicU64,
+    /// Requests for which a view was made.
+    pub misses: AtomicU64,
+    /// Repositories whose view was removed to make room.
+    pub evictions: AtomicU64,
+}
+
+/// The files and the view of one repository.
+struct Shelf {
+    directory: PathBuf,
+    /// The newest view. It is locked while another one is made.
+    current: Mutex<Option<Arc<View>>>,
+    used: AtomicU64,
+    /// The bytes of the files, when they were last measured.
+    bytes: AtomicU64,
+}
+
+/// A generation as a bare repository on disk, which nobody may change. It stays at least as long as this
+/// value.
+#[derive(Debug)]
+pub struct View {
+    directory: PathBuf,
+    number: u64,
+    /// Removes it.
+    _guard: Guard,
+}
+
+impl View {
+    /// Returns the directory of the repository.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns the number of the generation.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+/// A view that its owner may change: it borrows the objects of another one. It is removed with this value.
+#[derive(Debug)]
+pub struct PushView {
+    directory: PathBuf,
+    _guard: Guard,
+    _base: Arc<View>,
+}
+
+impl PushView {
+    /// Returns the directory of the repository.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+impl Cache {
+    /// Uses `directory`, which is made if there is none, for views and files of at most `most_bytes`. Views
+    /// that a killed process has left behind are removed, and complete files are kept.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`]: the directory cannot be used, or another process uses it.
+    pub fn open(directory: &Path, most_bytes: u64) -> Result<Self> {
+        let failed = "cannot use the cache";
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .context(ErrorKind::Io, failed, directory)?;
+        // Paths in the cache are written into files.
+        let directory = fs::canonicalize(directory).context(ErrorKind::Io, failed, directory)?;
+        let path = directory.join("lock");
+        let mut options = fs::OpenOptions::new();
+        let lock = options.create(true).truncate(false).write(true).open(&path);
+        let lock = lock.context(ErrorKind::Io, failed, &path)?;
+        if lock.try_lock().is_err() {
+            let message = "the cache is used by another process";
+            let hint = "give each server a directory of its own";
+            return Err(Error::new(ErrorKind::Io, message)
+                .at_path(&directory)
+                .with_hint(hint));
+        }
+        let cache = Cache {
+            shelves: Mutex::new(space::tidy(&directory)?),
+            directory,
+            most_bytes: AtomicU64::new(most_bytes),
+            clock: AtomicU64::new(1),
+            next: AtomicU64::new(0),
+            measured: Mutex::new(Instant::now()),
+            counts: Counts::default(),
+            _lock: lock,
+        };
+        cache.make_room(None, most_bytes);
+        Ok(cache)
+    }
+
+    /// Changes the number of bytes.
+    pub fn set_most_bytes(&self, most_bytes: u64) {
+        self.most_bytes.store(most_bytes, Ordering::Relaxed);
+        self.make_room(None, most_bytes);
+    }
+
+    /// Returns the counters.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Returns the bytes of all files, as they were last measured.
+    pub fn bytes(&self) -> u64 {
+        let shelves = self.lock_shelves();
+        let bytes = shelves.values().map(|it| it.bytes.load(Ordering::Relaxed));
+        bytes.sum()
+    }
+
+    /// Returns a view of `generation`, or of a newer one of the same repository. Downloads what is not there.
+    /// Only one thread makes a view of a repository at a time.
+    ///
+    /// # Errors
+    /// As for [`Repository::write_view`](crate::Repository::write_view).
+    pub fn view(
+        &self,
+        store: &Store,
+        repository: &Stored,
+        generation: &Generation,
+        watch: &Watch<'_>,
+    ) -> Result<Arc<View>> {
+        let shelf = self.shelf(&generation.manifest.repository.to_string());
+        shelf.used.store(
+            self.clock.fetch_add(1, Ordering::Relaxed),
+            Ordering::Relaxed,
+        );
+        let mut current = lock(&shelf.current);
+        if let Some(view) = &*current
+            && view.number >= generation.number()
+        {
+            self.counts.hits.fetch_add(1, Ordering::Relaxed);
+            return Ok(Arc::clone(view));
+        }
+        self.counts.misses.fetch_add(1, Ordering::Relaxed);
+        let number = generation.number();
+        let target = shelf.directory.join("view").join(number.to_string());
+        let write = || -> Result<()> {
+            space::prepare(&shelf.directory, &target)?;
+            let files = shelf.directory.join("file");
+            let written = repository.write_view(generation, &target, Some(&files), watch);
+            store.wait(written)
+        };
+        match write() {
+            // The disk may be full: what no request uses goes.
+            Err(error) if *error.kind() == ErrorKind::Io => {
+                self.make_room(Some(&shelf), 0);
+                write()?;
+            }
+            written => written?,
+        }
+        let view = Arc::new(View {
+            _guard: Guard::new(&target),
+            directory: target,
+            number,
+        });
+        *current = Some(Arc::clone(&view));
+        shelf.sweep(&space::stems(&generation.manifest));
+        self.make_room(Some(&shelf), self.most_bytes.load(Ordering::Relaxed));
+        Ok(view)
+    }
+
+    /// Returns a view for one push, with the refs of `view` and room for objects.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub fn push_view(&self, view: &Arc<View>) -> Result<PushView> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed).to_string();
+        let shelf = view.directory.parent().and_then(Path::parent);
+        let shelf = shelf.unwrap_or(&self.directory);
+        let directory = shelf.join("push").join(number);
+        let guard = Guard::new(&directory);
+        space::borrow(&view.directory, &directory)?;
+        let prepared = ref_tables::prepare(&directory);
+        prepared.map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
+        Ok(PushView {
+            directory,
+            _guard: guard,
+            _base: Arc::clone(view),
+        })
+    }
+
+    fn shelf(&self, repository: &str) -> Arc<Shelf> {
+        let mut shelves = self.lock_shelves();
+        let shelf = shelves.entry(repository.to_owned()).or_insert_with(|| {
+            let directory = self.directory.join(repository);
+            Arc::new(Shelf::new(directory))
+        });
+        Arc::clone(shelf)
+    }
+
+    fn lock_shelves(&self) -> MutexGuard<'_, HashMap<String, Arc<Shelf>>> {
+        lock(&self.shelves)
+    }
+
+    /// Removes views and files that no request uses until at most `most_bytes` are left, those of
+    /// repositories that were not used for the longest time first. `busy` is one whose view is being made by
+    /// this thread.
+    fn make_room(&self, busy: Option<&Arc<Shelf>>, most_bytes: u64) {
+        let mut shelves: Vec<Arc<Shelf>> = self.lock_shelves().values().cloned().collect();
+        let is_busy = |shelf: &Arc<Shelf>| busy.is_some_and(|busy| Arc::ptr_eq(busy, shelf));
+        if self.is_measuring_due() {
+            for shelf in &shelves {
+                shelf.measure();
+            }
+        } else if let Some(busy) = busy {
+            busy.measure();
+        }
+        let size = |shelf: &Arc<Shelf>| shelf.bytes.load(Ordering::Relaxed);
+        let mut total: u64 = shelves.iter().map(size).sum();
+        shelves.sort_by_key(|shelf| shelf.used.load(Ordering::Relaxed));
+        for shelf in shelves.iter().filter(|shelf| !is_busy(shelf)) {
+            if total <= most_bytes {
+                return;
+            }
+            let before = size(shelf);
+            if before > 0 && shelf.evict() {
+                self.counts.evictions.fetch_add(1, Ordering::Relaxed);
+                total = total.saturating_sub(before.saturating_sub(size(shelf)));
+            }
+        }
+    }
+
+    fn is_measuring_due(&self) -> bool {
+        let mut measured = lock(&self.measured);
+        let is_due = measured.elapsed() > MEASURE;
+        if is_due {
+            *measured = Instant::now();
+        }
+        is_due
+    }
+}
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

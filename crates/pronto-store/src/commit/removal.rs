@@ -1,0 +1,43 @@
+//! The removal of a repository: a generation that says so.
+
+use std::sync::Arc;
+
+use super::Settled;
+use super::plan::Plan;
+use crate::Result;
+use crate::backend::Backend;
+use crate::clock::Clock as _;
+use crate::repository::Repository;
+
+impl<B: Backend> Repository<B> {
+    /// Removes the repository: requests that begin later do not find it. Upkeep deletes its objects after the
+    /// retention. It can be created again.
+    ///
+    /// # Errors
+    /// As for [`latest`](Repository::latest). [`ErrorKind::Unknown`](crate::ErrorKind::Unknown): it may be
+    /// removed.
+    pub async fn remove(&self) -> Result<()> {
+        let _turn = self.queue.turn.lock().await;
+        let begun = self.backend.clock().now();
+        loop {
+            let known = self.base(begun).await?;
+            let base = &*known.generation;
+            if base.manifest.is_removed {
+                return Err(self.not_found());
+            }
+            let plan = Plan::removal(self, base)?;
+            let asked = self.backend.clock().now();
+            match (self.create_next(base, &plan).await?, &plan.next) {
+                (Settled::Ours, Some(next)) => {
+                    self.learn(Arc::new(next.generation()), asked, None);
+                    return Ok(());
+                }
+                (Settled::Ours, None) => return Ok(()),
+                (Settled::Theirs(bytes), _) => {
+                    let found = self.accept(&bytes, base.number() + 1, Some(base)).await?;
+                    self.learn(Arc::new(found), known.confirmed, None);
+                }
+            }
+        }
+    }
+}

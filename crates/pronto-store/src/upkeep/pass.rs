@@ -1,0 +1,149 @@
+//! A pass of upkeep over a repository.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pronto::Watch;
+
+use super::Deleted;
+use super::due::due;
+use super::repack::{Repacked, Work};
+use crate::blocking::{Store, Stored};
+use crate::manifest::FileKind;
+use crate::repository::Generation;
+use crate::{ErrorKind, Result};
+
+/// The number of times that tables are merged in a pass.
+const MERGES: u32 = 20;
+
+/// Options of [`Store::keep_up`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct UpkeepOptions {
+    /// The directory of temporary files. It needs room for the largest repository, twice.
+    pub scratch: PathBuf,
+    /// The directory of downloaded files, which are used again.
+    pub cache: Option<PathBuf>,
+    /// Whether what has expired is deleted. That lists all objects of the repository.
+    pub deletes: bool,
+    /// The time for which an unreachable Git object is kept after it was noticed; `None` for ever. Applies
+    /// if `deletes`.
+    pub prune_after: Option<Duration>,
+}
+
+impl UpkeepOptions {
+    /// Returns the options with which all is done, and unreachable objects are kept for two weeks.
+    pub fn new(scratch: impl Into<PathBuf>) -> Self {
+        UpkeepOptions {
+            scratch: scratch.into(),
+            cache: None,
+            deletes: true,
+            prune_after: Some(Duration::from_secs(14 * 24 * 3600)),
+        }
+    }
+}
+
+/// The effects of a pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Upkeep {
+    /// The number of times that tables of refs were merged.
+    pub merges: u32,
+    /// The repack, if one was due.
+    pub repacked: Option<Repacked>,
+    /// The objects that were deleted.
+    pub deleted: Deleted,
+    /// Whether another process did a step, or refs changed during a deletion: the next pass goes on.
+    pub was_overtaken: bool,
+}
+
+impl Store {
+    /// Does the upkeep that is due for a repository: merges tables of refs, packs small packs again, and with
+    /// enough of them all with a bitmap and a commit-graph, and deletes what has expired. Any number of
+    /// processes may do it at the same time; each step is a commit.
+    ///
+    /// Costs a probe if nothing is due. A repack reads the packs and writes the new ones.
+    ///
+    /// # Errors
+    /// As for [`latest`](crate::Repository::latest), [`write_view`](crate::Repository::write_view) and
+    /// [`commit`](crate::Repository::commit). Each step is whole or not done.
+    pub fn keep_up(
+        &self,
+        repository: &Stored,
+        options: &UpkeepOptions,
+        watch: &Watch<'_>,
+    ) -> Result<Upkeep> {
+        let mut done = Upkeep::default();
+        while done.merges < MERGES {
+            match self.wait(repository.merge_tables()) {
+                Ok(true) => done.merges += 1,
+                Ok(false) => break,
+                Err(error) => {
+                    overtaken(error, &mut done)?;
+                    break;
+                }
+            }
+        }
+        match self.repack(repository, options, watch) {
+            Ok(repacked) => done.repacked = repacked,
+            Err(error) => overtaken(error, &mut done)?,
+        }
+        if options.deletes {
+            let expired = self.wait(repository.expire())?;
+            let swept = self.wait(repository.sweep())?;
+            done.deleted = Deleted {
+                orphans: swept.orphans,
+                ..expired
+            };
+        }
+        Ok(done)
+    }
+
+    fn repack(
+        &self,
+        repository: &Stored,
+        options: &UpkeepOptions,
+        watch: &Watch<'_>,
+    ) -> Result<Option<Repacked>> {
+        let newest = self.wait(repository.latest())?;
+        let due = due(&newest.manifest);
+        let expiry = expiry(&newest, options);
+        if due.is_none() && expiry.is_none() {
+            return Ok(None);
+        }
+        let name = format!("pronto-upkeep-{}", repository.upload_id());
+        let view = options.scratch.join(name);
+        let work = Work {
+            store: self,
+            repository,
+            generation: &newest,
+            view: &view,
+            cache: options.cache.as_deref(),
+        };
+        work.run(due, expiry, watch).map(Some)
+    }
+}
+
+/// Returns the time before which unreachable objects are deleted, in seconds since 1970; `None` if there are
+/// none.
+fn expiry(generation: &Generation, options: &UpkeepOptions) -> Option<i64> {
+    let after = options.prune_after.filter(|_| options.deletes)?;
+    let mut files = (generation.manifest.packs.iter()).flat_map(|pack| &pack.files);
+    if !files.any(|file| file.kind == FileKind::Times) {
+        return None;
+    }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let before = now.ok()?.saturating_sub(after);
+    i64::try_from(before.as_secs()).ok()
+}
+
+/// Notes that another process was faster.
+fn overtaken(error: crate::Error, done: &mut Upkeep) -> Result<()> {
+    match error.kind() {
+        ErrorKind::Conflict => {
+            done.was_overtaken = true;
+            Ok(())
+        }
+        _ => Err(error),
+    }
+}

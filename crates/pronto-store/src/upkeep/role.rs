@@ -1,0 +1,184 @@
+//! Upkeep of all repositories of a store, for as long as a process runs.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pronto::Watch;
+use pronto_io::interrupt::Interrupt;
+
+use super::pass::{Upkeep, UpkeepOptions};
+use crate::Result;
+use crate::backend::Backend as _;
+use crate::blocking::{Store, Stored};
+use crate::clock::Clock as _;
+
+/// The interval in which a sleeping loop looks whether it was interrupted.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The most times that the pause of a repository is doubled.
+const DOUBLINGS: u32 = 6;
+
+/// The pause between two deletions in a repository.
+const BETWEEN_DELETIONS: Duration = Duration::from_secs(3600);
+
+/// The result of a pass over one repository.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Pass<'a> {
+    /// The name of the repository; empty if the repositories cannot be listed.
+    pub repository: &'a str,
+    /// What was done.
+    pub result: Result<Upkeep>,
+    /// The time that it took.
+    pub took: Duration,
+}
+
+/// The upkeep of a store. `Send + Sync`: one thread runs it, and others tell it what has changed.
+///
+/// A repository is looked at once in each interval, and less often while nothing changes there: up to 64 times
+/// the interval. A look costs a probe, which is one call of the store. The order is random, so that several
+/// nodes seldom do the same at the same time.
+pub struct UpkeepRole {
+    store: Arc<Store>,
+    options: UpkeepOptions,
+    every: Duration,
+    known: Mutex<BTreeMap<String, Known>>,
+    changed: Condvar,
+}
+
+/// A repository.
+struct Known {
+    repository: Arc<Stored>,
+    /// The generation of the last look.
+    seen: u64,
+    quiet: u32,
+    next: Instant,
+    next_deletion: Instant,
+}
+
+impl UpkeepRole {
+    /// Prepares upkeep of all repositories in `store`, each `every` so often.
+    pub fn new(store: Arc<Store>, options: UpkeepOptions, every: Duration) -> Self {
+        UpkeepRole {
+            store,
+            options,
+            every,
+            known: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Says that repository `name` has changed, so that it is looked at next.
+    pub fn note_change(&self, name: &str) {
+        if let Some(known) = self.known().get_mut(name) {
+            known.quiet = 0;
+            known.next = known.next.min(Instant::now() + self.every / 4);
+        }
+        self.changed.notify_one();
+    }
+
+    /// Does upkeep until `interrupt` is triggered. Tells `tell` of each pass that did something or failed. What
+    /// fails is tried again.
+    pub fn run(&self, interrupt: &Interrupt, tell: &dyn Fn(&Pass<'_>)) {
+        let mut next_listing = Instant::now();
+        while !interrupt.is_triggered() {
+            if next_listing <= Instant::now() {
+                next_listing = Instant::now() + self.every;
+                if let Err(error) = self.list() {
+                    tell(&Pass {
+                        repository: "",
+                        result: Err(error),
+                        took: Duration::ZERO,
+                    });
+                }
+            }
+            let due = self.due();
+            if due.is_empty() {
+                let known = self.known();
+                let _ = self.changed.wait_timeout(known, LOOK.min(self.every));
+            }
+            for name in due {
+                if interrupt.is_triggered() {
+                    return;
+                }
+                self.look_at(&name, interrupt, tell);
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes notice of new repositories, and forgets those that are gone.
+    fn list(&self) -> Result<()> {
+        let names = self.store.repositories()?;
+        let mut known = self.known();
+        known.retain(|name, _| names.binary_search(name).is_ok());
+        for name in names {
+            if !known.contains_key(&name) {
+                let now = Instant::now();
+                let new = Known {
+                    repository: Arc::new(self.store.repository(&name)?),
+                    seen: 0,
+                    quiet: 0,
+                    next: now,
+                    next_deletion: now,
+                };
+                known.insert(name, new);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the repositories that are to be looked at, in random order.
+    fn due(&self) -> Vec<String> {
+        let known = self.known();
+        let now = Instant::now();
+        let due = known.iter().filter(|(_, known)| known.next <= now);
+        let mut due: Vec<(u64, String)> = due
+            .map(|(name, known)| (known.repository.backend.clock().random(), name.clone()))
+            .collect();
+        due.sort_unstable();
+        due.into_iter().map(|(_, name)| name).collect()
+    }
+
+    fn look_at(&self, name: &str, interrupt: &Interrupt, tell: &dyn Fn(&Pass<'_>)) {
+        let (repository, deletes) = match self.known().get(name) {
+            Some(known) => (
+                Arc::clone(&known.repository),
+                known.next_deletion <= Instant::now(),
+            ),
+            None => return,
+        };
+        let mut options = self.options.clone();
+        options.deletes &= deletes;
+        let begun = Instant::now();
+        let watch = Watch::from(interrupt);
+        let result = self.store.keep_up(&repository, &options, &watch);
+        let number = self.store.wait(repository.latest());
+        if let Some(known) = self.known().get_mut(name) {
+            let number = number.map_or(known.seen, |newest| newest.number());
+            let is_quiet = number == known.seen && result.is_ok();
+            known.quiet = if is_quiet { known.quiet + 1 } else { 0 };
+            known.seen = number;
+            let pause = self.every * (1 << known.quiet.min(DOUBLINGS));
+            known.next = Instant::now() + pause;
+            if options.deletes {
+                known.next_deletion = Instant::now() + BETWEEN_DELETIONS;
+            }
+        }
+        let is_worth_telling = match &result {
+            Ok(done) => *done != Upkeep::default(),
+            Err(_) => !interrupt.is_triggered(),
+        };
+        if is_worth_telling {
+            tell(&Pass {
+                repository: name,
+                result,
+                took: begun.elapsed(),
+            });
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Upkeep of repositories that real pushes made.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pronto::{Interrupt, Watch};
+use pronto_hash::ObjectId;
+use pronto_store::{
+    Change, Creating, ErrorKind, Expected, FileKind, LayerKind, Manifest, NewFile, NewPack,
+    Outcome, Push, RefUpdate, UpkeepOptions, UpkeepRole, Value, Verdict,
+};
+use test_support::git::isolated;
+
+use super::support::Server;
+
+/// A store, and a repository of Git that is pushed there.
+struct World {
+    folder: tempfile::TempDir,
+    server: Server,
+    source: PathBuf,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a directory");
+        let store = folder.path().join("store");
+        std::fs::create_dir(&store).expect("a directory");
+        std::fs::create_dir(folder.path().join("scratch")).expect("a directory");
+        let server = Server::new(&store);
+        server.create();
+        let source = folder.path().join("source");
+        git(folder.path(), &["init", "-q", "-b", "main", "source"]);
+        let world = World {
+            folder,
+            server,
+            source,
+        };
+        let mut head = Push::default();
+        head.updates.push(RefUpdate {
+            name: "HEAD".into(),
+            old: Expected::Missing,
+            new: Some(Value::Symbolic("refs/heads/main".into())),
+        });
+        world.commit(head).expect("committed");
+        world
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn commit(&self, push: Push) -> Result<Outcome, pronto_store::Error> {
+        let commit = self.server.repository.commit(Change::Push(push));
+        self.server.store.wait(commit)
+    }
+
+    fn manifest(&self) -> Manifest {
+        let newest = self.server.store.wait(self.server.repository.latest());
+        newest.expect("readable").manifest.clone()
+    }
+
+    fn id(&self, revision: &str) -> ObjectId {
+        let id = git(&self.source, &["rev-parse", revision]);
+        ObjectId::from_hex(id.trim().as_bytes()).expect("an id")
+    }
+
+    /// Makes a commit.
+    fn change(&self, text: &str) -> ObjectId {
+        std::fs::write(self.source.join(format!("{text}.txt")), text).expect("it is ours");
+        git(&self.source, &["add", "-A"]);
+        git(&self.source, &["commit", "-q", "-m", text]);
+        self.id("HEAD")
+    }
+
+    /// Pushes a pack of `new` without what its parents lead to, and sets `name`.
+    fn push(&self, name: &str, old: Option<ObjectId>, new: ObjectId) {
+        let revisions = format!("{new}\n--not\n{new}^@\n");
+        let base = self.path("pushed");
+        std::fs::create_dir_all(&base).expect("a directory");
+        let stem = base.join("pack");
+        let stem = stem.to_str().expect("UTF-8");
+        let made = isolated(
+            &self.source,
+            &["pack-objects", "-q", "--revs", stem],
+            revisions.as_bytes(),
+        );
+        assert!(made.status.success(), "{made:?}");
+        let id = String::from_utf8(made.stdout).expect("an id");
+        let id = id.trim();
+        let file = |kind: FileKind| {
+            let path = format!("{stem}-{id}.{}", kind.extension());
+            NewFile::from_path(kind, Path::new(&path)).expect("readable")
+        };
+        let pack = NewPack {
+            id: ObjectId::from_hex(id.as_bytes()).expect("an id"),
+            objects: objects_of(Path::new(&format!("{stem}-{id}.pack"))),
+            is_promisor: false,
+            files: vec![file(FileKind::Pack), file(FileKind::Index)],
+        };
+        let uploaded = self
+            .server
+            .store
+            .wait(self.server.repository.upload(&pack))
+            .expect("uploaded");
+        let mut push = Push::default();
+        push.packs.push(uploaded);
+        push.updates.push(RefUpdate {
+            name: name.into(),
+            old: old.map_or(Expected::Missing, Expected::Id),
+            new: Some(Value::direct(new)),
+        });
+        let outcome = self.commit(push).expect("committed");
+        assert_eq!(outcome.verdicts, [Verdict::Applied]);
+    }
+
+    fn delete(&self, name: &str, old: ObjectId) {
+        let mut push = Push::default();
+        push.updates.push(RefUpdate {
+            name: name.into(),
+            old: Expected::Id(old),
+            new: None,
+        });
+        let outcome = self.commit(push).expect("committed");
+        assert_eq!(outcome.verdicts, [Verdict::Applied]);
+    }
+
+    /// Pushes `count` commits to `main`, each with a pack of its own.
+    fn push_many(&self, count: usize) -> ObjectId {
+        let mut old = None;
+        for number in 0..count {
+            let new = self.change(&format!("file{number}"));
+            self.push("refs/heads/main", old, new);
+            old = Some(new);
+        }
+        old.expect("one at least")
+    }
+
+    fn options(&self) -> UpkeepOptions {
+        UpkeepOptions::new(self.path("scratch"))
+    }
+
+    fn keep_up(&self, options: &UpkeepOptions) -> pronto_store::Upkeep {
+        let Server { store, repository } = &self.server;
+        let done = store.keep_up(repository, options, &Watch::none());
+        let left = std::fs::read_dir(self.path("scratch")).expect("it is there");
+        assert_eq!(left.count(), 0, "files are left");
+        done.expect("done")
+    }
+
+    /// Writes the newest generation as a repository, and checks it.
+    fn export(&self, name: &str) -> PathBuf {
+        let directory = self.path(name);
+        let Server { store, repository } = &self.server;
+        let newest = store.wait(repository.latest()).expect("readable");
+        let watch = Watch::none();
+        let writing = repository.write_view(&newest, &directory, None, &watch);
+        store.wait(writing).expect("written");
+        let verified = store.wait(repository.verify(true, &watch));
+        assert_eq!(verified.expect("readable").problems, []);
+        directory
+    }
+}
+
+fn git(directory: &Path, arguments: &[&str]) -> String {
+    let output = isolated(directory, arguments, b"");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Returns the number of objects in the header of a pack.
+fn objects_of(pack: &Path) -> u32 {
+    let bytes = std::fs::read(pack).expect("readable");
+    u32::from_be_bytes(bytes[8..12].try_into().expect("four bytes"))
+}
+
+fn has(manifest: &Manifest, kind: FileKind) -> bool {
+    let mut files = manifest.packs.iter().flat_map(|pack| &pack.files);
+    files.any(|file| file.kind == kind)
+}
+
+fn open(directory: &Path) -> pronto::Repository {
+    let environment = pronto::Environment::empty("/");
+    pronto::Repository::open(directory, &environment).expect("a repository")
+}
+
+#[test]
+fn small_packs_become_few_and_nothing_is_lost() {
+    let world = World::new();
+    let newest = world.push_many(14);
+    assert_eq!(world.manifest().packs.len(), 14);
+    let done = world.keep_up(&world.options());
+    let repacked = done.repacked.expect("it was due");
+    assert_eq!((repacked.packs_before, repacked.packs_after), (14, 1));
+    let manifest = world.manifest();
+    assert!(has(&manifest, FileKind::Bitmap) && has(&manifest, FileKind::Reverse));
+    let layers = manifest.layers.iter();
+    assert_eq!(
+        layers
+            .filter(|layer| layer.kind == LayerKind::Graph)
+            .count(),
+        1
+    );
+    let view = world.export("after");
+    let view = open(&view);
+    assert!(view.has_usable_bitmaps().expect("readable"));
+    let tip = view.refs().resolve(b"refs/heads/main").expect("readable");
+    assert_eq!(tip.expect("there").id, Some(newest));
+    let checked = pronto_checks(&world, "after");
+    assert!(checked.contains("14"), "{checked}");
+    // Nothing is due any more.
+    assert_eq!(
+        world.keep_up(&world.options()),
+        pronto_store::Upkeep::default()
+    );
+}
+
+/// Counts the commits of an exported repository through its commit-graph and packs, which are verified.
+fn pronto_checks(world: &World, name: &str) -> String {
+    let view = open(&world.path(name));
+    let tip = view.refs().resolve(b"refs/heads/main").expect("readable");
+    let tip = tip.and_then(|tip| tip.id).expect("there");
+    let all = view.select_objects(&[tip], &[], &Default::default(), &Watch::none());
+    let all = all.expect("complete");
+    let commits = all.members.iter().filter(|member| {
+        let header = view.objects().expect("readable").header(&member.id);
+        header.expect("readable").expect("there").kind.to_string() == "commit"
+    });
+    commits.count().to_string()
+}
+
+#[test]
+fn unreachable_objects_are_kept_for_a_while_and_then_deleted() {
+    let world = World::new();
+    world.push_many(12);
+    git(&world.source, &["checkout", "-q", "-b", "side"]);
+    let side = world.change("side");
+    world.push("refs/heads/side", None, side);
+    world.delete("refs/heads/side", side);
+    world.keep_up(&world.options());
+    let manifest = world.manifest();
+    assert!(has(&manifest, FileKind::Times), "there is no cruft pack");
+    assert_eq!(manifest.pruned, 0);
+    let store_has = |name: &str| {
+        let view = open(&world.export(name));
+        let objects = view.objects().expect("readable");
+        objects.contains(&side).expect("readable")
+    };
+    assert!(store_has("kept"));
+    // A push that was checked while the object was there.
+    let mut late = Push::default();
+    late.base = Some(manifest.number);
+    late.updates.push(RefUpdate {
+        name: "refs/heads/late".into(),
+        old: Expected::Missing,
+        new: Some(Value::direct(side)),
+    });
+    let mut options = world.options();
+    options.prune_after = Some(Duration::ZERO);
+    std::thread::sleep(Duration::from_millis(1100));
+    world.keep_up(&options);
+    let pruned = world.manifest();
+    assert_eq!(pruned.pruned, pruned.number);
+    assert!(!has(&pruned, FileKind::Times));
+    assert!(!store_has("gone"));
+    let error = world.commit(late).expect_err("the object is gone");
+    assert_eq!(*error.kind(), ErrorKind::Expired);
+}
+
+#[test]
+fn two_nodes_do_not_disturb_each_other() {
+    let world = World::new();
+    world.push_many(13);
+    let other = Server::new(&world.path("store"));
+    let options = world.options();
+    std::thread::scope(|scope| {
+        for server in [&world.server, &other] {
+            let options = &options;
+            scope.spawn(move || {
+                let Server { store, repository } = server;
+                let done = store.keep_up(repository, options, &Watch::none());
+                done.expect("done, or overtaken");
+            });
+        }
+    });
+    assert_eq!(world.manifest().packs.len(), 1);
+    assert_eq!(pronto_checks_after(&world), "13");
+}
+
+fn pronto_checks_after(world: &World) -> String {
+    world.export("both");
+    pronto_checks(world, "both")
+}
+
+#[test]
+fn a_role_finds_what_is_due_until_it_is_stopped() {
+    let world = World::new();
+    world.push_many(13);
+    let store = Arc::new(Server::new(&world.path("store")).store);
+    let role = UpkeepRole::new(store, world.options(), Duration::from_millis(50));
+    let interrupt = Interrupt::new();
+    std::thread::scope(|scope| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (role, interrupt) = (&role, &interrupt);
+        scope.spawn(move || {
+            role.run(interrupt, &|pass| {
+                let done = pass.result.as_ref().expect("done");
+                let _ = sender.send((pass.repository.to_owned(), done.repacked));
+            });
+        });
+        let (name, repacked) = receiver.recv().expect("a pass");
+        assert_eq!(name, "team/r");
+        assert_eq!(repacked.expect("it was due").packs_after, 1);
+        interrupt.trigger();
+    });
+    // The first export of its own server proves that the other one's commit is seen.
+    assert_eq!(world.manifest().packs.len(), 1);
+    let creating = Creating::default();
+    let again = world.server.repository.create(&creating, Push::default());
+    assert!(world.server.store.wait(again).is_err());
+}

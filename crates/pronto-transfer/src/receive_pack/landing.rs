@@ -1,0 +1,138 @@
+//! The end of a push whose repository is a view of something else.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::path::Path;
+
+use bstr::{BString, ByteSlice as _};
+
+use super::Push;
+use crate::refs::{Change, Edit, Expected};
+use crate::{Repository, Result};
+use pronto_repository::Notice;
+
+/// A push that has passed all checks.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct CheckedPush<'a> {
+    /// The repository. It has the received objects, and the refs as they were when the push began.
+    pub repository: &'a Repository,
+    /// The received pack, with its index beside it; `None` if no objects were received.
+    pub pack: Option<&'a Path>,
+    /// The changes of refs, deletions first.
+    pub edits: &'a [Edit],
+    /// Whether all refs change or none.
+    pub is_atomic: bool,
+}
+
+/// The decision about the change of one ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The ref has its new value.
+    Changed,
+    /// The ref does not have its new value, or that is not known.
+    Refused {
+        /// The reason for the report.
+        reason: String,
+        /// The same in more words, for people.
+        detail: Option<String>,
+    },
+}
+
+/// The place where pushes are recorded, if the repository on disk is only a view of it.
+///
+/// The view belongs to one push alone. It is changed, too, so that hooks see the new values.
+pub trait Landing: Debug + Send + Sync {
+    /// Records the objects and the changes of refs. Returns a verdict for each change, in their order.
+    fn land(&self, push: &CheckedPush<'_>) -> Vec<Verdict>;
+}
+
+impl Push<'_> {
+    /// Fails the commands that the hook `proc-receive` would execute: it would change the view only.
+    pub(super) fn refuse_proc_receive(&mut self) {
+        let rules = &self.settings.proc_receive;
+        let mut is_refused = false;
+        for command in self.commands.iter_mut().filter(|command| command.is_open()) {
+            let (creates, deletes) = (command.creates(), command.deletes());
+            let name = command.name.as_bstr();
+            if rules.iter().any(|rule| rule.takes(name, creates, deletes)) {
+                command.fail("the hook proc-receive is not supported here");
+                is_refused = true;
+            }
+        }
+        if is_refused && self.features.atomic {
+            self.fail_all("atomic push failure");
+        }
+    }
+
+    /// Records `edits` at `landing`, and what was changed there in the view.
+    pub(super) fn land(
+        &mut self,
+        landing: &dyn Landing,
+        edits: Vec<Edit>,
+        is_atomic: bool,
+    ) -> Result<()> {
+        if edits.is_empty() {
+            return Ok(());
+        }
+        let verdicts = landing.land(&CheckedPush {
+            repository: self.repository,
+            pack: self.pack.as_deref(),
+            edits: &edits,
+            is_atomic,
+        });
+        let namespace = self.repository.refs().namespace().to_owned();
+        let mut reasons: HashMap<BString, String> = HashMap::new();
+        let mut changed = Vec::new();
+        let mut verdicts = verdicts.into_iter();
+        for edit in edits {
+            match verdicts.next() {
+                Some(Verdict::Changed) => changed.push(edit),
+                Some(Verdict::Refused { reason, detail }) => {
+                    if let Some(detail) = detail {
+                        self.bands.error(&detail);
+                    }
+                    let name = edit.name.strip_prefix(namespace.as_bytes());
+                    reasons.insert(name.unwrap_or_default().into(), reason);
+                }
+                None => {
+                    let name = edit.name.strip_prefix(namespace.as_bytes());
+                    let reason = "the result is unknown".to_owned();
+                    reasons.insert(name.unwrap_or_default().into(), reason);
+                }
+            }
+        }
+        for command in &mut self.commands {
+            if let Some(reason) = reasons.get(&command.name) {
+                command.fail(reason);
+            }
+        }
+        self.change_view(changed);
+        Ok(())
+    }
+
+    /// Makes changes that are recorded in the view. Their failure matters to hooks only.
+    fn change_view(&self, edits: Vec<Edit>) {
+        let (deletions, others): (Vec<Edit>, Vec<Edit>) = edits
+            .into_iter()
+            .partition(|edit| matches!(edit.change, Change::Delete));
+        for edits in [deletions, others] {
+            let mut transaction = self.repository.transaction();
+            for edit in edits {
+                // The values before may be newer than the view.
+                transaction.push(Edit {
+                    expected: Expected::Anything,
+                    ..edit
+                });
+            }
+            match transaction.commit_each() {
+                Ok(refusals) => {
+                    for refusal in refusals {
+                        self.repository.notify(Notice::Failure(refusal.error));
+                    }
+                }
+                Err(error) => self.repository.notify(Notice::Failure(error)),
+            }
+        }
+    }
+}
