@@ -15,7 +15,10 @@
 //! # std::fs::remove_file(&path)?;
 //! # Ok::<(), std::io::Error>(())
 //! ```
+//!
+//! A view of a [stub](blocks::Stub) reads a file whose blocks are fetched when they are read.
 
+pub mod blocks;
 mod descriptors;
 mod faults;
 
@@ -24,7 +27,9 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
+use blocks::BlockFile;
 use descriptors::Pooled;
 use faults::Registration;
 use memmap2::{Mmap, MmapOptions};
@@ -91,6 +96,7 @@ enum Source {
     Mapped(Mapped),
     Positional(Pooled),
     Memory(Vec<u8>),
+    Blocks(Arc<BlockFile>),
 }
 
 /// A map and its entry in the registry of maps, which is dropped first.
@@ -135,6 +141,13 @@ impl View {
             inode: metadata.ino(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
         };
+        if let Some(file) = blocks::find_stub(&file, len) {
+            return Ok(View {
+                len: file.len(),
+                source: Source::Blocks(file),
+                identity,
+            });
+        }
         let mapped = match access {
             Access::Auto => FileSystem::on_device(&file, identity.device).is_local(),
             Access::Mapped => true,
@@ -182,17 +195,39 @@ impl View {
         self.identity
     }
 
-    /// The whole contents, if the file is mapped (or empty).
+    /// The whole contents, if the file is mapped (or empty), and all its blocks are there.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.source {
             Source::Mapped(mapped) => Some(&mapped.map),
             Source::Memory(bytes) => Some(bytes),
             Source::Positional(_) => None,
+            Source::Blocks(file) => file.bytes(),
+        }
+    }
+
+    /// At least `len` bytes from `offset`, where they are in memory; `None` if they have to be
+    /// [read](Self::read). Fetches blocks that are missing.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn in_place(&self, offset: u64, len: usize) -> io::Result<Option<&[u8]>> {
+        self.check_range(offset, len)?;
+        match &self.source {
+            Source::Blocks(file) => file.in_place(offset, len),
+            _ => Ok(self.bytes().map(|bytes| &bytes[offset as usize..])),
+        }
+    }
+
+    fn check_range(&self, offset: u64, len: usize) -> io::Result<()> {
+        match offset.checked_add(len as u64) {
+            Some(end) if end <= self.len => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 
     /// Exactly `len` bytes from `offset`: borrowed from the map, or read into `buffer` (whose
-    /// former contents are lost). Allocates at most `len` bytes, and only if the file has them.
+    /// former contents are lost), which then holds them. Allocates at most `len` bytes, and only if the file has
+    /// them.
     ///
     /// # Errors
     /// `UnexpectedEof` when the file does not reach that far, and those of reading.
@@ -202,10 +237,7 @@ impl View {
         len: usize,
         buffer: &'a mut Vec<u8>,
     ) -> io::Result<&'a [u8]> {
-        let end = offset.checked_add(len as u64);
-        if end.is_none_or(|end| end > self.len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        self.check_range(offset, len)?;
         match &self.source {
             // What is in memory is no longer than a `usize` says, so the offset fits one.
             Source::Mapped(mapped) => Ok(&mapped.map[offset as usize..][..len]),
@@ -214,6 +246,13 @@ impl View {
                 buffer.clear();
                 buffer.resize(len, 0);
                 file.read_exact_at(buffer, offset)?;
+                Ok(buffer)
+            }
+            // Readers keep what is in the buffer as long as the whole is not mapped.
+            Source::Blocks(file) => {
+                buffer.clear();
+                buffer.resize(len, 0);
+                file.read(offset, buffer)?;
                 Ok(buffer)
             }
         }
@@ -229,6 +268,7 @@ impl View {
     pub fn check(&self) -> io::Result<()> {
         match &self.source {
             Source::Mapped(mapped) if mapped.registration.is_marked() => Err(cut_short()),
+            Source::Blocks(file) => file.check(),
             _ => Ok(()),
         }
     }

@@ -212,6 +212,11 @@ impl Pack {
         if let Some(at) = within.filter(|at| at.saturating_add(wanted) <= window.bytes.len()) {
             return Ok(&window.bytes[at..]);
         }
+        match self.view.in_place(offset, wanted) {
+            Ok(Some(bytes)) => return Ok(&bytes[..bytes.len().min(rest)]),
+            Ok(None) => {}
+            Err(error) => return Err(self.unreadable(error, offset)),
+        }
         let len = wanted.max(WINDOW_LEN).min(rest);
         window.start = offset;
         if let Err(error) = self.view.read(offset, len, &mut window.bytes) {

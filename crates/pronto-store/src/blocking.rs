@@ -7,6 +7,7 @@ use pronto::Environment;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::backend::{Backend as _, Plain};
+use crate::blocks::{BlockCache, BlockOptions};
 use crate::bucket::{Bucket as _, Cloud, Location, Metered, Observer};
 use crate::generations::{Generations as _, Listed};
 use crate::repository::{Options, Repository};
@@ -83,6 +84,19 @@ impl Store {
     pub fn wait<T>(&self, call: impl Future<Output = T>) -> T {
         match &self.runtime {
             Some(runtime) => runtime.block_on(call),
+            None => unreachable!("a store is not used while it is dropped"),
+        }
+    }
+
+    /// Makes a cache for views whose packs are read by range; see [`BlockCache::new`]. It must not outlive the
+    /// store.
+    pub fn block_cache(
+        &self,
+        options: BlockOptions,
+        report: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Arc<BlockCache> {
+        match &self.runtime {
+            Some(runtime) => BlockCache::new(runtime.handle().clone(), options, report),
             None => unreachable!("a store is not used while it is dropped"),
         }
     }

@@ -41,3 +41,7 @@ pub type Error = pronto_io::error::Error<ErrorKind>;
 
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+pub(crate) fn interrupted(_: pronto_io::interrupt::Interrupted) -> Error {
+    Error::new(ErrorKind::Interrupted, "interrupted")
+}

@@ -33,12 +33,14 @@
 
 mod backend;
 mod blocking;
+mod blocks;
 mod bucket;
 mod cache;
 mod change;
 mod clock;
 mod commit;
 mod digest;
+mod download;
 mod error;
 mod exchange;
 mod generations;
@@ -58,6 +60,7 @@ mod view;
 
 pub use backend::{Backend, Plain};
 pub use blocking::{Store, Stored};
+pub use blocks::{BlockCache, BlockCounts, BlockOptions, RangedView};
 pub use bucket::{
     Bucket, Call, CallKind, Cloud, Content, Creation, Entry, Location, Metered, Observer, Page,
 };

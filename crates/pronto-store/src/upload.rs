@@ -1,4 +1,4 @@
-//! Uploading packs, and reading objects with their digests.
+//! Uploading packs.
 
 use std::fs::File as DiskFile;
 use std::io::Read as _;
@@ -13,16 +13,13 @@ use crate::backend::Backend;
 use crate::bucket::{Bucket as _, Content};
 use crate::change::Uploaded;
 use crate::clock::Clock as _;
-use crate::digest::{BLOCK_BYTES, Digest, Digester, Digests};
-use crate::manifest::{File, FileKind, Layer, LayerKind, Object, Pack};
+use crate::digest::{BLOCK_BYTES, Digester, Digests};
+use crate::manifest::{File, FileKind, Layer, LayerKind, Pack};
 use crate::name::{self, UploadId};
 use crate::repository::Repository;
-use crate::{Error, ErrorKind, Result};
+use crate::{ErrorKind, Result};
 
-/// The number of bytes that are read from the store at once.
-const PART_BYTES: u64 = 8 << 20;
-
-/// The number of objects that are written or read at the same time.
+/// The number of objects that are written, or examined, at the same time.
 pub(crate) const AT_ONCE: usize = 8;
 
 /// A file that is to be uploaded.
@@ -173,76 +170,4 @@ impl<B: Backend> Repository<B> {
         while calls.try_next().await?.is_some() {}
         Ok(())
     }
-
-    /// Reads an object, gives its bytes to `sink` in order, and compares size and digest. The bytes are
-    /// not to be used if this fails.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Missing`], [`ErrorKind::Corrupt`]; those of `sink` and of the store.
-    pub async fn read_object(
-        &self,
-        object: &Object,
-        mut sink: impl FnMut(&[u8]) -> Result<()> + Send,
-    ) -> Result<()> {
-        let name = format!("{}{}", self.prefix, object.name);
-        let mut digester = Digester::default();
-        let mut at = 0;
-        loop {
-            let len = PART_BYTES.min(object.size_bytes - at);
-            let read = || self.backend.bucket().get_range(&name, at, len);
-            let Some(bytes) = self.persist(read).await? else {
-                return Err(self.missing(&name));
-            };
-            if bytes.len() as u64 != len {
-                let message = format!(
-                    "object has {} bytes instead of {}",
-                    at + bytes.len() as u64,
-                    object.size_bytes
-                );
-                return Err(Error::new(ErrorKind::Corrupt, message).at_path(name));
-            }
-            digester.update(&bytes);
-            sink(&bytes)?;
-            at += len;
-            if at == object.size_bytes {
-                break;
-            }
-        }
-        check_digest(&name, digester.finish().whole, object.digest)
-    }
-
-    /// Returns the bytes of an object of at most `most` bytes.
-    ///
-    /// # Errors
-    /// As for [`read_object`](Self::read_object).
-    pub async fn object(&self, object: &Object, most: u64) -> Result<Vec<u8>> {
-        if object.size_bytes > most {
-            let message = format!("object of {} bytes is too large", object.size_bytes);
-            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&object.name));
-        }
-        let mut all = Vec::new();
-        let sink = |bytes: &[u8]| {
-            all.extend_from_slice(bytes);
-            Ok(())
-        };
-        self.read_object(object, sink).await?;
-        Ok(all)
-    }
-
-    fn missing(&self, name: &str) -> Error {
-        let message = "object of a generation is not in the store";
-        let hint = "run `pronto store verify` to see which generations are complete";
-        Error::new(ErrorKind::Missing, message)
-            .at_path(name)
-            .with_hint(hint)
-    }
-}
-
-/// Compares the digest of an object with that in the manifest.
-pub(crate) fn check_digest(name: &str, found: Digest, wanted: Digest) -> Result<()> {
-    if found == wanted {
-        return Ok(());
-    }
-    let message = format!("object has the digest {found} instead of {wanted}");
-    Err(Error::new(ErrorKind::Corrupt, message).at_path(name))
 }

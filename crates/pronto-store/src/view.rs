@@ -5,6 +5,8 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use pronto_hash::Kind;
@@ -14,9 +16,12 @@ use pronto_io::watch::Watch;
 use pronto_refs::store::tables as ref_tables;
 
 use crate::backend::Backend;
-use crate::manifest::{FileKind, LayerKind, Manifest, Object, Place};
+use crate::blocks::{self, BlockCache, Ranged, RangedLink, RangedView};
+use crate::download::READ_AT_ONCE;
+pub(crate) use crate::error::interrupted;
+use crate::manifest::{FileKind, LayerKind, Manifest, Object, Pack, Place};
+use crate::name::UploadId;
 use crate::repository::{Generation, Repository};
-use crate::upload::AT_ONCE;
 use crate::{Error, ErrorKind, Result, name, tables};
 
 /// A file that has to be downloaded.
@@ -42,48 +47,100 @@ impl<B: Backend> Repository<B> {
         cache: Option<&Path>,
         watch: &Watch<'_>,
     ) -> Result<()> {
-        if fs::symlink_metadata(directory).is_ok() {
-            let message = "directory exists already";
-            return Err(Error::new(ErrorKind::Exists, message).at_path(directory));
-        }
-        let mut temporary = directory.as_os_str().to_owned();
-        temporary.push(format!(".temp-{}", self.upload_id()));
-        let temporary = PathBuf::from(temporary);
-        let guard = Guard::new(&temporary);
-        write_skeleton(&generation.manifest, &temporary)?;
-        let wanted = wanted(&generation.manifest, &temporary);
-        let meter = watch
-            .progress()
-            .begin("Receiving files", Some(wanted.len() as u64));
-        let calls = wanted.iter().map(|wanted| {
-            let meter = meter.clone();
-            async move {
-                watch.interrupt().check().map_err(interrupted)?;
-                self.place(wanted, cache).await?;
-                meter.add(1);
-                meter.add_bytes(wanted.object.size_bytes);
-                Ok::<(), Error>(())
+        let new = NewView::begin(directory, self.upload_id())?;
+        write_skeleton(&generation.manifest, &new.temporary)?;
+        let wanted = wanted(&generation.manifest, &new.temporary, &|_| false);
+        let calls = wanted.iter().map(|wanted| self.place(wanted, cache));
+        run(calls.collect(), watch).await?;
+        new.finish()
+    }
+
+    /// Does the same as [`write_view`](Self::write_view), but fetches no pack of more than 1 MiB. In this process
+    /// its blocks are fetched when they are read, verified and kept in `files`, as long as the returned value
+    /// lives. For other programs such a pack is no pack; see [`RangedView::fill`].
+    ///
+    /// # Errors
+    /// As for [`write_view`](Self::write_view).
+    pub async fn write_ranged_view(
+        self: &Arc<Self>,
+        generation: &Generation,
+        directory: &Path,
+        files: &Path,
+        cache: &Arc<BlockCache>,
+        watch: &Watch<'_>,
+    ) -> Result<RangedView> {
+        let new = NewView::begin(directory, self.upload_id())?;
+        let manifest = &generation.manifest;
+        write_skeleton(manifest, &new.temporary)?;
+        fs::create_dir_all(files).context(ErrorKind::Io, "cannot create", files)?;
+        let is_ranged = |pack: &Pack| blocks::sums_of(pack).is_some();
+        let wanted = wanted(manifest, &new.temporary, &is_ranged);
+        let mut packs = Vec::new();
+        let mut calls: Vec<Call<'_>> = Vec::new();
+        for pack in &manifest.packs {
+            if let Some(sums) = blocks::sums_of(pack) {
+                let ranged = self.open_ranged(pack, files, cache)?;
+                let name = PathBuf::from(format!("objects/pack/pack-{}.pack", pack.id));
+                packs.push((ranged, sums, name));
             }
-        });
-        let calls = stream::iter(calls.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
-        calls.try_collect::<()>().await?;
-        meter.finish();
-        fs::rename(&temporary, directory).context(ErrorKind::Io, "cannot create", directory)?;
-        guard.keep();
-        Ok(())
+        }
+        for wanted in &wanted {
+            calls.push(Box::pin(async move {
+                let kept = self.keep(&wanted.object, files, cache).await?;
+                link(&kept, &wanted.target)?;
+                Ok(wanted.object.size_bytes)
+            }));
+        }
+        for (ranged, sums, _) in &packs {
+            if let Ranged::New(_) = ranged {
+                calls.push(Box::pin(async move {
+                    self.keep(sums, files, cache).await?;
+                    Ok(sums.size_bytes)
+                }));
+            }
+        }
+        run(calls, watch).await?;
+        let mut links = Vec::new();
+        for (ranged, sums, target) in packs {
+            let pack = match ranged {
+                Ranged::Shared(pack) => pack,
+                Ranged::New(opened) => {
+                    let path = files.join(kept_name(&sums));
+                    let sums = fs::read(&path).context(ErrorKind::Io, "cannot read", &path)?;
+                    opened.finish(sums.into(), cache)
+                }
+            };
+            link(&pack.stub, &new.temporary.join(&target))?;
+            links.push(RangedLink { pack, target });
+        }
+        new.finish()?;
+        Ok(RangedView::new(directory, links))
+    }
+
+    /// Returns the file with an object in `files`, and downloads it if it is not there, or not right.
+    async fn keep(&self, object: &Object, files: &Path, cache: &BlockCache) -> Result<PathBuf> {
+        let kept = files.join(kept_name(object));
+        if !cache.has(&kept, object)? {
+            self.download(object, &kept).await?;
+            cache.wrote(&kept);
+        }
+        Ok(kept)
     }
 
     /// Brings a file to its place.
-    async fn place(&self, wanted: &Wanted, cache: Option<&Path>) -> Result<()> {
+    async fn place(&self, wanted: &Wanted, cache: Option<&Path>) -> Result<u64> {
+        let size = wanted.object.size_bytes;
         let Some(cache) = cache else {
-            return self.download(&wanted.object, &wanted.target).await;
+            self.download(&wanted.object, &wanted.target).await?;
+            return Ok(size);
         };
-        let kept = cache.join(wanted.object.name.replace('/', "-"));
+        let kept = cache.join(kept_name(&wanted.object));
         if fs::symlink_metadata(&kept).is_err() {
             fs::create_dir_all(cache).context(ErrorKind::Io, "cannot create", cache)?;
             self.download(&wanted.object, &kept).await?;
         }
-        fs::hard_link(&kept, &wanted.target).context(ErrorKind::Io, "cannot link", &wanted.target)
+        link(&kept, &wanted.target)?;
+        Ok(size)
     }
 
     /// Downloads an object. The file appears when its digest was compared.
@@ -113,12 +170,80 @@ impl<B: Backend> Repository<B> {
     }
 }
 
-/// Returns the files of a repository at `directory` that are objects of the store.
-fn wanted(manifest: &Manifest, directory: &Path) -> Vec<Wanted> {
+/// A download, which returns the number of bytes.
+type Call<'a> = Pin<Box<dyn Future<Output = Result<u64>> + Send + 'a>>;
+
+/// Waits for downloads, many at once.
+async fn run<'a, F>(calls: Vec<F>, watch: &Watch<'a>) -> Result<()>
+where
+    F: Future<Output = Result<u64>>,
+{
+    let meter = watch
+        .progress()
+        .begin("Receiving files", Some(calls.len() as u64));
+    let mut calls = stream::iter(calls).buffer_unordered(READ_AT_ONCE);
+    while let Some(bytes) = calls.try_next().await? {
+        watch.interrupt().check().map_err(interrupted)?;
+        meter.add(1);
+        meter.add_bytes(bytes);
+    }
+    meter.finish();
+    Ok(())
+}
+
+/// A view that is being written, under another name.
+struct NewView<'a> {
+    directory: &'a Path,
+    temporary: PathBuf,
+    guard: Guard,
+}
+
+impl<'a> NewView<'a> {
+    fn begin(directory: &'a Path, number: UploadId) -> Result<Self> {
+        if fs::symlink_metadata(directory).is_ok() {
+            let message = "directory exists already";
+            return Err(Error::new(ErrorKind::Exists, message).at_path(directory));
+        }
+        let mut temporary = directory.as_os_str().to_owned();
+        temporary.push(format!(".temp-{number}"));
+        let temporary = PathBuf::from(temporary);
+        Ok(NewView {
+            directory,
+            guard: Guard::new(&temporary),
+            temporary,
+        })
+    }
+
+    fn finish(self) -> Result<()> {
+        let renamed = fs::rename(&self.temporary, self.directory);
+        renamed.context(ErrorKind::Io, "cannot create", self.directory)?;
+        self.guard.keep();
+        Ok(())
+    }
+}
+
+/// Returns the name of an object in a directory of kept files.
+fn kept_name(object: &Object) -> String {
+    object.name.replace('/', "-")
+}
+
+/// Links a file into a view. Two uploads of one pack are one in a view.
+fn link(from: &Path, to: &Path) -> Result<()> {
+    match fs::hard_link(from, to) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        linked => linked.context(ErrorKind::Io, "cannot link", to),
+    }
+}
+
+/// Returns the files of a repository at `directory` that are objects of the store, without the packs
+/// themselves that `is_ranged` takes.
+fn wanted(manifest: &Manifest, directory: &Path, is_ranged: &dyn Fn(&Pack) -> bool) -> Vec<Wanted> {
     let mut all = Vec::new();
     let packs = directory.join("objects/pack");
     for pack in &manifest.packs {
-        for file in pack.files.iter().filter(|file| file.kind != FileKind::Sums) {
+        let is_left =
+            |kind: FileKind| kind == FileKind::Sums || kind == FileKind::Pack && is_ranged(pack);
+        for file in pack.files.iter().filter(|file| !is_left(file.kind)) {
             let extension = file.kind.extension();
             all.push(Wanted {
                 object: Object {
@@ -201,8 +326,4 @@ fn config(manifest: &Manifest) -> Vec<u8> {
         text.push_str(&format!("\tobjectFormat = {}\n", manifest.hash));
     }
     [text.as_bytes(), &manifest.config].concat()
-}
-
-pub(crate) fn interrupted(_: pronto_io::interrupt::Interrupted) -> Error {
-    Error::new(ErrorKind::Interrupted, "interrupted")
 }

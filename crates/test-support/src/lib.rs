@@ -3,9 +3,11 @@
 
 pub mod git;
 mod random;
+pub mod s3;
 mod scratch;
 mod signals;
 mod skip;
+pub mod store_proxy;
 
 pub use random::Random;
 pub use scratch::{Scratch, copy_program, write_program};

@@ -290,7 +290,10 @@ fn each_piece(
             let error = Error::new(ErrorKind::Io, "cannot read pack").because(error);
             error.at_path(pack.path()).at_offset(at)
         };
-        let bytes = view.read(at, len, &mut buffer).map_err(unreadable)?;
+        let bytes = match view.in_place(at, len).map_err(unreadable)? {
+            Some(bytes) => &bytes[..len],
+            None => view.read(at, len, &mut buffer).map_err(unreadable)?,
+        };
         let visited = visit(bytes);
         // What was read may have been zeros: then that is the error.
         view.check().map_err(unreadable)?;

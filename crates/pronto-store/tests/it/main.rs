@@ -1,6 +1,11 @@
-//! The store over a directory, with several processes' worth of state.
+//! The store over a directory and over S3, with several processes' worth of state.
 
+mod blocks;
+mod blocks_counted;
+mod blocks_damaged;
 mod damage;
 mod directory;
+mod s3;
+mod served;
 mod support;
 mod upkeep;

@@ -20,7 +20,12 @@ impl Server {
     /// Opens the store in `directory`.
     pub(crate) fn new(directory: &Path) -> Self {
         let url = format!("file://{}", directory.display());
-        let store = Store::open(&url, &Environment::empty("/")).expect("a directory");
+        Server::open(&url, &Environment::empty("/"))
+    }
+
+    /// Opens the store at `url`.
+    pub(crate) fn open(url: &str, environment: &Environment) -> Self {
+        let store = Store::open(url, environment).expect("a store");
         let repository = store.repository("team/r").expect("a valid name");
         Server { store, repository }
     }

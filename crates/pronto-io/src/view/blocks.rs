@@ -1,0 +1,447 @@
+//! Files whose blocks are fetched when they are read.
+//!
+//! A [`BlockFile`] has a length and a [`BlockSource`], which fetches blocks of 1 MiB and knows their digests.
+//! A sparse file on a local disk keeps the blocks, and is mapped. A block is given out when it was
+//! compared with its digest in this process, also if an earlier process left it on the disk. Blocks that cannot
+//! be written are kept in memory, within a budget ([`Spare`]).
+//!
+//! Threads that need one block share a fetch. After sequential reads, blocks ahead are fetched in growing
+//! windows, several requests at a time.
+//!
+//! [`Stub`] gives a block file a path: [`View::open`](super::View::open) of a stub opens the block file.
+
+mod ahead;
+mod disk;
+mod fetches;
+mod spare;
+mod stub;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ahead::{Plan, Streams};
+use disk::Disk;
+use fetches::{Fetch, Outcome};
+
+pub use fetches::Request;
+pub use spare::Spare;
+pub(super) use stub::find as find_stub;
+pub use stub::{Published, Stub};
+
+/// The size of a block; the last one of a file can be shorter.
+pub const BLOCK_BYTES: u64 = 1 << 20;
+
+/// The most blocks of one request.
+pub const REQUEST_BLOCKS: u32 = 8;
+
+/// The state of a block. Neither on the disk nor known to be.
+const MISSING: u8 = 0;
+/// The disk has bytes for it, which this process has not compared with the digest.
+const UNVERIFIED: u8 = 1;
+/// The disk has it.
+const PRESENT: u8 = 2;
+/// Is added to a state: a read of the block continues to fetch ahead.
+const MARK: u8 = 0x80;
+
+/// The place that the blocks of a file are fetched from.
+pub trait BlockSource: fmt::Debug + Send + Sync + 'static {
+    /// Begins to fetch blocks, and returns without waiting. [`Request::land`] is to be called from any
+    /// thread when they are there; dropping the request fails it.
+    fn fetch(&self, request: Request);
+
+    /// Compares a block with its digest.
+    ///
+    /// # Errors
+    /// It differs; the error names the file and the block.
+    fn check(&self, block: u32, bytes: &[u8]) -> io::Result<()>;
+
+    /// Takes notice of a fault. Nothing wrong was given out.
+    fn note(&self, note: Note<'_>);
+}
+
+/// A report about the source, or the disk that keeps blocks.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Note<'a> {
+    /// Blocks could not be fetched, or are wrong. Threads that wait for them get the error.
+    Failed(&'a io::Error),
+    /// The bytes of a block on the disk are wrong. It is fetched again.
+    Damaged {
+        /// The file on the disk.
+        path: &'a Path,
+        /// The number of the block.
+        block: u32,
+    },
+    /// The file on the disk has a wrong size, or cannot be opened. It is made again.
+    Replaced {
+        /// The file on the disk.
+        path: &'a Path,
+    },
+    /// Blocks cannot be written, and are kept in memory.
+    Unwritable {
+        /// The file on the disk.
+        path: &'a Path,
+        /// Why not.
+        error: &'a io::Error,
+    },
+}
+
+/// The parts that a [`BlockFile`] is made of.
+#[derive(Clone, Debug)]
+pub struct Blocks {
+    /// The sparse file, which is created if necessary.
+    pub path: PathBuf,
+    /// The size of the content, which is not empty.
+    pub len: u64,
+    /// The source.
+    pub source: Arc<dyn BlockSource>,
+    /// The memory for blocks that cannot be written.
+    pub spare: Arc<Spare>,
+}
+
+/// A file whose blocks are fetched when they are read. `Send + Sync`; reading a block that is there takes no
+/// lock. Costs one byte for each block.
+pub struct BlockFile {
+    parts: Blocks,
+    /// `None` if the disk refuses the file.
+    disk: Option<Disk>,
+    states: Box<[AtomicU8]>,
+    /// The number of blocks in state `PRESENT`.
+    present: AtomicU32,
+    /// Tells files apart in `Spare`.
+    id: u64,
+    work: Mutex<Work>,
+}
+
+#[derive(Default)]
+struct Work {
+    fetches: HashMap<u32, Arc<Fetch>>,
+    streams: Streams,
+}
+
+/// The place in which a block was found.
+enum Found {
+    OnDisk,
+    InMemory(Arc<[u8]>),
+}
+
+impl BlockFile {
+    /// Opens the sparse file, and fetches nothing. A file of another size is replaced. If that is not
+    /// possible, all blocks are kept in memory.
+    pub fn new(parts: Blocks) -> Arc<BlockFile> {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        let count = count_of(parts.len);
+        let states: Box<[AtomicU8]> = (0..count).map(|_| AtomicU8::new(MISSING)).collect();
+        let disk = match Disk::open(&parts.path, parts.len) {
+            Ok((disk, extents)) => {
+                if disk.was_replaced {
+                    parts.source.note(Note::Replaced { path: &parts.path });
+                }
+                for extent in extents {
+                    // Blocks that are there in part were not written to their end.
+                    let first = extent.start.div_ceil(BLOCK_BYTES);
+                    let end = match extent.end >= parts.len {
+                        true => u64::from(count),
+                        false => extent.end / BLOCK_BYTES,
+                    };
+                    for block in first..end {
+                        states[block as usize].store(UNVERIFIED, Ordering::Relaxed);
+                    }
+                }
+                Some(disk)
+            }
+            Err(error) => {
+                let path = &parts.path;
+                parts.source.note(Note::Unwritable {
+                    path,
+                    error: &error,
+                });
+                None
+            }
+        };
+        Arc::new(BlockFile {
+            disk,
+            states,
+            present: AtomicU32::new(0),
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            work: Mutex::default(),
+            parts,
+        })
+    }
+
+    /// Returns the size in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> u64 {
+        self.parts.len
+    }
+
+    /// Returns the number of blocks.
+    pub fn blocks(&self) -> u32 {
+        self.states.len() as u32
+    }
+
+    /// Begins to fetch a block, if the disk does not have it.
+    pub fn prefetch(self: &Arc<Self>, block: u32) {
+        if block < self.blocks() {
+            let range = block..block + 1;
+            self.request(&Plan { range, mark: None }, None);
+        }
+    }
+
+    /// Fetches all blocks that are missing, and returns whether all are on the disk.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn fill(self: &Arc<Self>) -> io::Result<bool> {
+        for block in 0..self.blocks() {
+            let last = (block + REQUEST_BLOCKS - 1).min(self.blocks() - 1);
+            self.obtain(block, last)?;
+        }
+        self.check()?;
+        Ok(self.bytes().is_some())
+    }
+
+    /// Returns the whole content if all of it is on the disk and was verified.
+    pub(super) fn bytes(&self) -> Option<&[u8]> {
+        let is_whole = self.present.load(Ordering::Acquire) == self.blocks();
+        self.disk.as_ref().filter(|_| is_whole).map(Disk::bytes)
+    }
+
+    /// Fills `buffer` from `offset`, which must be inside.
+    pub(super) fn read(self: &Arc<Self>, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let end = offset + buffer.len() as u64;
+        let mut at = offset;
+        let mut rest = buffer;
+        while at < end {
+            let within = (at % BLOCK_BYTES) as usize;
+            let len = rest.len().min(BLOCK_BYTES as usize - within);
+            let (now, later) = rest.split_at_mut(len);
+            let last = ((end - 1) / BLOCK_BYTES) as u32;
+            match (self.obtain((at / BLOCK_BYTES) as u32, last)?, &self.disk) {
+                (Found::InMemory(bytes), _) => now.copy_from_slice(&bytes[within..][..len]),
+                (Found::OnDisk, Some(disk)) => {
+                    now.copy_from_slice(&disk.bytes()[at as usize..][..len]);
+                }
+                (Found::OnDisk, None) => return Err(io::ErrorKind::NotFound.into()),
+            }
+            at += len as u64;
+            rest = later;
+        }
+        self.check()
+    }
+
+    /// Returns `len` bytes or more from `offset`, which must be inside, where they are in the map; `None` if
+    /// some of them are not on the disk.
+    pub(super) fn in_place(self: &Arc<Self>, offset: u64, len: usize) -> io::Result<Option<&[u8]>> {
+        let last = ((offset + len.max(1) as u64 - 1) / BLOCK_BYTES) as u32;
+        for block in (offset / BLOCK_BYTES) as u32..=last {
+            if let Found::InMemory(_) = self.obtain(block, last)? {
+                return Ok(None);
+            }
+        }
+        let end = (u64::from(last) + 1) * BLOCK_BYTES;
+        let range = offset as usize..end.min(self.len()) as usize;
+        Ok(self.disk.as_ref().map(|disk| &disk.bytes()[range]))
+    }
+
+    /// Whether what was read of the map is what was verified.
+    pub(super) fn check(&self) -> io::Result<()> {
+        match &self.disk {
+            Some(disk) if disk.is_cut_short() => Err(super::cut_short()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns a block, of which the caller needs those up to `last`, too.
+    #[inline]
+    fn obtain(self: &Arc<Self>, block: u32, last: u32) -> io::Result<Found> {
+        match self.state(block) {
+            PRESENT => Ok(Found::OnDisk),
+            _ => self.bring(block, last),
+        }
+    }
+
+    #[cold]
+    fn bring(self: &Arc<Self>, block: u32, last: u32) -> io::Result<Found> {
+        loop {
+            self.pass_mark(block);
+            if self.state(block) & !MARK == UNVERIFIED {
+                self.verify(block);
+            }
+            let mut work = self.work();
+            let fetch = work.fetches.get(&block).map(Arc::clone);
+            // Blocks land while the lock is held, so that this is the last word.
+            if fetch.is_none() && self.state(block) & !MARK == PRESENT {
+                return Ok(Found::OnDisk);
+            }
+            if fetch.is_none()
+                && let Some(bytes) = self.parts.spare.get(self.id, block)
+            {
+                return Ok(Found::InMemory(bytes));
+            }
+            let fetch = match fetch {
+                Some(fetch) => {
+                    drop(work);
+                    fetch
+                }
+                None => {
+                    let plan = work.streams.miss(block, last, self.blocks());
+                    drop(work);
+                    match self.request(&plan, Some(block)) {
+                        Some(fetch) => fetch,
+                        None => continue,
+                    }
+                }
+            };
+            match fetch.wait(block) {
+                Outcome::OnDisk => return Ok(Found::OnDisk),
+                Outcome::InMemory(bytes) => return Ok(Found::InMemory(bytes)),
+                Outcome::Failed(error) => return Err(error),
+                Outcome::Cancelled => {}
+            }
+        }
+    }
+
+    /// Fetches ahead if the block is one that continues it.
+    fn pass_mark(self: &Arc<Self>, block: u32) {
+        let Some(state) = self.states.get(block as usize) else {
+            return;
+        };
+        if state.load(Ordering::Relaxed) & MARK == 0
+            || state.fetch_and(!MARK, Ordering::AcqRel) & MARK == 0
+        {
+            return;
+        }
+        let plan = self.work().streams.reached(block, self.blocks());
+        if let Some(plan) = plan {
+            self.request(&plan, None);
+        }
+    }
+
+    /// Compares bytes that an earlier process left on the disk.
+    fn verify(&self, block: u32) {
+        let Some(disk) = &self.disk else { return };
+        let range = self.range_of(block..block + 1);
+        let bytes = &disk.bytes()[range.start as usize..range.end as usize];
+        let checked = self.parts.source.check(block, bytes);
+        if checked.is_ok() && !disk.is_cut_short() {
+            return self.set(block, PRESENT);
+        }
+        // On a file system that does not tell where holes are, zeros are one.
+        if bytes.iter().any(|byte| *byte != 0) || disk.is_cut_short() {
+            let path = &self.parts.path;
+            self.parts.source.note(Note::Damaged { path, block });
+        }
+        let _work = self.work();
+        if self.state(block) & !MARK == UNVERIFIED {
+            self.set(block, MISSING);
+        }
+    }
+
+    /// Requests those blocks of a plan that are missing. Returns the fetch of `wanted`, if it is one of
+    /// them.
+    fn request(self: &Arc<Self>, plan: &Plan, wanted: Option<u32>) -> Option<Arc<Fetch>> {
+        let mut requests = Vec::new();
+        let mut found = None;
+        let mut work = self.work();
+        let is_missing = |work: &Work, block: u32| {
+            self.state(block) & !MARK == MISSING
+                && !work.fetches.contains_key(&block)
+                && !self.parts.spare.has(self.id, block)
+        };
+        let mut block = plan.range.start;
+        while block < plan.range.end {
+            let first = block;
+            let most = plan.range.end.min(first + REQUEST_BLOCKS);
+            while block < most && is_missing(&work, block) {
+                block += 1;
+            }
+            if block == first {
+                block += 1;
+                continue;
+            }
+            let range = first..block;
+            let is_wanted = wanted.is_some_and(|wanted| range.contains(&wanted));
+            let fetch = Arc::new(Fetch::new(range.clone()));
+            for block in range {
+                work.fetches.insert(block, Arc::clone(&fetch));
+            }
+            if is_wanted {
+                found = Some(Arc::clone(&fetch));
+            }
+            requests.push(Request::new(Arc::clone(self), fetch, !is_wanted));
+        }
+        if let Some(state) = plan.mark.and_then(|mark| self.states.get(mark as usize)) {
+            state.fetch_or(MARK, Ordering::AcqRel);
+        }
+        drop(work);
+        for request in requests {
+            self.parts.source.fetch(request);
+        }
+        found
+    }
+
+    /// Writes a block that was verified.
+    fn keep(&self, blocks: Range<u32>, bytes: &[u8]) -> io::Result<()> {
+        let Some(disk) = &self.disk else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let written = disk.write(self.range_of(blocks).start, bytes);
+        if let Err(error) = &written {
+            let path = &self.parts.path;
+            self.parts.source.note(Note::Unwritable { path, error });
+        }
+        written
+    }
+
+    fn state(&self, block: u32) -> u8 {
+        self.states[block as usize].load(Ordering::Acquire)
+    }
+
+    /// Changes the state of a block, and leaves its mark.
+    fn set(&self, block: u32, to: u8) {
+        let state = &self.states[block as usize];
+        let change = |old: u8| Some(old & MARK | to);
+        let old = state.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+        if to == PRESENT && old.is_ok_and(|old| old & !MARK != PRESENT) {
+            self.present.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Returns the range in bytes.
+    fn range_of(&self, blocks: Range<u32>) -> Range<u64> {
+        let end = u64::from(blocks.end) * BLOCK_BYTES;
+        u64::from(blocks.start) * BLOCK_BYTES..end.min(self.parts.len)
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for BlockFile {
+    fn drop(&mut self) {
+        self.parts.spare.forget(self.id);
+    }
+}
+
+impl fmt::Debug for BlockFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockFile")
+            .field("parts", &self.parts)
+            .field("present", &self.present)
+            .finish_non_exhaustive()
+    }
+}
+
+fn count_of(len: u64) -> u32 {
+    u32::try_from(len.div_ceil(BLOCK_BYTES)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

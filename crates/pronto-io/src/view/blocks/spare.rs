@@ -1,0 +1,108 @@
+//! Memory for blocks that cannot be written.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A budget of memory for blocks of any number of files. The block that was used longest ago makes room.
+pub struct Spare {
+    most_bytes: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    blocks: HashMap<Key, Kept>,
+    bytes: usize,
+    time: u64,
+}
+
+/// A block of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    file: u64,
+    block: u32,
+}
+
+struct Kept {
+    bytes: Arc<[u8]>,
+    used: u64,
+}
+
+impl Spare {
+    /// Makes a budget. Threads that wait for a block get it even if the budget is smaller than a block.
+    pub fn new(most_bytes: usize) -> Arc<Self> {
+        Arc::new(Spare {
+            most_bytes,
+            held: Mutex::default(),
+        })
+    }
+
+    /// Returns the number of bytes that are in use.
+    pub fn bytes(&self) -> usize {
+        self.held().bytes
+    }
+
+    pub(super) fn get(&self, file: u64, block: u32) -> Option<Arc<[u8]>> {
+        let mut held = self.held();
+        held.time += 1;
+        let time = held.time;
+        let kept = held.blocks.get_mut(&Key { file, block })?;
+        kept.used = time;
+        Some(Arc::clone(&kept.bytes))
+    }
+
+    pub(super) fn has(&self, file: u64, block: u32) -> bool {
+        self.held().blocks.contains_key(&Key { file, block })
+    }
+
+    pub(super) fn put(&self, file: u64, block: u32, bytes: &Arc<[u8]>) {
+        let mut held = self.held();
+        held.time += 1;
+        let kept = Kept {
+            bytes: Arc::clone(bytes),
+            used: held.time,
+        };
+        held.bytes += bytes.len();
+        if let Some(old) = held.blocks.insert(Key { file, block }, kept) {
+            held.bytes -= old.bytes.len();
+        }
+        // There are few: the budget has room for some dozens.
+        while held.bytes > self.most_bytes {
+            let oldest = held.blocks.iter().min_by_key(|(_, kept)| kept.used);
+            let Some(key) = oldest.map(|(key, _)| *key) else {
+                break;
+            };
+            held.remove(key);
+        }
+    }
+
+    pub(super) fn forget(&self, file: u64) {
+        let mut held = self.held();
+        let keys = held.blocks.keys().filter(|key| key.file == file);
+        for key in keys.copied().collect::<Vec<_>>() {
+            held.remove(key);
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn remove(&mut self, key: Key) {
+        if let Some(kept) = self.blocks.remove(&key) {
+            self.bytes -= kept.bytes.len();
+        }
+    }
+}
+
+impl fmt::Debug for Spare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spare")
+            .field("most_bytes", &self.most_bytes)
+            .field("bytes", &self.bytes())
+            .finish()
+    }
+}

@@ -1,0 +1,356 @@
+//! A source that answers from memory, in threads of its own, as it is told.
+
+use std::sync::Barrier;
+use std::sync::atomic::AtomicBool;
+
+use std::fs::File;
+
+use test_support::{Random, Scratch};
+
+use super::super::{Access, View};
+use super::*;
+
+/// Content, and the requests for it.
+#[derive(Debug, Default)]
+struct Origin {
+    content: Vec<u8>,
+    requests: Mutex<Vec<Range<u32>>>,
+    notes: Mutex<Vec<String>>,
+    fails: AtomicBool,
+    /// A block that is answered wrong.
+    wrong: AtomicU32,
+    /// Requests that no thread waits for are cancelled.
+    refuses_ahead: AtomicBool,
+    /// Requests wait until this is false.
+    is_held: Mutex<bool>,
+    released: std::sync::Condvar,
+}
+
+/// A handle, so that the source can be kept and given.
+#[derive(Debug)]
+struct Handle(Arc<Origin>);
+
+impl BlockSource for Handle {
+    fn fetch(&self, request: Request) {
+        let origin = Arc::clone(&self.0);
+        if request.is_ahead() && origin.refuses_ahead.load(Ordering::Relaxed) {
+            return request.cancel();
+        }
+        origin
+            .requests
+            .lock()
+            .expect("no panic")
+            .push(request.blocks());
+        std::thread::spawn(move || {
+            let mut held = origin.is_held.lock().expect("no panic");
+            while *held {
+                held = origin.released.wait(held).expect("no panic");
+            }
+            drop(held);
+            if origin.fails.load(Ordering::Relaxed) {
+                return request.land(Err(io::Error::other("no answer")));
+            }
+            let range = request.range();
+            let mut bytes = origin.content[range.start as usize..range.end as usize].to_vec();
+            let wrong = origin.wrong.load(Ordering::Relaxed);
+            if request.blocks().contains(&wrong) {
+                bytes[((wrong - request.blocks().start) as usize) << 20] ^= 1;
+            }
+            request.land(Ok(&bytes));
+        });
+    }
+
+    fn check(&self, block: u32, bytes: &[u8]) -> io::Result<()> {
+        let start = (block as usize) << 20;
+        let wanted = &self.0.content[start..self.0.content.len().min(start + (1 << 20))];
+        match bytes == wanted {
+            true => Ok(()),
+            false => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("block {block}"),
+            )),
+        }
+    }
+
+    fn note(&self, note: Note<'_>) {
+        let kind = match note {
+            Note::Damaged { block, .. } => format!("damaged {block}"),
+            Note::Replaced { .. } => "replaced".into(),
+            Note::Unwritable { .. } => "unwritable".into(),
+            Note::Failed(error) => format!("failed: {error}"),
+        };
+        self.0.notes.lock().expect("no panic").push(kind);
+    }
+}
+
+impl Origin {
+    fn new(len: usize) -> Arc<Origin> {
+        Arc::new(Origin {
+            content: Random::new(len as u64).bytes(len),
+            wrong: AtomicU32::new(u32::MAX),
+            ..Origin::default()
+        })
+    }
+
+    fn open(self: &Arc<Self>, path: &Path) -> Arc<BlockFile> {
+        self.open_with(path, &Spare::new(8 << 20))
+    }
+
+    fn open_with(self: &Arc<Self>, path: &Path, spare: &Arc<Spare>) -> Arc<BlockFile> {
+        BlockFile::new(Blocks {
+            path: path.to_owned(),
+            len: self.content.len() as u64,
+            source: Arc::new(Handle(Arc::clone(self))),
+            spare: Arc::clone(spare),
+        })
+    }
+
+    fn requests(&self) -> Vec<Range<u32>> {
+        std::mem::take(&mut *self.requests.lock().expect("no panic"))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().expect("no panic"))
+    }
+
+    fn hold(&self, held: bool) {
+        *self.is_held.lock().expect("no panic") = held;
+        self.released.notify_all();
+    }
+}
+
+fn read(file: &Arc<BlockFile>, offset: usize, len: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    file.read(offset as u64, &mut bytes)?;
+    Ok(bytes)
+}
+
+const MIB: usize = 1 << 20;
+
+#[test]
+fn blocks_are_fetched_once_and_stay() {
+    let scratch = Scratch::new();
+    let origin = Origin::new(20 * MIB + 77);
+    let path = scratch.join("blocks");
+    let file = origin.open(&path);
+    assert_eq!(file.blocks(), 21);
+    for (offset, len) in [(5 * MIB + 3, 10), (5 * MIB, MIB), (20 * MIB, 77)] {
+        let found = read(&file, offset, len).expect("fetched");
+        assert_eq!(found, origin.content[offset..offset + len]);
+        assert!(file.in_place(offset as u64, len).expect("there").is_some());
+    }
+    assert_eq!(origin.requests(), [5..6, 20..21]);
+    // A read of several blocks asks for them at once.
+    let found = read(&file, 12 * MIB - 1, 2 * MIB + 2).expect("fetched");
+    assert_eq!(found, origin.content[12 * MIB - 1..][..2 * MIB + 2]);
+    assert_eq!(origin.requests(), std::slice::from_ref(&(11..15)));
+    assert!(file.bytes().is_none());
+    // Another process compares what is on the disk, and fetches the rest.
+    drop(file);
+    let file = origin.open(&path);
+    assert_eq!(
+        read(&file, 11 * MIB, 4 * MIB).expect("there").len(),
+        4 * MIB
+    );
+    assert_eq!(origin.requests(), []);
+    assert!(file.fill().expect("fetched"));
+    assert_eq!(file.bytes(), Some(&origin.content[..]));
+    assert_eq!(origin.notes(), [""; 0]);
+    let fetched: u32 = origin
+        .requests()
+        .iter()
+        .map(|range| range.end - range.start)
+        .sum();
+    assert_eq!(fetched, 21 - 6);
+}
+
+#[test]
+fn threads_share_a_fetch() {
+    let scratch = Scratch::new();
+    let origin = Origin::new(4 * MIB);
+    let file = origin.open(&scratch.join("blocks"));
+    origin.hold(true);
+    let barrier = Barrier::new(17);
+    std::thread::scope(|scope| {
+        for thread in 0..16 {
+            let (file, barrier, origin) = (&file, &barrier, &origin);
+            scope.spawn(move || {
+                barrier.wait();
+                let found = read(file, 2 * MIB + thread, 100).expect("fetched");
+                assert_eq!(found, origin.content[2 * MIB + thread..][..100]);
+            });
+        }
+        barrier.wait();
+        origin.hold(false);
+    });
+    assert_eq!(origin.requests(), std::slice::from_ref(&(2..3)));
+}
+
+#[test]
+fn wrong_and_missing_blocks_are_errors_for_those_that_read_them() {
+    let scratch = Scratch::new();
+    let origin = Origin::new(4 * MIB);
+    let path = scratch.join("blocks");
+    let file = origin.open(&path);
+    origin.wrong.store(1, Ordering::Relaxed);
+    let error = read(&file, 0, 4 * MIB).expect_err("a wrong block");
+    assert_eq!(error.to_string(), "block 1");
+    assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    // What was wrong is asked for again, once.
+    assert_eq!(origin.requests(), [0..4, 1..2]);
+    // The others of the request are right, and nothing wrong is on the disk.
+    assert_eq!(
+        read(&file, 2 * MIB, 9).expect("right"),
+        origin.content[2 * MIB..][..9]
+    );
+    assert_eq!(
+        std::fs::read(&path).expect("a file")[MIB..2 * MIB],
+        vec![0; MIB]
+    );
+    origin.fails.store(true, Ordering::Relaxed);
+    assert_eq!(
+        read(&file, MIB, 1).expect_err("no answer").to_string(),
+        "no answer"
+    );
+    origin.fails.store(false, Ordering::Relaxed);
+    origin.wrong.store(u32::MAX, Ordering::Relaxed);
+    assert!(file.fill().expect("fetched"));
+    assert_eq!(file.bytes(), Some(&origin.content[..]));
+}
+
+#[test]
+fn damage_of_the_disk_is_noticed_and_healed() {
+    let scratch = Scratch::new();
+    let origin = Origin::new(5 * MIB + 9);
+    let path = scratch.join("blocks");
+    assert!(origin.open(&path).fill().expect("fetched"));
+    let mut bytes = std::fs::read(&path).expect("a file");
+    bytes[3 * MIB + 12345] ^= 4;
+    std::fs::write(&path, &bytes).expect("writable");
+    origin.requests();
+    let file = origin.open(&path);
+    assert!(file.fill().expect("fetched"));
+    assert_eq!(file.bytes(), Some(&origin.content[..]));
+    assert_eq!(origin.requests(), std::slice::from_ref(&(3..4)));
+    assert_eq!(origin.notes(), ["damaged 3"]);
+    // A file of another size is not used at all.
+    std::fs::write(&path, &bytes[..4 * MIB]).expect("writable");
+    let file = origin.open(&path);
+    assert_eq!(read(&file, 0, 5).expect("fetched"), origin.content[..5]);
+    assert_eq!(origin.notes(), ["replaced"]);
+}
+
+#[test]
+fn a_disk_that_cannot_be_written_costs_memory_within_the_budget() {
+    let scratch = Scratch::new();
+    let origin = Origin::new(12 * MIB);
+    origin.refuses_ahead.store(true, Ordering::Relaxed);
+    let spare = Spare::new(3 * MIB);
+    let nowhere = scratch.join("missing/blocks");
+    let file = origin.open_with(&nowhere, &spare);
+    for _ in 0..2 {
+        for block in 0..12 {
+            let found = read(&file, block * MIB, 7).expect("fetched");
+            assert_eq!(found, origin.content[block * MIB..][..7]);
+            assert!(
+                file.in_place((block * MIB) as u64, 7)
+                    .expect("there")
+                    .is_none()
+            );
+            assert!(spare.bytes() <= 3 * MIB);
+        }
+    }
+    assert_eq!(read(&file, 0, 12 * MIB).expect("fetched"), origin.content);
+    assert!(!file.fill().expect("fetched"), "not on the disk");
+    assert!(file.bytes().is_none());
+    while Arc::strong_count(&file) > 1 {
+        std::thread::yield_now();
+    }
+    drop(file);
+    assert_eq!(spare.bytes(), 0);
+    // A file that is gone is not written, and one that took its place stays as it is.
+    let path = scratch.join("blocks");
+    let file = origin.open_with(&path, &spare);
+    read(&file, 0, 1).expect("fetched");
+    std::fs::remove_file(&path).expect("a file");
+    std::fs::write(&path, b"another").expect("writable");
+    assert_eq!(
+        read(&file, 5 * MIB, 3).expect("fetched"),
+        origin.content[5 * MIB..][..3]
+    );
+    assert_eq!(read(&file, 0, 3).expect("fetched"), origin.content[..3]);
+    assert_eq!(std::fs::read(&path).expect("a file"), b"another");
+    // Without any budget a block is given to those that wait for it.
+    let file = origin.open_with(&nowhere, &Spare::new(0));
+    assert_eq!(read(&file, 9, 3).expect("fetched"), origin.content[9..12]);
+}
+
+#[test]
+fn sequential_reads_fetch_ahead_in_few_requests() {
+    let scratch = Scratch::new();
+    let origin = Origin::new(100 * MIB);
+    let file = origin.open(&scratch.join("blocks"));
+    for block in 0..100 {
+        let found = read(&file, block * MIB, 100).expect("fetched");
+        assert_eq!(found, origin.content[block * MIB..][..100]);
+    }
+    let requests = origin.requests();
+    let fetched: u32 = requests.iter().map(|range| range.end - range.start).sum();
+    assert_eq!(fetched, 100, "each block once");
+    assert_eq!(requests[0], 0..1);
+    assert!(requests.len() <= 16, "{requests:?}");
+    // Cancelled requests are made again by those that need the blocks.
+    let file = origin.open(&scratch.join("others"));
+    origin.refuses_ahead.store(true, Ordering::Relaxed);
+    for block in 0..100 {
+        read(&file, block * MIB, 100).expect("fetched");
+    }
+}
+
+#[test]
+fn a_stub_is_a_view_of_the_blocks_while_it_is_published() {
+    let scratch = Scratch::new();
+    let origin = Origin::new(3 * MIB);
+    let (path, stub) = (scratch.join("blocks"), scratch.join("stub"));
+    let published = Stub::at(&stub, 42).expect("writable");
+    assert_eq!(
+        published,
+        Stub::at(&stub, 43).expect("readable"),
+        "its key stays"
+    );
+    let published = published.publish(origin.open(&path));
+    std::fs::hard_link(&stub, scratch.join("link")).expect("a link");
+    let view = View::open(scratch.join("link"), Access::Auto).expect("published");
+    assert_eq!((view.len(), view.bytes()), (3 * MIB as u64, None));
+    let mut buffer = Vec::new();
+    assert_eq!(
+        view.read(MIB as u64, 4, &mut buffer).expect("fetched"),
+        &origin.content[MIB..][..4]
+    );
+    assert_eq!(buffer, origin.content[MIB..][..4]);
+    let place = view.in_place(2, 8).expect("fetched").expect("on the disk");
+    assert_eq!(place, &origin.content[2..MIB]);
+    assert!(view.read(3 * MIB as u64, 1, &mut buffer).is_err());
+    assert!(view.in_place(u64::MAX, 2).is_err());
+    // The file was cut short: views of it fail, and a new one reads again.
+    let cut = File::options().write(true).open(&path).expect("a file");
+    cut.set_len(0).expect("writable");
+    let _ = view.read(0, 8, &mut buffer);
+    view.check().expect_err("cut short");
+    let again = View::open(&stub, Access::Auto).expect("published");
+    assert_eq!(
+        again.read(0, 8, &mut buffer).expect("fetched"),
+        &origin.content[..8]
+    );
+    again.check().expect("another file");
+    assert_eq!(origin.notes(), ["replaced"]);
+    drop(published);
+    let ordinary = View::open(&stub, Access::Auto).expect("a file");
+    assert!(ordinary.len() < 200, "the stub itself");
+    assert_eq!(
+        again.read(MIB as u64, 8, &mut buffer).expect("fetched"),
+        &origin.content[MIB..][..8]
+    );
+    let error = Stub::at(&path, 1).expect_err("no stub");
+    assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+}

@@ -1,0 +1,371 @@
+//! Packs of views that are read by range: a sparse file in the cache, filled block by block.
+
+mod source;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use bytes::Bytes;
+use pronto_io::error::IoContext as _;
+use pronto_io::view::blocks::{BlockFile, Blocks, Published, Spare, Stub};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::backend::Backend;
+use crate::clock::Clock as _;
+use crate::digest::{BLOCK_BYTES, Digester};
+use crate::error::interrupted;
+use crate::manifest::{FileKind, Object, Pack};
+use crate::repository::Repository;
+use crate::{Error, ErrorKind, Result};
+
+use source::PackSource;
+
+/// The largest pack that is read by range: its digests take 128 MiB.
+const MOST_PACK_BYTES: u64 = 4 << 40;
+
+/// The number of files whose comparison is remembered.
+const MOST_COMPARED: usize = 1 << 17;
+
+/// Options of a [`BlockCache`].
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct BlockOptions {
+    /// The memory for blocks that cannot be written to the disk.
+    pub memory_bytes: usize,
+}
+
+impl Default for BlockOptions {
+    fn default() -> Self {
+        BlockOptions {
+            memory_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Counts of a [`BlockCache`] since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlockCounts {
+    /// Requests of blocks.
+    pub requests: u64,
+    /// Bytes of blocks that were fetched.
+    pub bytes: u64,
+    /// Blocks and files on the disk that were damaged, and fetched again.
+    pub damaged: u64,
+    /// Requests that failed, and blocks of the store that are wrong.
+    pub failed: u64,
+    /// Requests whose blocks could not be written to the disk.
+    pub unwritable: u64,
+}
+
+/// The packs that a process reads by range. `Send + Sync`; one value is for all repositories.
+pub struct BlockCache {
+    runtime: Handle,
+    spare: Arc<Spare>,
+    report: Box<dyn Fn(&str) + Send + Sync>,
+    /// The packs that views use, under the path of the sparse file.
+    packs: Mutex<HashMap<PathBuf, Weak<RangedPack>>>,
+    /// The files that this process has written or compared with their digests.
+    compared: Mutex<HashSet<PathBuf>>,
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    damaged: AtomicU64,
+    failed: AtomicU64,
+    unwritable: AtomicU64,
+}
+
+impl BlockCache {
+    /// Makes a cache whose requests run on `runtime`, on whose threads no view may be read. `report` gets a line about each fault of the store and of the
+    /// disk, which names the object or the file.
+    pub fn new(
+        runtime: Handle,
+        options: BlockOptions,
+        report: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(BlockCache {
+            runtime,
+            spare: Spare::new(options.memory_bytes),
+            report: Box::new(report),
+            packs: Mutex::default(),
+            compared: Mutex::default(),
+            requests: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            damaged: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            unwritable: AtomicU64::new(0),
+        })
+    }
+
+    /// Returns the counts.
+    pub fn counts(&self) -> BlockCounts {
+        BlockCounts {
+            requests: self.requests.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            damaged: self.damaged.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            unwritable: self.unwritable.load(Ordering::Relaxed),
+        }
+    }
+
+    fn report_damage(&self, what: &str) {
+        self.damaged.fetch_add(1, Ordering::Relaxed);
+        (self.report)(what);
+    }
+
+    /// Returns the pack at `content` if a view uses it.
+    fn find(&self, content: &Path) -> Option<Arc<RangedPack>> {
+        let packs = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        packs.get(content)?.upgrade()
+    }
+
+    /// Publishes a pack, or returns the one that another thread has published.
+    fn publish(&self, pack: OpenedPack) -> Arc<RangedPack> {
+        let mut packs = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = packs.get(&pack.content).and_then(Weak::upgrade) {
+            return found;
+        }
+        packs.retain(|_, pack| pack.strong_count() > 0);
+        let content = pack.content.clone();
+        let ranged = Arc::new(RangedPack {
+            published: pack.stub.publish(pack.file),
+            content: pack.content,
+            stub: pack.stub_path,
+        });
+        packs.insert(content, Arc::downgrade(&ranged));
+        ranged
+    }
+
+    fn is_compared(&self, path: &Path) -> bool {
+        let compared = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
+        compared.contains(path)
+    }
+
+    fn set_compared(&self, path: &Path) {
+        let mut compared = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
+        if compared.len() >= MOST_COMPARED {
+            compared.clear();
+        }
+        compared.insert(path.to_owned());
+    }
+
+    /// Returns whether the file at `path` is `object`. Reads it once in each process; a file that differs
+    /// is removed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub(crate) fn has(&self, path: &Path, object: &Object) -> Result<bool> {
+        let file = match fs::File::open(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            file => file.context(ErrorKind::Io, "cannot open", path)?,
+        };
+        let metadata = file.metadata();
+        let len = metadata.context(ErrorKind::Io, "cannot stat", path)?.len();
+        if len == object.size_bytes
+            && (self.is_compared(path) || digest_of(file, path)? == object.digest)
+        {
+            self.set_compared(path);
+            return Ok(true);
+        }
+        self.report_damage(&format!(
+            "'{}' is damaged; fetching it again",
+            path.display()
+        ));
+        fs::remove_file(path).context(ErrorKind::Io, "cannot remove", path)?;
+        Ok(false)
+    }
+
+    /// Records that this process has written the file at `path`.
+    pub(crate) fn wrote(&self, path: &Path) {
+        self.set_compared(path);
+    }
+}
+
+impl fmt::Debug for BlockCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockCache")
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
+fn digest_of(mut file: fs::File, path: &Path) -> Result<crate::Digest> {
+    let mut digester = Digester::default();
+    let mut buffer = vec![0; BLOCK_BYTES];
+    loop {
+        let read = file.read(&mut buffer);
+        match read.context(ErrorKind::Io, "cannot read", path)? {
+            0 => return Ok(digester.finish().whole),
+            len => digester.update(&buffer[..len]),
+        }
+    }
+}
+
+/// A pack of a view whose blocks are fetched when they are read.
+#[derive(Debug)]
+pub(crate) struct RangedPack {
+    published: Published,
+    content: PathBuf,
+    /// The file that is linked into views.
+    pub(crate) stub: PathBuf,
+}
+
+impl RangedPack {
+    /// Fetches what is missing, and returns the file with the whole content.
+    fn fill(&self) -> Result<&Path> {
+        let content = &self.content;
+        let filled = self.published.file().fill();
+        if filled.context(ErrorKind::Io, "cannot fill", content)? {
+            return Ok(content);
+        }
+        let message = "cannot write all blocks of the pack";
+        let hint = "there must be room for the whole pack in the cache";
+        Err(Error::new(ErrorKind::Io, message)
+            .at_path(content)
+            .with_hint(hint))
+    }
+}
+
+/// A pack that is being opened.
+pub(crate) struct OpenedPack {
+    file: Arc<BlockFile>,
+    content: PathBuf,
+    stub: Stub,
+    stub_path: PathBuf,
+    sums: watch::Sender<Bytes>,
+}
+
+impl OpenedPack {
+    /// Takes the digests of the blocks, and publishes the pack.
+    pub(crate) fn finish(self, sums: Bytes, cache: &BlockCache) -> Arc<RangedPack> {
+        self.sums.send_replace(sums);
+        cache.publish(self)
+    }
+}
+
+/// A pack of a view that is being written.
+pub(crate) enum Ranged {
+    /// Another view has it.
+    Shared(Arc<RangedPack>),
+    /// Its digests are to be read.
+    New(OpenedPack),
+}
+
+impl<B: Backend> Repository<B> {
+    /// Opens a pack, and begins to fetch its first and its last block, which every reader needs. The files are in
+    /// the directory `files`.
+    pub(crate) fn open_ranged(
+        self: &Arc<Self>,
+        pack: &Pack,
+        files: &Path,
+        cache: &Arc<BlockCache>,
+    ) -> Result<Ranged> {
+        let mut objects = pack.objects().zip(&pack.files);
+        let object = objects
+            .find(|(_, file)| file.kind == FileKind::Pack)
+            .map(|(object, _)| object)
+            .ok_or_else(|| Error::new(ErrorKind::Corrupt, "pack without a pack"))?;
+        let content = files.join(object.name.replace('/', "-"));
+        if let Some(found) = cache.find(&content) {
+            return Ok(Ranged::Shared(found));
+        }
+        let mut stub_path = content.as_os_str().to_owned();
+        stub_path.push(".stub");
+        let stub_path = PathBuf::from(stub_path);
+        let clock = self.backend.clock();
+        let fresh = u128::from(clock.random()) << 64 | u128::from(clock.random());
+        let stub = match Stub::at(&stub_path, fresh) {
+            // One that was not written to its end.
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                fs::remove_file(&stub_path).context(ErrorKind::Io, "cannot remove", &stub_path)?;
+                Stub::at(&stub_path, fresh)
+            }
+            stub => stub,
+        };
+        let stub = stub.context(ErrorKind::Io, "cannot write", &stub_path)?;
+        let (sums, known) = watch::channel(Bytes::new());
+        let source = PackSource::new(self, &object, known, cache);
+        let file = BlockFile::new(Blocks {
+            path: content.clone(),
+            len: object.size_bytes,
+            source: Arc::new(source),
+            spare: Arc::clone(&cache.spare),
+        });
+        file.prefetch(0);
+        file.prefetch(file.blocks() - 1);
+        Ok(Ranged::New(OpenedPack {
+            file,
+            content,
+            stub,
+            stub_path,
+            sums,
+        }))
+    }
+}
+
+/// Returns the object with the digests of the blocks if `pack` is read by range: if it has several blocks.
+pub(crate) fn sums_of(pack: &Pack) -> Option<Object> {
+    let mut files = pack.objects().zip(&pack.files);
+    let (sums, _) = files.find(|(_, file)| file.kind == FileKind::Sums)?;
+    let size = pack.size_bytes();
+    let blocks = size.div_ceil(BLOCK_BYTES as u64);
+    let is_ranged = blocks > 1 && size <= MOST_PACK_BYTES;
+    (is_ranged && sums.size_bytes == blocks * 32).then_some(sums)
+}
+
+/// A view whose large packs are fetched block by block. Packs of the directory can be opened in this process as
+/// long as the value lives; what is open then stays readable.
+#[derive(Debug)]
+pub struct RangedView {
+    directory: PathBuf,
+    packs: Vec<RangedLink>,
+}
+
+/// A pack and its place in the view.
+#[derive(Debug)]
+pub(crate) struct RangedLink {
+    pub(crate) pack: Arc<RangedPack>,
+    pub(crate) target: PathBuf,
+}
+
+impl RangedView {
+    pub(crate) fn new(directory: &Path, packs: Vec<RangedLink>) -> Self {
+        RangedView {
+            directory: directory.to_owned(),
+            packs,
+        }
+    }
+
+    /// Returns the bare repository.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns the number of packs that are read by range.
+    pub fn packs(&self) -> usize {
+        self.packs.len()
+    }
+
+    /// Fetches all blocks that are missing, and replaces the stubs by the packs, so that other programs can read the
+    /// repository: hooks, for example. Waits, so it is for a thread of its own.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`]: a block cannot be fetched, or the disk has no room; [`ErrorKind::Interrupted`].
+    pub fn fill(&self, watch: &pronto_io::watch::Watch<'_>) -> Result<()> {
+        for RangedLink { pack, target } in &self.packs {
+            watch.interrupt().check().map_err(interrupted)?;
+            let content = pack.fill()?;
+            let target = self.directory.join(target);
+            let temporary = target.with_extension("filled");
+            let _ = fs::remove_file(&temporary);
+            fs::hard_link(content, &temporary).context(ErrorKind::Io, "cannot link", &temporary)?;
+            fs::rename(&temporary, &target).context(ErrorKind::Io, "cannot replace", &target)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! Fetches blocks of a pack, and compares them with its digests.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use pronto_io::view::blocks::{BlockSource, Note, Request};
+use tokio::sync::watch;
+
+use super::BlockCache;
+use crate::backend::Backend;
+use crate::digest::Digest;
+use crate::download;
+use crate::manifest::Object;
+use crate::repository::Repository;
+use crate::{Error, ErrorKind};
+
+/// The number of bytes of a digest.
+const DIGEST_LEN: usize = 32;
+
+/// A pack in the store.
+pub(super) struct PackSource<B>(Arc<Inner<B>>);
+
+struct Inner<B> {
+    repository: Arc<Repository<B>>,
+    /// The name of the object, with the prefix of the repository.
+    name: String,
+    /// The digests of the blocks, one behind the other; empty until they are known.
+    sums: watch::Receiver<Bytes>,
+    cache: Arc<BlockCache>,
+}
+
+impl<B: Backend> PackSource<B> {
+    pub(super) fn new(
+        repository: &Arc<Repository<B>>,
+        object: &Object,
+        sums: watch::Receiver<Bytes>,
+        cache: &Arc<BlockCache>,
+    ) -> Self {
+        PackSource(Arc::new(Inner {
+            repository: Arc::clone(repository),
+            name: format!("{}{}", repository.prefix, object.name),
+            sums,
+            cache: Arc::clone(cache),
+        }))
+    }
+}
+
+impl<B: Backend> BlockSource for PackSource<B> {
+    fn fetch(&self, request: Request) {
+        let range = request.range();
+        let len = range.end - range.start;
+        let early = match request.is_ahead() {
+            true => match download::share_of_many(len) {
+                None => return request.cancel(),
+                share => share,
+            },
+            false => None,
+        };
+        let inner = Arc::clone(&self.0);
+        let task = async move {
+            let share = match early {
+                None => download::share(len).await,
+                share => share,
+            };
+            let cache = &inner.cache;
+            cache.requests.fetch_add(1, Ordering::Relaxed);
+            let answer = inner.repository.read_part(&inner.name, range.start, len);
+            let answer = answer.await.map_err(to_io);
+            if let Ok(bytes) = &answer {
+                cache.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            }
+            let mut sums = inner.sums.clone();
+            let mut share = share;
+            if sums.borrow().is_empty() {
+                // They are on their way, and need a share themselves.
+                drop(share.take());
+                if sums.wait_for(|sums| !sums.is_empty()).await.is_err() {
+                    return;
+                }
+            }
+            let land = move || {
+                match answer {
+                    Ok(bytes) => request.land(Ok(&bytes)),
+                    Err(error) => request.land(Err(error)),
+                }
+                drop(share);
+            };
+            // Digesting and writing would keep other calls of the store waiting.
+            drop(tokio::task::spawn_blocking(land));
+        };
+        drop(self.0.cache.runtime.spawn(task));
+    }
+
+    fn check(&self, block: u32, bytes: &[u8]) -> io::Result<()> {
+        let sums = self.0.sums.borrow();
+        let at = block as usize * DIGEST_LEN;
+        let wanted = sums.get(at..at + DIGEST_LEN);
+        let found = Digest::of(bytes);
+        if wanted == Some(found.as_bytes()) {
+            return Ok(());
+        }
+        let message = format!("block {block} of the object has the wrong digest {found}");
+        let hint = "run `pronto store verify` to see which generations are complete";
+        let error = Error::new(ErrorKind::Corrupt, message).at_path(&self.0.name);
+        Err(to_io(error.with_hint(hint)))
+    }
+
+    fn note(&self, note: Note<'_>) {
+        let cache = &self.0.cache;
+        match note {
+            Note::Failed(error) => {
+                cache.failed.fetch_add(1, Ordering::Relaxed);
+                (cache.report)(&error.to_string());
+            }
+            Note::Damaged { path, block } => cache.report_damage(&format!(
+                "block {block} of '{}' is damaged; fetching it again",
+                path.display()
+            )),
+            Note::Replaced { path } => cache.report_damage(&format!(
+                "'{}' has a wrong size; fetching it again",
+                path.display()
+            )),
+            Note::Unwritable { path, error } => {
+                cache.unwritable.fetch_add(1, Ordering::Relaxed);
+                (cache.report)(&format!(
+                    "cannot write '{}', reading from the store: {error}",
+                    path.display()
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<B> fmt::Debug for PackSource<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PackSource").field(&self.0.name).finish()
+    }
+}
+
+/// The kinds that mean "no such file" and "cut short" are those of files: readers would look for another one.
+fn to_io(error: Error) -> io::Error {
+    let kind = match error.kind() {
+        ErrorKind::Corrupt => io::ErrorKind::InvalidData,
+        ErrorKind::Denied => io::ErrorKind::PermissionDenied,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, error)
+}

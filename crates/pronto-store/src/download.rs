@@ -1,0 +1,140 @@
+//! Reading objects, with their digests.
+
+use bytes::Bytes;
+use futures_util::stream::{FuturesOrdered, StreamExt as _};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::backend::Backend;
+use crate::bucket::Bucket as _;
+use crate::digest::{Digest, Digester};
+use crate::manifest::Object;
+use crate::repository::Repository;
+use crate::{Error, ErrorKind, Result};
+
+/// The number of bytes that are read from the store at once.
+const PART_BYTES: u64 = 8 << 20;
+
+/// The number of parts of an object that are on their way at the same time.
+const PARTS: usize = 4;
+
+/// The number of objects of more than one part that a process reads at the same time, with
+/// 4 parts of 8 MiB each.
+static LARGE_OBJECTS: Semaphore = Semaphore::const_new(4);
+
+/// The KiB that a process has on their way from stores, besides those of large objects.
+static KIB: Semaphore = Semaphore::const_new(128 << 10);
+
+/// The number of objects that are read at the same time.
+pub(crate) const READ_AT_ONCE: usize = 128;
+
+/// A share of the memory for bytes on their way.
+pub(crate) type Share = SemaphorePermit<'static>;
+
+/// Waits for a share of `len` bytes, which are no more than a part.
+pub(crate) async fn share(len: u64) -> Option<Share> {
+    KIB.acquire_many(kib(len)).await.ok()
+}
+
+/// Returns a share of `len` bytes if half of all would be left.
+pub(crate) fn share_of_many(len: u64) -> Option<Share> {
+    let has_room = KIB.available_permits() > (64 << 10) + kib(len) as usize;
+    has_room.then(|| KIB.try_acquire_many(kib(len)).ok())?
+}
+
+fn kib(len: u64) -> u32 {
+    (len.min(PART_BYTES).div_ceil(1024)) as u32
+}
+
+impl<B: Backend> Repository<B> {
+    /// Reads an object, gives its bytes to `sink` in order, and compares size and digest. The bytes are
+    /// not to be used if this fails. One round trip for an object of at most 8 MiB; parts of a larger one
+    /// overlap.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Missing`], [`ErrorKind::Corrupt`]; those of `sink` and of the store.
+    pub async fn read_object(
+        &self,
+        object: &Object,
+        mut sink: impl FnMut(&[u8]) -> Result<()> + Send,
+    ) -> Result<()> {
+        let name = format!("{}{}", self.prefix, object.name);
+        let mut digester = Digester::default();
+        if object.size_bytes <= PART_BYTES {
+            let share = share(object.size_bytes).await;
+            let bytes = self.read_part(&name, 0, object.size_bytes).await?;
+            digester.update(&bytes);
+            sink(&bytes)?;
+            drop((bytes, share));
+            return check_digest(&name, digester.finish().whole, object.digest);
+        }
+        let _turn = LARGE_OBJECTS.acquire().await;
+        let mut parts = FuturesOrdered::new();
+        let mut at = 0;
+        loop {
+            while parts.len() < PARTS && at < object.size_bytes {
+                let len = PART_BYTES.min(object.size_bytes - at);
+                parts.push_back(self.read_part(&name, at, len));
+                at += len;
+            }
+            let Some(bytes) = parts.next().await else {
+                break;
+            };
+            let bytes = bytes?;
+            digester.update(&bytes);
+            sink(&bytes)?;
+        }
+        check_digest(&name, digester.finish().whole, object.digest)
+    }
+
+    /// Reads `len` bytes from `at` on of the object `name`, with its prefix.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Missing`]; [`ErrorKind::Corrupt`]: it is shorter; those of the store.
+    pub(crate) async fn read_part(&self, name: &str, at: u64, len: u64) -> Result<Bytes> {
+        let read = || self.backend.bucket().get_range(name, at, len);
+        let Some(bytes) = self.persist(read).await? else {
+            return Err(missing(name));
+        };
+        if bytes.len() as u64 == len {
+            return Ok(bytes);
+        }
+        let (end, wanted) = (at + bytes.len() as u64, at + len);
+        let message = format!("object ends at {end}, before {wanted}");
+        Err(Error::new(ErrorKind::Corrupt, message).at_path(name))
+    }
+
+    /// Returns the bytes of an object of at most `most` bytes.
+    ///
+    /// # Errors
+    /// As for [`read_object`](Self::read_object).
+    pub async fn object(&self, object: &Object, most: u64) -> Result<Vec<u8>> {
+        if object.size_bytes > most {
+            let message = format!("object of {} bytes is too large", object.size_bytes);
+            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&object.name));
+        }
+        let mut all = Vec::new();
+        let sink = |bytes: &[u8]| {
+            all.extend_from_slice(bytes);
+            Ok(())
+        };
+        self.read_object(object, sink).await?;
+        Ok(all)
+    }
+}
+
+fn missing(name: &str) -> Error {
+    let message = "object of a generation is not in the store";
+    let hint = "run `pronto store verify` to see which generations are complete";
+    Error::new(ErrorKind::Missing, message)
+        .at_path(name)
+        .with_hint(hint)
+}
+
+/// Compares the digest of an object with that in the manifest.
+fn check_digest(name: &str, found: Digest, wanted: Digest) -> Result<()> {
+    if found == wanted {
+        return Ok(());
+    }
+    let message = format!("object has the digest {found} instead of {wanted}");
+    Err(Error::new(ErrorKind::Corrupt, message).at_path(name))
+}
