@@ -55,6 +55,8 @@ pub struct Config {
     pub limits: Limits,
     /// The packs that are kept.
     pub cache: Cache,
+    /// The bundles from which clones start.
+    pub clone: CloneConfig,
     /// The object store of the repositories, in place of the root.
     pub store: Option<StoreConfig>,
 }
@@ -163,6 +165,24 @@ impl Default for Cache {
     }
 }
 
+/// The bundles from which clones over HTTP start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloneConfig {
+    /// Whether they are offered.
+    pub bundle_uri: bool,
+    /// The size of the smallest pack that is offered.
+    pub bundle_least_bytes: u64,
+}
+
+impl Default for CloneConfig {
+    fn default() -> Self {
+        CloneConfig {
+            bundle_uri: true,
+            bundle_least_bytes: 1 << 20,
+        }
+    }
+}
+
 /// Limits of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -230,6 +250,7 @@ impl Config {
             },
             certificates: Vec::new(),
             cache: Cache::default(),
+            clone: CloneConfig::default(),
             store: None,
             limits: Limits::default(),
         }

@@ -1,6 +1,7 @@
 //! Requests of HTTP: who asks, for what, and the response.
 
 mod api;
+mod bundle;
 mod git;
 mod reply;
 
@@ -73,7 +74,9 @@ impl Call {
         let uri = request.uri();
         let route = route::parse(uri.path(), uri.query())?;
         let needed = match &route {
-            Route::Health | Route::Metrics | Route::Advertise(..) => Method::GET,
+            Route::Health | Route::Metrics | Route::Advertise(..) | Route::Bundle(..) => {
+                Method::GET
+            }
             Route::Call(..) => Method::POST,
             // The interface decides itself.
             Route::Api(_) => request.method().clone(),
@@ -96,6 +99,7 @@ impl Call {
                 self.api(&path, request).await
             }
             Route::Advertise(name, service) => self.advertise(name, service, request).await,
+            Route::Bundle(name, file) => self.bundle(name, file, request).await,
             Route::Call(name, service) => self.serve(name, service, request).await,
         }
     }

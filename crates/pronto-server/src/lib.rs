@@ -12,6 +12,7 @@ mod activity;
 mod admission;
 pub mod authorization;
 mod bridge;
+pub mod bundles;
 mod cache_directory;
 pub mod certificate;
 pub mod command;

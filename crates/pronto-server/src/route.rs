@@ -55,6 +55,8 @@ pub enum Route {
     Api(Vec<String>),
     /// The advertisement of a service.
     Advertise(RepositoryName, Service),
+    /// A file with this name of the bundles of a repository.
+    Bundle(RepositoryName, String),
     /// A request to a service.
     Call(RepositoryName, Service),
 }
@@ -89,6 +91,12 @@ pub fn parse(path: &str, query: Option<&str>) -> Result<Route> {
         && let Some(service) = Service::named(service)
     {
         return Ok(Route::Call(RepositoryName::parse(name)?, service));
+    }
+    if let Some((directory, file)) = path.rsplit_once('/')
+        && let Some(name) = directory.strip_suffix("/bundle")
+        && file.ends_with(".bundle")
+    {
+        return Ok(Route::Bundle(RepositoryName::parse(name)?, file.to_owned()));
     }
     if path.ends_with("/HEAD") || path.contains("/objects/") {
         return Err(Error::new(ErrorKind::Unsupported, DUMB));
@@ -133,6 +141,10 @@ mod tests {
         assert_eq!(
             parse("/a/git-upload-archive", None).expect("known"),
             Route::Call(name("a"), Service::UploadArchive)
+        );
+        assert_eq!(
+            parse("/a/b.git/bundle/1-2.bundle", None).expect("known"),
+            Route::Bundle(name("a/b"), "1-2.bundle".to_owned())
         );
         assert_eq!(
             parse("/api/v1/users/alice", None).expect("known"),

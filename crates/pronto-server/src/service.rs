@@ -11,6 +11,7 @@ use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
 
 use crate::access::RefChange;
+use crate::bundles::OpenedBundle;
 use crate::opened::Opened;
 use crate::{Error, ErrorKind, Result};
 
@@ -73,6 +74,14 @@ pub trait GitService: Send + Sync {
     /// # Errors
     /// The client violates the protocol, the repository cannot be read, or the connection breaks.
     fn answer_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
+
+    /// Opens the bundle of the repository that has this file name; `None` if there is none.
+    ///
+    /// # Errors
+    /// The repository cannot be read.
+    fn open_bundle(&self, _request: &Request<'_>, _name: &str) -> Result<Option<OpenedBundle>> {
+        Ok(None)
+    }
 
     /// Serves a fetch from the advertisement to its end, on a connection of its own.
     ///

@@ -13,6 +13,7 @@ mod common;
 mod cut;
 pub mod hidden;
 mod hook;
+mod packed;
 mod promisors;
 mod selections;
 mod send;
@@ -44,6 +45,7 @@ use pronto_config::safety;
 
 pub use cache::{ListingCache, ListingKey, PackCache, PackKey};
 use cut::Cut;
+pub use packed::{BundleSource, PackedBundle, may_have_packed_bundle, packed_bundle};
 pub use pronto_odb::packing::Counts;
 pub use selections::Selections;
 use settings::Settings;
@@ -80,6 +82,9 @@ pub struct Options {
     /// Whether a repository of this path always has the same refs, because it is a view of a state. Lists of
     /// refs are found without a look at the refs then.
     pub refs_are_fixed: bool,
+    /// The bundles from which clones may start, unless the configuration of the repository says which
+    /// (`uploadpack.advertiseBundleURIs`).
+    pub bundles: Option<Arc<dyn BundleSource>>,
 }
 
 impl Default for Options {
@@ -94,6 +99,7 @@ impl Default for Options {
             selections: None,
             listings: None,
             refs_are_fixed: false,
+            bundles: None,
         }
     }
 }

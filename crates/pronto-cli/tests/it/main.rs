@@ -50,6 +50,7 @@ mod reflinks;
 mod reftables;
 mod repack;
 mod serve;
+mod serve_bundles;
 mod serve_cache;
 mod serve_guide;
 mod serve_netsync;

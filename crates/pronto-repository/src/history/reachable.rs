@@ -24,13 +24,13 @@ pub struct Reachable {
 }
 
 /// The reachable objects, each once.
-pub(crate) struct ReachableBits {
+pub struct ReachableBits {
     /// Those that bitmaps speak of.
-    pub(crate) bits: Bits,
+    pub bits: Bits,
     /// All others, in the order of the walk.
-    pub(crate) others: Vec<ObjectId>,
+    pub others: Vec<ObjectId>,
     /// The objects that the other side has, as far as bitmaps speak of them.
-    pub(crate) known: Bits,
+    pub known: Bits,
 }
 
 /// Returns the ids of the objects that `bits` stand for.
@@ -88,7 +88,7 @@ impl Repository {
     ///
     /// # Errors
     /// As [`reachable`](Self::reachable).
-    pub(crate) fn reachable_bits(
+    pub fn reachable_bits(
         &self,
         bitmaps: Option<&Bitmapped>,
         wants: &[ObjectId],

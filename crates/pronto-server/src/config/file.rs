@@ -39,6 +39,7 @@ struct File {
     rule: Vec<RuleEntry>,
     certificate: Vec<CertificateEntry>,
     cache: Cache,
+    clone: Clones,
     store: super::store::Written,
     limits: Limits,
 }
@@ -144,6 +145,26 @@ impl Cache {
             directory: own.unwrap_or(default.directory),
             bytes: self.bytes.unwrap_or(default.bytes),
             listing_bytes: self.listing_bytes.unwrap_or(default.listing_bytes),
+        }
+    }
+}
+
+/// The bundles for clones as they are written.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Clones {
+    bundle_uri: Option<bool>,
+    bundle_least_bytes: Option<u64>,
+}
+
+impl Clones {
+    fn resolved(&self) -> super::CloneConfig {
+        let default = super::CloneConfig::default();
+        super::CloneConfig {
+            bundle_uri: self.bundle_uri.unwrap_or(default.bundle_uri),
+            bundle_least_bytes: self
+                .bundle_least_bytes
+                .unwrap_or(default.bundle_least_bytes),
         }
     }
 }
@@ -294,6 +315,7 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
         access: Access { grants, rules },
         certificates: certificates.collect::<Result<_, _>>()?,
         cache: file.cache.resolved(directory),
+        clone: file.clone.resolved(),
         store: file.store.resolved(directory)?,
         limits: file.limits.resolved(),
     })

@@ -24,10 +24,10 @@ use crate::{Error, ErrorKind, Result};
 const LINGERING_BYTES: u64 = 64 << 20;
 
 /// A request of Git on its blocking thread.
-struct Job {
-    state: Arc<State>,
-    work: Work,
-    patience: Patience,
+pub(super) struct Job {
+    pub(super) state: Arc<State>,
+    pub(super) work: Work,
+    pub(super) patience: Patience,
     /// Held until the work ends.
     _slot: Slot,
 }
@@ -85,7 +85,7 @@ impl Call {
     }
 
     /// Checks access, and waits for a slot.
-    async fn prepare(
+    pub(super) async fn prepare(
         &mut self,
         name: RepositoryName,
         service: Service,

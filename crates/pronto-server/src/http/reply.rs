@@ -35,6 +35,20 @@ impl Reply {
         }
     }
 
+    /// A response whose body is not sent (`HEAD`).
+    pub(super) fn empty() -> Self {
+        Reply {
+            status: 200,
+            headers: Vec::new(),
+            content: Content::Whole(None),
+        }
+    }
+
+    pub(super) fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
     pub(super) fn pieces(pieces: Pieces, content_type: String) -> Self {
         Reply {
             status: 200,

@@ -11,6 +11,7 @@ use pronto::{Repository, Watch, receive_pack};
 use super::process::Git;
 use super::push::{Judged, Receiver, judge_request};
 use super::{GitService, Judge, Request, Streams, broken};
+use crate::bundles::{Bundles, OpenedBundle};
 use crate::listings::Listings;
 use crate::packs::PackCache;
 use crate::{Error, ErrorKind, Result};
@@ -31,6 +32,8 @@ pub struct Native {
     pub selections: Arc<Selections>,
     /// The lists of refs that equal requests share, if they do.
     pub listings: Option<Arc<Listings>>,
+    /// The bundles from which clones over HTTP start, if they do.
+    pub bundles: Option<Arc<Bundles>>,
     /// The program for pushes that crate `pronto` does not serve, and for archives.
     pub git: Git,
 }
@@ -53,6 +56,14 @@ impl GitService for Native {
 
     fn answer_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
         answer(request, &self.fetch_options(request, true), streams)
+    }
+
+    fn open_bundle(&self, request: &Request<'_>, name: &str) -> Result<Option<OpenedBundle>> {
+        let Some(bundles) = self.bundles_of(request)? else {
+            return Ok(None);
+        };
+        let opened = bundles.open(request.repository, name, request.interrupt);
+        opened.map_err(failed)
     }
 
     fn serve_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
@@ -141,7 +152,22 @@ impl Native {
         options.selections = Some(Arc::clone(&self.selections));
         options.listings = listings.map(|listings| listings as Arc<dyn upload_pack::ListingCache>);
         options.refs_are_fixed = request.repository.is_view();
+        let bundles = self.bundles.clone();
+        let bundles = bundles.filter(|_| is_stateless && !request.repository.is_view());
+        options.bundles = bundles.map(|bundles| bundles as Arc<dyn upload_pack::BundleSource>);
         options
+    }
+
+    /// Returns the bundles, unless the configuration of the repository says which there are, or it is in a store.
+    ///
+    /// # Errors
+    /// A setting is no boolean.
+    fn bundles_of(&self, request: &Request<'_>) -> Result<Option<&Arc<Bundles>>> {
+        let config = request.repository.config();
+        let own = config.bool("uploadpack.advertisebundleuris");
+        let own = own.map_err(|error| error.map_kind(|_| ErrorKind::Failed))?;
+        let is_made = own.is_none() && !request.repository.is_view();
+        Ok(self.bundles.as_ref().filter(|_| is_made))
     }
 
     fn push_options(&self, request: &Request<'_>, step: Step) -> receive_pack::Options {

@@ -125,6 +125,7 @@ impl Server {
                 packs: None,
                 selections: Arc::default(),
                 listings: None,
+                bundles: None,
                 git: Git::default(),
             }),
             Box::new(move |event| log.lock().expect("no panic").push(event.clone())),

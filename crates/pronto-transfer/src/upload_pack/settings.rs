@@ -49,7 +49,8 @@ pub(super) struct Settings {
     pub(super) packfile_uris: bool,
     pub(super) session_id: bool,
     pub(super) object_info: bool,
-    pub(super) bundle_uris: bool,
+    /// Whether clients are told the bundles of the configuration; `None` if it does not say.
+    pub(super) bundle_uris: Option<bool>,
     pub(super) hidden: Hidden,
     /// The program that runs in place of `pack-objects`, from protected configuration.
     pub(super) hook: Option<BString>,
@@ -85,7 +86,7 @@ impl Settings {
             packfile_uris: config.raw("uploadpack.blobpackfileuri").is_some(),
             session_id: flag("transfer.advertisesid")?,
             object_info: flag("transfer.advertiseobjectinfo")?,
-            bundle_uris: flag("uploadpack.advertisebundleuris")?,
+            bundle_uris: config.bool("uploadpack.advertisebundleuris")?,
             hidden: Hidden::configured(config),
             hook: hook(config),
             filters: Filters::read(config)?,

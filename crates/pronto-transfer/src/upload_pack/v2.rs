@@ -7,6 +7,7 @@ mod list;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_wire::pktline;
 
+use super::packed::BundleSource;
 use super::promisors;
 use super::settings::Settings;
 use super::{Ended, Input, Options, Session, broken, hung_up};
@@ -24,12 +25,12 @@ enum Command {
 
 impl Command {
     /// The command `name`, if this server has it.
-    fn find(name: &[u8], settings: &Settings) -> Option<Command> {
+    fn find(name: &[u8], settings: &Settings, options: &Options) -> Option<Command> {
         match name {
             b"ls-refs" => Some(Command::List),
             b"fetch" => Some(Command::Fetch),
             b"object-info" if settings.object_info => Some(Command::ObjectInfo),
-            b"bundle-uri" if settings.bundle_uris => Some(Command::BundleUri),
+            b"bundle-uri" if has_bundles(settings, options) => Some(Command::BundleUri),
             _ => None,
         }
     }
@@ -81,7 +82,11 @@ pub(super) fn advertisement(
     if settings.object_info {
         lines.push("object-info".into());
     }
-    if settings.bundle_uris {
+    let may_have = |source: &dyn BundleSource| source.may_have(repository);
+    if settings
+        .bundle_uris
+        .unwrap_or(options.bundles.as_deref().is_some_and(may_have))
+    {
         lines.push("bundle-uri".into());
     }
     if let Some(remotes) = promisors::advertised(repository)? {
@@ -93,6 +98,11 @@ pub(super) fn advertisement(
     }
     pktline::write_flush(&mut out);
     Ok(out)
+}
+
+/// Whether clients may ask for bundles.
+fn has_bundles(settings: &Settings, options: &Options) -> bool {
+    settings.bundle_uris.unwrap_or(options.bundles.is_some())
 }
 
 /// Whether branches to come are named to clients that ask for them, and advertised as a feature.
@@ -173,7 +183,7 @@ impl Session<'_> {
             );
             return Err(broken(message));
         }
-        let found = Command::find(name, &self.settings);
+        let found = Command::find(name, &self.settings, self.options);
         found.ok_or_else(|| broken(format!("invalid command '{name}'")))
     }
 

@@ -10,6 +10,7 @@ use pronto::Environment;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::signals;
 use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
+use pronto_server::bundles::Bundles;
 use pronto_server::config::{Config, DEFAULT_TEXT, StoreConfig, StoreRole, TlsFiles};
 use pronto_server::listings::Listings;
 use pronto_server::packs::PackCache;
@@ -60,6 +61,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     service.packs =
         (cache.bytes > 0).then(|| Arc::new(PackCache::new(&cache.directory, cache.bytes)));
     service.listings = Some(Arc::new(Listings::new(cache.listing_bytes)));
+    let clone = &config.clone;
+    service.bundles = (clone.bundle_uri).then(|| Arc::new(Bundles::new(clone.bundle_least_bytes)));
     let mut options = Options::new(config, environment, Box::new(service), tell);
     options.file = file;
     options.owner = owner;
@@ -94,6 +97,7 @@ pub(in crate::commands) fn native() -> Result<Native, CliError> {
         packs: None,
         selections: Arc::default(),
         listings: None,
+        bundles: None,
         git: Git::default(),
     })
 }

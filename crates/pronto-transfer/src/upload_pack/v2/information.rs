@@ -6,8 +6,8 @@ use pronto_hash::ObjectId;
 use super::super::writer::Lines;
 use super::super::{Ended, MOST_IDS, Session, broken, too_much};
 use super::Request;
-use crate::Result;
 use crate::objects::from_odb;
+use crate::{ErrorKind, Result};
 
 impl Session<'_> {
     /// Says how large objects are.
@@ -71,13 +71,34 @@ impl Session<'_> {
             return Err(broken(format!("bundle-uri: unexpected argument: '{line}'")));
         }
         let mut out = Lines::default();
-        for entry in self.repository.config().iter() {
-            if let Some(value) = entry.value.filter(|_| entry.key.starts_with(b"bundle.")) {
-                out.text([entry.key.as_bytes(), b"=", value.as_bytes()].concat())?;
+        if self.settings.bundle_uris.is_none() {
+            if let Some(uri) = self.made_bundle()? {
+                out.text("bundle.version=1")?;
+                out.text("bundle.mode=all")?;
+                out.text(format!("bundle.clone.uri={uri}"))?;
+            }
+        } else {
+            for entry in self.repository.config().iter() {
+                if let Some(value) = entry.value.filter(|_| entry.key.starts_with(b"bundle.")) {
+                    out.text([entry.key.as_bytes(), b"=", value.as_bytes()].concat())?;
+                }
             }
         }
         out.flush();
         self.send_lines(&mut out)?;
         Ok(Ended::Served)
+    }
+
+    /// The address of the bundle that this server makes. Without one, a client fetches all.
+    fn made_bundle(&self) -> Result<Option<String>> {
+        let Some(source) = &self.options.bundles else {
+            return Ok(None);
+        };
+        match source.uri(self.repository, self.interrupt) {
+            Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
+            // A fetch of damaged history tells what is wrong with it.
+            Err(_) => Ok(None),
+            Ok(uri) => Ok(uri),
+        }
     }
 }

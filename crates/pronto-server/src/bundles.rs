@@ -1,0 +1,110 @@
+//! Bundles from which clones start: packs of repositories, behind headers that are kept.
+
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pronto::Repository;
+use pronto::upload_pack::{
+    self, BundleSource, ListingCache as _, PackedBundle, may_have_packed_bundle,
+};
+use pronto_io::interrupt::Interrupt;
+
+use crate::listings::Listings;
+
+/// The bytes of headers that are kept.
+const MOST_HEADER_BYTES: usize = 32 << 20;
+
+/// The bundles of the repositories of a server. `Send + Sync`: a lock is held for a lookup.
+///
+/// What a bundle may hold is decided for each request. The header that a repository had first for a pack is
+/// kept, so that the address of a bundle stays the same when refs move. A header that was forgotten is made
+/// again, and is the same if the refs are.
+#[derive(Debug)]
+pub struct Bundles {
+    least_bytes: u64,
+    headers: Listings,
+    /// Held from the lookup of a header until it is there.
+    turn: Mutex<()>,
+}
+
+/// A bundle that can be read.
+#[derive(Debug)]
+pub struct OpenedBundle {
+    /// Its first bytes.
+    pub header: Arc<[u8]>,
+    /// The rest.
+    pub pack: File,
+    /// The size of the rest.
+    pub pack_bytes: u64,
+}
+
+impl Bundles {
+    /// Offers packs of at least `least_bytes`.
+    pub fn new(least_bytes: u64) -> Self {
+        Bundles {
+            least_bytes,
+            headers: Listings::new(MOST_HEADER_BYTES),
+            turn: Mutex::new(()),
+        }
+    }
+
+    fn current(
+        &self,
+        repository: &Repository,
+        interrupt: &Interrupt,
+    ) -> pronto::Result<Option<PackedBundle>> {
+        let found = upload_pack::packed_bundle(repository, self.least_bytes, interrupt)?;
+        let Some(mut bundle) = found else {
+            return Ok(None);
+        };
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.headers.get(&bundle.key) {
+            Some(header) => bundle.header = header,
+            None => self.headers.put(bundle.key, Arc::clone(&bundle.header)),
+        }
+        Ok(Some(bundle))
+    }
+
+    /// Returns the bundle of `repository` that has this file name; `None` if there is none any more.
+    ///
+    /// # Errors
+    /// The repository cannot be read, or `interrupt` was triggered.
+    pub fn open(
+        &self,
+        repository: &Repository,
+        name: &str,
+        interrupt: &Interrupt,
+    ) -> pronto::Result<Option<OpenedBundle>> {
+        let found = self.current(repository, interrupt)?;
+        let Some(bundle) = found.filter(|bundle| bundle.file_name() == name) else {
+            return Ok(None);
+        };
+        // Maintenance may have removed the pack.
+        let Ok(pack) = File::open(&bundle.pack) else {
+            return Ok(None);
+        };
+        let Ok(found) = pack.metadata() else {
+            return Ok(None);
+        };
+        Ok(Some(OpenedBundle {
+            header: bundle.header,
+            pack,
+            pack_bytes: found.len(),
+        }))
+    }
+}
+
+impl BundleSource for Bundles {
+    fn may_have(&self, repository: &Repository) -> bool {
+        may_have_packed_bundle(repository, self.least_bytes)
+    }
+
+    fn uri(
+        &self,
+        repository: &Repository,
+        interrupt: &Interrupt,
+    ) -> pronto::Result<Option<String>> {
+        let bundle = self.current(repository, interrupt)?;
+        Ok(bundle.map(|bundle| format!("bundle/{}", bundle.file_name())))
+    }
+}

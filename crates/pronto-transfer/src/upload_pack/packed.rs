@@ -1,0 +1,246 @@
+//! Bundles from which clones start: a header, and behind it the pack of a repository as it is.
+//!
+//! A bundle is as public as the refs that are shown. It is made only of a pack that holds what these refs
+//! lead to, and nothing else.
+
+use std::collections::{HashSet, VecDeque};
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bstr::BString;
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId, TrailerDigester};
+use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
+use pronto_odb::Bitmapped;
+use pronto_pack::bitmap::Bits;
+
+use super::cache::ListingKey;
+use super::hidden::Hidden;
+use super::shown::View;
+use crate::bundle::{Header, Reference, Version};
+use crate::interrupted;
+use crate::links::tag_target;
+use crate::objects::from_odb;
+use crate::{Repository, Result};
+
+/// The most refs of a header: a client makes a ref of each.
+const MOST_REFS: usize = 4096;
+
+/// The most commits that may be newer than the pack: a client fetches them after the bundle.
+const MOST_NEWER: usize = 1 << 16;
+
+/// A source of bundles for clones. Requests share it.
+pub trait BundleSource: Debug + Send + Sync {
+    /// Returns whether there may be a bundle of `repository`. This is asked in each advertisement, so it
+    /// must be cheap.
+    fn may_have(&self, repository: &Repository) -> bool;
+
+    /// Returns the address of a bundle of `repository`, relative to the address of the repository.
+    ///
+    /// # Errors
+    /// The repository cannot be read, or `interrupt` was triggered.
+    fn uri(&self, repository: &Repository, interrupt: &Interrupt) -> Result<Option<String>>;
+}
+
+/// A pack which is a bundle behind a header.
+#[derive(Clone, Debug)]
+pub struct PackedBundle {
+    /// The header. Any header that was made for an equal [`key`](Self::key) describes the pack, too.
+    pub header: Arc<[u8]>,
+    /// The path of the pack.
+    pub pack: PathBuf,
+    /// The checksum of the pack.
+    pub checksum: ObjectId,
+    /// The identity of the repository, the pack and the rules by which refs are hidden.
+    pub key: ListingKey,
+}
+
+impl PackedBundle {
+    /// Returns a name for the file, which another pack or another header does not have.
+    pub fn file_name(&self) -> String {
+        let mut digest = TrailerDigester::new(Kind::Sha256);
+        digest.update(&self.header);
+        format!("{}-{}.bundle", self.checksum, digest.finish())
+    }
+}
+
+/// Returns whether there may be a [`PackedBundle`]: there is a pack with bitmaps, of at least `least_bytes`.
+/// Costs reading a directory.
+pub fn may_have_packed_bundle(repository: &Repository, least_bytes: u64) -> bool {
+    let directory = repository.common_dir().join("objects").join("pack");
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return false;
+    };
+    entries.flatten().any(|entry| {
+        let path = entry.path();
+        let is_large = || {
+            let found = std::fs::metadata(path.with_extension("pack"));
+            found.is_ok_and(|found| found.len() >= least_bytes)
+        };
+        path.extension()
+            .is_some_and(|extension| extension == "bitmap")
+            && is_large()
+    })
+}
+
+/// Returns the pack with bitmaps as a bundle, if it has at least `least_bytes`, and exactly the objects that the
+/// shown refs led to when it was made. `None` if it has others, if something changes history (grafts,
+/// replacements, shallow commits), or in a namespace.
+///
+/// Costs reading the refs, the commits that are newer than the pack, and a bitmap for each ref that leads to
+/// something that the ones before do not.
+///
+/// # Errors
+/// References or objects cannot be read, or `interrupt` was triggered.
+pub fn packed_bundle(
+    repository: &Repository,
+    least_bytes: u64,
+    interrupt: &Interrupt,
+) -> Result<Option<PackedBundle>> {
+    let has_namespace = !repository.refs().namespace().is_empty();
+    if has_namespace || !repository.has_usable_bitmaps()? {
+        return Ok(None);
+    }
+    let Some(bitmaps) = repository.objects()?.bitmaps().map_err(from_odb)? else {
+        return Ok(None);
+    };
+    let Some(pack) = bitmaps.reused_pack().map_err(from_odb)? else {
+        return Ok(None);
+    };
+    let is_of_pack = pack.with_extension("bitmap") == bitmaps.file().path();
+    let is_large = std::fs::metadata(&pack).is_ok_and(|found| found.len() >= least_bytes);
+    if !is_of_pack || !is_large {
+        return Ok(None);
+    }
+    let hidden = Hidden::configured(repository.config());
+    let Some(references) = tips(repository, &hidden, &bitmaps, interrupt)? else {
+        return Ok(None);
+    };
+    let ids: Vec<ObjectId> = references.iter().map(|found| found.id).collect();
+    let watch = Watch::from(interrupt);
+    let found = repository.reachable_bits(Some(&bitmaps), &ids, &[], &watch)?;
+    let is_whole = found.others.is_empty() && found.bits.count() == found.bits.limit();
+    if !is_whole || references.is_empty() {
+        return Ok(None);
+    }
+    let checksum = bitmaps.file().checksum();
+    let directory = repository.git_dir().as_os_str().as_encoded_bytes();
+    let rest = format!("\0{checksum}{hidden:?}");
+    Ok(Some(PackedBundle {
+        header: header(repository, references).into(),
+        pack,
+        checksum,
+        key: ListingKey::of(&[directory, rest.as_bytes()].concat()),
+    }))
+}
+
+fn header(repository: &Repository, references: Vec<Reference>) -> Vec<u8> {
+    let hash = repository.object_hash();
+    let header = Header {
+        version: match hash {
+            Kind::Sha1 => Version::V2,
+            _ => Version::V3,
+        },
+        hash,
+        filter: None,
+        prerequisites: Vec::new(),
+        references,
+    };
+    let mut bytes = Vec::new();
+    header.write(&mut bytes);
+    bytes
+}
+
+/// Objects of the pack from which the shown refs lead to all others that they lead to in it; `None` if they
+/// are too many, or too much is newer.
+fn tips(
+    repository: &Repository,
+    hidden: &Hidden,
+    bitmaps: &Bitmapped,
+    interrupt: &Interrupt,
+) -> Result<Option<Vec<Reference>>> {
+    let mut tips = Tips {
+        repository,
+        bitmaps,
+        covered: bitmaps.empty(),
+        references: Vec::new(),
+        newer: HashSet::new(),
+        buffer: Vec::new(),
+    };
+    let mut shown = View { repository, hidden }.shown(&[], false)?;
+    // `HEAD` last: it most often leads to what a branch leads to.
+    shown.sort_by_key(|found| found.name == "HEAD");
+    for found in shown {
+        interrupt.check().map_err(interrupted)?;
+        let Some(id) = found.id.filter(|id| !id.is_null()) else {
+            continue;
+        };
+        if !tips.add(found.name, id, interrupt)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(tips.references))
+}
+
+/// The refs of a header while they are found.
+struct Tips<'a> {
+    repository: &'a Repository,
+    bitmaps: &'a Bitmapped,
+    /// What the refs are known to lead to.
+    covered: Bits,
+    references: Vec<Reference>,
+    /// Commits and tags that the pack does not have.
+    newer: HashSet<ObjectId>,
+    buffer: Vec<u8>,
+}
+
+impl Tips<'_> {
+    /// Adds what the pack has of a ref: its object, or the nearest ones in its history. Returns whether all is
+    /// within the bounds.
+    fn add(&mut self, name: BString, id: ObjectId, interrupt: &Interrupt) -> Result<bool> {
+        let mut queue = VecDeque::from([id]);
+        let is_branch = name.starts_with(b"refs/heads/");
+        let mut name = Some(name);
+        while let Some(next) = queue.pop_front() {
+            if let Some(bit) = self.bitmaps.bit(&next).map_err(from_odb)? {
+                if self.cover(&next, bit)? {
+                    // The first parents of a branch were once the branch.
+                    let own = name.take_if(|_| is_branch || next == id);
+                    let name = own.unwrap_or_else(|| format!("refs/heads/{next}").into());
+                    self.references.push(Reference { id: next, name });
+                }
+            } else if self.newer.insert(next) {
+                interrupt.check().map_err(interrupted)?;
+                match self.repository.kind_of(next)? {
+                    Some(ObjectKind::Commit) => {
+                        let links = self.repository.commit_links(&next, &mut self.buffer)?;
+                        queue.extend(links.parents);
+                    }
+                    Some(ObjectKind::Tag) => {
+                        let store = self.repository.objects()?;
+                        store.find(&next, &mut self.buffer).map_err(from_odb)?;
+                        queue.extend(tag_target(&self.buffer));
+                    }
+                    _ => {}
+                }
+            }
+            if self.references.len() > MOST_REFS || self.newer.len() > MOST_NEWER {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Records the object of `bit`, and what its bitmap says that it leads to; whether it was new.
+    fn cover(&mut self, id: &ObjectId, bit: u32) -> Result<bool> {
+        if !self.covered.insert(bit) {
+            return Ok(false);
+        }
+        if let Some(bits) = self.bitmaps.reachable_from(id).map_err(from_odb)? {
+            self.covered.union(&bits);
+        }
+        Ok(true)
+    }
+}
