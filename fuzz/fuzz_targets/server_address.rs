@@ -17,7 +17,9 @@ fuzz_target!(|data: &[u8]| {
         Some((path, query)) => (path, Some(query)),
         None => (text, None),
     };
-    if let Ok(Route::Advertise(name, _) | Route::Call(name, _)) = route::parse(path, query) {
+    if let Ok(Route::Advertise(name, _) | Route::Call(name, _) | Route::Bundle(name, _)) =
+        route::parse(path, query)
+    {
         check(&name);
     }
 });

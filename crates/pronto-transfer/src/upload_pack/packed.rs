@@ -184,11 +184,11 @@ fn tips(
     Ok(Some(tips.references))
 }
 
-/// The refs of a header while they are found.
+/// The refs of a header during the search for them.
 struct Tips<'a> {
     repository: &'a Repository,
     bitmaps: &'a Bitmapped,
-    /// What the refs are known to lead to.
+    /// The objects that the refs are known to lead to.
     covered: Bits,
     references: Vec<Reference>,
     /// Commits and tags that the pack does not have.
