@@ -270,8 +270,10 @@ fn unreachable_objects_are_kept_for_a_while_and_then_deleted() {
     };
     assert!(store_has("kept"));
     // A push that was checked while the object was there.
-    let mut late = Push::default();
-    late.base = Some(manifest.number);
+    let mut late = Push {
+        base: Some(manifest.number),
+        ..Push::default()
+    };
     late.updates.push(RefUpdate {
         name: "refs/heads/late".into(),
         old: Expected::Missing,
