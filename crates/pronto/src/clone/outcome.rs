@@ -78,6 +78,13 @@ pub enum Warning {
     UnknownRefStorage(BString),
     /// The `HEAD` of the source names a ref that does not exist, so that no files are written.
     DanglingHead,
+    /// What was to be checked out leads to a commit, but is none.
+    NotACommit {
+        /// The ref, or what names the object otherwise.
+        name: BString,
+        /// The object.
+        id: ObjectId,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -97,6 +104,9 @@ impl fmt::Display for Warning {
             }
             Warning::MissingTemplates(path) => {
                 return write!(f, "templates not found in {}", path.display());
+            }
+            Warning::NotACommit { name, id } => {
+                return write!(f, "{name} {id} is not a commit!");
             }
             Warning::DanglingHead => "remote HEAD refers to nonexistent ref, unable to checkout",
         })
