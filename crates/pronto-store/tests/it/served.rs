@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 use std::sync::mpsc::{Receiver, channel};
 
@@ -28,7 +28,7 @@ impl Served {
             for connection in listener.incoming() {
                 let (directory, sender) = (directory.clone(), sender.clone());
                 let connection = connection.expect("a connection");
-                std::thread::spawn(move || drop(sender.send(answer(connection, directory))));
+                std::thread::spawn(move || drop(sender.send(answer(connection, &directory))));
             }
         });
         Served { address, ended }
@@ -53,7 +53,7 @@ impl Served {
     }
 }
 
-fn answer(mut connection: TcpStream, directory: PathBuf) -> Result<Ended, String> {
+fn answer(mut connection: TcpStream, directory: &Path) -> Result<Ended, String> {
     // The first packet names the repository.
     let mut len = [0; 4];
     connection.read_exact(&mut len).expect("a request");
@@ -61,7 +61,7 @@ fn answer(mut connection: TcpStream, directory: PathBuf) -> Result<Ended, String
     let len = usize::from_str_radix(len, 16).expect("digits");
     let mut request = vec![0; len - 4];
     connection.read_exact(&mut request).expect("a request");
-    let repository = pronto::Repository::open(&directory, &Environment::empty("/"));
+    let repository = pronto::Repository::open(directory, &Environment::empty("/"));
     let repository = repository.map_err(|error| error.to_string())?;
     let mut output = connection.try_clone().expect("a descriptor");
     if request.starts_with(b"git-receive-pack") {
