@@ -326,8 +326,7 @@ impl Fetched {
         let unpack = self.unpack(work, quarantine.store())?;
         let unpack = unpack.filter(|_| promisor.is_none() && bundle.is_none());
         let links = Links::new(work.repository.object_hash(), &self.cut);
-        let is_promised = promisor.is_some();
-        let levels = Levels::strict();
+        let (is_promised, levels) = (promisor.is_some(), Levels::strict());
         let surroundings = self.surroundings(work, &levels);
         let both = Both {
             one: is_promised.then_some(&links as &dyn Inspect),
@@ -353,9 +352,9 @@ impl Fetched {
             Some(_) => unusable(error),
             None => error,
         })?;
-        let foreign = surroundings.as_ref().map(Inspector::foreign_links);
+        let is_self_contained = surroundings.is_some_and(|found| found.foreign_links() == 0);
         if received.pack.file_name().is_some() {
-            self.is_self_contained = foreign == Some(0);
+            self.is_self_contained = is_self_contained;
             self.packs.push(ReceivedPack {
                 checksum: received.checksum,
                 is_locked: received.keep.is_some(),

@@ -78,9 +78,9 @@ pub enum Warning {
     UnknownRefStorage(BString),
     /// The `HEAD` of the source names a ref that does not exist, so that no files are written.
     DanglingHead,
-    /// What was to be checked out leads to a commit, but is none.
+    /// The object to check out is a tag of a commit.
     NotACommit {
-        /// The ref, or what names the object otherwise.
+        /// The ref or id by which it was requested.
         name: BString,
         /// The object.
         id: ObjectId,

@@ -22,7 +22,7 @@ pub(super) struct Head {
     pub(super) id: Option<ObjectId>,
     /// The commit at which it is detached, if it is.
     pub(super) detached: Option<ObjectId>,
-    /// What is odd about that commit.
+    /// The warning about the object that leads to that commit.
     pub(super) warning: Option<Warning>,
     /// Whether the remote has refs, but not the one that `HEAD` points to.
     pub(super) is_dangling: bool,
