@@ -848,7 +848,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__fetch__subcmd__pack)
-            opts="-q -k --all --stdin --quiet --keep --thin --include-tag --upload-pack --exec --depth --shallow-since --shallow-exclude --deepen-relative --refetch --no-progress"
+            opts="-q -k -v --all --stdin --quiet --keep --thin --include-tag --upload-pack --exec --depth --shallow-since --shallow-exclude --deepen-relative --refetch --filter --no-filter --from-promisor --lock-pack --cloning --update-shallow --check-self-contained-and-connected --diag-url --no-progress"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -871,6 +871,10 @@ _pronto() {
                     return 0
                     ;;
                 --shallow-exclude)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --filter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -352,6 +352,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l exec -d 'Th
 complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l depth -d 'Fetch only this many commits of each ref' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l shallow-since -d 'Fetch only commits newer than this' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l shallow-exclude -d 'Exclude commits reachable from this ref' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l filter -d 'Omit these objects' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l all -d 'Fetch all refs'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l stdin -d 'Read more refs from standard input, one a line'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -s q -l quiet -d 'Print only errors'
@@ -360,6 +361,14 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l thin -d 'Re
 complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l include-tag -d 'Receive tags that point at what is fetched, too'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l deepen-relative -d 'Count the depth from the present shallow commits'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l refetch -d 'Fetch everything again, without negotiation'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l no-filter -d 'Omit nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l from-promisor -d 'Mark the pack as one of a repository that promises what is missing'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l lock-pack -d 'Print the name of the file that keeps the pack'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l cloning -d 'Accept the shallow commits of the other side, as a clone does'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l update-shallow -d 'Accept shallow commits of the other side that requested objects need'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l check-self-contained-and-connected -d 'Report whether a kept pack links to nothing outside of it'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l diag-url -d 'Print the parts of the address, and fetch nothing'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -s v -d 'Print the decisions, too'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l no-progress -d 'Show no progress'
 complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l ipc-threads -d 'Accepted for compatibility: each client has a thread' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fsmonitor--daemon" -l start-timeout -d 'Seconds to wait for the start' -r

@@ -33,7 +33,7 @@ pub use download::ReceivedPack;
 pub use map::pretty;
 use map::{Mapped, Mapping};
 pub use outcome::{Failure, Flag, Note, Outcome, Summary, Update, Warning};
-pub use pack::{Packed, Selection, Sought, Tip, fetch_pack};
+pub use pack::{Packed, Rules, Selection, Sought, Tip, fetch_pack};
 
 /// Options of a fetch. The default is `git fetch` without options.
 #[derive(Clone, Debug)]
@@ -86,6 +86,8 @@ pub struct Options {
     pub keep: bool,
     /// Whether a pack gets a `.keep` file, which the caller removes when refs lead to the objects.
     pub lock_packs: bool,
+    /// Rules of `git fetch-pack` for what arrives, instead of those of `git fetch`.
+    pub rules: Option<Rules>,
     /// Whether the pack may have deltas against objects that are here.
     pub thin_pack: bool,
     /// Whether unchanged refs are reported, too.
@@ -120,6 +122,7 @@ impl Default for Options {
             show_unpacking: false,
             keep: false,
             lock_packs: false,
+            rules: None,
             thin_pack: true,
             tell_unchanged: false,
             action: "fetch".into(),

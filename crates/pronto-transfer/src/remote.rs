@@ -30,7 +30,7 @@ pub use connectivity::{Cuts, Links, from_store, is_connected};
 pub use lazy::Exact;
 pub use negotiate::History;
 pub(crate) use partial::register as register_promisor;
-pub use partial::{filter_spec, has_whole_history};
+pub use partial::{combined_filter, filter_spec, has_whole_history};
 pub use promised_links::keep as keep_linked_objects;
 pub use pronto_repository::shallow;
 pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};

@@ -134,7 +134,9 @@ impl Options {
     }
 
     fn takes_tags(&self) -> bool {
-        self.tags && !self.mirror && self.revision.is_none()
+        // As in Git, all tags come where one branch of several is checked out by name.
+        let by_name = self.branch.is_some() && !self.takes_one_branch();
+        (self.tags || by_name) && !self.mirror && self.revision.is_none()
     }
 }
 
@@ -375,6 +377,7 @@ impl<'a> Work<'a> {
         };
         let store = objects::open(&repository)?;
         let head = references::write(self, heads, &repository, &store)?;
+        warnings.extend(head.warning.clone());
         let mut outcome = Outcome {
             detached: head.detached,
             has_submodules: false,

@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
-use pronto::clone::{self, Options, Outcome};
+use pronto::clone::{self, Options, Outcome, Warning};
 use pronto::path;
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, filter_spec, parse_date};
@@ -324,7 +324,8 @@ fn deepen(args: &Args) -> Result<Deepen, CliError> {
 }
 
 fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
-    for warning in &outcome.warnings {
+    let is_last = |warning: &&Warning| matches!(warning, Warning::NotACommit { .. });
+    for warning in outcome.warnings.iter().filter(|warning| !is_last(warning)) {
         context.warn(&warning.to_string());
     }
     for warning in outcome.repository.take_notices_of(Severity::Warning) {
@@ -340,14 +341,14 @@ fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
              local repository."
         ));
     }
+    for warning in outcome.warnings.iter().filter(is_last) {
+        context.warn(&warning.to_string());
+    }
     report_checkout(outcome, context);
     let config = outcome.repository.config();
     let advise =
         context.wants_advice() && config.bool_or("advice.detachedhead", true).unwrap_or(true);
-    if let Some(id) = outcome
-        .detached
-        .filter(|_| advise && !args.quiet && !args.no_checkout)
-    {
+    if let Some(id) = outcome.detached.filter(|_| advise && !args.no_checkout) {
         context.remark(&format!(
             "Note: switching to '{id}'.\n\n\
              You are in 'detached HEAD' state. You can look around, make experimental\n\

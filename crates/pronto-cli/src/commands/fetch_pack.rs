@@ -1,14 +1,19 @@
 //! `fetch-pack`: get objects from one repository, without changing refs.
 
+mod address;
+
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use bstr::{BStr, ByteSlice};
-use pronto::fetch::{self, Options, Selection, Sought};
-use pronto::remote::connection::{self, Settings};
-use pronto::remote::{Deepen, Remote, Tags, parse_date};
-use pronto::{Repository, Watch};
+use bstr::{BStr, BString, ByteSlice};
+use pronto::fetch::{self, Options, Packed, Rules, Selection, Sought};
+use pronto::remote::connection::Settings;
+use pronto::remote::{
+    Deepen, Remote, Tags, checks_objects, combined_filter, filter_spec, parse_date,
+};
+use pronto::{ObjectId, Repository, Watch};
 
 use crate::{CliError, Context, ExitCode, bad_pack};
 
@@ -61,6 +66,38 @@ pub(crate) struct Args {
     /// Fetch everything again, without negotiation
     #[arg(long)]
     refetch: bool,
+    /// Omit these objects
+    #[arg(
+        long,
+        value_name = "FILTER",
+        require_equals = true,
+        overrides_with = "no_filter"
+    )]
+    filter: Vec<OsString>,
+    /// Omit nothing
+    #[arg(long, overrides_with = "filter")]
+    no_filter: bool,
+    /// Mark the pack as one of a repository that promises what is missing
+    #[arg(long)]
+    from_promisor: bool,
+    /// Print the name of the file that keeps the pack
+    #[arg(long)]
+    lock_pack: bool,
+    /// Accept the shallow commits of the other side, as a clone does
+    #[arg(long)]
+    cloning: bool,
+    /// Accept shallow commits of the other side that requested objects need
+    #[arg(long)]
+    update_shallow: bool,
+    /// Report whether a kept pack links to nothing outside of it
+    #[arg(long)]
+    check_self_contained_and_connected: bool,
+    /// Print the parts of the address, and fetch nothing
+    #[arg(long)]
+    diag_url: bool,
+    /// Print the decisions, too
+    #[arg(short = 'v')]
+    verbose: bool,
     /// Show no progress
     #[arg(long)]
     no_progress: bool,
@@ -73,32 +110,117 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let [place, names @ ..] = &args.arguments[..] else {
         return Err(CliError::misuse("'fetch-pack' without a repository"));
     };
-    if args.keep > 1 {
-        return Err(CliError::unsupported("'fetch-pack' with a locked pack"));
-    }
     let repository = context.repository()?;
     let url = BStr::new(place.as_bytes());
-    if connection::is_bundle(url, repository.environment()) || url.starts_with(b"http") {
-        return Err(CliError::unsupported(
-            "'fetch-pack' from a bundle or over HTTP",
-        ));
+    address::check(url, repository.environment())?;
+    if args.diag_url {
+        return address::print(url, context);
+    }
+    if args.verbose && args.stdin {
+        // Which version of the protocol is spoken shows only when the list is read.
+        return Err(CliError::unsupported("'fetch-pack -v' with '--stdin'"));
     }
     let remote = Remote {
         name: url.to_owned(),
         urls: vec![url.to_owned()],
         ..Remote::default()
     };
-    let options = options(args)?;
+    let locks = Locks::read(args, &context.arguments);
+    let mut options = options(args)?;
     // Calls for git are handed over before anything is read.
     fetch::check(&repository, &remote, &options).map_err(CliError::of)?;
     let mut selection = Selection::default();
     selection.all = args.all;
     selection.sought = sought(args, names)?;
+    let rules = rules(args, locks, &selection, &repository);
+    options.rules = Some(rules);
+    // As in Git, a shallow commit is accepted only for what is requested by its id.
+    let by_id = selection.sought.iter().any(|sought| sought.id.is_some());
+    options.update_shallow = args.cloning || (args.update_shallow && by_id);
     let packed = fetch(args, &repository, &remote, &selection, &options, context)?;
+    report_packs(args, locks, &packed, &repository, context)?;
+    report(&packed, context)
+}
+
+/// The options that keep packs. As in Git, their order matters.
+#[derive(Clone, Copy)]
+struct Locks {
+    /// Whether a kept pack is locked even if packs are unpacked otherwise.
+    lock_kept: bool,
+    /// Whether the name of the file that locks it is printed.
+    is_printed: bool,
+}
+
+impl Locks {
+    fn read(args: &Args, arguments: &[OsString]) -> Self {
+        let (mut keep, mut lock_kept) = (false, false);
+        for word in arguments {
+            match word.as_bytes() {
+                b"-k" | b"--keep" => lock_kept = std::mem::replace(&mut keep, true),
+                b"--lock-pack" => lock_kept = true,
+                word if word.starts_with(b"-") => {}
+                _ => break,
+            }
+        }
+        Locks {
+            lock_kept,
+            is_printed: args.lock_pack,
+        }
+    }
+}
+
+/// Returns the rules for what arrives.
+fn rules(args: &Args, locks: Locks, selection: &Selection, repository: &Repository) -> Rules {
+    let mut rules = Rules::default();
+    rules.lock_kept = locks.lock_kept;
+    rules.checks_links = args.check_self_contained_and_connected;
+    rules.is_verbose = args.verbose;
+    if args.from_promisor {
+        let null = ObjectId::null(repository.object_hash());
+        let mut text = Vec::new();
+        for sought in selection.distinct().iter().filter(|_| locks.is_printed) {
+            let id = sought.id.unwrap_or(null);
+            text.extend_from_slice(format!("{id} ").as_bytes());
+            text.extend_from_slice(&sought.name);
+            text.push(b'\n');
+        }
+        rules.promised = Some(text);
+    }
+    rules
+}
+
+/// Prints the names of the packs.
+fn report_packs(
+    args: &Args,
+    locks: Locks,
+    packed: &Packed,
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    // As in Git, another process prints them, unless its output is read.
+    let is_read = locks.is_printed || checks_objects(repository.config())?;
     for pack in &packed.packs {
         let word = if pack.is_locked { "keep" } else { "pack" };
-        writeln!(context.out, "{word}\t{}", pack.checksum)?;
+        if locks.is_printed && pack.is_locked {
+            let directory = repository.spoken(&repository.objects_dir());
+            let directory = match directory == Path::new("objects") {
+                true => Path::new(".").join(directory),
+                false => directory,
+            };
+            let file = directory.join(format!("pack/pack-{}.keep", pack.checksum));
+            writeln!(context.out, "lock {}", file.display())?;
+        } else if !is_read {
+            writeln!(context.out, "{word}\t{}", pack.checksum)?;
+        }
     }
+    if args.check_self_contained_and_connected && packed.is_self_contained {
+        writeln!(context.out, "connectivity-ok")?;
+    }
+    Ok(())
+}
+
+/// Prints the refs, and what is missing.
+fn report(packed: &Packed, context: &mut Context) -> Result<ExitCode, CliError> {
     for name in &packed.refused {
         let what = "Server does not allow request for unadvertised object";
         context.report_error(&format!("{what} {name}"));
@@ -125,12 +247,24 @@ fn fetch(
     selection: &Selection,
     options: &Options,
     context: &mut Context,
-) -> Result<fetch::Packed, CliError> {
+) -> Result<Packed, CliError> {
     // As in Git, it is shown in files and pipes, too.
     let progress = context.progress(Some(options.show_unpacking), false);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let packed = fetch::fetch_pack(repository, remote, selection, options, &watch);
     context.report();
+    // Git checks the links with another program, whose error comes first.
+    if let Err(error) = &packed
+        && error
+            .message()
+            .starts_with("did not receive expected object")
+    {
+        let ending = match args.lock_pack {
+            true => "fetch-pack: invalid index-pack output",
+            false => "index-pack failed",
+        };
+        return Err(CliError::fatal(error.message()).and(ending));
+    }
     let ending = match args.keep > 0 {
         true => "fetch-pack: invalid index-pack output",
         false => "index-pack failed",
@@ -165,6 +299,7 @@ fn options(args: &Args) -> Result<Options, CliError> {
         true => Tags::Follow,
         false => Tags::None,
     });
+    options.filter = filter(&args.filter)?;
     options.thin_pack = args.thin;
     options.keep = args.keep > 0;
     options.refetch = args.refetch;
@@ -173,6 +308,19 @@ fn options(args: &Args) -> Result<Options, CliError> {
     options.show_progress = !args.no_progress;
     options.show_unpacking = !args.quiet && !args.no_progress;
     Ok(options)
+}
+
+/// Returns the filter that leaves out what any of `specs` leaves out.
+fn filter(specs: &[OsString]) -> Result<Option<BString>, CliError> {
+    let specs = specs
+        .iter()
+        .map(|spec| filter_spec(BStr::new(spec.as_bytes())));
+    let specs = specs.collect::<Result<Vec<_>, _>>()?;
+    Ok(match &specs[..] {
+        [] => None,
+        [spec] => Some(spec.clone()),
+        _ => Some(combined_filter(&specs)?),
+    })
 }
 
 /// The refs and objects of the command line and of standard input.

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_odb::{Quarantine, Store};
+use pronto_pack::bundle::Header;
 use pronto_pack::indexer::Inspect;
 use pronto_wire::advertisement::{RemoteRef, Version};
 use pronto_wire::client::Client;
@@ -13,13 +14,14 @@ use pronto_wire::negotiate::Consecutive;
 
 use super::map::Mapped;
 use super::{Outcome, Warning, Work};
+use crate::fsck::{Inspector, Levels, Scope};
 use crate::remote::connection::from_wire;
 use crate::remote::{
-    Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected,
+    Both, FROM_BUNDLE, checks_objects, keep_linked_objects, receive_pack, require, shallow,
+    unpack_limit, unusable,
 };
 use crate::remote::{
-    FROM_BUNDLE, checks_objects, keep_linked_objects, receive_pack, require, shallow, unpack_limit,
-    unusable,
+    Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -62,6 +64,8 @@ pub(super) struct Fetched {
     foreign_cut: bool,
     /// The received packs that stay packs.
     pub(super) packs: Vec<ReceivedPack>,
+    /// Whether the last pack was found to link to nothing outside of it.
+    pub(super) is_self_contained: bool,
 }
 
 /// A received pack.
@@ -76,13 +80,34 @@ pub struct ReceivedPack {
 /// The content of the file that keeps the pack until refs lead to it. As in Git, a pack has none if all
 /// objects are to become loose ones.
 fn keep_text(work: &Work<'_>) -> Result<Option<Vec<u8>>> {
-    if !work.options.lock_packs || unpack_limit(work.repository.config())?.is_none() {
+    let options = work.options;
+    let always = options.keep && options.rules.as_ref().is_some_and(|rules| rules.lock_kept);
+    let locks = options.lock_packs && (always || unpack_limit(work.repository.config())?.is_some());
+    if !locks {
         return Ok(None);
     }
     let host = rustix::system::uname();
     let host = host.nodename().to_string_lossy();
     let text = format!("fetch-pack {} on {host}\n", std::process::id());
     Ok(Some(text.into_bytes()))
+}
+
+/// The number of objects from which a pack gets that file, where the rules of `git fetch-pack` apply.
+fn keep_from(work: &Work<'_>) -> Result<Option<u32>> {
+    match work.options.rules.is_some() && !work.options.keep {
+        true => unpack_limit(work.repository.config()),
+        false => Ok(None),
+    }
+}
+
+/// The content of the file that marks the pack as one whose links may be missing.
+fn promisor_text(work: &Work<'_>, request: &Request, bundle: Option<&Header>) -> Option<Vec<u8>> {
+    let is_promised = match (bundle, &work.options.rules) {
+        (Some(header), _) => return header.filter.as_ref().map(|_| FROM_BUNDLE.to_vec()),
+        (None, Some(rules)) => return rules.promised.clone(),
+        (None, None) => request.filter.is_some() || work.remote.promisor,
+    };
+    is_promised.then(Vec::new)
 }
 
 impl Fetched {
@@ -93,6 +118,7 @@ impl Fetched {
             cut: work.cut.clone(),
             foreign_cut: false,
             packs: Vec::new(),
+            is_self_contained: false,
         })
     }
 
@@ -296,15 +322,16 @@ impl Fetched {
             Some(quarantine) => quarantine,
             None => Quarantine::begin(&self.store).map_err(from_store)?,
         };
-        let promisor = match &bundle {
-            Some(header) => header.filter.as_ref().map(|_| FROM_BUNDLE.to_vec()),
-            None if request.filter.is_some() || work.remote.promisor => Some(Vec::new()),
-            None => None,
-        };
+        let promisor = promisor_text(work, request, bundle.as_ref());
         let unpack = self.unpack(work, quarantine.store())?;
         let unpack = unpack.filter(|_| promisor.is_none() && bundle.is_none());
         let links = Links::new(work.repository.object_hash(), &self.cut);
-        let is_promised = promisor.is_some();
+        let (is_promised, levels) = (promisor.is_some(), Levels::strict());
+        let surroundings = self.surroundings(work, &levels);
+        let both = Both {
+            one: is_promised.then_some(&links as &dyn Inspect),
+            other: surroundings.as_ref().map(|found| found as &dyn Inspect),
+        };
         let directory = quarantine.pack_directory();
         let received = receive_pack(
             &mut response.pack,
@@ -312,10 +339,11 @@ impl Fetched {
                 directory: &directory,
                 repository: work.repository,
                 existing: Some(&self.store),
-                inspect: is_promised.then_some(&links as &dyn Inspect),
+                inspect: both.is_needed().then_some(&both as &dyn Inspect),
                 unpack,
                 promisor,
                 keep: keep_text(work)?,
+                keep_from: keep_from(work)?,
                 sync: true,
                 watch: work.watch,
             },
@@ -324,7 +352,9 @@ impl Fetched {
             Some(_) => unusable(error),
             None => error,
         })?;
+        let is_self_contained = surroundings.is_some_and(|found| found.foreign_links() == 0);
         if received.pack.file_name().is_some() {
+            self.is_self_contained = is_self_contained;
             self.packs.push(ReceivedPack {
                 checksum: received.checksum,
                 is_locked: received.keep.is_some(),
@@ -339,6 +369,21 @@ impl Fetched {
         }
         self.quarantine = Some(quarantine);
         Ok(wanted_refs)
+    }
+
+    /// Returns the inspector that counts the links to objects outside of the pack, if they matter.
+    fn surroundings<'a>(&'a self, work: &Work<'_>, levels: &'a Levels) -> Option<Inspector<'a>> {
+        let rules = work.options.rules.as_ref()?;
+        let scope = Scope {
+            links: true,
+            shallow: Some(&self.cut),
+            store: Some(&self.store),
+            ..Scope::default()
+        };
+        let hash = work.repository.object_hash();
+        rules
+            .checks_links
+            .then(|| Inspector::new(hash, levels, scope))
     }
 
     /// Returns the store for the objects of small packs, unless packs are to be kept.
@@ -373,7 +418,9 @@ impl Fetched {
         self.store().begin_writing().map_err(from_store)?;
         let known: Vec<ObjectId> = work.ours.values().copied().collect();
         // What is promised need not be here.
-        if work.remote.promisor || work.options.filter.is_some() {
+        let rules = work.options.rules.as_ref();
+        let is_promised = rules.is_some_and(|rules| rules.promised.is_some());
+        if work.remote.promisor || work.options.filter.is_some() || is_promised {
             let tips = entries.iter().map(|entry| entry.id).collect();
             return self.refuse(work, self.missing(tips)?.is_empty());
         }
@@ -394,6 +441,9 @@ impl Fetched {
             self.cut.clone_from(&work.cut);
             return Ok(());
         }
+        if self.foreign_cut {
+            self.drop_unused_cuts(work)?;
+        }
         // What was known ends at the old cut. Beyond it, everything has to have arrived.
         let mut history = History::new(self.store(), &self.cut);
         for id in work.cut.difference(&self.cut) {
@@ -406,6 +456,15 @@ impl Fetched {
         };
         let whole = is_connected(self.store(), &tips, &known, cuts)?;
         self.refuse(work, whole)
+    }
+
+    /// Forgets those shallow commits of the other side that have not arrived.
+    fn drop_unused_cuts(&mut self, work: &Work<'_>) -> Result<()> {
+        let new = self.cut.difference(&work.cut).copied().collect();
+        for id in self.missing(new)? {
+            self.cut.remove(&id);
+        }
+        Ok(())
     }
 
     fn refuse(&self, work: &Work<'_>, whole: bool) -> Result<()> {

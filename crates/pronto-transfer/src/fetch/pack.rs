@@ -1,5 +1,7 @@
 //! Fetching objects without changing refs: `git fetch-pack`.
 
+mod verbose;
+
 use std::collections::HashSet;
 
 use bstr::{BString, ByteSlice};
@@ -57,6 +59,31 @@ pub struct Selection {
     pub all: bool,
 }
 
+impl Selection {
+    /// The refs and objects, each once, sorted by name.
+    pub fn distinct(&self) -> Vec<&Sought> {
+        let mut sought: Vec<&Sought> = self.sought.iter().collect();
+        sought.sort_by(|one, other| one.name.cmp(&other.name));
+        sought.dedup_by(|one, other| one.name == other.name);
+        sought
+    }
+}
+
+/// Rules for what a [`fetch_pack`] receives.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Rules {
+    /// The content of the file that marks the pack as one whose links may be missing, if it is one.
+    pub promised: Option<Vec<u8>>,
+    /// Whether a pack that is [kept](Options::keep) gets a `.keep` file even if all objects that arrive
+    /// are to become loose ones otherwise.
+    pub lock_kept: bool,
+    /// Whether to find out if the pack links to nothing outside of it.
+    pub checks_links: bool,
+    /// Whether the decisions are told to the progress.
+    pub is_verbose: bool,
+}
+
 /// A fetched ref, or an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tip {
@@ -74,6 +101,8 @@ pub struct Packed {
     pub refs: Vec<Tip>,
     /// The received packs that stay packs.
     pub packs: Vec<ReceivedPack>,
+    /// Whether the pack was [found](Rules::checks_links) to link to nothing outside of it.
+    pub is_self_contained: bool,
     /// The refs that the other side does not have, by name.
     pub missing: Vec<BString>,
     /// The objects that the other side does not give out, by id.
@@ -102,13 +131,23 @@ pub fn fetch_pack(
         let _ = client.close();
         return Err(Error::new(ErrorKind::Transport, "no matching remote head"));
     }
+    let is_verbose = options.rules.as_ref().is_some_and(|rules| rules.is_verbose);
+    if is_verbose && client.version() != Version::V2 {
+        let _ = client.close();
+        let message = "messages about older versions of the protocol are not supported";
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
     let mut packed = Packed::default();
     let mut entries = select(&work, &client, &refs, selection, &mut packed);
     let mut client = Some(client);
+    if is_verbose {
+        verbose::tell(&work, &refs, &entries)?;
+    }
     let mut fetched = download::Fetched::begin(&work)?;
     fetched.take(&work, &mut client, &refs, &mut entries)?;
     fetched.check_cuts(&work, &mut entries, &mut Outcome::default())?;
     packed.packs.clone_from(&fetched.packs);
+    packed.is_self_contained = fetched.is_self_contained;
     fetched.publish(&work)?;
     if let Some(client) = client {
         client.close().map_err(from_wire)?;
@@ -129,9 +168,7 @@ fn select(
     selection: &Selection,
     packed: &mut Packed,
 ) -> Vec<Mapped> {
-    let mut sought: Vec<&Sought> = selection.sought.iter().collect();
-    sought.sort_by(|one, other| one.name.cmp(&other.name));
-    sought.dedup_by(|one, other| one.name == other.name);
+    let sought = selection.distinct();
     let mut unmatched: Vec<&Sought> = sought.clone();
     let names: HashSet<&BString> = sought.iter().map(|sought| &sought.name).collect();
     let deepens = !work.deepen.is_none();

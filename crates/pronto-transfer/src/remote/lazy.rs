@@ -45,6 +45,7 @@ impl Exact<'_> {
                 inspect: Some(&links),
                 promisor: Some(Vec::new()),
                 keep: None,
+                keep_from: None,
                 sync: true,
                 unpack: None,
                 watch: self.watch,

@@ -1,6 +1,6 @@
 //! Partial clones: object filters, and promisor remotes.
 
-use bstr::{BStr, BString};
+use bstr::{BStr, BString, ByteSlice};
 
 use pronto_config::format::{EXTENSIONS_OF_ANY_VERSION, EXTENSIONS_OF_VERSION_ONE};
 
@@ -20,6 +20,15 @@ pub fn filter_spec(spec: &BStr) -> Result<BString> {
         filter @ Filter::BlobLimit(_) => Ok(filter.to_spec()),
         _ => Ok(spec.to_owned()),
     }
+}
+
+/// The filter that leaves out what any of `specs` leaves out.
+///
+/// # Errors
+/// One of them is none that Git knows.
+pub fn combined_filter(specs: &[BString]) -> Result<BString> {
+    let parts = specs.iter().map(|spec| Filter::parse(spec.as_bstr()));
+    Ok(Filter::Combine(parts.collect::<Result<_>>()?).to_spec())
 }
 
 /// Returns whether all of history is here and as it is stored: it is not shallow, no commit is

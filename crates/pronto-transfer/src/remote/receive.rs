@@ -33,6 +33,8 @@ pub struct Receive<'a> {
     pub promisor: Option<Vec<u8>>,
     /// The content of a `.keep` file for the pack, if it is to have one.
     pub keep: Option<Vec<u8>>,
+    /// The number of objects from which a pack gets the `.keep` file; without it every pack does.
+    pub keep_from: Option<u32>,
     /// Whether the files must be on the disk before they get their names.
     pub sync: bool,
     /// The store for the loose objects of small packs.
@@ -88,7 +90,7 @@ const HEADER_LEN: usize = 12;
 /// # Errors
 /// The connection breaks, the pack is invalid, or the files cannot be written. Nothing stays.
 pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcome> {
-    let options = options(receive)?;
+    let mut options = options(receive)?;
     let levels = fsck_levels(receive)?;
     let checks = levels.as_ref().map(|levels| {
         let scope = Scope {
@@ -113,16 +115,22 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
         ready: ready.map(|ready| ready as &(dyn Fn() -> bool + Sync)),
         ..Context::default()
     };
-    let taken = match &receive.unpack {
-        Some(unpack) => {
+    let taken = match receive.unpack.is_some() || receive.keep_from.is_some() {
+        true => {
             let mut header = Vec::with_capacity(HEADER_LEN);
             // What broke off here breaks off again.
             let _ = pack.take(HEADER_LEN as u64).read_to_end(&mut header);
-            let unpack = Some(unpack).filter(|unpack| is_below(unpack.limit, &header));
+            let unpack = receive.unpack.as_ref();
+            let unpack = unpack.filter(|unpack| is_below(unpack.limit, &header));
+            if receive.keep_from.is_some() && is_below(receive.keep_from, &header) {
+                options.keep = None;
+                // Only the pack with that file names in its other file what was requested.
+                options.promisor = options.promisor.map(|_| Vec::new());
+            }
             let mut whole = header.chain(&mut *pack);
             take_in(&mut whole, receive, &options, &context, unpack)
         }
-        None => take_in(pack, receive, &options, &context, None),
+        false => take_in(pack, receive, &options, &context, None),
     };
     for report in checks.iter().flat_map(Inspector::take_reports) {
         if let (Some(message), false) = (report.message, report.is_error) {
@@ -164,6 +172,7 @@ pub(crate) fn receive_stream(
         inspect: None,
         promisor,
         keep: None,
+        keep_from: None,
         sync: true,
         unpack: None,
         watch,

@@ -31,6 +31,8 @@ pub(super) struct Heads<'a> {
     pub(super) chosen: Option<&'a RemoteRef>,
     /// A commit that is to be checked out though no reference names it.
     pub(super) exact: Option<ObjectId>,
+    /// The name by which that commit was asked for.
+    pub(super) exact_name: Option<BString>,
     /// The full name of the branch that `HEAD` stands for while it has no commit.
     pub(super) unborn: Option<RefName>,
     pub(super) is_empty: bool,
@@ -93,6 +95,7 @@ impl<'a> Heads<'a> {
             remote_branch: None,
             chosen: None,
             exact: None,
+            exact_name: None,
             unborn: None,
             is_empty: false,
             warnings: Vec::new(),
@@ -125,6 +128,7 @@ impl<'a> Heads<'a> {
     fn choose_revision(&mut self, revision: &BStr, work: &Work<'_>) -> Result<()> {
         if let Ok(id) = ObjectId::from_hex(revision) {
             self.exact = Some(id);
+            self.exact_name = Some(revision.to_owned());
             return Ok(());
         }
         let found = refs::name::candidates(revision)
@@ -135,6 +139,7 @@ impl<'a> Heads<'a> {
             Error::new(ErrorKind::UnknownRevision, message)
         })?;
         self.exact = Some(id);
+        self.exact_name = found.map(|found| found.name.clone());
         Ok(())
     }
 
@@ -265,7 +270,12 @@ impl<'a> Heads<'a> {
             return None;
         }
         let top = work.branch_top();
-        if !options.takes_one_branch() || self.chosen.is_none() {
+        // As in Git, later fetches take just `HEAD` if no branch stands for it.
+        let is_detached = self.chosen.is_none() && self.remote_head.is_some();
+        if options.takes_one_branch() && is_detached && !options.mirror {
+            return None;
+        }
+        if !options.takes_one_branch() || self.chosen.is_none() || options.mirror {
             let prefix: &[u8] = if options.mirror {
                 b"refs/"
             } else {
@@ -280,8 +290,8 @@ impl<'a> Heads<'a> {
         };
         let name = only.name.as_slice();
         let destination = match name.strip_prefix(b"refs/heads/") {
-            Some(branch) if !options.mirror => [&top, branch].concat(),
-            _ => name.to_vec(),
+            Some(branch) => [&top, branch].concat(),
+            None => name.to_vec(),
         };
         Some([b"+", name, b":", &destination].concat().into())
     }

@@ -163,6 +163,7 @@ fn receive(
             inspect,
             promisor: request.filter.as_ref().map(|_| promised(heads)),
             keep: None,
+            keep_from: None,
             sync: false,
             unpack: None,
             watch: work.watch,

@@ -78,6 +78,13 @@ pub enum Warning {
     UnknownRefStorage(BString),
     /// The `HEAD` of the source names a ref that does not exist, so that no files are written.
     DanglingHead,
+    /// The object to check out is a tag of a commit.
+    NotACommit {
+        /// The ref or id by which it was requested.
+        name: BString,
+        /// The object.
+        id: ObjectId,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -97,6 +104,9 @@ impl fmt::Display for Warning {
             }
             Warning::MissingTemplates(path) => {
                 return write!(f, "templates not found in {}", path.display());
+            }
+            Warning::NotACommit { name, id } => {
+                return write!(f, "{name} {id} is not a commit!");
             }
             Warning::DanglingHead => "remote HEAD refers to nonexistent ref, unable to checkout",
         })

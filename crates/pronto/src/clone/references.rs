@@ -7,8 +7,8 @@ use pronto_hash::ObjectId;
 use pronto_io::error::IoContext;
 use pronto_odb::Store;
 
-use super::Work;
 use super::heads::Heads;
+use super::{Warning, Work};
 use crate::refs::{Change, Edit, Expected, RefName, Target, bad_name};
 use crate::remote::{History, from_store};
 use crate::repository::RefStorage;
@@ -22,6 +22,8 @@ pub(super) struct Head {
     pub(super) id: Option<ObjectId>,
     /// The commit at which it is detached, if it is.
     pub(super) detached: Option<ObjectId>,
+    /// The warning about the object that leads to that commit.
+    pub(super) warning: Option<Warning>,
     /// Whether the remote has refs, but not the one that `HEAD` points to.
     pub(super) is_dangling: bool,
 }
@@ -34,12 +36,10 @@ pub(super) fn write(
     store: &Store,
 ) -> Result<Head> {
     let mut first = repository.transaction();
-    let mut is_any = false;
     for mapped in &heads.mapped {
         let Some(ours) = &mapped.ours else {
             continue;
         };
-        is_any = true;
         // So a server lists a ref that is broken there.
         if mapped.id.is_null() {
             let message = format!("'{ours}' has neither a valid OID nor a target");
@@ -56,7 +56,8 @@ pub(super) fn write(
             log_from: None,
         });
     }
-    if is_any {
+    // As in Git, the file for them is there even without one.
+    if !heads.is_empty {
         first.commit_initial()?;
     }
     let message = work.message.as_bstr();
@@ -145,6 +146,7 @@ fn write_head(
             is_dangling: id.is_none() && !heads.is_empty,
             id,
             detached: None,
+            warning: None,
         });
     }
     let Some(id) = commit else {
@@ -153,6 +155,7 @@ fn write_head(
     };
     let cut = crate::remote::shallow::read(repository)?;
     let peeled = History::new(store, &cut).peel(&id).map_err(from_store)?;
+    let given = id;
     let id = peeled.ok_or_else(|| {
         let reason = format!("object {id} is a tree, not a commit");
         let message = format!("could not parse {id}");
@@ -164,6 +167,14 @@ fn write_head(
         name: "HEAD".into(),
         id: Some(id),
         detached: Some(id).filter(|_| !is_bare),
+        warning: (given != id).then(|| Warning::NotACommit {
+            name: match (&heads.exact_name, heads.chosen) {
+                (Some(name), _) => name.clone(),
+                (None, Some(chosen)) => chosen.name.clone(),
+                (None, None) => "HEAD".into(),
+            },
+            id: given,
+        }),
         is_dangling: false,
     })
 }

@@ -104,7 +104,7 @@ impl Work<'_> {
             settings.0.add(key.as_str().into(), value);
         };
         remote("url", self.source.url.as_bstr());
-        if !options.tags && !options.mirror {
+        if !options.tags || options.mirror {
             remote("tagOpt", "--no-tags".into());
         }
         if let Some(refspec) = heads.refspec(self) {

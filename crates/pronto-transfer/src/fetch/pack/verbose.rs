@@ -1,0 +1,140 @@
+//! The decisions of a fetch in Git's words, for `git fetch-pack -v` over version 2 of the protocol.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
+use std::ops::ControlFlow;
+
+use pronto_hash::ObjectId;
+use pronto_wire::advertisement::RemoteRef;
+use pronto_wire::negotiate::Commits;
+
+use super::super::Work;
+use super::super::map::Mapped;
+use crate::Result;
+use crate::links::tag_target;
+use crate::remote::connection::from_wire;
+use crate::remote::{History, alternate_tips, from_store};
+
+/// Tells which recent commits are complete, and which of `entries` are wanted.
+pub(super) fn tell(work: &Work<'_>, refs: &[RemoteRef], entries: &[Mapped]) -> Result<()> {
+    let progress = work.watch.progress();
+    let mut complete = HashSet::new();
+    if !work.options.refetch {
+        let mut marker = Marker {
+            history: History::new(work.repository.objects()?, &work.cut),
+            work,
+            complete,
+            count: 0,
+        };
+        let cutoff = marker.newest(refs)?;
+        if work.deepen.is_none() {
+            marker.mark(cutoff)?;
+        }
+        complete = marker.complete;
+        for entry in entries {
+            let (id, name) = (entry.id, &entry.name);
+            progress.message(&match complete.contains(&id) {
+                true => format!("already have {id} ({name})"),
+                false => format!("want {id} ({name})"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Finds what is complete because local refs lead to it.
+struct Marker<'a> {
+    history: History<'a>,
+    work: &'a Work<'a>,
+    complete: HashSet<ObjectId>,
+    /// The number of commits that had to wait.
+    count: usize,
+}
+
+/// A commit that waits for its turn: newest first, equally old ones in the order in which they came.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Queued {
+    time: i64,
+    order: Reverse<usize>,
+    id: ObjectId,
+    parents: Vec<ObjectId>,
+}
+
+impl Marker<'_> {
+    /// Returns the time of the newest commit to which a ref of the other side leads and that is here.
+    fn newest(&mut self, refs: &[RemoteRef]) -> Result<Option<i64>> {
+        let mut newest = None;
+        for id in refs
+            .iter()
+            .flat_map(|theirs| [theirs.id, theirs.peeled])
+            .flatten()
+        {
+            if let Some(commit) = self.history.commit(&id).map_err(from_wire)? {
+                newest = newest.max(Some(commit.time));
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Marks what local refs name, and the commits from there on that are not older than `cutoff`.
+    fn mark(&mut self, cutoff: Option<i64>) -> Result<()> {
+        let mut tips = Vec::new();
+        let refs = self.work.repository.refs();
+        refs.for_each_or_broken("refs/", |found| {
+            tips.extend(found.ok().map(|found| found.id));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        tips.extend(alternate_tips(self.work.repository)?);
+        let mut queue = BinaryHeap::new();
+        for id in tips {
+            self.mark_tags(id)?;
+            if let Some(id) = self.history.peel(&id).map_err(from_store)? {
+                self.enqueue(id, &mut queue)?;
+            }
+        }
+        let Some(cutoff) = cutoff else {
+            return Ok(());
+        };
+        while let Some(next) = queue.pop().filter(|next| cutoff <= next.time) {
+            let line = format!("Marking {} as complete", next.id);
+            self.work.watch.progress().message(&line);
+            for parent in next.parents {
+                self.enqueue(parent, &mut queue)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks the tags between a ref and what it leads to.
+    fn mark_tags(&mut self, mut id: ObjectId) -> Result<()> {
+        let store = self.work.repository.objects()?;
+        let mut buffer = Vec::new();
+        while store.find(&id, &mut buffer).map_err(from_store)? == Some(gix_object::Kind::Tag) {
+            if !self.complete.insert(id) {
+                break;
+            }
+            match tag_target(&buffer) {
+                Some(target) => id = target,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks a commit and adds it to those that wait.
+    fn enqueue(&mut self, id: ObjectId, queue: &mut BinaryHeap<Queued>) -> Result<()> {
+        if !self.complete.insert(id) {
+            return Ok(());
+        }
+        if let Some(commit) = self.history.commit(&id).map_err(from_wire)? {
+            self.count += 1;
+            queue.push(Queued {
+                time: commit.time,
+                order: Reverse(self.count),
+                id,
+                parents: commit.parents,
+            });
+        }
+        Ok(())
+    }
+}
