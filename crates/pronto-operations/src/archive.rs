@@ -70,7 +70,7 @@ pub struct ExtraFile {
     pub is_executable: bool,
 }
 
-/// What goes into an archive, and how.
+/// The selection of files for an archive, and its form.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {

@@ -198,7 +198,7 @@ struct Choice<'a> {
     stack: Stack,
     /// The directories on the way to the present one that are no entries yet.
     waiting: Vec<Entry>,
-    /// The ignored directory whose content is passed over, with a slash at its end.
+    /// The ignored directory whose content is skipped, with a slash at its end.
     ignored: Option<BString>,
     entries: Vec<Entry>,
 }
