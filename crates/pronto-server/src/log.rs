@@ -44,6 +44,11 @@ pub enum Event {
         /// The time that it took.
         duration: Duration,
     },
+    /// An object of the store is wrong, or the disk of its cache.
+    Fault {
+        /// The fault, with the name of the object or file.
+        message: String,
+    },
     /// Lines of the log were dropped, because its reader did not read.
     Dropped {
         /// The number of lines.
@@ -148,6 +153,10 @@ impl Event {
                     Err(error) => add("error", json!(error)),
                 }
                 add("seconds", json!(duration.as_secs_f64()));
+            }
+            Event::Fault { message } => {
+                add("event", json!("fault"));
+                add("error", json!(message));
             }
             Event::Dropped { lines } => {
                 add("event", json!("dropped"));

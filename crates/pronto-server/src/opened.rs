@@ -6,26 +6,38 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use pronto::Repository;
+use pronto::Watch;
 use pronto::receive_pack::Landing;
+use pronto_store::View;
+
+use crate::{ErrorKind, Result};
 
 /// A repository that was opened for a request.
 pub struct Opened {
     repository: Repository,
     /// The place where pushes are recorded.
     landing: Option<Arc<dyn Landing>>,
-    is_view: bool,
+    view: Option<Arc<View>>,
     /// Values that live as long as the repository is open.
     _held: Vec<Box<dyn Any>>,
 }
 
 impl Opened {
-    /// Returns an opened view, which `view` keeps.
-    pub(crate) fn view(repository: Repository, view: Box<dyn Any>) -> Self {
+    /// Returns a repository that is `view`, or borrows its objects.
+    pub(crate) fn view(repository: Repository, view: Arc<View>) -> Self {
         Opened {
-            is_view: true,
-            _held: vec![view],
+            view: Some(view),
             ..Opened::from(repository)
         }
+    }
+
+    /// Makes the repository readable by other programs: a view has only parts of its packs.
+    ///
+    /// # Errors
+    /// The packs cannot be read, or there is no room for them.
+    pub fn fill(&self, watch: &Watch<'_>) -> Result<()> {
+        let filled = self.view.as_ref().map_or(Ok(()), |view| view.fill(watch));
+        filled.map_err(|error| error.map_kind(|_| ErrorKind::Unavailable))
     }
 
     /// Records pushes at `landing`.
@@ -52,7 +64,7 @@ impl Opened {
 
     /// Returns whether this is a view of a generation of a store.
     pub fn is_view(&self) -> bool {
-        self.is_view
+        self.view.is_some()
     }
 }
 
@@ -61,7 +73,7 @@ impl From<Repository> for Opened {
         Opened {
             repository,
             landing: None,
-            is_view: false,
+            view: None,
             _held: Vec::new(),
         }
     }

@@ -20,7 +20,7 @@ use crate::repositories::Repositories;
 use crate::secret::Missing;
 use crate::service::GitService;
 use crate::state::{Setup, State};
-use crate::upkeep::Keeping;
+use crate::upkeep::{self, Keeping};
 use crate::{Error, ErrorKind, Result, cache_directory, connection, daemon, netsync, ssh, tls};
 
 /// The time between two looks at the flags of [`Control`].
@@ -239,6 +239,7 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     };
     let state = Arc::new(State::new(setup, service, Interrupt::new(), tell));
     announce(&state, &started, has_tls);
+    upkeep::report_faults(&state);
     let keeping = Keeping::start(&state)?;
     let (drain, drains) = watch::channel(Phase::Serving);
     let drain = Arc::new(drain);

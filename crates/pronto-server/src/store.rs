@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bstr::{BStr, ByteSlice as _};
 use prometheus_client::registry::Registry;
 use pronto::receive_pack::Landing;
-use pronto::{Environment, Watch, upload_pack};
+use pronto::{Environment, Watch, hooks, upload_pack};
 use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
 use pronto_store::{
-    Cache, Creating, Expected, Options, Push, RefUpdate, Store, Stored, UpkeepOptions, UpkeepRole,
-    Value,
+    BlockOptions, Cache, Creating, Expected, Options, Push, RefUpdate, Store, Stored,
+    UpkeepOptions, UpkeepRole, Value,
 };
 
 use crate::config::StoreConfig;
@@ -29,6 +29,15 @@ use observer::Observer;
 
 pub(crate) use observer::Health;
 pub(crate) use tally::Tally;
+
+/// The hooks of a push, which read the repository with other programs.
+const HOOKS: [&str; 5] = [
+    "pre-receive",
+    "update",
+    "post-receive",
+    "post-update",
+    "reference-transaction",
+];
 
 /// The directory of temporary files of upkeep, in the cache.
 const SCRATCH: &str = "upkeep";
@@ -49,7 +58,12 @@ pub(crate) struct StoredRepositories {
     known: Mutex<HashMap<String, Arc<Stored>>>,
     /// Ends downloads.
     interrupt: Interrupt,
+    /// Receives faults of the store and of the disk.
+    report: Arc<OnceLock<Box<Report>>>,
 }
+
+/// A receiver of faults.
+type Report = dyn Fn(&str) + Send + Sync;
 
 /// The purpose for which a repository is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +93,7 @@ impl StoredRepositories {
             observer,
             known: Mutex::default(),
             interrupt: Interrupt::new(),
+            report: Arc::default(),
         })
     }
 
@@ -87,7 +102,15 @@ impl StoredRepositories {
     /// # Errors
     /// The directory cannot be used, or another process uses it.
     pub(crate) fn with_cache(mut self) -> Result<Self> {
-        let cache = Cache::open(&self.config.cache, self.config.cache_bytes);
+        let report = Arc::clone(&self.report);
+        let blocks = self
+            .store
+            .block_cache(BlockOptions::default(), move |fault| {
+                if let Some(report) = report.get() {
+                    report(fault);
+                }
+            });
+        let cache = Cache::open(&self.config.cache, self.config.cache_bytes, blocks);
         self.cache = Some(cache.map_err(|error| error.map_kind(|_| ErrorKind::Io))?);
         Ok(self)
     }
@@ -127,6 +150,12 @@ impl StoredRepositories {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Tells `report` of each fault of the store and of the disk from now on.
+    pub(crate) fn report_to(&self, report: Box<Report>) {
+        // One that was given before stays.
+        let _ = self.report.set(report);
     }
 
     /// Ends downloads, so that their requests fail.
@@ -203,12 +232,24 @@ impl StoredRepositories {
             found.map_err(|error| error.map_kind(|_| ErrorKind::Failed))
         };
         Ok(match purpose {
-            Purpose::Fetch => Opened::view(open(view.directory())?, Box::new(view)),
+            Purpose::Fetch => {
+                let repository = open(view.directory())?;
+                if repository.config().contains("uploadpack.packobjectshook") {
+                    view.fill(&watch).map_err(failed)?;
+                }
+                Opened::view(repository, view)
+            }
             Purpose::Push => {
                 let landing = StoreLanding::new(Arc::clone(self), stored, view.number());
                 let landing: Arc<dyn Landing> = Arc::new(landing);
-                let view = cache.push_view(&view).map_err(failed)?;
-                Opened::view(open(view.directory())?, Box::new(view)).with_landing(landing)
+                let own = cache.push_view(&view).map_err(failed)?;
+                let repository = open(own.directory())?;
+                if HOOKS.iter().any(|name| hooks::exists(&repository, name)) {
+                    view.fill(&watch).map_err(failed)?;
+                }
+                Opened::view(repository, view)
+                    .holding(Box::new(own))
+                    .with_landing(landing)
             }
         })
     }

@@ -1,4 +1,4 @@
-//! Upkeep of the repositories of a store, on a thread of the server.
+//! Work of a server for its store: upkeep, on a thread of its own, and reports of faults.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -14,6 +14,19 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) struct Keeping {
     interrupt: Interrupt,
     thread: JoinHandle<()>,
+}
+
+/// Tells the log of faults of the store, and of the disk of its cache.
+pub(crate) fn report_faults(state: &Arc<State>) {
+    if let Some(store) = state.setup().repositories.store() {
+        let state = Arc::downgrade(state);
+        store.report_to(Box::new(move |fault| {
+            if let Some(state) = state.upgrade() {
+                let message = fault.to_owned();
+                state.tell(&Event::Fault { message });
+            }
+        }));
+    }
 }
 
 impl Keeping {

@@ -26,6 +26,7 @@ use pronto_io::watch::Watch;
 use pronto_refs::store::tables as ref_tables;
 
 use crate::blocking::{Store, Stored};
+use crate::blocks::{BlockCache, BlockCounts, RangedView};
 use crate::repository::Generation;
 use crate::{Error, ErrorKind, Result};
 
@@ -43,6 +44,8 @@ pub struct Cache {
     next: AtomicU64,
     measured: Mutex<Instant>,
     counts: Counts,
+    /// The blocks of large packs.
+    blocks: Arc<BlockCache>,
     /// Keeps other processes out.
     _lock: File,
 }
@@ -73,6 +76,7 @@ struct Shelf {
 #[derive(Debug)]
 pub struct View {
     directory: PathBuf,
+    ranged: RangedView,
     number: u64,
     /// Removes it.
     _guard: Guard,
@@ -87,6 +91,14 @@ impl View {
     /// Returns the number of the generation.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Makes the view readable by other programs; see [`RangedView::fill`].
+    ///
+    /// # Errors
+    /// As for [`RangedView::fill`].
+    pub fn fill(&self, watch: &Watch<'_>) -> Result<()> {
+        self.ranged.fill(watch)
     }
 }
 
@@ -106,12 +118,13 @@ impl PushView {
 }
 
 impl Cache {
-    /// Uses `directory`, which is made if there is none, for views and files of at most `most_bytes`. Views
+    /// Uses `directory`, which is made if there is none, for views and files of at most `most_bytes`. Large packs
+    /// are read by range, through `blocks`. Views
     /// that a killed process has left behind are removed, and complete files are kept.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]: the directory cannot be used, or another process uses it.
-    pub fn open(directory: &Path, most_bytes: u64) -> Result<Self> {
+    pub fn open(directory: &Path, most_bytes: u64, blocks: Arc<BlockCache>) -> Result<Self> {
         let failed = "cannot use the cache";
         fs::DirBuilder::new()
             .recursive(true)
@@ -139,6 +152,7 @@ impl Cache {
             next: AtomicU64::new(0),
             measured: Mutex::new(Instant::now()),
             counts: Counts::default(),
+            blocks,
             _lock: lock,
         };
         cache.make_room(None, most_bytes);
@@ -156,6 +170,11 @@ impl Cache {
         &self.counts
     }
 
+    /// Returns the counters of blocks.
+    pub fn block_counts(&self) -> BlockCounts {
+        self.blocks.counts()
+    }
+
     /// Returns the bytes of all files, as they were last measured.
     pub fn bytes(&self) -> u64 {
         let shelves = self.lock_shelves();
@@ -163,7 +182,8 @@ impl Cache {
         bytes.sum()
     }
 
-    /// Returns a view of `generation`, or of a newer one of the same repository. Downloads what is not there.
+    /// Returns a view of `generation`, or of a newer one of the same repository. Downloads what is not there, but of
+    /// large packs only what is read.
     /// Only one thread makes a view of a repository at a time.
     ///
     /// # Errors
@@ -171,7 +191,7 @@ impl Cache {
     pub fn view(
         &self,
         store: &Store,
-        repository: &Stored,
+        repository: &Arc<Stored>,
         generation: &Generation,
         watch: &Watch<'_>,
     ) -> Result<Arc<View>> {
@@ -190,23 +210,25 @@ impl Cache {
         self.counts.misses.fetch_add(1, Ordering::Relaxed);
         let number = generation.number();
         let target = shelf.directory.join("view").join(number.to_string());
-        let write = || -> Result<()> {
+        let write = || -> Result<RangedView> {
             space::prepare(&shelf.directory, &target)?;
             let files = shelf.directory.join("file");
-            let written = repository.write_view(generation, &target, Some(&files), watch);
+            let blocks = &self.blocks;
+            let written = repository.write_ranged_view(generation, &target, &files, blocks, watch);
             store.wait(written)
         };
-        match write() {
+        let ranged = match write() {
             // The disk may be full: what no request uses goes.
             Err(error) if *error.kind() == ErrorKind::Io => {
                 self.make_room(Some(&shelf), 0);
-                write()?;
+                write()?
             }
             written => written?,
-        }
+        };
         let view = Arc::new(View {
             _guard: Guard::new(&target),
             directory: target,
+            ranged,
             number,
         });
         *current = Some(Arc::clone(&view));

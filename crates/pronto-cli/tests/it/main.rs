@@ -54,6 +54,7 @@ mod serve_cache;
 mod serve_guide;
 mod serve_netsync;
 mod serve_pushes;
+mod serve_ranges;
 mod serve_shell;
 mod serve_ssh;
 mod serve_store;

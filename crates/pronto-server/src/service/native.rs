@@ -76,6 +76,8 @@ impl GitService for Native {
     }
 
     fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
+        let watch = Watch::none().with_interrupt(request.interrupt);
+        request.repository.fill(&watch)?;
         self.git.archive(request, streams)
     }
 

@@ -151,6 +151,38 @@ impl Collector for CacheCollector {
             let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;
             counter.encode(metric)?;
         }
+        let blocks = cache.block_counts();
+        for (name, help, count) in [
+            (
+                "store_block_requests",
+                "Requests of blocks of packs",
+                blocks.requests,
+            ),
+            (
+                "store_block_bytes",
+                "Bytes of blocks that were fetched",
+                blocks.bytes,
+            ),
+            (
+                "store_damaged",
+                "Blocks and files in the cache that were damaged",
+                blocks.damaged,
+            ),
+            (
+                "store_failed_blocks",
+                "Requests of blocks that failed, and blocks of the store that are wrong",
+                blocks.failed,
+            ),
+            (
+                "store_unwritable",
+                "Requests whose blocks could not be written to the cache",
+                blocks.unwritable,
+            ),
+        ] {
+            let counter = ConstCounter::new(count);
+            let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;
+            counter.encode(metric)?;
+        }
         let gauge = ConstGauge::new(i64::try_from(cache.bytes()).unwrap_or(i64::MAX));
         let (name, help) = ("store_cache_bytes", "Bytes of files in the cache");
         let metric = encoder.encode_descriptor(name, help, None, gauge.metric_type())?;

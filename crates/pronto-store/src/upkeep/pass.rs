@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pronto::Watch;
+use pronto_io::cleanup::Guard;
 
 use super::Deleted;
 use super::due::due;
@@ -91,14 +93,14 @@ impl Store {
     /// enough of them all with a bitmap and a commit-graph, and deletes what has expired. Any number of
     /// processes may do it at the same time; each step is a commit.
     ///
-    /// Costs a probe if nothing is due. A repack reads the packs and writes the new ones.
+    /// Costs a probe if nothing is due. A repack reads the packs, large ones by range, and writes the new ones.
     ///
     /// # Errors
     /// As for [`latest`](crate::Repository::latest), [`write_view`](crate::Repository::write_view) and
     /// [`commit`](crate::Repository::commit). Each step is whole or not done.
     pub fn keep_up(
         &self,
-        repository: &Stored,
+        repository: &Arc<Stored>,
         options: &UpkeepOptions,
         watch: &Watch<'_>,
     ) -> Result<Upkeep> {
@@ -130,7 +132,7 @@ impl Store {
 
     fn repack(
         &self,
-        repository: &Stored,
+        repository: &Arc<Stored>,
         options: &UpkeepOptions,
         watch: &Watch<'_>,
     ) -> Result<Option<Repacked>> {
@@ -142,13 +144,15 @@ impl Store {
         }
         let name = format!("pronto-upkeep-{}", repository.upload_id());
         let view = options.scratch.join(name);
+        let files = view.with_extension("files");
         let work = Work {
             store: self,
             repository,
             generation: &newest,
             view: &view,
-            cache: options.cache.as_deref(),
+            files: options.cache.as_ref().unwrap_or(&files),
         };
+        let _guard = Guard::new(&files);
         work.run(due, expiry, watch).map(Some)
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pronto::commit_graph::{self, Source, Split};
@@ -17,6 +18,7 @@ use pronto_io::view::Access;
 use super::due::{Due, FACTOR};
 use crate::backend::Backend as _;
 use crate::blocking::{Store, Stored};
+use crate::blocks::{BlockOptions, RangedView};
 use crate::change::{Change, MergedLayers, Replacement};
 use crate::clock::Clock as _;
 use crate::manifest::{FileKind, LayerKind, Manifest, Pack};
@@ -37,12 +39,12 @@ pub struct Repacked {
 /// The work on a generation.
 pub(super) struct Work<'a> {
     pub(super) store: &'a Store,
-    pub(super) repository: &'a Stored,
+    pub(super) repository: &'a Arc<Stored>,
     pub(super) generation: &'a Generation,
     /// The directory of the view, which must not exist.
     pub(super) view: &'a Path,
     /// The directory of downloaded files.
-    pub(super) cache: Option<&'a Path>,
+    pub(super) files: &'a Path,
 }
 
 impl Work<'_> {
@@ -65,11 +67,13 @@ impl Work<'_> {
             generation,
             ..
         } = *self;
-        let writing = repository.write_view(generation, self.view, self.cache, watch);
-        store.wait(writing)?;
+        let blocks = store.block_cache(BlockOptions::default(), |_| ());
+        let writing =
+            repository.write_ranged_view(generation, self.view, self.files, &blocks, watch);
+        let ranged = store.wait(writing)?;
         let _guard = Guard::new(self.view);
         self.repack(due, expiry, watch)?;
-        let mut replacement = self.replacement()?;
+        let mut replacement = self.replacement(&ranged, watch)?;
         replacement.prunes = expiry.map(|_| generation.manifest.next_update_index());
         let packs_before = generation.manifest.packs.len();
         let packs_after = packs_before - replacement.dropped_packs.len() + replacement.packs.len();
@@ -113,7 +117,7 @@ impl Work<'_> {
     }
 
     /// Compares the view with its generation, and uploads what is new.
-    fn replacement(&self) -> Result<Replacement> {
+    fn replacement(&self, ranged: &RangedView, watch: &Watch<'_>) -> Result<Replacement> {
         let manifest = &self.generation.manifest;
         let found = packs(&self.view.join("objects/pack"), manifest)?;
         let is_same = |pack: &Pack| {
@@ -122,6 +126,10 @@ impl Work<'_> {
         };
         let (kept, dropped): (Vec<&Pack>, Vec<&Pack>) =
             manifest.packs.iter().partition(|pack| is_same(pack));
+        if dropped.iter().any(|pack| found.contains_key(&pack.id)) {
+            // A pack got more files beside it, and is uploaded with them.
+            ranged.fill(watch)?;
+        }
         let mut replacement = Replacement {
             dropped_packs: dropped.iter().map(|pack| pack.upload).collect(),
             ..Replacement::default()

@@ -1,6 +1,7 @@
 //! Upkeep of all repositories of a store, for as long as a process runs.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -117,16 +118,16 @@ impl UpkeepRole {
         let mut known = self.known();
         known.retain(|name, _| names.binary_search(name).is_ok());
         for name in names {
-            if !known.contains_key(&name) {
+            if let Entry::Vacant(place) = known.entry(name) {
                 let now = Instant::now();
-                let new = Known {
-                    repository: Arc::new(self.store.repository(&name)?),
+                let repository = self.store.repository(place.key())?;
+                place.insert(Known {
+                    repository: Arc::new(repository),
                     seen: 0,
                     quiet: 0,
                     next: now,
                     next_deletion: now,
-                };
-                known.insert(name, new);
+                });
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use pronto_store::{Cache, Creating, ErrorKind, Push, Value, Verdict};
+use pronto_store::{BlockOptions, Cache, Creating, ErrorKind, Push, Value, Verdict};
 
 use super::support::{Server, id};
 
@@ -176,8 +176,12 @@ fn a_cache_belongs_to_one_process_and_is_cleaned() {
         latest.expect("readable")
     };
     let watch = pronto::Watch::none();
-    let cache = Cache::open(&place, 1 << 20).expect("a new directory");
-    let error = Cache::open(&place, 1 << 20).expect_err("it is used");
+    let open = || {
+        let blocks = server.store.block_cache(BlockOptions::default(), |_| ());
+        Cache::open(&place, 1 << 20, blocks)
+    };
+    let cache = open().expect("a new directory");
+    let error = open().expect_err("it is used");
     assert!(error.to_string().contains("another process"), "{error}");
     let view = |cache: &Cache| cache.view(&server.store, &server.repository, &latest(), &watch);
     let old = view(&cache).expect("a view");
@@ -202,7 +206,7 @@ fn a_cache_belongs_to_one_process_and_is_cleaned() {
     let (view_left, own_left) = (new.directory().to_owned(), own.directory().to_owned());
     std::mem::forget((new, own));
     drop(cache);
-    let cache = Cache::open(&place, 1 << 20).expect("it is free");
+    let cache = open().expect("it is free");
     assert!(!view_left.exists() && !own_left.exists());
     assert!(cache.bytes() > 0, "complete files are kept");
     assert_eq!(view(&cache).expect("a view").number(), 3);

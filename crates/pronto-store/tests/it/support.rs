@@ -1,6 +1,7 @@
 //! Stores in a directory, and pushes to them.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use pronto::Environment;
@@ -13,7 +14,7 @@ use pronto_store::{
 /// A server: a store, and its own view of the repository `r`.
 pub(crate) struct Server {
     pub(crate) store: Store,
-    pub(crate) repository: Stored,
+    pub(crate) repository: Arc<Stored>,
 }
 
 impl Server {
@@ -27,6 +28,7 @@ impl Server {
     pub(crate) fn open(url: &str, environment: &Environment) -> Self {
         let store = Store::open(url, environment).expect("a store");
         let repository = store.repository("team/r").expect("a valid name");
+        let repository = Arc::new(repository);
         Server { store, repository }
     }
 

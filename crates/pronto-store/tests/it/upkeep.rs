@@ -230,6 +230,28 @@ fn pronto_checks(world: &World, name: &str) -> String {
 }
 
 #[test]
+fn large_packs_are_read_by_range_and_stay_whole() {
+    let world = World::new();
+    // Content that does not compress, in a pack of several blocks.
+    let mut random = test_support::Random::new(7);
+    std::fs::write(world.source.join("large"), random.bytes(5 << 20)).expect("it is ours");
+    let first = world.change("large");
+    world.push("refs/heads/large", None, first);
+    world.push_many(12);
+    world.keep_up(&world.options());
+    assert_eq!(world.manifest().packs.len(), 1);
+    for number in 0..12 {
+        let tip = world.change(&format!("more{number}"));
+        world.push(&format!("refs/heads/{number}"), None, tip);
+    }
+    world.keep_up(&world.options());
+    let packs = world.manifest().packs;
+    assert!(packs.len() < 4, "{}", packs.len());
+    world.export("after");
+    assert_eq!(pronto_checks(&world, "after"), "13");
+}
+
+#[test]
 fn unreachable_objects_are_kept_for_a_while_and_then_deleted() {
     let world = World::new();
     world.push_many(12);

@@ -70,7 +70,7 @@ pub(super) fn run(
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt).with_progress(&*progress);
     for name in names {
-        let repository = store.repository(&name)?;
+        let repository = Arc::new(store.repository(&name)?);
         let done = store.keep_up(&repository, &options, &watch)?;
         context.settle();
         writeln!(context.out, "{name}: {}", done)?;
