@@ -130,9 +130,13 @@ impl Listing {
             check(watch)?;
             let is_file = !found.is_tree();
             let is_directory = found.kind() == EntryKind::Directory;
-            if is_file && !pathspec.is_empty() {
+            if !pathspec.is_empty() {
                 pathspec.mark(found.path.as_bstr(), &mut seen);
-                if !pathspec.matches(found.path.as_bstr(), is_directory) {
+                if is_directory {
+                    let directory = [found.path.as_slice(), b"/"].concat();
+                    pathspec.mark(directory.as_bstr(), &mut seen);
+                }
+                if is_file && !pathspec.matches(found.path.as_bstr(), is_directory) {
                     continue;
                 }
             }

@@ -140,9 +140,9 @@ impl<'w> Tar<'w> {
         while left > 0 {
             let most = usize::try_from(left).map_or(piece.len(), |left| left.min(piece.len()));
             let read = from.read(&mut piece[..most]);
-            let read = read.map_err(|error| unreadable(item, error))?;
+            let read = read.map_err(|error| unreadable(item, &error))?;
             if read == 0 {
-                return Err(unreadable(item, std::io::ErrorKind::UnexpectedEof.into()));
+                return Err(unreadable(item, &std::io::ErrorKind::UnexpectedEof.into()));
             }
             self.put(&piece[..read])?;
             left -= read as u64;
@@ -152,7 +152,7 @@ impl<'w> Tar<'w> {
 }
 
 /// The error for a large blob that breaks off.
-pub(super) fn unreadable(item: &Item<'_>, error: std::io::Error) -> Error {
+pub(super) fn unreadable(item: &Item<'_>, error: &std::io::Error) -> Error {
     let message = format!("cannot stream blob {}", item.id);
     Error::new(ErrorKind::Object, message).because(error.to_string())
 }

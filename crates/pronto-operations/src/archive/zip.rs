@@ -301,9 +301,9 @@ impl<'w> Zip<'w> {
         while left > 0 {
             let most = usize::try_from(left).map_or(piece.len(), |left| left.min(piece.len()));
             let read = from.read(&mut piece[..most]);
-            let read = read.map_err(|error| unreadable(item, error))?;
+            let read = read.map_err(|error| unreadable(item, &error))?;
             if read == 0 {
-                return Err(unreadable(item, io::ErrorKind::UnexpectedEof.into()));
+                return Err(unreadable(item, &io::ErrorKind::UnexpectedEof.into()));
             }
             let bytes = &piece[..read];
             if is_first {
