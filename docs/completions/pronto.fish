@@ -49,6 +49,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -l list-native -d 'List the 
 complete -c pronto -n "__fish_pronto_needs_command" -s v -l version -d 'Show the version'
 complete -c pronto -n "__fish_pronto_needs_command" -s h -l help -d 'Show the commands, or the manual of one'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "add" -d 'stage the content of files'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "archive" -d 'write the files of a tree as tar or zip'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "bundle" -d 'exchange refs and objects by a file'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "cat-file" -d 'show the content, type or size of objects'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "check-attr" -d 'show the attributes of paths'

@@ -1,6 +1,7 @@
 //! The table of native commands. A new command is a file under `commands/` and a row here.
 
 mod add;
+mod archive;
 mod bundle;
 mod cat_file;
 mod check_attr;
@@ -174,6 +175,7 @@ macro_rules! command {
 /// All native commands, sorted by name.
 pub static COMMANDS: &[Command] = &[
     command!(add, "add", "stage the content of files", Change, Options, signals: true),
+    command!(archive, "archive", "write the files of a tree as tar or zip", Examine, Raw, signals: true),
     command!(bundle, "bundle", "exchange refs and objects by a file", Collaborate, Raw, signals: true),
     command!(cat_file, "cat-file", "show the content, type or size of objects", Plumbing, Options, signals: false),
     command!(check_attr, "check-attr", "show the attributes of paths", Plumbing, Options, signals: false),

@@ -2,6 +2,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod add;
+pub mod archive;
 pub mod attributes;
 pub mod checkout_index;
 pub mod checkout_paths;

@@ -84,7 +84,7 @@
 //! |---|---|
 //! | open, discover or make a repository | [`Repository`], [`init`], [`environment`], [`config`] |
 //! | copy a repository, exchange history | [`clone`](mod@clone), [`fetch`], [`bundle`], [`ls_remote`], [`remote`], [`configured_remotes`], [`upload_pack`] |
-//! | look at files | [`status`], [`diff`], [`attributes`], [`monitor`] |
+//! | look at files | [`status`], [`diff`], [`attributes`], [`monitor`], [`archive`] |
 //! | change the index | [`add`], [`update_index`], [`read_tree`], [`write_tree`], [`refresh`] |
 //! | change files and branches | [`switch`], [`reset`], [`checkout_paths`], [`checkout_index`], [`clean`], [`merge`] |
 //! | record | [`commit`], [`hash_object`], [`identity`], [`hooks`] |
@@ -99,7 +99,7 @@ pub mod clone;
 pub mod maintenance;
 
 pub use pronto_operations::{
-    add, attributes, checkout_index, checkout_paths, checkout_tree, clean, commit, diff,
+    add, archive, attributes, checkout_index, checkout_paths, checkout_tree, clean, commit, diff,
     hash_object, merge, monitor, read_tree, refresh, reset, sparse_checkout, status, switch,
     update_index, worktrees, write_tree,
 };

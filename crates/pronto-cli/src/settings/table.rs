@@ -70,6 +70,7 @@ pub(super) const INDEX_WRITERS: &[&str] = &[
 ];
 const ATTRIBUTES: &[&str] = &[
     "add",
+    "archive",
     "cat-file",
     "check-attr",
     "checkout",

@@ -15,6 +15,7 @@ use super::table;
 /// A call of each command that lacks a setting.
 const CALLS: &[(&str, &[&str])] = &[
     ("add", &["file"]),
+    ("archive", &["HEAD"]),
     ("bundle", &["verify", "file"]),
     ("cat-file", &["-t", "HEAD"]),
     ("check-attr", &["--all", "file"]),

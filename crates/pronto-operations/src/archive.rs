@@ -1,0 +1,373 @@
+//! Archives of trees: tar, tar compressed with gzip, and zip.
+//!
+//! An archive is prepared first: the tree is walked, and paths and attributes are decided. Writing
+//! it then reads one blob after another; one above `core.bigFileThreshold` goes through in pieces,
+//! as it is stored.
+
+mod contents;
+mod listing;
+mod tar;
+mod zip;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+use flate2::{Compression, GzBuilder};
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+use pronto_io::watch::Watch;
+use pronto_worktree::filter::{Conversion, Settings};
+
+use crate::remote::Exact;
+use crate::revision::Want;
+use crate::{Error, ErrorKind, Repository, Result};
+
+use contents::{Body, Contents};
+use listing::Listing;
+use tar::Tar;
+use zip::Zip;
+
+/// The size from which on blobs are written in pieces, unless `core.bigFileThreshold` says otherwise.
+const BIG_FILE_BYTES: u64 = 512 << 20;
+
+/// The permissions that files of a tar archive lack, unless `tar.umask` says otherwise.
+const TAR_UMASK: u32 = 0o002;
+
+/// The compression level of zlib that Git takes if none is given.
+const DEFAULT_LEVEL: u32 = 6;
+
+/// The format of an archive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// POSIX tar, with pax headers where the fields of ustar do not suffice.
+    #[default]
+    Tar,
+    /// The same, compressed with gzip.
+    TarGz,
+    /// Zip.
+    Zip,
+}
+
+/// The content of a file that is not in the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExtraContent {
+    /// That of a file.
+    File(PathBuf),
+    /// These bytes.
+    Bytes(Vec<u8>),
+}
+
+/// A file that is added to an archive, after those of the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtraFile {
+    /// Its path in the archive.
+    pub path: BString,
+    /// Its content.
+    pub content: ExtraContent,
+    /// Whether it may be executed.
+    pub is_executable: bool,
+}
+
+/// The selection of files for an archive, and its form.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// The format.
+    pub format: Format,
+    /// The compression level, from 0 to 9.
+    pub level: Option<u32>,
+    /// Text before each path of the tree.
+    pub prefix: BString,
+    /// The time of all files, in seconds since 1970; otherwise that of the commit, or now.
+    pub modified: Option<i64>,
+    /// Whether attributes are those of the worktree instead of those of the tree.
+    pub worktree_attributes: bool,
+    /// Pathspecs: the archive has only what they match. Without any it has everything.
+    pub pathspecs: Vec<BString>,
+    /// Files that are not in the tree.
+    pub extra: Vec<ExtraFile>,
+}
+
+/// The kind of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EntryKind {
+    /// A directory, or a submodule.
+    Directory,
+    Link,
+    File {
+        is_executable: bool,
+    },
+}
+
+/// One entry of an archive.
+#[derive(Clone, Debug)]
+struct Entry {
+    /// Its path below the prefix of the archive; that of a directory ends with a slash.
+    path: BString,
+    kind: EntryKind,
+    id: ObjectId,
+    conversion: Conversion,
+    /// Whether the attribute `diff` or its driver says that it is binary.
+    is_binary: Option<bool>,
+}
+
+/// An archive that is ready to be written.
+pub struct Archive<'r> {
+    repository: &'r Repository,
+    options: Options,
+    tree: ObjectId,
+    commit: Option<ObjectId>,
+    /// The time of all files.
+    modified: i64,
+    umask: u32,
+    big_file_bytes: u64,
+    settings: Arc<Settings>,
+    entries: Vec<Entry>,
+}
+
+impl std::fmt::Debug for Archive<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Archive").finish_non_exhaustive()
+    }
+}
+
+/// Decides what goes into the archive of `treeish`, and fetches what a partial clone lacks of it.
+///
+/// # Errors
+/// The name, an object, a pathspec or a setting is wrong, in Git's words.
+/// [`ErrorKind::Unsupported`] for the current directory below the top, for `tar.umask=user`, and if a
+/// file has the attribute `export-subst`.
+pub fn prepare<'r>(
+    repository: &'r Repository,
+    treeish: &BStr,
+    options: Options,
+    watch: &Watch<'_>,
+) -> Result<Archive<'r>> {
+    if !repository.prefix_or_empty().is_empty() {
+        return Err(unsupported("archives of the current directory"));
+    }
+    let reference = repository.find_reference(treeish)?;
+    let id = repository.try_resolve(treeish, Want::Anything)?;
+    let id = id.ok_or_else(|| {
+        let message = format!("not a valid object name: {treeish}");
+        Error::new(ErrorKind::UnknownRevision, message)
+    })?;
+    let commit = repository.peel_to(id, Kind::Commit)?;
+    let tree = repository.peel_to(id, Kind::Tree)?;
+    let tree = tree.ok_or_else(|| {
+        let message = format!("not a tree object: {id}");
+        Error::new(ErrorKind::Object, message)
+    })?;
+    let modified = match (options.modified, commit) {
+        (Some(given), _) => given,
+        (None, Some(commit)) => repository.commit_links(&commit, &mut Vec::new())?.time,
+        (None, None) => crate::identity::now().seconds,
+    };
+    let mut settings = repository.filter_settings()?;
+    settings.ref_name = reference.map(|reference| reference.name);
+    settings.treeish = commit.or(Some(tree));
+    let settings = Arc::new(settings);
+    let big_file_bytes = repository.config().u64("core.bigfilethreshold")?;
+    let mut archive = Archive {
+        repository,
+        umask: umask(repository)?,
+        options,
+        tree,
+        commit,
+        modified,
+        big_file_bytes: big_file_bytes.unwrap_or(BIG_FILE_BYTES),
+        settings,
+        entries: Vec::new(),
+    };
+    let listing = Listing::read(repository, tree, watch)?;
+    archive.entries = listing.select(repository, &archive.options, &archive.settings, watch)?;
+    let blobs = archive.entries.iter();
+    let blobs = blobs.filter(|entry| entry.kind != EntryKind::Directory);
+    let exact = Exact { repository, watch };
+    exact.fetch_promised(blobs.map(|entry| entry.id), repository.objects()?)?;
+    Ok(archive)
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, what)
+}
+
+/// Returns `tar.umask`.
+fn umask(repository: &Repository) -> Result<u32> {
+    let config = repository.config();
+    if config.raw("tar.umask").is_some_and(|value| value == "user") {
+        return Err(unsupported("the setting tar.umask=user"));
+    }
+    let configured = config.i32("tar.umask")?;
+    Ok(configured.map_or(TAR_UMASK, i32::cast_unsigned))
+}
+
+impl Archive<'_> {
+    /// Writes the archive to `output`. `entered` is called with the path of each entry of the tree
+    /// before it is written.
+    ///
+    /// # Errors
+    /// A blob is missing or cannot be read or converted, `output` fails, or the operation is
+    /// interrupted.
+    pub fn write(
+        &self,
+        output: &mut dyn Write,
+        entered: &mut dyn FnMut(&BStr),
+        watch: &Watch<'_>,
+    ) -> Result<()> {
+        let level = self.options.level.unwrap_or(DEFAULT_LEVEL);
+        match self.options.format {
+            Format::Tar => {
+                let mut tar = Tar::new(output, self.modified, self.umask);
+                self.write_tar(&mut tar, entered, watch)
+            }
+            Format::TarGz => {
+                // The operating system is always that of Git's archives, Unix.
+                let builder = GzBuilder::new().mtime(0).operating_system(3);
+                let mut gzip = builder.write(output, Compression::new(level));
+                let mut tar = Tar::new(&mut gzip, self.modified, self.umask);
+                self.write_tar(&mut tar, entered, watch)?;
+                gzip.finish().map(|_| ()).map_err(from_output)
+            }
+            Format::Zip => {
+                let mut zip = Zip::new(output, self.modified, level)?;
+                self.write_entries(&mut zip, entered, watch)?;
+                zip.finish(self.commit.as_ref())
+            }
+        }
+    }
+
+    fn write_tar(
+        &self,
+        tar: &mut Tar<'_>,
+        entered: &mut dyn FnMut(&BStr),
+        watch: &Watch<'_>,
+    ) -> Result<()> {
+        tar.global_header(self.commit.as_ref())?;
+        self.write_entries(tar, entered, watch)?;
+        tar.finish()
+    }
+
+    fn write_entries(
+        &self,
+        writer: &mut dyn EntryWriter,
+        entered: &mut dyn FnMut(&BStr),
+        watch: &Watch<'_>,
+    ) -> Result<()> {
+        if let Some(path) = directory_of_prefix(self.options.prefix.as_bstr()) {
+            entered(path);
+            let item = Item::new(path, EntryKind::Directory, self.tree);
+            writer.write(&item, Body::Bytes(b""))?;
+        }
+        let mut contents = Contents::new(self.repository, &self.settings, self.big_file_bytes)?;
+        for entry in &self.entries {
+            check(watch)?;
+            let path = BString::from([self.options.prefix.as_slice(), &entry.path].concat());
+            entered(path.as_bstr());
+            let mut item = Item::new(path.as_bstr(), entry.kind, entry.id);
+            item.is_binary = entry.is_binary;
+            writer.write(&item, contents.read(entry)?)?;
+        }
+        for (number, extra) in (1_u64..).zip(&self.options.extra) {
+            check(watch)?;
+            self.write_extra(writer, extra, number)?;
+        }
+        Ok(())
+    }
+
+    fn write_extra(
+        &self,
+        writer: &mut dyn EntryWriter,
+        extra: &ExtraFile,
+        number: u64,
+    ) -> Result<()> {
+        let read;
+        let content = match &extra.content {
+            ExtraContent::Bytes(bytes) => bytes,
+            ExtraContent::File(path) => {
+                read = std::fs::read(path).map_err(|error| {
+                    let message = format!("cannot read '{}'", path.display());
+                    let reason = pronto_io::error::OsReason(error);
+                    Error::new(ErrorKind::Io, message).because(reason)
+                })?;
+                &read
+            }
+        };
+        // Git gives these files numbers instead of ids.
+        let mut id = self.repository.object_hash().null();
+        id.as_mut_slice()[..8].copy_from_slice(&number.to_be_bytes());
+        let is_executable = extra.is_executable;
+        let kind = EntryKind::File { is_executable };
+        let item = Item::new(extra.path.as_bstr(), kind, id);
+        writer.write(&item, Body::Bytes(content))
+    }
+}
+
+/// Returns the directory that a prefix names, with one slash at its end.
+fn directory_of_prefix(prefix: &BStr) -> Option<&BStr> {
+    if !prefix.ends_with(b"/") {
+        return None;
+    }
+    let name = prefix.trim_end_with(|byte| byte == '/').len();
+    Some(prefix[..=name].as_bstr())
+}
+
+/// An entry as the formats see it.
+struct Item<'a> {
+    /// The full path in the archive.
+    path: &'a BStr,
+    kind: EntryKind,
+    id: ObjectId,
+    is_binary: Option<bool>,
+}
+
+impl<'a> Item<'a> {
+    fn new(path: &'a BStr, kind: EntryKind, id: ObjectId) -> Self {
+        Item {
+            path,
+            kind,
+            id,
+            is_binary: None,
+        }
+    }
+}
+
+/// A format of archives.
+trait EntryWriter {
+    /// Appends an entry.
+    fn write(&mut self, item: &Item<'_>, body: Body<'_>) -> Result<()>;
+}
+
+fn check(watch: &Watch<'_>) -> Result<()> {
+    match watch.interrupt().is_triggered() {
+        true => Err(Error::new(ErrorKind::Interrupted, "interrupted")),
+        false => Ok(()),
+    }
+}
+
+fn from_output(error: io::Error) -> Error {
+    let message = "cannot write the archive";
+    Error::new(ErrorKind::Io, message).because(pronto_io::error::OsReason(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_of_prefixes() {
+        for (prefix, directory) in [
+            ("", None),
+            ("a", None),
+            ("a/", Some("a/")),
+            ("a/b//", Some("a/b/")),
+            ("/", Some("/")),
+            ("//", Some("/")),
+        ] {
+            let directory = directory.map(BStr::new);
+            assert_eq!(directory_of_prefix(prefix.into()), directory, "{prefix}");
+        }
+    }
+}

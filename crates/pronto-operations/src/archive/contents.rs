@@ -1,0 +1,110 @@
+//! The contents of the entries of an archive.
+
+use std::io::Read;
+
+use bstr::{BStr, ByteSlice};
+use gix_object::Kind;
+use pronto_odb::{Content, ObjectReader, Store};
+use pronto_worktree::filter::{Asked, FileToSmudge, Internal, Programs, Settings};
+
+use super::{Entry, EntryKind};
+use crate::errors::{from_odb, from_worktree};
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The content of an entry.
+pub(super) enum Body<'a> {
+    /// All of it.
+    Bytes(&'a [u8]),
+    /// A large blob, which is read in pieces.
+    Stream { size: u64, from: &'a mut dyn Read },
+}
+
+/// Reads and converts contents, with its own buffers.
+pub(super) struct Contents<'a> {
+    objects: &'a Store,
+    settings: &'a Settings,
+    /// Blobs above this size are neither held in memory nor converted, as in Git.
+    big_file_bytes: u64,
+    blob: Vec<u8>,
+    large: Option<ObjectReader>,
+    internal: Internal,
+    filtered: Vec<u8>,
+    programs: Option<Programs>,
+}
+
+impl<'a> Contents<'a> {
+    pub(super) fn new(
+        repository: &'a Repository,
+        settings: &'a Settings,
+        big_file_bytes: u64,
+    ) -> Result<Self> {
+        Ok(Contents {
+            objects: repository.objects()?,
+            settings,
+            big_file_bytes,
+            blob: Vec::new(),
+            large: None,
+            internal: Internal::default(),
+            filtered: Vec::new(),
+            programs: None,
+        })
+    }
+
+    /// Returns the content of `entry`, as it would be checked out.
+    ///
+    /// # Errors
+    /// The blob is missing or broken, or a required filter fails.
+    pub(super) fn read(&mut self, entry: &Entry) -> Result<Body<'_>> {
+        let limit = match entry.kind {
+            EntryKind::Directory => return Ok(Body::Bytes(b"")),
+            EntryKind::Link => u64::MAX,
+            EntryKind::File { .. } => self.big_file_bytes.saturating_add(1),
+        };
+        let found = self
+            .objects
+            .find_or_stream(&entry.id, limit, &mut self.blob)
+            .map_err(from_odb)?;
+        match found {
+            Some(Content::Whole(Kind::Blob)) => {}
+            Some(Content::Large(reader)) if reader.kind() == Kind::Blob => {
+                let size = reader.size_bytes();
+                let from = self.large.insert(reader);
+                return Ok(Body::Stream { size, from });
+            }
+            _ => {
+                let message = format!("cannot read '{}'", entry.id);
+                return Err(Error::new(ErrorKind::Object, message));
+            }
+        }
+        match entry.kind {
+            EntryKind::File { .. } => self.convert(entry),
+            _ => Ok(Body::Bytes(&self.blob)),
+        }
+    }
+
+    fn convert(&mut self, entry: &Entry) -> Result<Body<'_>> {
+        let (path, conversion): (&BStr, _) = (entry.path.as_bstr(), &entry.conversion);
+        let settings = self.settings;
+        let content = self
+            .internal
+            .to_worktree(path, &self.blob, conversion, settings)
+            .map_err(from_worktree)?;
+        if !conversion.needs_program(settings) {
+            return Ok(Body::Bytes(content));
+        }
+        let file = FileToSmudge {
+            path,
+            id: entry.id,
+            content,
+            conversion,
+            may_delay: false,
+        };
+        let programs = &mut self.programs;
+        let programs = programs.get_or_insert_with(|| Programs::new(settings));
+        let asked = programs.smudge(&file, settings, &mut self.filtered);
+        match asked.map_err(from_worktree)? {
+            Asked::Filtered => Ok(Body::Bytes(&self.filtered)),
+            Asked::Unfiltered | Asked::Delayed(_) => Ok(Body::Bytes(content)),
+        }
+    }
+}

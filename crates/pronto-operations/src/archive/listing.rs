@@ -1,0 +1,269 @@
+//! The entries of an archive: the walk of its tree, attributes and pathspecs.
+
+use bstr::{BString, ByteSlice};
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+use pronto_io::watch::Watch;
+use pronto_odb::Store;
+use pronto_worktree::attributes::{
+    Attributes, Directories, FromIndex, FromWorktree, Source, Stack, State,
+};
+use pronto_worktree::filter::{self, Conversion, Settings};
+
+use super::{Entry, EntryKind, Options, check, unsupported};
+use crate::config::Config;
+use crate::errors::{from_odb, from_worktree};
+use crate::revision::TreeEntries;
+use crate::{Error, ErrorKind, Repository, Result, attributes};
+use pronto_io::dir::Directory;
+use pronto_io::error::IoContext;
+
+/// The deepest nesting of trees.
+const MAX_DEPTH: usize = 2048;
+
+/// The attributes that are for archives; those for conversions follow.
+const OWN_ATTRIBUTES: [&str; 3] = ["export-ignore", "export-subst", "diff"];
+
+/// All entries of a tree, each directory before what is in it.
+pub(super) struct Listing {
+    found: Vec<Found>,
+}
+
+struct Found {
+    /// The path, without a slash at its end.
+    path: BString,
+    mode: u32,
+    id: ObjectId,
+}
+
+/// A tree that is being read, on a stack on the heap.
+struct Level {
+    content: Vec<u8>,
+    /// The position of the next entry.
+    at: usize,
+    path: BString,
+}
+
+impl Found {
+    fn is_tree(&self) -> bool {
+        self.mode & 0o170_000 == 0o040_000
+    }
+
+    fn kind(&self) -> EntryKind {
+        match self.mode & 0o170_000 {
+            0o100_000 => EntryKind::File {
+                is_executable: self.mode & 0o100 != 0,
+            },
+            0o120_000 => EntryKind::Link,
+            _ => EntryKind::Directory,
+        }
+    }
+}
+
+impl Listing {
+    /// Walks the tree `top`.
+    ///
+    /// # Errors
+    /// A tree is missing, malformed or nested too deeply. [`ErrorKind::Unsupported`] for a missing
+    /// tree of a partial clone.
+    pub(super) fn read(repository: &Repository, top: ObjectId, watch: &Watch<'_>) -> Result<Self> {
+        let mut found = Vec::new();
+        let mut levels = vec![level(repository, &top, BString::default())?];
+        let id_length = repository.object_hash().len_in_bytes();
+        while let Some(level_now) = levels.last_mut() {
+            check(watch)?;
+            let mut entries = TreeEntries::new(&level_now.content[level_now.at..], id_length);
+            let mut below = None;
+            for entry in entries.by_ref() {
+                let entry = entry?;
+                let path = [level_now.path.as_slice(), entry.name].concat();
+                found.push(Found {
+                    path: path.into(),
+                    mode: entry.mode,
+                    id: entry.id,
+                });
+                if found.last().is_some_and(Found::is_tree) {
+                    below = Some(entry.id);
+                    break;
+                }
+            }
+            level_now.at = level_now.content.len() - entries.rest().len();
+            match (below, found.last()) {
+                (Some(id), Some(tree)) => {
+                    let path = [tree.path.as_slice(), b"/"].concat();
+                    levels.push(level(repository, &id, path.into())?);
+                }
+                _ => drop(levels.pop()),
+            }
+            if levels.len() > MAX_DEPTH {
+                let message = "exceeded maximum allowed tree depth";
+                return Err(Error::new(ErrorKind::Object, message));
+            }
+        }
+        Ok(Listing { found })
+    }
+
+    /// Selects the entries by attributes and pathspecs. A directory is an entry if something in it
+    /// is.
+    ///
+    /// # Errors
+    /// Attributes cannot be read, or a pathspec matches nothing.
+    pub(super) fn select(
+        &self,
+        repository: &Repository,
+        options: &Options,
+        settings: &Settings,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Entry>> {
+        let pathspec = repository.pathspec(options.pathspecs.iter().map(|spec| spec.as_bstr()))?;
+        let mut seen = vec![false; pathspec.len()];
+        let attributes = self.attributes(repository, options)?;
+        let mut choice = Choice {
+            repository,
+            settings,
+            stack: attributes.stack(),
+            waiting: Vec::new(),
+            ignored: None,
+            entries: Vec::new(),
+        };
+        for found in &self.found {
+            check(watch)?;
+            let is_file = !found.is_tree();
+            let is_directory = found.kind() == EntryKind::Directory;
+            if !pathspec.is_empty() {
+                pathspec.mark(found.path.as_bstr(), &mut seen);
+                if is_directory {
+                    let directory = [found.path.as_slice(), b"/"].concat();
+                    pathspec.mark(directory.as_bstr(), &mut seen);
+                }
+                if is_file && !pathspec.matches(found.path.as_bstr(), is_directory) {
+                    continue;
+                }
+            }
+            choice.take(found)?;
+        }
+        let unused = (0..pathspec.len()).find(|&at| !seen[at] && !pathspec.excludes(at));
+        if let Some(at) = unused.filter(|_| !pathspec.is_empty()) {
+            let spec = pathspec.original(at);
+            let message = format!("pathspec '{spec}' did not match any files");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        let entries = choice.entries;
+        attributes::notify_of_flaws(repository, &attributes);
+        Ok(entries)
+    }
+
+    fn attributes(&self, repository: &Repository, options: &Options) -> Result<Attributes> {
+        let files = repository.attribute_files()?;
+        let source: Box<dyn Source> = match (options.worktree_attributes, repository.work_tree()) {
+            (false, _) => {
+                let blobs = self.found.iter().filter(|found| !found.is_tree());
+                let blobs = blobs.map(|found| (found.path.as_bstr(), found.id));
+                Box::new(FromIndex {
+                    blobs: FromIndex::<Store>::find(blobs),
+                    objects: repository.objects()?.clone(),
+                    worktree: None,
+                })
+            }
+            (true, Some(path)) => {
+                let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
+                Box::new(FromWorktree::new(top, Directories::new()))
+            }
+            (true, None) => Box::new(Directories::new()),
+        };
+        let names = [&OWN_ATTRIBUTES[..], &filter::ATTRIBUTES].concat();
+        Attributes::new(&names, &files, source).map_err(from_worktree)
+    }
+}
+
+fn level(repository: &Repository, tree: &ObjectId, path: BString) -> Result<Level> {
+    let mut content = Vec::new();
+    let objects = repository.objects()?;
+    match objects.find(tree, &mut content).map_err(from_odb)? {
+        Some(Kind::Tree) => Ok(Level {
+            content,
+            at: 0,
+            path,
+        }),
+        None if repository.has_promisor()? => {
+            Err(unsupported("archives of trees that a partial clone lacks"))
+        }
+        _ => {
+            let message = format!("unable to read tree ({tree})");
+            Err(Error::new(ErrorKind::Object, message))
+        }
+    }
+}
+
+/// The selection while it is made.
+struct Choice<'a> {
+    repository: &'a Repository,
+    settings: &'a Settings,
+    stack: Stack,
+    /// The directories on the way to the present one that are no entries yet.
+    waiting: Vec<Entry>,
+    /// The ignored directory whose content is skipped, with a slash at its end.
+    ignored: Option<BString>,
+    entries: Vec<Entry>,
+}
+
+impl Choice<'_> {
+    fn take(&mut self, found: &Found) -> Result<()> {
+        let path = found.path.as_bstr();
+        if let Some(ignored) = &self.ignored {
+            if path.starts_with(ignored) {
+                return Ok(());
+            }
+            self.ignored = None;
+        }
+        self.waiting
+            .retain(|directory| path.starts_with(directory.path.as_slice()));
+        let kind = found.kind();
+        let mut asked = found.path.clone();
+        if kind == EntryKind::Directory {
+            asked.push(b'/');
+        }
+        let config = self.repository.config();
+        let states = self.stack.states(asked.as_bstr()).map_err(from_worktree)?;
+        let [ignore, substitute, diff, conversion @ ..] = states else {
+            return Ok(());
+        };
+        if *ignore == State::Set {
+            self.ignored = found.is_tree().then_some(asked);
+            return Ok(());
+        }
+        if *substitute == State::Set && matches!(kind, EntryKind::File { .. }) {
+            return Err(unsupported("the attribute export-subst"));
+        }
+        let entry = Entry {
+            path: asked,
+            kind,
+            id: found.id,
+            is_binary: is_binary(config, diff)?,
+            conversion: match kind {
+                EntryKind::File { .. } => self.settings.conversion(conversion),
+                _ => Conversion::NONE,
+            },
+        };
+        if found.is_tree() {
+            self.waiting.push(entry);
+        } else {
+            self.entries.append(&mut self.waiting);
+            self.entries.push(entry);
+        }
+        Ok(())
+    }
+}
+
+/// Returns what the attribute `diff` says about the content.
+fn is_binary(config: &Config, diff: &State) -> Result<Option<bool>> {
+    Ok(match diff {
+        State::Set => Some(false),
+        State::Unset => Some(true),
+        State::Unspecified => None,
+        State::Value(driver) => {
+            let key = [b"diff.", driver.as_slice(), b".binary"].concat();
+            config.bool(key)?
+        }
+    })
+}
