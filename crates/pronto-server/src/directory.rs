@@ -14,6 +14,9 @@ use crate::{Error, ErrorKind, Result};
 /// The time between two looks at the file.
 const RECHECK: Duration = Duration::from_millis(500);
 
+/// The time between two looks at the file while tokens and keys are asked for that it did not have.
+const RECHECK_UNKNOWN: Duration = Duration::from_millis(20);
+
 /// The users as a server knows them, indexed by their tokens and keys.
 #[derive(Debug)]
 pub struct Directory {
@@ -130,8 +133,18 @@ impl Directory {
     /// Returns the users, after another look at the file if the last one was half a second ago. A file
     /// that has become unreadable or malformed leaves them as they were.
     pub fn known(&self) -> Arc<Known> {
+        self.known_within(RECHECK)
+    }
+
+    /// Returns the user that `find` finds. Looks at the file again before it says that there is none, so that a new
+    /// token or key counts at once.
+    pub fn find(&self, find: impl Fn(&Known) -> Option<Arc<str>>) -> Option<Arc<str>> {
+        find(&self.known()).or_else(|| find(&self.known_within(RECHECK_UNKNOWN)))
+    }
+
+    fn known_within(&self, age: Duration) -> Arc<Known> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = state.checked.is_none_or(|last| last.elapsed() >= RECHECK);
+        let is_due = state.checked.is_none_or(|last| last.elapsed() >= age);
         if self.path().is_some() && is_due {
             state.checked = Some(Instant::now());
             let stamp = stamp(&self.path);

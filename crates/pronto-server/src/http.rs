@@ -122,11 +122,12 @@ impl Call {
             Error::new(ErrorKind::Unauthenticated, "the token is not valid")
         };
         let credentials = authorization::parse(header).ok_or_else(wrong)?;
-        let known = self.setup.users.known();
-        let user = known.user_of(&credentials.token).ok_or_else(wrong)?;
+        let users = &self.setup.users;
+        let user = users.find(|known| known.user_of(&credentials.token).cloned());
+        let user = user.ok_or_else(wrong)?;
         // A name that was sent must be the user's, so that nobody acts as another by mistake.
-        match credentials.user.is_none_or(|name| *name == **user) {
-            true => Ok(Arc::clone(user)),
+        match credentials.user.is_none_or(|name| *name == *user) {
+            true => Ok(user),
             false => Err(wrong()),
         }
     }

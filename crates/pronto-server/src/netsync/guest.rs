@@ -85,9 +85,10 @@ impl Guest {
     fn user_of(&self, setup: &Setup, key: &PublicKey) -> Result<Option<Arc<str>>> {
         let address = self.address.ip();
         setup.admission.may_authenticate(address)?;
-        let known = setup.users.known();
-        match known.user_of_key(&hash_of_ed25519(key.as_bytes())) {
-            Some(user) => Ok(Some(Arc::clone(user))),
+        let hash = hash_of_ed25519(key.as_bytes());
+        let user = setup.users.find(|known| known.user_of_key(&hash).cloned());
+        match user {
+            Some(user) => Ok(Some(user)),
             None if setup.config.access.knows_anonymous() => Ok(None),
             None => {
                 setup.admission.wrong_token(address);

@@ -50,7 +50,7 @@ impl Session {
             .may_authenticate(self.link.address.ip())
             .ok()?;
         let key = hash(key);
-        let user = setup.users.known().user_of_key(&key).cloned()?;
+        let user = setup.users.find(|known| known.user_of_key(&key).cloned())?;
         Some(Login { user, key })
     }
 
