@@ -13,6 +13,7 @@ use super::{Row, table, top};
 /// Texts in the source that look like settings but are not.
 const NO_SETTINGS: &[&str] = &[
     "gc.log",
+    "tar.gz",
     "maintenance.lock",
     "gc.pid",
     "netsync.invalid",
