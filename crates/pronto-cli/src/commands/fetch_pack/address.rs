@@ -30,7 +30,9 @@ pub(super) fn check(url: &BStr, environment: &Environment) -> Result<(), CliErro
 /// Prints the parts of `url`.
 pub(super) fn print(url: &BStr, context: &mut Context) -> Result<ExitCode, CliError> {
     if is_url(url) && url.contains(&b'%') {
-        return Err(CliError::unsupported("the parts of an address with escapes"));
+        return Err(CliError::unsupported(
+            "the parts of an address with escapes",
+        ));
     }
     let address = Address::parse(url).map_err(connection::from_wire);
     let address = address.map_err(CliError::of)?;
