@@ -29,11 +29,6 @@ pub(super) fn check(url: &BStr, environment: &Environment) -> Result<(), CliErro
 
 /// Prints the parts of `url`.
 pub(super) fn print(url: &BStr, context: &mut Context) -> Result<ExitCode, CliError> {
-    if is_url(url) && url.contains(&b'%') {
-        return Err(CliError::unsupported(
-            "the parts of an address with escapes",
-        ));
-    }
     let address = Address::parse(url).map_err(connection::from_wire);
     let address = address.map_err(CliError::of)?;
     let out = &mut context.out;
@@ -43,11 +38,22 @@ pub(super) fn print(url: &BStr, context: &mut Context) -> Result<ExitCode, CliEr
         address.protocol()
     )?;
     let path = match address {
-        // As it is written: nothing is taken apart before a connection.
-        Address::File { path } | Address::Git { path, .. } => {
-            let rest = url.split_once_str("://").map_or(&b""[..], |(_, rest)| rest);
-            let host = rest.split(|byte| *byte == b'/').next().unwrap_or_default();
-            writeln!(out, "Diag: hostandport={}", host.as_bstr())?;
+        Address::File { path } => {
+            writeln!(out, "Diag: hostandport={}", authority(url))?;
+            path
+        }
+        Address::Git { path, .. } if authority(url).contains(&b'@') => {
+            // `git://` has no users, so that Git does not take one apart.
+            writeln!(out, "Diag: hostandport={}", authority(url))?;
+            path
+        }
+        Address::Git { host, port, path } => {
+            let host = match host.contains(':') {
+                true => format!("[{host}]"),
+                false => host,
+            };
+            let port = port.map_or_else(String::new, |port| format!(":{port}"));
+            writeln!(out, "Diag: hostandport={host}{port}")?;
             path
         }
         Address::Ssh { host, port, path } => {
@@ -59,4 +65,11 @@ pub(super) fn print(url: &BStr, context: &mut Context) -> Result<ExitCode, CliEr
     };
     writeln!(out, "Diag: path={path}")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what is between the scheme and the path, as it is written.
+fn authority(url: &BStr) -> &BStr {
+    let rest = url.split_once_str("://").map_or(&b""[..], |(_, rest)| rest);
+    let host = rest.split(|byte| *byte == b'/').next();
+    host.unwrap_or_default().as_bstr()
 }
