@@ -3,10 +3,12 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pronto::Watch;
 use pronto_io::cleanup::Guard;
+use pronto_io::view::View;
+use pronto_pack::mtimes::Mtimes;
 
 use super::Deleted;
 use super::due::due;
@@ -19,6 +21,9 @@ use crate::{ErrorKind, Result};
 /// The number of times that tables are merged in a pass.
 const MERGES: u32 = 20;
 
+/// The largest file of times: of 250 million objects.
+const MOST_TIMES_BYTES: u64 = 1 << 30;
+
 /// Options of [`Store::keep_up`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -27,10 +32,12 @@ pub struct UpkeepOptions {
     pub scratch: PathBuf,
     /// The directory of downloaded files, which are used again.
     pub cache: Option<PathBuf>,
-    /// Whether what has expired is deleted. That lists all objects of the repository.
+    /// Whether packs are packed again where that is due. It depends on the generation alone.
+    pub repacks: bool,
+    /// Whether expired generations and orphans are deleted. That lists all objects of the repository.
     pub deletes: bool,
-    /// The time for which an unreachable Git object is kept after it was noticed; `None` for ever. Applies
-    /// if `deletes`.
+    /// The time for which an unreachable Git object is kept after it was noticed; `None` for ever. When an object
+    /// has expired, all packs are packed again.
     pub prune_after: Option<Duration>,
 }
 
@@ -40,6 +47,7 @@ impl UpkeepOptions {
         UpkeepOptions {
             scratch: scratch.into(),
             cache: None,
+            repacks: true,
             deletes: true,
             prune_after: Some(Duration::from_secs(14 * 24 * 3600)),
         }
@@ -105,19 +113,13 @@ impl Store {
         watch: &Watch<'_>,
     ) -> Result<Upkeep> {
         let mut done = Upkeep::default();
-        while done.merges < MERGES {
-            match self.wait(repository.merge_tables()) {
-                Ok(true) => done.merges += 1,
-                Ok(false) => break,
-                Err(error) => {
-                    overtaken(error, &mut done)?;
-                    break;
-                }
+        // Of a removed repository there is nothing to pack, and all to delete.
+        if !self.wait(repository.tip())?.manifest.is_removed {
+            self.merge_tables(repository, &mut done)?;
+            match self.repack(repository, options, watch) {
+                Ok(repacked) => done.repacked = repacked,
+                Err(error) => overtaken(error, &mut done)?,
             }
-        }
-        match self.repack(repository, options, watch) {
-            Ok(repacked) => done.repacked = repacked,
-            Err(error) => overtaken(error, &mut done)?,
         }
         if options.deletes {
             let expired = self.wait(repository.expire())?;
@@ -130,6 +132,17 @@ impl Store {
         Ok(done)
     }
 
+    fn merge_tables(&self, repository: &Stored, done: &mut Upkeep) -> Result<()> {
+        while done.merges < MERGES {
+            match self.wait(repository.merge_tables()) {
+                Ok(true) => done.merges += 1,
+                Ok(false) => break,
+                Err(error) => return overtaken(error, done),
+            }
+        }
+        Ok(())
+    }
+
     fn repack(
         &self,
         repository: &Arc<Stored>,
@@ -137,8 +150,11 @@ impl Store {
         watch: &Watch<'_>,
     ) -> Result<Option<Repacked>> {
         let newest = self.wait(repository.latest())?;
-        let due = due(&newest.manifest);
-        let expiry = expiry(&newest, options);
+        let due = due(&newest.manifest).filter(|_| options.repacks);
+        let expiry = match options.prune_after {
+            Some(after) => self.expiry(repository, &newest, after)?,
+            None => None,
+        };
         if due.is_none() && expiry.is_none() {
             return Ok(None);
         }
@@ -155,19 +171,37 @@ impl Store {
         let _guard = Guard::new(&files);
         work.run(due, expiry, watch).map(Some)
     }
-}
 
-/// Returns the time before which unreachable objects are deleted, in seconds since 1970; `None` if there are
-/// none.
-fn expiry(generation: &Generation, options: &UpkeepOptions) -> Option<i64> {
-    let after = options.prune_after.filter(|_| options.deletes)?;
-    let mut files = (generation.manifest.packs.iter()).flat_map(|pack| &pack.files);
-    if !files.any(|file| file.kind == FileKind::Times) {
-        return None;
+    /// Returns the time before which unreachable objects are deleted, in seconds since 1970; `None` if there are
+    /// none. Reads the times of all unreachable objects.
+    fn expiry(
+        &self,
+        repository: &Stored,
+        generation: &Generation,
+        after: Duration,
+    ) -> Result<Option<i64>> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let before = now.unwrap_or_default().saturating_sub(after).as_secs();
+        for pack in &generation.manifest.packs {
+            let mut objects = pack.objects().zip(&pack.files);
+            let Some((times, _)) = objects.find(|(_, file)| file.kind == FileKind::Times) else {
+                continue;
+            };
+            let bytes = self.wait(repository.object(&times, MOST_TIMES_BYTES))?;
+            let path = PathBuf::from(&times.name);
+            let hash = generation.manifest.hash;
+            let opened = Mtimes::from_view(View::from_bytes(bytes), &path, hash, pack.objects);
+            let opened = opened.map_err(|error| error.map_kind(|_| ErrorKind::Corrupt))?;
+            for row in 0..pack.objects {
+                let time = opened.at(row);
+                let time = time.map_err(|error| error.map_kind(|_| ErrorKind::Corrupt))?;
+                if u64::from(time) < before {
+                    return Ok(i64::try_from(before).ok());
+                }
+            }
+        }
+        Ok(None)
     }
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let before = now.ok()?.saturating_sub(after);
-    i64::try_from(before.as_secs()).ok()
 }
 
 /// Notes that another process was faster.

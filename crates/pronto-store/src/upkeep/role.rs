@@ -23,6 +23,9 @@ const DOUBLINGS: u32 = 6;
 /// The pause between two deletions in a repository.
 const BETWEEN_DELETIONS: Duration = Duration::from_secs(3600);
 
+/// The pause between two prunings in a repository. Each may pack all objects again.
+const BETWEEN_PRUNINGS: Duration = Duration::from_secs(24 * 3600);
+
 /// The result of a pass over one repository.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -51,11 +54,12 @@ pub struct UpkeepRole {
 /// A repository.
 struct Known {
     repository: Arc<Stored>,
-    /// The generation of the last look.
+    /// The generation over which the last pass found nothing to do; 0 if there is none.
     seen: u64,
     quiet: u32,
     next: Instant,
     next_deletion: Instant,
+    next_pruning: Instant,
 }
 
 impl UpkeepRole {
@@ -127,6 +131,7 @@ impl UpkeepRole {
                     quiet: 0,
                     next: now,
                     next_deletion: now,
+                    next_pruning: now,
                 });
             }
         }
@@ -145,41 +150,60 @@ impl UpkeepRole {
         due.into_iter().map(|(_, name)| name).collect()
     }
 
+    /// Looks at a repository, and does a pass if it has changed, or a deletion is due.
     fn look_at(&self, name: &str, interrupt: &Interrupt, tell: &dyn Fn(&Pass<'_>)) {
-        let (repository, deletes) = match self.known().get(name) {
-            Some(known) => (
-                Arc::clone(&known.repository),
-                known.next_deletion <= Instant::now(),
-            ),
+        let mut options = self.options.clone();
+        let (repository, seen) = match self.known().get(name) {
+            Some(known) => {
+                let now = Instant::now();
+                options.deletes &= known.next_deletion <= now;
+                options.prune_after = options.prune_after.filter(|_| known.next_pruning <= now);
+                (Arc::clone(&known.repository), known.seen)
+            }
             None => return,
         };
-        let mut options = self.options.clone();
-        options.deletes &= deletes;
         let begun = Instant::now();
-        let watch = Watch::from(interrupt);
-        let result = self.store.keep_up(&repository, &options, &watch);
-        let number = self.store.wait(repository.latest());
+        let newest = self.store.wait(repository.tip());
+        let number = newest.as_ref().map_or(0, |newest| newest.number());
+        // A pass over the same generation finds no pack that is to be packed again.
+        options.repacks = number != seen;
+        let has_work = options.repacks || options.deletes || options.prune_after.is_some();
+        let result = match newest {
+            Ok(_) if !has_work => Ok(Upkeep::default()),
+            Ok(_) => {
+                let watch = Watch::from(interrupt);
+                self.store.keep_up(&repository, &options, &watch)
+            }
+            Err(error) => Err(error),
+        };
+        let did_nothing = result.as_ref().is_ok_and(|done| *done == Upkeep::default());
         if let Some(known) = self.known().get_mut(name) {
-            let number = number.map_or(known.seen, |newest| newest.number());
-            let is_quiet = number == known.seen && result.is_ok();
-            known.quiet = if is_quiet { known.quiet + 1 } else { 0 };
-            known.seen = number;
-            let pause = self.every * (1 << known.quiet.min(DOUBLINGS));
-            known.next = Instant::now() + pause;
+            known.look_again(self.every, did_nothing.then_some(number));
+            let now = Instant::now();
             if options.deletes {
-                known.next_deletion = Instant::now() + BETWEEN_DELETIONS;
+                known.next_deletion = now + BETWEEN_DELETIONS;
+            }
+            if options.prune_after.is_some() {
+                known.next_pruning = now + BETWEEN_PRUNINGS;
             }
         }
-        let is_worth_telling = match &result {
-            Ok(done) => *done != Upkeep::default(),
-            Err(_) => !interrupt.is_triggered(),
-        };
-        if is_worth_telling {
+        if !did_nothing && !interrupt.is_triggered() {
             tell(&Pass {
                 repository: name,
                 result,
                 took: begun.elapsed(),
             });
         }
+    }
+}
+
+impl Known {
+    /// Plans the next look. `done` is the generation over which a pass has found nothing to do; `None` if it did
+    /// something or failed.
+    fn look_again(&mut self, every: Duration, done: Option<u64>) {
+        let is_quiet = done == Some(self.seen);
+        self.quiet = if is_quiet { self.quiet + 1 } else { 0 };
+        self.seen = done.unwrap_or(0);
+        self.next = Instant::now() + every * (1 << self.quiet.min(DOUBLINGS));
     }
 }

@@ -292,6 +292,29 @@ fn unreachable_objects_are_kept_for_a_while_and_then_deleted() {
 }
 
 #[test]
+fn a_removed_repository_needs_no_packing_and_fails_nothing() {
+    let world = World::new();
+    world.push_many(13);
+    let Server { store, repository } = &world.server;
+    store.wait(repository.remove()).expect("removed");
+    let done = world.keep_up(&world.options());
+    assert_eq!(done, pronto_store::Upkeep::default());
+    let shared = Arc::new(Server::new(&world.path("store")).store);
+    let role = UpkeepRole::new(shared, world.options(), Duration::from_millis(10));
+    let interrupt = Interrupt::new();
+    std::thread::scope(|scope| {
+        let (role, interrupt) = (&role, &interrupt);
+        scope.spawn(move || {
+            let tell = |pass: &pronto_store::Pass<'_>| panic!("{pass:?}");
+            role.run(interrupt, &tell);
+        });
+        // Several looks.
+        std::thread::sleep(Duration::from_millis(200));
+        interrupt.trigger();
+    });
+}
+
+#[test]
 fn two_nodes_do_not_disturb_each_other() {
     let world = World::new();
     world.push_many(13);
