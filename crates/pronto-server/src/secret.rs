@@ -1,4 +1,4 @@
-//! Files of private keys that the server makes at its first start.
+//! Files that only the owner of the server may read: keys that it makes at its first start, and users.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -40,19 +40,28 @@ pub(crate) fn make<K>(
     make: impl FnOnce() -> Result<Made<K>>,
 ) -> Result<K> {
     let locked = |error: pronto_io::lock_file::Error| error.map_kind(|_| ErrorKind::Io);
-    let mut lock = LockFile::acquire(path, Marking::Marked, PATIENCE).map_err(locked)?;
+    let lock = LockFile::acquire(path, Marking::Marked, PATIENCE).map_err(locked)?;
     if let Some(key) = read(path)? {
         return Ok(key);
     }
     let Made { key, text } = make()?;
+    store(lock, path, text.as_bytes())?;
+    Ok(key)
+}
+
+/// Replaces the file at `path` by `bytes` under its lock, for its owner only. Returns when the disk has it.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn store(mut lock: LockFile, path: &Path, bytes: &[u8]) -> Result<()> {
     if let Some(file) = lock.file() {
         let only_owner = std::fs::Permissions::from_mode(0o600);
         let restricted = file.set_permissions(only_owner);
         restricted.context(ErrorKind::Io, "cannot write", path)?;
     }
     lock.wait_for(pronto_io::sync::SyncMethod::Flush);
-    lock.write(text.as_bytes()).map_err(locked)?;
+    let written = lock.write(bytes);
+    written.map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
     lock.commit_to(path)
-        .context(ErrorKind::Io, "cannot write", path)?;
-    Ok(key)
+        .context(ErrorKind::Io, "cannot write", path)
 }

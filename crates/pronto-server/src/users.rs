@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::keys::UserKey;
 use crate::names::is_user_name;
+use crate::secret;
 use crate::token::{self, TokenHash};
 use crate::{Error, ErrorKind, Result};
 
@@ -257,22 +258,13 @@ pub enum TokenMode {
 /// Those of `change`; or the file is locked, or cannot be read or written.
 pub fn change<T>(path: &Path, change: impl FnOnce(&mut Users) -> Result<T>) -> Result<T> {
     let locked = |error: pronto_io::lock_file::Error| error.map_kind(|_| ErrorKind::Io);
-    let mut lock = LockFile::acquire(path, Marking::Marked, PATIENCE).map_err(locked)?;
+    let lock = LockFile::acquire(path, Marking::Marked, PATIENCE).map_err(locked)?;
     let mut users = Users::read(path)?;
     let result = change(&mut users)?;
     let text = toml::to_string(&users)
         .map_err(|error| Error::new(ErrorKind::Config, "cannot write users").because(error))?;
     let text = format!("# Managed by \"pronto serve user\" and \"pronto serve token\".\n\n{text}");
-    use std::os::unix::fs::PermissionsExt as _;
-    if let Some(file) = lock.file() {
-        let only_owner = std::fs::Permissions::from_mode(0o600);
-        let restricted = file.set_permissions(only_owner);
-        restricted.context(ErrorKind::Io, "cannot write", path)?;
-    }
-    lock.wait_for(pronto_io::sync::SyncMethod::Flush);
-    lock.write(text.as_bytes()).map_err(locked)?;
-    lock.commit_to(path)
-        .context(ErrorKind::Io, "cannot write", path)?;
+    secret::store(lock, path, text.as_bytes())?;
     Ok(result)
 }
 
