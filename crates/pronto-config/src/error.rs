@@ -59,6 +59,8 @@ pub enum ErrorKind {
     Bundle,
     /// An object of a received pack is malformed.
     Rejected,
+    /// An object of a received pack links to one that is not there, or of another type.
+    BrokenLink,
     /// A tree has a path that must never be written, such as `.git` in any spelling.
     Hostile,
 }

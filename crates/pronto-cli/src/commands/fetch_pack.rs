@@ -255,9 +255,7 @@ fn fetch(
     context.report();
     // Git checks the links with another program, whose error comes first.
     if let Err(error) = &packed
-        && error
-            .message()
-            .starts_with("did not receive expected object")
+        && *error.kind() == pronto::ErrorKind::BrokenLink
     {
         let ending = match args.lock_pack {
             true => "fetch-pack: invalid index-pack output",

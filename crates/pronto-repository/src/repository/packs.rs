@@ -108,6 +108,7 @@ pub fn from_pack(error: pronto_pack::Error) -> Error {
         Pack::Interrupted => ErrorKind::Interrupted,
         Pack::Io => ErrorKind::Io,
         Pack::Rejected | Pack::RejectedBlob { .. } => ErrorKind::Rejected,
+        Pack::BrokenLink => ErrorKind::BrokenLink,
         _ => ErrorKind::Object,
     })
 }
