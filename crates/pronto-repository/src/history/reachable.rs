@@ -84,7 +84,7 @@ impl Repository {
         })
     }
 
-    /// Like [`reachable_by`](Self::reachable_by), without looking up the ids of bits.
+    /// Reads the bits of the objects that `wants` reach and `haves` do not reach, and the ids of those without a bit.
     ///
     /// # Errors
     /// As [`reachable`](Self::reachable).
