@@ -240,7 +240,7 @@ impl StoredRepositories {
                 Opened::view(repository, view)
             }
             Purpose::Push => {
-                let landing = StoreLanding::new(Arc::clone(self), stored, view.number());
+                let landing = StoreLanding::new(Arc::clone(self), stored, Arc::clone(&view));
                 let landing: Arc<dyn Landing> = Arc::new(landing);
                 let own = cache.push_view(&view).map_err(failed)?;
                 let repository = open(own.directory())?;

@@ -26,8 +26,11 @@ use pronto_io::watch::Watch;
 use pronto_refs::store::tables as ref_tables;
 
 use crate::blocking::{Store, Stored};
-use crate::blocks::{BlockCache, BlockCounts, RangedView};
+use crate::blocks::{BlockCache, BlockCounts, RangedView, sums_of};
+use crate::change::Uploaded;
 use crate::repository::Generation;
+use crate::upload::NewPack;
+use crate::view::kept_name;
 use crate::{Error, ErrorKind, Result};
 
 /// The time after which the files of all repositories are measured again.
@@ -255,6 +258,23 @@ impl Cache {
             _guard: guard,
             _base: Arc::clone(view),
         })
+    }
+
+    /// Keeps the files of a pack that this process has uploaded to the repository of `view`, so that the next view
+    /// needs no download of them. They are linked, and compared with their digests when they are used. Nobody may
+    /// change them. What cannot be linked is downloaded. Packs that are read by range are left out.
+    pub fn keep(&self, view: &View, uploaded: &Uploaded, pack: &NewPack) {
+        let shelf = view.directory.parent().and_then(Path::parent);
+        if let (Some(shelf), None) = (shelf, sums_of(&uploaded.pack)) {
+            let files = shelf.join("file");
+            let records = uploaded.pack.files.iter().zip(uploaded.pack.objects());
+            for (record, object) in records {
+                if let Some(path) = pack.path_of(record.kind) {
+                    // The room is for what requests use, and this only saves time.
+                    let _ = fs::hard_link(path, files.join(kept_name(&object)));
+                }
+            }
+        }
     }
 
     fn shelf(&self, repository: &str) -> Arc<Shelf> {

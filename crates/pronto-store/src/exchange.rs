@@ -1,5 +1,7 @@
 //! Git repositories into a store, and repositories from one store into another.
 
+mod update;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -64,7 +66,7 @@ impl Store {
         let directory = scratch.join(format!("pronto-import-{}", target.upload_id()));
         fs::create_dir(&directory).context(ErrorKind::Io, "cannot create", &directory)?;
         let _guard = Guard::new(&directory);
-        let pack = make_pack(source, &updates, &directory, watch)?;
+        let pack = make_pack(source, &updates, &[], &directory, watch)?;
         self.fill(target, &creating, updates, pack.as_slice())
     }
 
@@ -220,10 +222,12 @@ fn updates_of(source: &pronto::Repository) -> Result<Vec<RefUpdate>> {
     Ok(updates)
 }
 
-/// Writes a pack of all that `updates` lead to; `None` if that is nothing.
+/// Writes a pack of all that `updates` lead to and `known` do not lead to; `None` if that is nothing. It has
+/// bitmaps if nothing is known.
 fn make_pack(
     source: &pronto::Repository,
     updates: &[RefUpdate],
+    known: &[ObjectId],
     directory: &Path,
     watch: &Watch<'_>,
 ) -> Result<Option<NewPack>> {
@@ -236,7 +240,7 @@ fn make_pack(
         .collect();
     let select = Select::default();
     let selection = source
-        .select_objects(&wants, &[], &select, watch)
+        .select_objects(&wants, known, &select, watch)
         .map_err(unreadable)?;
     if selection.members.is_empty() {
         return Ok(None);
@@ -253,14 +257,8 @@ fn make_pack(
     let store = source.objects().map_err(unreadable)?;
     let made = store.pack_into(&contents, &options, directory, files, watch);
     let (written, _) = made.map_err(|error| error.map_kind(|_| ErrorKind::Repository))?;
-    let mut tips = source.bitmap_tips().map_err(unreadable)?;
-    tips.every = BITMAPPED_TIPS;
-    let settings = source.bitmap_settings().map_err(unreadable)?;
-    let bitmap = source.write_pack_bitmaps(&written.index, &tips, &settings, watch);
-    match bitmap {
-        // A repository without commits has none.
-        Err(error) if *error.kind() == pronto::ErrorKind::Refused => {}
-        bitmap => drop(bitmap.map_err(unreadable)?),
+    if known.is_empty() {
+        write_bitmaps(source, &written.index, watch)?;
     }
     let mut files = Vec::new();
     for kind in [
@@ -280,6 +278,17 @@ fn make_pack(
         is_promisor: false,
         files,
     }))
+}
+
+fn write_bitmaps(source: &pronto::Repository, index: &Path, watch: &Watch<'_>) -> Result<()> {
+    let mut tips = source.bitmap_tips().map_err(unreadable)?;
+    tips.every = BITMAPPED_TIPS;
+    let settings = source.bitmap_settings().map_err(unreadable)?;
+    match source.write_pack_bitmaps(index, &tips, &settings, watch) {
+        // A repository without commits has none.
+        Err(error) if *error.kind() == pronto::ErrorKind::Refused => Ok(()),
+        written => written.map(drop).map_err(unreadable),
+    }
 }
 
 /// Returns the configuration that a served repository keeps: of the repository itself, not of the user.

@@ -90,6 +90,15 @@ pub struct NewPack {
 }
 
 impl NewPack {
+    /// Returns the path of one of its files, if that is a file on the disk.
+    pub(crate) fn path_of(&self, kind: FileKind) -> Option<&Path> {
+        let file = self.files.iter().find(|file| file.kind == kind)?;
+        match &file.content {
+            Content::File(path) => Some(path),
+            Content::Bytes(_) => None,
+        }
+    }
+
     /// Returns the record of the manifest, and the files with their names.
     fn plan(&self, upload: UploadId) -> (Pack, Vec<(String, Content)>) {
         let mut files = self.files.clone();

@@ -223,7 +223,7 @@ impl<'a> NewView<'a> {
 }
 
 /// Returns the name of an object in a directory of kept files.
-fn kept_name(object: &Object) -> String {
+pub(crate) fn kept_name(object: &Object) -> String {
     object.name.replace('/', "-")
 }
 

@@ -4,11 +4,15 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pronto::{Repository, Watch, io::progress::Progress};
+use bstr::ByteSlice as _;
+use pronto::refs::MigrateOptions;
+use pronto::repository::RefStorage;
+use pronto::{Environment, Repository, Watch, io::progress::Progress};
 use pronto_store::{Generation, Source, Store, Stored};
 
 use crate::{CliError, Context, ExitCode};
 
+mod import;
 mod upkeep;
 
 /// Arguments of `store`.
@@ -24,6 +28,9 @@ pub(crate) struct Args {
     /// Compare names and sizes only, and read no object (verify)
     #[arg(long)]
     sizes_only: bool,
+    /// Bring repositories that are there already up to date (import)
+    #[arg(long)]
+    update: bool,
     /// The directory for temporary files (import, copy, upkeep)
     #[arg(long, value_name = "DIRECTORY")]
     scratch: Option<PathBuf>,
@@ -36,10 +43,14 @@ pub(crate) struct Args {
     /// Delete unreachable Git objects this many days after they were noticed; 'never' keeps them (upkeep)
     #[arg(long, value_name = "DAYS", default_value = "14", value_parser = upkeep::prune_after)]
     prune_after: upkeep::PruneAfter,
+    /// Keep refs in this format: 'files' or 'reftable' (export)
+    #[arg(long, value_name = "FORMAT", value_parser = ref_format)]
+    ref_format: Option<RefStorage>,
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
-    /// 'import REPOSITORY STORE NAME' makes a repository of a Git repository, 'export STORE NAME
+    /// 'import REPOSITORY STORE NAME' makes a repository of a Git repository, 'import DIRECTORY STORE' one of each
+    /// below a directory; 'export STORE NAME
     /// DIRECTORY' the other way round; 'copy STORE NAME STORE NAME' copies one; 'verify STORE
     /// [NAME]' looks for damage; 'upkeep STORE [NAME]' packs again what is due and deletes what has
     /// expired; 'list STORE [NAME]' shows repositories, or generations
@@ -54,15 +65,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     check_options(args, words[0])?;
     match words.as_slice() {
-        ["import", source, store, name] => import(
-            args,
-            Import {
-                source,
-                store,
-                name,
-            },
-            context,
-        ),
+        ["import", source, store, name] => import::one(args, source, store, name, context),
+        ["import", directory, store] => import::all(args, directory, store, context),
         ["export", store, name, directory] => {
             let place = Place::open(store, name, context)?;
             export(args, &place, Path::new(directory), context)
@@ -106,6 +110,8 @@ fn check_options(args: &Args, command: &str) -> Result<(), CliError> {
             args.scratch.is_some(),
             &["import", "copy", "upkeep"],
         ),
+        ("--update", args.update, &["import"]),
+        ("--ref-format", args.ref_format.is_some(), &["export"]),
         ("--sizes-only", args.sizes_only, &["verify"]),
         ("--cache", args.cache.is_some(), &["upkeep"]),
         ("--every", args.every.is_some(), &["upkeep"]),
@@ -118,6 +124,12 @@ fn check_options(args: &Args, command: &str) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// Reads the name of a storage of refs.
+fn ref_format(name: &str) -> Result<RefStorage, String> {
+    let found = RefStorage::named(name.as_bytes().as_bstr());
+    found.ok_or_else(|| format!("unknown ref storage format '{name}'"))
 }
 
 /// A repository in a store.
@@ -159,33 +171,6 @@ fn scratch(args: &Args, context: &mut Context) -> Result<PathBuf, CliError> {
     Ok(environment.absolute(chosen.unwrap_or(Path::new("/tmp"))))
 }
 
-/// The places of an import.
-#[derive(Clone, Copy)]
-struct Import<'a> {
-    source: &'a str,
-    store: &'a str,
-    name: &'a str,
-}
-
-fn import(args: &Args, import: Import<'_>, context: &mut Context) -> Result<ExitCode, CliError> {
-    let environment = context.environment()?;
-    let source = environment.absolute(import.source);
-    let found = pronto::upload_pack::find(&source, &environment)?;
-    let source = Repository::open(found.git_dir(), &environment)?;
-    let place = Place::open(import.store, import.name, context)?;
-    let scratch = scratch(args, context)?;
-    let progress = progress(args, context);
-    let interrupt = context.interrupt.clone();
-    let watch = Watch::from(&interrupt).with_progress(&*progress);
-    let written = place
-        .store
-        .import(&source, &place.repository, &scratch, &watch)?;
-    context.settle();
-    let (refs, objects) = (written.refs, written.objects);
-    writeln!(context.out, "{refs} refs and {objects} objects")?;
-    Ok(ExitCode::SUCCESS)
-}
-
 fn export(
     args: &Args,
     place: &Place,
@@ -202,6 +187,12 @@ fn export(
         .write_view(&generation, &directory, None, &watch);
     place.store.wait(view)?;
     context.settle();
+    // Every git reads files; reftables are of git 2.45.
+    let storage = args.ref_format.unwrap_or(RefStorage::Files);
+    if storage != RefStorage::Reftable {
+        let exported = Repository::open(&directory, &Environment::empty(&directory))?;
+        exported.migrate_refs(&MigrateOptions::new(storage))?;
+    }
     writeln!(context.out, "generation {}", generation.number())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -59,6 +59,7 @@ mod serve_ranges;
 mod serve_shell;
 mod serve_ssh;
 mod serve_store;
+mod serve_storm;
 mod serve_upkeep;
 #[path = "../../../pronto-wire/tests/servers/lib.rs"]
 mod servers;

@@ -67,6 +67,11 @@ impl Server {
         }
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).expect("an id");
         let id = Pid::from_raw(id).expect("an id");

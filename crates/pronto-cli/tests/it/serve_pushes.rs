@@ -157,7 +157,8 @@ impl World {
     }
 }
 
-fn number(variable: &str, default: usize) -> usize {
+/// The number in a variable of the environment.
+pub(crate) fn number(variable: &str, default: usize) -> usize {
     let given = std::env::var(variable).ok();
     given.map_or(default, |given| given.parse().expect("a number"))
 }

@@ -217,3 +217,58 @@ fn damage_and_mistakes_are_named() {
     assert!(code == 128 && err.contains(&name), "{err}");
     assert!(!world.path("out.git").exists());
 }
+
+#[test]
+fn repositories_are_brought_up_to_date() {
+    let world = World::new("sha1");
+    let url = world.url.clone();
+    let refs = |place: &str| world.git(place, &["show-ref", "--head", "-d"]);
+    // One that is not there is made, and one that did not change makes no generation.
+    let imported = world.store(&["import", "--update", "one", &url, "r"]);
+    assert_eq!(imported, "4 refs and 62 objects\n");
+    let again = world.store(&["import", "--update", "one", &url, "r"]);
+    assert_eq!(again, "0 refs and 0 objects\n");
+    world.git("one", &["branch", "-D", "side"]);
+    world.git("one", &["tag", "-f", "v1", "HEAD~3"]);
+    world.git("one", &["branch", "new/name", "HEAD~2"]);
+    world.pair.commit("one", "later", "more\n");
+    // A commit with its root tree; a blob.
+    let updated = world.store(&["import", "--update", "one", &url, "r"]);
+    assert_eq!(updated, "4 refs and 3 objects\n");
+    assert!(world.store(&["list", &url, "r"]).starts_with("1\t"));
+    assert_eq!(world.store(&["list", &url, "r"]).lines().count(), 2);
+    world.store(&["export", &url, "r", "out.git"]);
+    assert_eq!(refs("out.git"), refs("one"));
+    world.git("out.git", &["fsck", "--full", "--strict"]);
+    let (code, _, err) = world.try_store(&["import", "one", &url, "r"]);
+    assert!(code == 128 && err.contains("exists"), "{code} {err}");
+    let verified = world.store(&["verify", &url]);
+    assert!(verified.ends_with(" 0 problems\n"), "{verified}");
+}
+
+#[test]
+fn all_repositories_of_a_directory_are_imported() {
+    let world = World::new("sha1");
+    let url = world.url.clone();
+    fs::create_dir_all(world.path("root/team")).expect("a directory");
+    let clone = |name: &str| world.git(".", &["clone", "-q", "--bare", "one", name]);
+    clone("root/a.git");
+    clone("root/team/b.git");
+    let imported = world.store(&["import", "--update", "root", &url]);
+    assert_eq!(
+        imported,
+        "a: 4 refs and 62 objects\nteam/b: 4 refs and 62 objects\n"
+    );
+    world.git("root/team/b.git", &["update-ref", "refs/heads/x", "HEAD~1"]);
+    fs::remove_dir_all(world.path("root/a.git/objects/pack")).expect("a directory");
+    clone("root/c.git");
+    let (code, out, err) = world.try_store(&["import", "--update", "root", &url]);
+    assert_eq!((code, err.contains("a: ")), (1, true), "{out}{err}");
+    assert_eq!(
+        out,
+        "c: 4 refs and 62 objects\nteam/b: 1 refs and 0 objects\n"
+    );
+    assert_eq!(world.store(&["list", &url]), "a\nc\nteam/b\n");
+    let (code, _, err) = world.try_store(&["import", "store", &url]);
+    assert!(code == 128 && err.contains("there is no repository below"), "{err}");
+}

@@ -11,7 +11,7 @@ use pronto::receive_pack::{CheckedPush, Landing, Verdict};
 use pronto::refs::{self, Edit, Target};
 use pronto_store::{
     Change, Error, ErrorKind, Expected, FileKind, NewFile, NewPack, Push, RefUpdate, Result,
-    Stored, Value,
+    Stored, Value, View,
 };
 
 use super::{StoredRepositories, tally};
@@ -20,27 +20,27 @@ use super::{StoredRepositories, tally};
 pub(super) struct StoreLanding {
     repositories: Arc<StoredRepositories>,
     stored: Arc<Stored>,
-    /// The generation of the view.
-    base: u64,
+    /// The view that the push was checked on.
+    view: Arc<View>,
 }
 
 impl StoreLanding {
     pub(super) fn new(
         repositories: Arc<StoredRepositories>,
         stored: Arc<Stored>,
-        base: u64,
+        view: Arc<View>,
     ) -> Self {
         StoreLanding {
             repositories,
             stored,
-            base,
+            view,
         }
     }
 
     fn try_land(&self, checked: &CheckedPush<'_>) -> Result<Vec<Verdict>> {
         let store = &self.repositories.store;
         let mut push = Push {
-            base: Some(self.base),
+            base: Some(self.view.number()),
             is_atomic: checked.is_atomic,
             ..Push::default()
         };
@@ -49,7 +49,11 @@ impl StoreLanding {
         }
         if let Some(pack) = checked.pack {
             let pack = new_pack(pack)?;
-            push.packs.push(store.wait(self.stored.upload(&pack))?);
+            let uploaded = store.wait(self.stored.upload(&pack))?;
+            if let Some(cache) = &self.repositories.cache {
+                cache.keep(&self.view, &uploaded, &pack);
+            }
+            push.packs.push(uploaded);
         }
         let expected: Vec<Expected> = push.updates.iter().map(|it| it.old.clone()).collect();
         let outcome = store.wait(self.stored.commit(Change::Push(push)))?;
