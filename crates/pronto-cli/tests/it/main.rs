@@ -70,6 +70,8 @@ mod small_directories;
 mod spawning;
 mod status_verbose;
 mod store;
+#[path = "../../../pronto-store/tests/stored/lib.rs"]
+mod stored;
 mod streams;
 mod submodules;
 mod support;
