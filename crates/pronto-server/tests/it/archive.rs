@@ -3,6 +3,9 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use test_support::git::reference;
+use test_support::report_missing_reference;
+
 use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site, status};
 
@@ -29,6 +32,9 @@ fn ask(server: &Server, headers: &str, tree: &str) -> String {
 }
 
 fn users_get_archives_and_others_where_that_is_allowed(place: Place) {
+    if place == Place::Store && reference().is_none() {
+        return report_missing_reference(&"archives from a store");
+    }
     let site = Site::new(place);
     let token = site.user("alice");
     let server = Server::start(&site, site.config(""));
@@ -56,6 +62,9 @@ fn users_get_archives_and_others_where_that_is_allowed(place: Place) {
 }
 
 fn the_daemon_serves_archives_where_that_is_allowed(place: Place) {
+    if place == Place::Store && reference().is_none() {
+        return report_missing_reference(&"archives from a store");
+    }
     let site = Site::new(place);
     let mut config = site.config("");
     config.daemon = vec![([127, 0, 0, 1], 0).into()];

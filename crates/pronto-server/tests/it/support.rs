@@ -17,6 +17,7 @@ use pronto_server::service::{Git, Native};
 use pronto_server::users::{self, TokenMode};
 use pronto_server::{Control, Event, Options, Started, serve};
 use test_support::Scratch;
+use test_support::git::reference;
 
 use crate::stored::{Place, Root};
 
@@ -145,6 +146,13 @@ impl Server {
         site.root.publish_new();
         let mut environment = Environment::empty(site.scratch.path());
         environment.set("HOME", site.scratch.path());
+        if let Some(git) = reference().filter(|_| site.root.is_store()) {
+            // Older ones read no reftables, which repositories of a store have.
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let first = git.parent().expect("it is in a directory").to_owned();
+            let all = std::iter::once(first).chain(std::env::split_paths(&path));
+            environment.set("PATH", std::env::join_paths(all).expect("a path"));
+        }
         let (drain, stop, reload) = (Interrupt::new(), Interrupt::new(), Interrupt::new());
         let events = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&events);

@@ -67,6 +67,8 @@ pub(crate) use in_a_directory_only;
 /// A store in a directory.
 pub(crate) struct Behind {
     folder: PathBuf,
+    /// The home directory of the server.
+    home: PathBuf,
     store: Store,
     environment: Environment,
 }
@@ -80,8 +82,15 @@ impl Behind {
         Behind {
             store: Store::open(&url, &environment).expect("a store"),
             folder: folder.to_owned(),
+            home: folder.to_owned(),
             environment,
         }
+    }
+
+    /// Uses another home directory of the server than the folder.
+    pub(crate) fn with_home(mut self, home: &Path) -> Self {
+        self.home = home.to_owned();
+        self
     }
 
     /// Returns the section of a configuration of `serve` that names the store, and a cache.
@@ -91,6 +100,12 @@ impl Behind {
             "[store]\nurl = \"{}\"\ncache = \"{cache}\"\n",
             url_of(&self.folder)
         )
+    }
+
+    /// Returns the names of the repositories.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names = self.store.repositories().expect("a listing");
+        self.store.existing(names).expect("a listing")
     }
 
     /// Publishes the bare repositories below `root` that the store lacks.
@@ -245,7 +260,7 @@ impl Behind {
             }
             fs::create_dir_all(&hooks).expect("a directory");
             fs::rename(entry.path(), hooks.join(name)).expect("a hook");
-            let file = self.folder.join(".gitconfig");
+            let file = self.home.join(".gitconfig");
             let file = file.to_str().expect("text");
             let hooks = hooks.to_str().expect("text");
             git(
@@ -253,6 +268,12 @@ impl Behind {
                 &["config", "-f", file, "core.hooksPath", hooks],
             );
         }
+    }
+
+    /// Returns the number of the newest generation of a repository, if there is one.
+    pub(crate) fn generation(&self, name: &str) -> Option<u64> {
+        let newest = self.store.wait(self.repository(name).latest()).ok()?;
+        Some(newest.number())
     }
 
     /// Returns whether the store has a repository.
