@@ -12,7 +12,7 @@ use pronto::config::{self, Key, value};
 use crate::blocking::{Store, Stored};
 use crate::change::{Change, Configuration, Push};
 use crate::manifest::MOST_CONFIG_BYTES;
-use crate::refs::{Expected, RefUpdate, Value, Verdict};
+use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
 use crate::{Error, ErrorKind, Result};
 
 /// The sections of which all variables are read.
@@ -297,6 +297,15 @@ impl Store {
             Some(last) => error.because(last),
             None => error,
         })
+    }
+
+    /// Returns the value of `HEAD` in the newest generation.
+    ///
+    /// # Errors
+    /// As for [`latest`](crate::Repository::latest).
+    pub fn head(&self, repository: &Stored) -> Result<Option<Value>> {
+        let newest = self.wait(repository.latest())?;
+        refs::find(&newest.refs, "HEAD".into())
     }
 
     /// Lets `HEAD` lead to the ref `target`, which need not exist. Returns the number of the generation that has the

@@ -29,6 +29,7 @@ pub(crate) enum Place {
 
 /// Makes a test of each function that takes a [`Place`]: one with repositories in a directory, and one with
 /// repositories in a store.
+#[allow(unused_macros, reason = "some suites have other forms of tests")]
 macro_rules! in_both_places {
     ($($name:ident),* $(,)?) => {
         mod in_a_directory {
@@ -46,9 +47,11 @@ macro_rules! in_both_places {
         }
     };
 }
+#[allow(unused_imports, reason = "some suites have other forms of tests")]
 pub(crate) use in_both_places;
 
 /// Makes tests of functions that serve directories only, and print why.
+#[allow(unused_macros, reason = "some suites have no such test")]
 macro_rules! in_a_directory_only {
     ($($name:ident: $reason:literal),* $(,)?) => {
         mod in_a_directory_only {
@@ -61,7 +64,7 @@ macro_rules! in_a_directory_only {
         }
     };
 }
-#[allow(unused_imports, reason = "a suite can have no such test")]
+#[allow(unused_imports, reason = "some suites have no such test")]
 pub(crate) use in_a_directory_only;
 
 /// A store in a directory.
