@@ -120,7 +120,9 @@ impl Plan {
         };
         manifest.follow(base);
         manifest.sign(repository);
-        manifest.pruned = manifest.number;
+        if !has_fault(&*repository.backend, Fault::RemovalUnnoticed) {
+            manifest.pruned = manifest.number;
+        }
         Ok(Plan {
             decisions: Vec::new(),
             refuses: false,
