@@ -2005,7 +2005,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__store)
-            opts="-q --generation --sizes-only --scratch --cache --every --prune-after --quiet"
+            opts="-q --generation --sizes-only --scratch --cache --every --prune-after --add --unset --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -1,7 +1,7 @@
 //! The configuration of a repository in a store, and its `HEAD`.
 //!
-//! A repository has only the keys that a server reads. None of them names a program or a file: whoever may write to
-//! the store must not gain the rights of its servers.
+//! A repository has only the keys that a server reads. None of them names a program or a file: a user who may write
+//! to the store must not gain the rights of its servers.
 
 use bstr::{BStr, BString, ByteSlice as _};
 use bytes::Bytes;
@@ -67,23 +67,19 @@ const SECTIONS_OF_PROGRAMS: [&str; 22] = [
     "web",
 ];
 
-/// Variables of other sections that name programs or files.
-const PROGRAMS: [&str; 15] = [
-    "core.alternaterefscommand",
-    "core.askpass",
-    "core.attributesfile",
-    "core.editor",
-    "core.excludesfile",
-    "core.fsmonitor",
-    "core.gitproxy",
-    "core.hookspath",
-    "core.pager",
-    "core.sshcommand",
-    "core.worktree",
-    "gc.recentobjectshook",
-    "http.cookiefile",
-    "init.templatedir",
-    "sendemail.smtpserver",
+/// Variables of the section `core` that name programs or files.
+const CORE_PROGRAMS: [&str; 11] = [
+    "alternaterefscommand",
+    "askpass",
+    "attributesfile",
+    "editor",
+    "excludesfile",
+    "fsmonitor",
+    "gitproxy",
+    "hookspath",
+    "pager",
+    "sshcommand",
+    "worktree",
 ];
 
 /// The number of times that a change is made again because another one came first.

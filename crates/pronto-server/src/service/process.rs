@@ -10,7 +10,7 @@ use crate::{Error, ErrorKind, Result};
 /// The size of the pieces in which output is copied.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The most arguments of a request for an archive: those that git takes, and some more, about which it complains.
+/// The most arguments of a request for an archive: those that git takes, and some more, so that git reports what is too much.
 const MOST_ARGUMENTS: usize = 80;
 
 /// The longest packet.
@@ -43,10 +43,11 @@ impl Git {
         let mut command = command(request);
         command.arg("upload-archive");
         // Nothing follows, and a client that keeps its end open must not keep the slot.
-        let asked = read_packets(streams.input)?;
+        let Streams { input, output } = streams;
+        let asked = read_packets(input)?;
         let streams = Streams {
             input: &mut asked.as_slice(),
-            output: streams.output,
+            output,
         };
         // Git has told the client why it failed.
         run(command, request, streams).map_err(|error| error.map_kind(|_| ErrorKind::Malformed))
