@@ -129,14 +129,12 @@ pub(crate) fn is_read(canonical: &BStr) -> bool {
 }
 
 fn names_program(canonical: &BStr) -> bool {
-    let is_one_of = |keys: &[&str]| {
-        keys.iter()
-            .any(|key| key.as_bytes() == canonical.as_bytes())
-    };
-    let section = Key::split(canonical).section;
-    is_one_of(&EXCLUDED)
-        || is_one_of(&PROGRAMS)
-        || SECTIONS_OF_PROGRAMS.iter().any(|name| *name == section)
+    let key = Key::split(canonical);
+    let is_in = |names: &[&str], part: &BStr| names.iter().any(|name| *name == part);
+    is_in(&EXCLUDED, canonical)
+        || is_in(&SECTIONS_OF_PROGRAMS, key.section)
+        || key.section == "core" && is_in(&CORE_PROGRAMS, key.variable)
+        || canonical.ends_with(b"hook")
 }
 
 /// The configuration of a repository in a store, to be read or changed.
