@@ -2005,7 +2005,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__store)
-            opts="-q --generation --sizes-only --update --scratch --cache --every --prune-after --ref-format --quiet"
+            opts="-q --generation --sizes-only --scratch --cache --every --prune-after --add --unset --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2028,10 +2028,6 @@ _pronto() {
                     return 0
                     ;;
                 --prune-after)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --ref-format)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,6 +1,6 @@
 //! Bundles from which clones start: packs of repositories, behind headers that are kept.
 
-use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pronto::Repository;
@@ -8,6 +8,7 @@ use pronto::upload_pack::{
     self, BundleSource, ListingCache as _, PackedBundle, may_have_packed_bundle,
 };
 use pronto_io::interrupt::Interrupt;
+use pronto_io::view::{Access, View};
 
 use crate::listings::Listings;
 
@@ -32,10 +33,8 @@ pub struct Bundles {
 pub struct OpenedBundle {
     /// Its first bytes.
     pub header: Arc<[u8]>,
-    /// The rest.
-    pub pack: File,
-    /// The size of the rest.
-    pub pack_bytes: u64,
+    /// The rest. It stays readable if the repository loses the pack.
+    pub pack: View,
 }
 
 impl Bundles {
@@ -48,12 +47,21 @@ impl Bundles {
         }
     }
 
+    /// Returns the bundles of the repository that `identity` stands for: the directory of all its views.
+    pub fn of(self: &Arc<Self>, identity: PathBuf) -> Arc<dyn BundleSource> {
+        Arc::new(BundlesOf {
+            bundles: Arc::clone(self),
+            identity,
+        })
+    }
+
     fn current(
         &self,
         repository: &Repository,
+        identity: &Path,
         interrupt: &Interrupt,
     ) -> pronto::Result<Option<PackedBundle>> {
-        let found = upload_pack::packed_bundle(repository, self.least_bytes, interrupt)?;
+        let found = upload_pack::packed_bundle(repository, self.least_bytes, identity, interrupt)?;
         let Some(mut bundle) = found else {
             return Ok(None);
         };
@@ -65,38 +73,43 @@ impl Bundles {
         Ok(Some(bundle))
     }
 
-    /// Returns the bundle of `repository` that has this file name; `None` if there is none any more.
+    /// Returns the bundle of `repository` that has this file name; `None` if there is none any more. `identity`
+    /// is the one that [`of`](Self::of) got.
     ///
     /// # Errors
     /// The repository cannot be read, or `interrupt` was triggered.
     pub fn open(
         &self,
         repository: &Repository,
+        identity: &Path,
         name: &str,
         interrupt: &Interrupt,
     ) -> pronto::Result<Option<OpenedBundle>> {
-        let found = self.current(repository, interrupt)?;
+        let found = self.current(repository, identity, interrupt)?;
         let Some(bundle) = found.filter(|bundle| bundle.file_name() == name) else {
             return Ok(None);
         };
         // Maintenance may have removed the pack.
-        let Ok(pack) = File::open(&bundle.pack) else {
-            return Ok(None);
-        };
-        let Ok(found) = pack.metadata() else {
+        let Ok(pack) = View::open(&bundle.pack, Access::Positional) else {
             return Ok(None);
         };
         Ok(Some(OpenedBundle {
             header: bundle.header,
             pack,
-            pack_bytes: found.len(),
         }))
     }
 }
 
-impl BundleSource for Bundles {
+/// The bundles of one repository.
+#[derive(Debug)]
+struct BundlesOf {
+    bundles: Arc<Bundles>,
+    identity: PathBuf,
+}
+
+impl BundleSource for BundlesOf {
     fn may_have(&self, repository: &Repository) -> bool {
-        may_have_packed_bundle(repository, self.least_bytes)
+        may_have_packed_bundle(repository, self.bundles.least_bytes)
     }
 
     fn uri(
@@ -104,7 +117,9 @@ impl BundleSource for Bundles {
         repository: &Repository,
         interrupt: &Interrupt,
     ) -> pronto::Result<Option<String>> {
-        let bundle = self.current(repository, interrupt)?;
+        let bundle = self
+            .bundles
+            .current(repository, &self.identity, interrupt)?;
         Ok(bundle.map(|bundle| format!("bundle/{}", bundle.file_name())))
     }
 }

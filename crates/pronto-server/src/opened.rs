@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 
 use pronto::Repository;
@@ -60,6 +61,16 @@ impl Opened {
     /// Returns the repository alone. The caller must not use it as a view.
     pub(crate) fn into_repository(self) -> Repository {
         self.repository
+    }
+
+    /// Returns a path that stands for the repository: the same for all its views.
+    pub fn identity(&self) -> &Path {
+        let git_dir = self.repository.git_dir();
+        match self.is_view() {
+            // Views are two directories below that of their repository in the cache.
+            true => git_dir.ancestors().nth(2).unwrap_or(git_dir),
+            false => git_dir,
+        }
     }
 
     /// Returns whether this is a view of a generation of a store.

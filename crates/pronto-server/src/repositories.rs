@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bstr::BString;
 use pronto::{Environment, Repository, init, upload_pack};
 use pronto_io::error::IoContext as _;
+use pronto_io::interrupt::Interrupt;
 
 use crate::config::{Config, StoreConfig};
 use crate::names::RepositoryName;
@@ -111,6 +112,21 @@ impl Repositories {
         environment: &Environment,
     ) -> Result<Self> {
         let store = StoredRepositories::open(config, environment)?.with_cache()?;
+        Ok(Self::of(store, environment))
+    }
+
+    /// Serves the repositories of a store to one request, beside a server and other requests that use the same
+    /// directory. `interrupt` ends downloads.
+    ///
+    /// # Errors
+    /// As for [`of_store_with_cache`](Self::of_store_with_cache); all caches are in use.
+    pub(crate) fn of_store_for_command(
+        config: &StoreConfig,
+        environment: &Environment,
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
+        let store = StoredRepositories::open(config, environment)?;
+        let store = store.with_interrupt(interrupt).with_free_cache()?;
         Ok(Self::of(store, environment))
     }
 

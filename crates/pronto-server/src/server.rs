@@ -323,10 +323,6 @@ fn repositories(
             None => Repositories::open(&config.root, environment),
         };
     };
-    if config.require_export_ok {
-        let message = "require_export_ok needs files, which repositories of a store do not have";
-        return Err(Error::new(ErrorKind::Config, message));
-    }
     if !config.netsync.listen.is_empty() {
         let message = "netsync keeps the state of its sessions in a repository on disk, so that it does not serve a \
                        store: remove the section [netsync]";

@@ -49,12 +49,14 @@ pub fn serve_command(
         return Err(Error::new(ErrorKind::Denied, message));
     };
     let target = command::parse(command)?;
-    if config.store.is_some() {
-        let message = "shell cannot serve a store: let the server listen for SSH itself";
-        return Err(Error::new(ErrorKind::Unsupported, message));
-    }
+    let repositories = match &config.store {
+        Some(store) => {
+            Repositories::of_store_for_command(store, &shell.environment, shell.interrupt)?
+        }
+        None => Repositories::open(&config.root, &shell.environment)?,
+    };
     let setup = Setup {
-        repositories: Repositories::open(&config.root, &shell.environment)?,
+        repositories,
         users,
         tls: None,
         ssh: None,

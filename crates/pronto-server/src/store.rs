@@ -42,6 +42,15 @@ const HOOKS: [&str; 5] = [
 /// The directory of temporary files of upkeep, in the cache.
 const SCRATCH: &str = "upkeep";
 
+/// The directory of the caches of processes that serve one request each, in the cache.
+const COMMANDS: &str = "shell";
+
+/// The most processes that serve one request each at the same time.
+const MOST_COMMANDS: usize = 256;
+
+/// The part of the room for the cache that each of them gets.
+const COMMAND_SHARE: u64 = 8;
+
 /// The number of repositories that are looked at when the server starts.
 const LOOKED_AT: usize = 32;
 
@@ -102,6 +111,39 @@ impl StoredRepositories {
     /// # Errors
     /// The directory cannot be used, or another process uses it.
     pub(crate) fn with_cache(mut self) -> Result<Self> {
+        let cache = self.open_cache(&self.config.cache, self.config.cache_bytes);
+        self.cache = Some(cache.map_err(|error| error.map_kind(|_| ErrorKind::Io))?);
+        Ok(self)
+    }
+
+    /// Uses one of the caches for processes that serve one request each: the first one that no other process
+    /// uses. What is in it stays for the next process.
+    ///
+    /// # Errors
+    /// All are in use, or a directory cannot be used.
+    pub(crate) fn with_free_cache(mut self) -> Result<Self> {
+        let bytes = self.config.cache_bytes / COMMAND_SHARE;
+        for number in 0..MOST_COMMANDS {
+            let directory = self.config.cache.join(COMMANDS).join(number.to_string());
+            match self.open_cache(&directory, bytes) {
+                Err(error) if *error.kind() == pronto_store::ErrorKind::InUse => {}
+                opened => {
+                    self.cache = Some(opened.map_err(|error| error.map_kind(|_| ErrorKind::Io))?);
+                    return Ok(self);
+                }
+            }
+        }
+        let message = "the server has too many requests; try again later";
+        Err(Error::new(ErrorKind::Unavailable, message))
+    }
+
+    /// Lets `interrupt` end downloads.
+    pub(crate) fn with_interrupt(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
+        self
+    }
+
+    fn open_cache(&self, directory: &Path, most_bytes: u64) -> pronto_store::Result<Cache> {
         let report = Arc::clone(&self.report);
         let blocks = self
             .store
@@ -110,9 +152,7 @@ impl StoredRepositories {
                     report(fault);
                 }
             });
-        let cache = Cache::open(&self.config.cache, self.config.cache_bytes, blocks);
-        self.cache = Some(cache.map_err(|error| error.map_kind(|_| ErrorKind::Io))?);
-        Ok(self)
+        Cache::open(directory, most_bytes, blocks)
     }
 
     /// Takes over the size of the cache. Its directory and the patience stay as they are.

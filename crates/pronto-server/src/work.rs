@@ -137,11 +137,19 @@ impl Work {
         }
     }
 
-    /// Returns whether the client has no user, and the repository is not marked for everyone.
+    /// Returns whether the client has no user, and the repository is not marked for everyone: by a file, or in
+    /// a store, which has no files, by its configuration.
     fn is_hidden(&self, repository: &Opened) -> bool {
-        self.setup.config.require_export_ok
-            && self.requester.user.is_none()
-            && !repository.git_dir().join(EXPORT_OK).exists()
+        if !self.setup.config.require_export_ok || self.requester.user.is_some() {
+            return false;
+        }
+        match repository.is_view() {
+            false => !repository.git_dir().join(EXPORT_OK).exists(),
+            true => {
+                let marked = repository.config().bool(pronto_store::EXPORT_OK);
+                !matches!(marked, Ok(Some(true)))
+            }
+        }
     }
 
     /// Converts the error about a repository that is not there: where repositories are hidden from clients

@@ -89,6 +89,8 @@ pub(crate) enum Fault {
     NoGrace,
     /// A request uses the known generation without asking for a newer one.
     StaleRead,
+    /// The removal of a repository does not count as deletion of its objects.
+    RemovalUnnoticed,
     /// After a lost answer, a generation that exists is taken for that of another process.
     DoubleCommit,
 }

@@ -16,6 +16,9 @@ use crate::{Error, ErrorKind, Result};
 /// The longest name of a repository.
 const LONGEST_NAME: usize = 512;
 
+/// The longest component of a name: directories as stores allow 255 bytes, some of which are for suffixes.
+const LONGEST_COMPONENT: usize = 200;
+
 /// The most directories, one in another, in which repositories are looked for.
 const DEEPEST: usize = 16;
 
@@ -186,6 +189,7 @@ fn check_name(name: &str) -> Result<()> {
     let is_sound = |component: &str| {
         let is_plain = component.bytes().all(plain);
         !component.is_empty()
+            && component.len() <= LONGEST_COMPONENT
             && !component.starts_with(['.', '-'])
             && !component.ends_with(".git")
             && is_plain

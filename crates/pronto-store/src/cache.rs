@@ -126,7 +126,7 @@ impl Cache {
     /// that a killed process has left behind are removed, and complete files are kept.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: the directory cannot be used, or another process uses it.
+    /// [`ErrorKind::Io`]: the directory cannot be used. [`ErrorKind::InUse`]: another process uses it.
     pub fn open(directory: &Path, most_bytes: u64, blocks: Arc<BlockCache>) -> Result<Self> {
         let failed = "cannot use the cache";
         fs::DirBuilder::new()
@@ -143,7 +143,7 @@ impl Cache {
         if lock.try_lock().is_err() {
             let message = "the cache is used by another process";
             let hint = "give each server a directory of its own";
-            return Err(Error::new(ErrorKind::Io, message)
+            return Err(Error::new(ErrorKind::InUse, message)
                 .at_path(&directory)
                 .with_hint(hint));
         }

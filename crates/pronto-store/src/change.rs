@@ -16,6 +16,8 @@ pub enum Change {
     Push(Push),
     /// Other files for the same content.
     Replace(Replacement),
+    /// Another configuration.
+    Configure(Configuration),
 }
 
 /// New packs and refs.
@@ -30,6 +32,15 @@ pub struct Push {
     pub updates: Vec<RefUpdate>,
     /// Whether all refs change or none.
     pub is_atomic: bool,
+}
+
+/// Another configuration of a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    /// The one that is replaced. The change fails if it is another one.
+    pub old: Bytes,
+    /// The new one, in the form of Git.
+    pub new: Bytes,
 }
 
 /// Other files for the same content: a step of upkeep.

@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The caller ended the operation.
     Interrupted,
+    /// Another process uses the directory.
+    InUse,
     /// A file of this machine cannot be read or written.
     Io,
     /// The repository on disk cannot be read or written.

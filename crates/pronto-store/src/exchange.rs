@@ -23,13 +23,14 @@ use crate::commit::Creating;
 use crate::manifest::{FileKind, Pack};
 use crate::refs::{self, Expected, RefUpdate, Value};
 use crate::repository::Generation;
+use crate::settings::{self, EXPORT_OK};
 use crate::upkeep::due::BITMAPPED_TIPS;
 use crate::upload::{NewFile, NewPack};
 use crate::view::interrupted;
 use crate::{Error, ErrorKind, Result};
 
-/// The sections of configuration that are taken along: those that decide what clients may do.
-const SECTIONS: [&str; 3] = ["receive", "transfer", "uploadpack"];
+/// The file that makes a repository visible to everyone, in a directory.
+const EXPORT_OK_FILE: &str = "git-daemon-export-ok";
 
 /// The counts of an import or a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,19 +292,18 @@ fn write_bitmaps(source: &pronto::Repository, index: &Path, watch: &Watch<'_>) -
     }
 }
 
-/// Returns the configuration that a served repository keeps: of the repository itself, not of the user.
+/// Returns the configuration that a served repository keeps: what servers read of the repository itself, and not
+/// of the user, and the mark that everyone may see it.
 fn config_of(source: &pronto::Repository) -> Bytes {
     let mut text = Document::default();
     for entry in source.config().iter() {
         let is_own = matches!(entry.origin.scope, Scope::Local | Scope::Worktree);
-        let is_kept = SECTIONS.iter().any(|section| {
-            let rest = entry.key.strip_prefix(section.as_bytes());
-            let variable = rest.and_then(|rest| rest.strip_prefix(b"."));
-            variable.is_some_and(|variable| !variable.contains(&b'.'))
-        });
-        if is_own && is_kept {
+        if is_own && settings::is_read(entry.key) {
             text.add(entry.key, entry.value.unwrap_or(b"true".as_bstr()));
         }
+    }
+    if source.git_dir().join(EXPORT_OK_FILE).exists() {
+        let _ = text.set(EXPORT_OK.into(), "true".into(), true, |_| true);
     }
     Bytes::copy_from_slice(text.as_bytes())
 }

@@ -50,6 +50,7 @@ mod name;
 mod queue;
 mod refs;
 mod repository;
+mod settings;
 #[cfg(test)]
 mod simulation;
 mod tables;
@@ -65,7 +66,9 @@ pub use bucket::{
     Bucket, Call, CallKind, Cloud, Content, Creation, Entry, Location, Metered, Observer, Page,
 };
 pub use cache::{Cache, Counts, PushView, View};
-pub use change::{Change, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded};
+pub use change::{
+    Change, Configuration, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded,
+};
 pub use clock::{Clock, SystemClock};
 pub use commit::Creating;
 pub use digest::{Digest, Digester, Digests};
@@ -78,6 +81,7 @@ pub use manifest::{
 pub use name::UploadId;
 pub use refs::{Expected, RefUpdate, Value, Verdict};
 pub use repository::{Generation, Options, Repository};
+pub use settings::{EXPORT_OK, Settings, check_key};
 pub use upkeep::{Deleted, Pass, Repacked, Upkeep, UpkeepOptions, UpkeepRole};
 pub use upload::{NewFile, NewPack};
 pub use verify::{Problem, Verified};

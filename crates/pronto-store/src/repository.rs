@@ -196,16 +196,18 @@ impl<B: Backend> Repository<B> {
                 None => return Ok(self.learn(known.generation, asked, None)),
                 Some(bytes) => {
                     let base = Some(&*known.generation);
-                    let next = Arc::new(self.accept(&bytes, next, base).await?);
+                    let found = Arc::new(self.accept(&bytes, next, base).await?);
                     // It need not be the newest, so that the moment stays.
-                    self.learn(next, known.confirmed, None);
+                    self.learn(found, known.confirmed, None);
+                    return self.refresh_by_listing(Some(next)).await;
                 }
             }
         }
-        self.refresh_by_listing().await
+        self.refresh_by_listing(None).await
     }
 
-    async fn refresh_by_listing(&self) -> Result<Known> {
+    /// Looks for the newest generation. `read` is the number of one that was read just before.
+    async fn refresh_by_listing(&self, read: Option<u64>) -> Result<Known> {
         for _ in 0..TRIES {
             let known = self.known();
             let asked = self.backend.clock().now();
@@ -220,9 +222,10 @@ impl<B: Backend> Repository<B> {
                 if newest.number < number {
                     return Err(self.restored(&known.generation));
                 }
-                if newest.number == number && known.created == Some(newest.created) {
+                let is_same = known.created == Some(newest.created) || read == Some(number);
+                if newest.number == number && is_same {
                     let generation = Arc::clone(&known.generation);
-                    return Ok(self.learn(generation, asked, known.created));
+                    return Ok(self.learn(generation, asked, Some(newest.created)));
                 }
             }
             let Some(bytes) = self.read(newest.number).await? else {

@@ -57,6 +57,7 @@ fn run(seed: u64, fault: Option<Fault>) -> Run {
         random: Arc::new(Mutex::new(Random::new(random.next()))),
         faults: Arc::new(Mutex::new(faults)),
     };
+    let removes = random.chance(40);
     let servers = Servers::new(bucket.clone(), tasks.clone(), fault);
     servers.create();
     tasks.run(&timeline, &mut random, MOST_STEPS);
@@ -66,7 +67,8 @@ fn run(seed: u64, fault: Option<Fault>) -> Run {
     servers.plan_kills(&mut random);
     let observations = Arc::new(Mutex::new(Observations::default()));
     for number in 0..CLIENTS {
-        let client = Client::new(number as u64, &servers, &observations, random.next());
+        let mut client = Client::new(number as u64, &servers, &observations, random.next());
+        client.removes = removes;
         tasks.spawn(CLIENTS_GROUP, client.run());
     }
     let mut violations = Vec::new();
@@ -181,6 +183,11 @@ fn a_push_that_rests_on_deleted_objects_is_found() {
 #[test]
 fn deletion_of_objects_that_are_reached_again_is_found() {
     assert_found(Fault::PruneUnchecked);
+}
+
+#[test]
+fn a_push_that_rests_on_a_removed_repository_is_found() {
+    assert_found(Fault::RemovalUnnoticed);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use pronto_store::{Generation, Source, Store, Stored};
 use crate::{CliError, Context, ExitCode};
 
 mod import;
+mod settings;
 mod upkeep;
 
 /// Arguments of `store`.
@@ -46,6 +47,12 @@ pub(crate) struct Args {
     /// Keep refs in this format: 'files' or 'reftable' (export)
     #[arg(long, value_name = "FORMAT", value_parser = ref_format)]
     ref_format: Option<RefStorage>,
+    /// Add a value to those that the key has (config)
+    #[arg(long)]
+    add: bool,
+    /// Remove all values of the key (config)
+    #[arg(long)]
+    unset: bool,
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
@@ -53,7 +60,8 @@ pub(crate) struct Args {
     /// below a directory; 'export STORE NAME
     /// DIRECTORY' the other way round; 'copy STORE NAME STORE NAME' copies one; 'verify STORE
     /// [NAME]' looks for damage; 'upkeep STORE [NAME]' packs again what is due and deletes what has
-    /// expired; 'list STORE [NAME]' shows repositories, or generations
+    /// expired; 'list STORE [NAME]' shows repositories, or generations; 'config STORE NAME [KEY [VALUE]]'
+    /// shows or changes the configuration, 'head STORE NAME [BRANCH]' the default branch
     #[arg(value_name = "COMMAND", required = true)]
     words: Vec<PathBuf>,
 }
@@ -90,9 +98,22 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             Ok(ExitCode::SUCCESS)
         }
         ["list", store, name] => list(&Place::open(store, name, context)?, context),
+        ["config", store, name, rest @ ..] => {
+            let place = Place::open(store, name, context)?;
+            settings::config(args, &place, rest, context)
+        }
+        ["head", store, name] => {
+            let place = Place::open(store, name, context)?;
+            settings::show_head(&place, context)
+        }
+        ["head", store, name, branch] => {
+            let place = Place::open(store, name, context)?;
+            settings::set_head(&place, branch, context)
+        }
         _ => Err(CliError::usage(
             "store needs 'import REPOSITORY STORE NAME', 'export STORE NAME DIRECTORY', \
-             'copy STORE NAME STORE NAME', 'verify STORE [NAME]', 'upkeep STORE [NAME]' or 'list STORE [NAME]'",
+             'copy STORE NAME STORE NAME', 'verify STORE [NAME]', 'upkeep STORE [NAME]', 'list STORE [NAME]', \
+             'config STORE NAME [KEY [VALUE]]' or 'head STORE NAME [BRANCH]'",
         )),
     }
 }
@@ -115,6 +136,8 @@ fn check_options(args: &Args, command: &str) -> Result<(), CliError> {
         ("--sizes-only", args.sizes_only, &["verify"]),
         ("--cache", args.cache.is_some(), &["upkeep"]),
         ("--every", args.every.is_some(), &["upkeep"]),
+        ("--add", args.add, &["config"]),
+        ("--unset", args.unset, &["config"]),
     ];
     for (option, is_given, commands) in given {
         if is_given && !commands.contains(&command) {

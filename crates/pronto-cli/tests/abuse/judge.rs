@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::rows::Row;
 use crate::site::{REPOSITORIES, template_path};
 use crate::stage::{Stage, Verdict};
+use crate::stored::Place;
 use crate::wire::{FETCH, V2, fetch, post};
 
 /// The variable that makes every row print its time and memory.
@@ -26,9 +27,9 @@ const HONEST: &str = "refs/heads/honest";
 ///
 /// # Errors
 /// The violated conditions, and the log of the server.
-pub(crate) fn judge(row: &Row) -> Verdict {
+pub(crate) fn judge(row: &Row, place: Place) -> Verdict {
     let begun = Instant::now();
-    let mut stage = Stage::new();
+    let mut stage = Stage::new(place);
     let attacked = (row.attack)(&mut stage);
     let mut report = String::new();
     let mut note = |verdict: Verdict| {
@@ -134,12 +135,19 @@ fn check_log(stage: &Stage, log: &str) -> Verdict {
 fn check_files(stage: &Stage) -> Verdict {
     let before = template_path();
     for repository in REPOSITORIES {
+        if stage.site.is_unchanged(repository) {
+            continue;
+        }
         let now = stage.repository(repository);
         let then = before.join(format!("root/{repository}.git"));
         check_refs(stage, &then, repository)?;
+        if stage.site.is_store() {
+            continue;
+        }
         let is_own = |path: &Path| stage.owns(repository, path);
         compare(&now, &then, &is_own)?;
     }
+    stage.site.check_store()?;
     let anything = |_: &Path| false;
     compare(
         &stage.site.path("outside"),
@@ -216,7 +224,7 @@ fn compare(now: &Path, then: &Path, is_own: &dyn Fn(&Path) -> bool) -> Verdict {
 }
 
 /// Files by their paths below `top`; directories have no content, objects are not read.
-fn files(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn files(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let (mut found, mut waiting) = (BTreeMap::new(), vec![top.to_owned()]);
     while let Some(directory) = waiting.pop() {
         for entry in std::fs::read_dir(&directory)

@@ -14,6 +14,8 @@ mod server;
 mod site;
 mod ssh;
 mod stage;
+#[path = "../../../pronto-store/tests/stored/lib.rs"]
+mod stored;
 mod tls;
 mod wire;
 
@@ -22,8 +24,11 @@ mod wire;
 mod pack;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+
+use stored::Place;
 
 /// Rows mostly wait for servers and processes, so more of them run at once than there are processors.
 const THREADS: usize = 4;
@@ -31,10 +36,21 @@ const THREADS: usize = 4;
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(THREADS);
-    let rows = rows::all().into_iter();
-    let trials = rows.map(|row| {
+    let mut trials = Vec::new();
+    for row in rows::all() {
         let name = format!("{}/{}", row.class, row.name);
-        Trial::test(name, move || judge::judge(&row).map_err(Failed::from))
-    });
-    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+        let row = Arc::new(row);
+        let mut add = |name: String, place| {
+            let row = Arc::clone(&row);
+            let judge = move || judge::judge(&row, place).map_err(Failed::from);
+            trials.push(Trial::test(name, judge));
+        };
+        match row.not_in_a_store {
+            Some(reason) if !arguments.list => println!("{name} is not for a store: {reason}"),
+            Some(_) => {}
+            None => add(format!("store/{name}"), Place::Store),
+        }
+        add(name, Place::Directory);
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -24,6 +24,8 @@ pub(crate) struct Row {
     pub(crate) class: &'static str,
     pub(crate) name: String,
     pub(crate) attack: Attack,
+    /// Why there is nothing to attack if the repositories are in a store.
+    pub(crate) not_in_a_store: Option<&'static str>,
 }
 
 /// Collects the rows of one class.
@@ -48,7 +50,19 @@ impl Table {
             class: self.class,
             name: name.into(),
             attack: Box::new(attack),
+            not_in_a_store: None,
         });
+    }
+
+    /// Adds a row about the files of repositories, which a store does not have.
+    fn row_on_disk<A>(&mut self, name: &str, reason: &'static str, attack: A)
+    where
+        A: Fn(&mut Stage) -> Verdict + Send + Sync + 'static,
+    {
+        self.row(name, attack);
+        if let Some(row) = self.rows.last_mut() {
+            row.not_in_a_store = Some(reason);
+        }
     }
 }
 

@@ -1,11 +1,16 @@
 //! The files of a served site: repositories, users and canaries.
 
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use test_support::Random;
 use test_support::git::isolated;
+
+use crate::judge::files;
+use crate::stored::{Behind, Place};
 
 /// The program under test.
 pub(crate) fn pronto() -> &'static Path {
@@ -92,17 +97,80 @@ struct Template {
 /// The files of one row. Dropping it removes them.
 pub(crate) struct Site {
     folder: tempfile::TempDir,
+    /// The store, if the repositories are in one.
+    behind: Option<Behind>,
+    /// The generations of the store when the first server started.
+    published: OnceCell<BTreeMap<String, Option<u64>>>,
     pub(crate) ids: &'static Ids,
 }
 
 impl Site {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(place: Place) -> Self {
         let template = template();
         let folder = scratch();
         copy(template.folder.path(), folder.path());
+        let behind = (place == Place::Store).then(|| {
+            copy(stored_template(), &folder.path().join("store"));
+            Behind::new(folder.path()).with_home(&folder.path().join("home"))
+        });
         Site {
             folder,
+            behind,
+            published: OnceCell::new(),
             ids: &template.ids,
+        }
+    }
+
+    pub(crate) fn is_store(&self) -> bool {
+        self.behind.is_some()
+    }
+
+    /// Prepares the repositories for a server. Returns the lines for the end of its configuration.
+    pub(crate) fn publish(&self) -> String {
+        let Some(behind) = &self.behind else {
+            return String::new();
+        };
+        self.published.get_or_init(|| {
+            for name in REPOSITORIES {
+                let now = self.directory(name);
+                let then = template_path().join(format!("root/{name}.git"));
+                if files(&now) != files(&then) {
+                    behind.publish(&now, name);
+                }
+            }
+            behind.publish_new(&self.path("root"));
+            let names = behind.names().into_iter();
+            names
+                .map(|name| (name.clone(), behind.generation(&name)))
+                .collect()
+        });
+        behind.section("cache")
+    }
+
+    /// Returns whether servers have changed a repository of a store.
+    pub(crate) fn is_unchanged(&self, name: &str) -> bool {
+        match (&self.behind, self.published.get()) {
+            (Some(behind), Some(published)) => {
+                published.get(name) == Some(&behind.generation(name))
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the names of the served repositories below `directory`.
+    pub(crate) fn names_below(&self, directory: &str) -> Vec<String> {
+        match &self.behind {
+            Some(behind) => {
+                let start = format!("{directory}/");
+                let names = behind.names().into_iter();
+                names.filter(|name| name.starts_with(&start)).collect()
+            }
+            None => {
+                let entries = std::fs::read_dir(self.path("root").join(directory));
+                let entries = entries.expect("a directory").flatten();
+                let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+                names.collect()
+            }
         }
     }
 
@@ -110,9 +178,46 @@ impl Site {
         self.folder.path().join(relative)
     }
 
-    /// The directory of a served repository.
+    /// The directory of a served repository. Of one in a store, it is a copy once a server has started.
     pub(crate) fn repository(&self, name: &str) -> PathBuf {
+        match &self.behind {
+            Some(behind) if self.published.get().is_some() => {
+                let exported = self.path(format!("exported/{name}.git"));
+                behind.export(name, &exported);
+                exported
+            }
+            _ => self.directory(name),
+        }
+    }
+
+    fn directory(&self, name: &str) -> PathBuf {
         self.path(format!("root/{name}.git"))
+    }
+
+    /// Checks the repositories of a store, and that requests have left nothing.
+    pub(crate) fn check_store(&self) -> Result<(), String> {
+        let Some(behind) = &self.behind else {
+            return Ok(());
+        };
+        let names = behind.names().into_iter();
+        for name in names.filter(|name| !self.is_unchanged(name)) {
+            let problems = behind.problems(&name);
+            if !problems.is_empty() {
+                return Err(format!("the store has problems with {name}: {problems:?}"));
+            }
+        }
+        let entries = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten();
+        for repository in entries(&self.path("cache")) {
+            if let Some(left) = entries(&repository.path().join("push")).next() {
+                return Err(format!("'{}' is left", left.path().display()));
+            }
+            for file in entries(&repository.path().join("file")) {
+                if file.file_name().to_string_lossy().contains(".temp-") {
+                    return Err(format!("'{}' is left", file.path().display()));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Adds the repository `open/big`, whose only commit has more bytes than sockets hold.
@@ -131,17 +236,17 @@ impl Site {
             git(&folder.path().join("big.git"), &["repack", "-adq"]);
             folder
         });
-        copy(&big.path().join("big.git"), &self.repository("open/big"));
+        copy(&big.path().join("big.git"), &self.directory("open/big"));
     }
 
     /// Sets something in the configuration of a served repository.
     pub(crate) fn configure(&self, repository: &str, key: &str, value: &str) {
-        git(&self.repository(repository), &["config", key, value]);
+        git(&self.directory(repository), &["config", key, value]);
     }
 
     /// Installs a hook in a served repository.
     pub(crate) fn hook(&self, repository: &str, name: &str, script: &str) {
-        let hooks = self.repository(repository).join("hooks");
+        let hooks = self.directory(repository).join("hooks");
         std::fs::create_dir_all(&hooks).expect("a directory");
         let text = format!("#!/bin/sh\n{script}\n");
         test_support::write_program(&hooks.join(name), &text);
@@ -172,6 +277,19 @@ fn scratch() -> tempfile::TempDir {
 /// The files of a site before anything happens.
 pub(crate) fn template_path() -> &'static Path {
     template().folder.path()
+}
+
+/// A store with the repositories of a site before anything happens.
+fn stored_template() -> &'static Path {
+    static STORED: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let make = || {
+        let folder = scratch();
+        Behind::new(folder.path()).publish_new(&template_path().join("root"));
+        folder
+    };
+    let folder = STORED.get_or_init(make).path();
+    static STORE: OnceLock<PathBuf> = OnceLock::new();
+    STORE.get_or_init(|| folder.join("store"))
 }
 
 fn template() -> &'static Template {

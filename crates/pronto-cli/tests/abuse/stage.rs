@@ -12,6 +12,7 @@ use crate::honest::{Access, Honest};
 use crate::server::{Server, wait_until};
 use crate::site::{ACCESS, Site};
 use crate::ssh::{self, Ssh};
+use crate::stored::Place;
 use crate::tls::{Tls, certificates};
 use crate::wire::{FETCH, PUSH, V2, get, packets, post, unbanded};
 
@@ -46,9 +47,9 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(place: Place) -> Self {
         Stage {
-            site: Site::new(),
+            site: Site::new(place),
             ids: RequestIds::default(),
             most_mebibytes: MOST_MEBIBYTES,
             allowed: Vec::new(),
@@ -150,12 +151,14 @@ impl Stage {
 
     /// The row itself changes a file of a repository.
     pub(crate) fn own(&mut self, repository: &str, path: &str) {
-        self.own.push(self.repository(repository).join(path));
+        self.own
+            .push(self.site.path(format!("root/{repository}.git")).join(path));
     }
 
     /// Whether the row itself changes a file of a repository.
     pub(crate) fn owns(&self, repository: &str, path: &Path) -> bool {
-        self.own.contains(&self.repository(repository).join(path))
+        self.own
+            .contains(&self.site.path(format!("root/{repository}.git")).join(path))
     }
 
     /// The repositories that the row, or the honest client, has changed.
@@ -172,10 +175,11 @@ impl Stage {
     /// The server, which is started with the first call.
     pub(crate) fn server(&mut self) -> &mut Server {
         if self.server.is_none() {
+            let store = self.site.publish();
             let config = format!(
                 "root = \"root\"\n{}{ACCESS}\n[http]\nlisten = [\"127.0.0.1:0\"]\n{}\
                  [daemon]\nlisten = [\"127.0.0.1:0\"]\n{}\
-                 [limits]\ndrain_seconds = 1\n{}",
+                 [limits]\ndrain_seconds = 1\n{}\n{store}",
                 self.more,
                 self.http,
                 match self.has_ssh {

@@ -30,6 +30,7 @@ pub(crate) fn run(
             &["clone", "-q", "--mirror", "--shared", source, name],
         )
         .expect("a copy");
+        stage.publish(side, transport, &scenario.name);
         let url = stage.url(side, transport, &scenario.name);
         let place = scenario.place(side, "large");
         client.run(Operation::Clone { url: &url }, &place, &stage.me(side))

@@ -14,6 +14,8 @@ mod scenario;
 mod servers;
 mod stage;
 mod state;
+#[path = "../../../pronto-store/tests/stored/lib.rs"]
+mod stored;
 
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
@@ -22,6 +24,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use client::Client;
 use stage::{Stage, Transport};
+use stored::Place;
 
 /// Trials mostly wait for processes, so more of them run at once than there are processors.
 const THREADS: usize = 4;
@@ -29,20 +32,26 @@ const THREADS: usize = 4;
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(THREADS);
-    let stage = Arc::new(OnceLock::new());
+    let stages = [(); 2].map(|()| Arc::new(OnceLock::new()));
     let mut trials = Vec::new();
     for client in client::all() {
         let client = Arc::new(client);
         for transport in Transport::ALL {
-            let (stage, client) = (Arc::clone(&stage), Arc::clone(&client));
-            let name = format!("{}/{transport}", client.name);
-            trials.push(Trial::test(name, move || {
-                run(&stage, &client, transport).map_err(Failed::from)
-            }));
+            let places = [(Place::Directory, ""), (Place::Store, "store/")];
+            for (stage, (place, prefix)) in stages.iter().zip(places) {
+                let (stage, client) = (Arc::clone(stage), Arc::clone(&client));
+                let name = format!("{prefix}{}/{transport}", client.name);
+                trials.push(Trial::test(name, move || {
+                    run(&stage, &client, transport, place).map_err(Failed::from)
+                }));
+            }
         }
     }
     let code = libtest_mimic::run(&arguments, trials).exit_code();
-    if let Some(Some(stage)) = stage.get() {
+    let [directory, store] = &stages;
+    // The table is about directories; a store is tested for the same.
+    let stage = directory.get().or_else(|| store.get());
+    if let Some(Some(stage)) = stage {
         report::write(stage);
     }
     code
@@ -53,8 +62,9 @@ fn run(
     stage: &OnceLock<Option<Stage>>,
     client: &Client,
     transport: Transport,
+    place: Place,
 ) -> Result<(), String> {
-    let Some(stage) = stage.get_or_init(Stage::new) else {
+    let Some(stage) = stage.get_or_init(|| Stage::new(place)) else {
         return Ok(());
     };
     let directory = large::requested();

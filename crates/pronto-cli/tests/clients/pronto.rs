@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::stored::Behind;
+
 const ACCESS: &str = r#"
 [[grant]]
 repository = "open/*"
@@ -54,9 +56,13 @@ pub(crate) struct Pronto {
 impl Pronto {
     /// Starts the servers for `folder/pronto`. `key` is the private key of `me`. The certificate of the
     /// server is beside that of its `authority`.
-    pub(crate) fn start(folder: &Path, key: &Path, authority: &Path) -> Self {
+    pub(crate) fn start(
+        folder: &Path,
+        key: &Path,
+        authority: &Path,
+        behind: Option<&Behind>,
+    ) -> Self {
         let place = folder.join("server");
-        std::fs::create_dir(&place).expect("a directory");
         let root = folder.join("pronto");
         let head = format!("root = \"{}\"\n", root.display());
         let plain = "[http]\nlisten = [\"127.0.0.1:0\"]\n[daemon]\nlisten = [\"127.0.0.1:0\"]\n\
@@ -67,7 +73,11 @@ impl Pronto {
             authority.with_file_name("server.key").display(),
         );
         for (name, section) in [("plain.toml", plain), ("secure.toml", &secure)] {
-            std::fs::write(place.join(name), format!("{head}{section}{ACCESS}")).expect("a file");
+            // Each process has a cache of its own.
+            let store = behind.map(|behind| behind.section(&format!("cache-{name}")));
+            let store = store.unwrap_or_default();
+            let text = format!("{head}{section}{ACCESS}{store}");
+            std::fs::write(place.join(name), text).expect("a file");
         }
         let guest_key = make_key(&place, "guest");
         let stranger_key = make_key(&place, "stranger");

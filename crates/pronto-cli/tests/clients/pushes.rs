@@ -88,7 +88,7 @@ fn prepare(place: &Path) {
 
 /// Compares the repositories of both servers.
 fn compare(scenario: &mut Scenario<'_>, label: &str) {
-    let [ours, theirs] = Side::BOTH.map(|side| State::read(&scenario.repository(side)));
+    let [ours, theirs] = Side::BOTH.map(|side| State::read(&scenario.served(side)));
     match ours.and_then(|ours| ours.compare(&theirs?)) {
         Ok(()) => scenario.note(label, "ok", ""),
         Err(problem) => scenario.wrong(label, &problem),
@@ -96,7 +96,7 @@ fn compare(scenario: &mut Scenario<'_>, label: &str) {
 }
 
 fn refusals(scenario: &mut Scenario<'_>) {
-    let before = State::read(&scenario.repository(Side::Pronto));
+    let before = State::read(&scenario.served(Side::Pronto));
     for (label, refspecs, words) in REFUSED {
         let login = scenario.stage.me(Side::Pronto);
         refuse(scenario, label, Operation::Push(refspecs), &login, words);
@@ -125,7 +125,7 @@ fn refusals(scenario: &mut Scenario<'_>) {
         &stranger,
         &words,
     );
-    let after = State::read(&scenario.repository(Side::Pronto));
+    let after = State::read(&scenario.served(Side::Pronto));
     match before.and_then(|before| before.compare(&after?)) {
         Ok(()) => {}
         Err(problem) => scenario.wrong("refused pushes", &problem),

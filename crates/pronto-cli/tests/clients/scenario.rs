@@ -27,6 +27,7 @@ pub(crate) fn run(stage: &Stage, client: &Client, transport: Transport) -> Resul
     for side in Side::BOTH {
         let path = scenario.repository(side);
         stage.templates.copy(&path, side == Side::Git);
+        stage.publish(side, transport, &scenario.name);
     }
     scenario.reads();
     scenario.absent();
@@ -34,7 +35,7 @@ pub(crate) fn run(stage: &Stage, client: &Client, transport: Transport) -> Resul
         pushes::run(&mut scenario);
     }
     for side in Side::BOTH {
-        if let Err(problem) = State::read(&scenario.repository(side)) {
+        if let Err(problem) = State::read(&scenario.served(side)) {
             scenario.wrong("fsck of the server", &problem);
         }
     }
@@ -54,6 +55,11 @@ impl<'a> Scenario<'a> {
 
     pub(crate) fn repository(&self, side: Side) -> PathBuf {
         self.stage.repository(side, self.transport, &self.name)
+    }
+
+    /// A bare repository with what a server has.
+    pub(crate) fn served(&self, side: Side) -> PathBuf {
+        self.stage.served(side, self.transport, &self.name)
     }
 
     /// A directory for a clone.
@@ -82,6 +88,7 @@ impl<'a> Scenario<'a> {
         }
         for side in Side::BOTH {
             self.stage.templates.advance(&self.repository(side));
+            self.stage.publish(side, self.transport, &self.name);
         }
         for (label, place) in made {
             if self.read(label, place, |_| Operation::Fetch) && place == "clone" {
@@ -138,7 +145,7 @@ impl<'a> Scenario<'a> {
 
     /// Checks that the full clone has the refs of the server.
     fn follows(&mut self, label: &str) {
-        let server = State::read(&self.repository(Side::Pronto));
+        let server = State::read(&self.served(Side::Pronto));
         let clone = State::read(&self.place(Side::Pronto, "clone"));
         let followed = server.and_then(|server| clone?.follows(&server));
         if let Err(problem) = followed {

@@ -11,6 +11,7 @@ use crate::pronto::Pronto;
 use crate::report::Row;
 use crate::repositories::Templates;
 use crate::servers::{Daemon, Login as WebLogin, Ssh, Tls, Web};
+use crate::stored::{Behind, Place};
 
 /// A transport of Git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +113,8 @@ impl Login<'_> {
 /// All servers, and the files that they serve. Dropping it ends them.
 pub(crate) struct Stage {
     pronto: Pronto,
+    /// The store of pronto's servers, if they have one.
+    behind: Option<Behind>,
     web: Web,
     /// Behind `tls`; it asks for a password.
     _closed: Web,
@@ -128,9 +131,14 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Starts the servers; `None` if a program is missing.
-    pub(crate) fn new() -> Option<Self> {
+    pub(crate) fn new(place: Place) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path();
+        // The home directory of the servers is theirs.
+        let home = path.join("server");
+        std::fs::create_dir(&home).expect("a directory");
+        let behind =
+            (place == Place::Store).then(|| Behind::new(&path.join("behind")).with_home(&home));
         for side in Side::BOTH {
             for group in ["open", "private"] {
                 let root = path.join(side.name()).join(group);
@@ -145,7 +153,8 @@ impl Stage {
             report_skip(&missing, &test_support::INSTALL);
             return None;
         };
-        let pronto = Pronto::start(path, &ssh.private_key(), &tls.authority);
+        let keys = (ssh.private_key(), tls.authority.clone());
+        let pronto = Pronto::start(path, &keys.0, &keys.1, behind.as_ref());
         let hosts = [
             (pronto.ssh.port(), pronto.host_key.clone()),
             (ssh.port(), ssh.host_key()),
@@ -164,6 +173,7 @@ impl Stage {
             templates: Templates::new(&path.join("templates")),
             rows: Mutex::new(Vec::new()),
             pronto,
+            behind,
             web,
             _closed: closed,
             tls,
@@ -172,7 +182,28 @@ impl Stage {
         })
     }
 
-    /// The repository `name` of a server.
+    /// A bare repository with what a server has.
+    pub(crate) fn served(&self, side: Side, transport: Transport, name: &str) -> PathBuf {
+        match &self.behind {
+            Some(behind) if side == Side::Pronto => {
+                let stored = format!("{}/{name}", transport.group());
+                let exported = self.folder.path().join(format!("exported/{stored}.git"));
+                behind.export(&stored, &exported);
+                exported
+            }
+            _ => self.repository(side, transport, name),
+        }
+    }
+
+    /// Lets a server have what was done to the directory of a repository.
+    pub(crate) fn publish(&self, side: Side, transport: Transport, name: &str) {
+        if let Some(behind) = self.behind.as_ref().filter(|_| side == Side::Pronto) {
+            let directory = self.repository(side, transport, name);
+            behind.publish(&directory, &format!("{}/{name}", transport.group()));
+        }
+    }
+
+    /// The directory in which the repository `name` of a server is made.
     pub(crate) fn repository(&self, side: Side, transport: Transport, name: &str) -> PathBuf {
         let root = self.folder.path().join(side.name());
         root.join(transport.group()).join(format!("{name}.git"))

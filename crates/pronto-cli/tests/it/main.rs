@@ -71,6 +71,9 @@ mod small_directories;
 mod spawning;
 mod status_verbose;
 mod store;
+mod store_settings;
+#[path = "../../../pronto-store/tests/stored/lib.rs"]
+mod stored;
 mod streams;
 mod submodules;
 mod support;

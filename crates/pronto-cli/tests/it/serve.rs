@@ -8,7 +8,20 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::stored::{Place, Root, in_a_directory_only, in_both_places};
 use crate::support::{Scratch, interruptible_pronto, process, pronto, stderr, stdout};
+
+in_both_places!(
+    the_printed_token_lets_the_owner_push,
+    pushes_need_no_git_and_hooks_learn_the_client,
+    users_are_managed_while_the_server_runs_and_a_signal_reloads,
+);
+
+in_a_directory_only!(
+    a_repository_is_served_without_a_configuration: "it has no single repository",
+    a_log_that_nobody_reads_does_not_stop_the_server: "it has no single repository, and the log is the same",
+    a_configuration_is_checked_and_printed: "nothing is served",
+);
 
 /// A running server, and the lines that it has printed.
 pub(crate) struct Server {
@@ -72,6 +85,14 @@ impl Server {
         self.child.id()
     }
 
+    /// Serves the repositories of a test to an owner, who may write.
+    pub(crate) fn start_root(scratch: &Scratch, root: &Root, variables: &[(&str, &str)]) -> Self {
+        let rest = root.arguments();
+        let mut arguments = vec!["--write"];
+        arguments.extend(rest.iter().map(String::as_str));
+        Self::start_with(scratch.path(), &arguments, "pronto_", variables)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).expect("an id");
         let id = Pid::from_raw(id).expect("an id");
@@ -129,7 +150,6 @@ pub(crate) fn repository(scratch: &Scratch) -> std::path::PathBuf {
     work
 }
 
-#[test]
 fn a_repository_is_served_without_a_configuration() {
     let scratch = Scratch::new();
     let work = repository(&scratch);
@@ -150,12 +170,11 @@ fn a_repository_is_served_without_a_configuration() {
     assert!(log.contains("\"event\":\"drained\""), "{log}");
 }
 
-#[test]
-fn the_printed_token_lets_the_owner_push() {
+fn the_printed_token_lets_the_owner_push(place: Place) {
     let scratch = Scratch::new();
     let work = repository(&scratch);
-    std::fs::create_dir(scratch.join("root")).expect("a directory");
-    let server = Server::start(scratch.path(), &["--write", "root"], "pronto_");
+    let root = Root::new(scratch.path(), place);
+    let server = Server::start_root(&scratch, &root, &[]);
     let token = server.lines.last().expect("a line").trim();
     let base = server.lines[0]
         .strip_prefix("serving at http://")
@@ -163,16 +182,15 @@ fn the_printed_token_lets_the_owner_push() {
     let url = format!("http://owner:{token}@{base}new");
     let output = git(&scratch, &work, &["push", "-q", &url, "main"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(scratch.join("root/new.git").is_dir());
+    assert!(root.has("new"));
 }
 
-#[test]
-fn pushes_need_no_git_and_hooks_learn_the_client() {
+fn pushes_need_no_git_and_hooks_learn_the_client(place: Place) {
     let scratch = Scratch::new();
     let work = repository(&scratch);
     let hook = "#!/bin/sh\nread old new name\necho \"$REMOTE_USER at $REMOTE_ADDR: $name\"\n";
-    std::fs::create_dir(scratch.join("root")).expect("a directory");
-    let repository = scratch.join("root/r.git");
+    let root = Root::new(scratch.path(), place);
+    let repository = root.directory("r");
     let made = git(
         &scratch,
         scratch.path(),
@@ -189,7 +207,8 @@ fn pushes_need_no_git_and_hooks_learn_the_client() {
     git(&scratch, scratch.path(), &logs);
     crate::support::write_program(&repository.join("hooks/pre-receive"), hook);
     let variables = [("PATH", "/nonexistent"), ("PRONTO_NO_FALLBACK", "1")];
-    let server = Server::start_with(scratch.path(), &["--write", "root"], "pronto_", &variables);
+    root.publish_new();
+    let server = Server::start_root(&scratch, &root, &variables);
     let token = server.lines.last().expect("a line").trim();
     let base = server.lines[0].strip_prefix("serving at http://");
     let url = format!("http://owner:{token}@{}r", base.expect("an address"));
@@ -200,15 +219,17 @@ fn pushes_need_no_git_and_hooks_learn_the_client() {
         text.contains("remote: owner at 127.0.0.1: refs/heads/main"),
         "{text}"
     );
-    let log = std::fs::read_to_string(repository.join("logs/refs/heads/main")).expect("a reflog");
-    assert!(log.contains(" owner <owner@http.127.0.0.1> "), "{log}");
+    if !root.is_store() {
+        let log = repository.join("logs/refs/heads/main");
+        let log = std::fs::read_to_string(log).expect("a reflog");
+        assert!(log.contains(" owner <owner@http.127.0.0.1> "), "{log}");
+    }
     let output = git(&scratch, &work, &["push", "-q", &url, ":refs/tags/t"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    let checked = git(&scratch, &repository, &["fsck", "--full", "--strict"]);
+    let checked = git(&scratch, &root.served("r"), &["fsck", "--full", "--strict"]);
     assert!(checked.status.success(), "{}", stderr(&checked));
 }
 
-#[test]
 fn a_log_that_nobody_reads_does_not_stop_the_server() {
     let scratch = Scratch::new();
     let work = repository(&scratch);
@@ -241,7 +262,6 @@ fn a_log_that_nobody_reads_does_not_stop_the_server() {
     drop(reader);
 }
 
-#[test]
 fn a_configuration_is_checked_and_printed() {
     let scratch = Scratch::new();
     let serve = |arguments: &[&str]| {
@@ -292,15 +312,15 @@ fn a_configuration_is_checked_and_printed() {
     }
 }
 
-#[test]
-fn users_are_managed_while_the_server_runs_and_a_signal_reloads() {
+fn users_are_managed_while_the_server_runs_and_a_signal_reloads(place: Place) {
     let scratch = Scratch::new();
     repository(&scratch);
-    std::fs::create_dir(scratch.join("root")).expect("a directory");
+    let root = Root::new(scratch.path(), place);
     let config = scratch.join("server.toml");
     let text = "root = \"root\"\n[[grant]]\nrepository = \"**\"\nusers = [\"alice\"]\nrole = \"read\"\n\
         [http]\nlisten = [\"127.0.0.1:0\"]\n";
-    std::fs::write(&config, text).expect("a file");
+    let text = format!("{text}{}", root.section("cache"));
+    std::fs::write(&config, &text).expect("a file");
     let serve = |arguments: &[&str]| {
         let mut command = pronto();
         command
@@ -335,7 +355,7 @@ fn users_are_managed_while_the_server_runs_and_a_signal_reloads() {
     std::fs::write(&config, text.replace("alice", "bob")).expect("a file");
     server.signal(Signal::HUP);
     wait_until(|| !may_read());
-    std::fs::write(&config, text).expect("a file");
+    std::fs::write(&config, &text).expect("a file");
     server.signal(Signal::HUP);
     wait_until(may_read);
     serve(&["user", "remove", "alice"]);

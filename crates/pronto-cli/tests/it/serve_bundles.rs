@@ -7,7 +7,15 @@ use test_support::git::reference;
 use test_support::report_missing_reference;
 
 use crate::serve::Server;
+use crate::stored::{Place, Root, in_both_places};
 use crate::support::{Scratch, process, pronto_path, stderr, stdout};
+
+in_both_places!(
+    clones_start_from_the_pack_and_fetch_the_rest,
+    a_bundle_is_a_file_that_can_be_resumed,
+    what_refs_do_not_show_is_in_no_bundle,
+    bundles_are_for_readers_and_can_be_turned_off,
+);
 
 /// A request for the bundles, as a client sends it.
 const REQUEST: &str = "0017command=bundle-uri\n0000";
@@ -15,14 +23,17 @@ const REQUEST: &str = "0017command=bundle-uri\n0000";
 /// A served repository `a.git`, and the repository `work` from which it was cloned.
 struct Site {
     scratch: Scratch,
+    root: Root,
     git: &'static Path,
 }
 
 impl Site {
     /// Makes a repository with branches, tags and a merge, packed with bitmaps.
-    fn new(git: &'static Path, hash: &str) -> Site {
+    fn new(place: Place, git: &'static Path, hash: &str) -> Site {
+        let scratch = Scratch::new();
         let site = Site {
-            scratch: Scratch::new(),
+            root: Root::new(scratch.path(), place),
+            scratch,
             git,
         };
         // Archives of git without links have the helper under one name only.
@@ -41,7 +52,7 @@ impl Site {
         site.work(&["switch", "-q", "main"]);
         site.work(&["merge", "-q", "-m", "merge", "-s", "ours", "side"]);
         site.work(&["tag", "-m", "annotated", "v1", "side"]);
-        site.git(&["clone", "-q", "--mirror", "work", "a.git"]);
+        site.git(&["clone", "-q", "--mirror", "work", "root/a.git"]);
         site.repack();
         site
     }
@@ -84,7 +95,9 @@ impl Site {
     }
 
     fn origin(&self, arguments: &[&str]) -> String {
-        self.git(&[&["-C", "a.git"], arguments].concat())
+        let done = self.git(&[&["-C", "root/a.git"], arguments].concat());
+        self.publish();
+        done
     }
 
     fn commit(&self, text: &str) {
@@ -98,12 +111,19 @@ impl Site {
     fn repack(&self) {
         self.run(
             pronto_path(),
-            &["-C", "a.git", "repack", "-q", "-a", "-d", "-b"],
+            &["-C", "root/a.git", "repack", "-q", "-a", "-d", "-b"],
         );
     }
 
+    /// Makes what was done to the repository visible to the server.
+    fn publish(&self) {
+        self.root.publish("a");
+    }
+
     fn serve(&self, rest: &str) -> Server {
-        let config = format!("root = \".\"\n[http]\nlisten = [\"127.0.0.1:0\"]\n{rest}");
+        self.publish();
+        let store = self.root.section("cache");
+        let config = format!("root = \"root\"\n[http]\nlisten = [\"127.0.0.1:0\"]\n{rest}{store}");
         std::fs::write(self.path("pronto-server.toml"), config).expect("a file");
         let arguments = ["--config", "pronto-server.toml"];
         Server::start(self.scratch.path(), &arguments, "git clone ")
@@ -180,13 +200,12 @@ fn requests(log: &str, service: &str) -> Vec<(u64, u64)> {
     lines.collect()
 }
 
-#[test]
-fn clones_start_from_the_pack_and_fetch_the_rest() {
+fn clones_start_from_the_pack_and_fetch_the_rest(place: Place) {
     let Some(git) = newest() else {
         return;
     };
     for hash in ["sha1", "sha256"] {
-        let site = Site::new(git, hash);
+        let site = Site::new(place, git, hash);
         let server = site.serve("[clone]\nbundle_least_bytes = 1\n");
         let url = Site::url(&server);
         let first = site.offered(&url, hash).expect("an offer");
@@ -197,7 +216,8 @@ fn clones_start_from_the_pack_and_fetch_the_rest() {
         site.commit("new");
         site.work(&["merge", "-q", "-m", "two", "topic"]);
         site.work(&["tag", "-m", "two", "v2"]);
-        site.work(&["push", "-q", "../a.git", "main", "topic", "v2"]);
+        site.work(&["push", "-q", "../root/a.git", "main", "topic", "v2"]);
+        site.publish();
         assert_eq!(site.offered(&url, hash), Some(first));
         let expected = site.origin(&["for-each-ref", "refs/tags"]);
         let option = "transfer.bundleURI=true";
@@ -215,7 +235,7 @@ fn clones_start_from_the_pack_and_fetch_the_rest() {
                 expected
             );
             let heads = |place: &str| site.git(&["-C", place, "rev-parse", "HEAD"]);
-            assert_eq!(heads(&name), heads("a.git"));
+            assert_eq!(heads(&name), heads("root/a.git"));
         }
         let refs = site.git(&["-C", "clone0", "for-each-ref", "refs/bundles"]);
         assert!(refs.contains("refs/bundles/"), "{refs}");
@@ -235,20 +255,19 @@ fn clones_start_from_the_pack_and_fetch_the_rest() {
     }
 }
 
-#[test]
-fn a_bundle_is_a_file_that_can_be_resumed() {
+fn a_bundle_is_a_file_that_can_be_resumed(place: Place) {
     let Some(git) = newest() else {
         return;
     };
     for hash in ["sha1", "sha256"] {
-        let site = Site::new(git, hash);
+        let site = Site::new(place, git, hash);
         let server = site.serve("[clone]\nbundle_least_bytes = 1\n");
         let url = Site::url(&server);
         let uri = site.offered(&url, hash).expect("an offer");
         site.curl(&["-f", "-o", "whole.bundle", &uri]);
         site.git(&["clone", "-q", "--mirror", "whole.bundle", "b.git"]);
         let refs = |place: &str| site.git(&["-C", place, "rev-parse", "main", "v1", "v1^{}"]);
-        assert_eq!(refs("b.git"), refs("a.git"));
+        assert_eq!(refs("b.git"), refs("root/a.git"));
         let whole = std::fs::read(site.path("whole.bundle")).expect("a file");
         std::fs::write(site.path("part.bundle"), &whole[..50]).expect("a file");
         site.curl(&["-f", "-C", "-", "-o", "part.bundle", &uri]);
@@ -291,12 +310,11 @@ fn a_bundle_is_a_file_that_can_be_resumed() {
     }
 }
 
-#[test]
-fn what_refs_do_not_show_is_in_no_bundle() {
+fn what_refs_do_not_show_is_in_no_bundle(place: Place) {
     let Some(git) = newest() else {
         return;
     };
-    let site = Site::new(git, "sha1");
+    let site = Site::new(place, git, "sha1");
     let server = site.serve("[clone]\nbundle_least_bytes = 1\n");
     let url = Site::url(&server);
     let uri = site.offered(&url, "sha1").expect("an offer");
@@ -320,11 +338,13 @@ fn what_refs_do_not_show_is_in_no_bundle() {
     is_gone("deleted");
     site.origin(&["update-ref", "refs/tags/v1", tag.trim()]);
     is_there("back");
-    let head = site.origin(&["rev-parse", "HEAD"]);
-    std::fs::write(site.path("a.git/shallow"), head).expect("a file");
-    is_gone("shallow");
-    std::fs::remove_file(site.path("a.git/shallow")).expect("it is there");
-    is_there("not shallow");
+    if !site.root.is_store() {
+        let head = site.origin(&["rev-parse", "HEAD"]);
+        std::fs::write(site.path("root/a.git/shallow"), head).expect("a file");
+        is_gone("shallow");
+        std::fs::remove_file(site.path("root/a.git/shallow")).expect("it is there");
+        is_there("not shallow");
+    }
     site.origin(&["config", "uploadpack.advertiseBundleURIs", "false"]);
     assert!(!site.is_advertised(&url));
     assert_eq!(site.status(&uri, &[]), "404");
@@ -335,6 +355,7 @@ fn what_refs_do_not_show_is_in_no_bundle() {
     // A new pack has a new address.
     site.origin(&["update-ref", "-d", "refs/tags/v1"]);
     site.repack();
+    site.root.replace("a");
     let again = site.offered(&url, "sha1").expect("an offer");
     assert_ne!(again, uri);
     assert_eq!(site.status(&uri, &[]), "404");
@@ -344,12 +365,11 @@ fn what_refs_do_not_show_is_in_no_bundle() {
     assert!(!log.contains("\"status\":500"), "{log}");
 }
 
-#[test]
-fn bundles_are_for_readers_and_can_be_turned_off() {
+fn bundles_are_for_readers_and_can_be_turned_off(place: Place) {
     let Some(git) = newest() else {
         return;
     };
-    let site = Site::new(git, "sha1");
+    let site = Site::new(place, git, "sha1");
     let mut uri = String::new();
     for (config, is_offered) in [
         ("[clone]\nbundle_least_bytes = 1\n", true),

@@ -3,11 +3,17 @@
 use rustix::process::Signal;
 
 use crate::serve::{Server, git};
+use crate::stored::{Behind, Place, in_a_directory_only, in_both_places};
 use crate::support::{Scratch, pronto, stdout};
 
+in_both_places!(lists_of_refs_follow_the_refs,);
+
+in_a_directory_only!(
+    equal_fetches_share_a_pack_until_refs_move: "its repositories have bitmaps, so that clones need no shared pack",
+);
+
 /// A list of refs that is kept is the one that git lists, whatever happened to the refs.
-#[test]
-fn lists_of_refs_follow_the_refs() {
+fn lists_of_refs_follow_the_refs(place: Place) {
     let scratch = Scratch::new();
     let run = |arguments: &[&str], input: &str| {
         let file = scratch.join("input");
@@ -31,7 +37,20 @@ fn lists_of_refs_follow_the_refs() {
     run(&["pack-refs", "--all"], "");
     // A file that was just written is not trusted.
     std::thread::sleep(std::time::Duration::from_secs(3));
-    let server = Server::start(&scratch.join("work"), &["."], "git clone ");
+    let behind = (place == Place::Store).then(|| Behind::new(scratch.path()));
+    let work = scratch.join("work");
+    let server = match &behind {
+        None => Server::start(&work, &["."], "git clone "),
+        Some(behind) => {
+            behind.publish(&work.join(".git"), "work");
+            let config = format!(
+                "[http]\nlisten = [\"127.0.0.1:0\"]\n{}",
+                behind.section("cache")
+            );
+            std::fs::write(scratch.join("s.toml"), config).expect("a file");
+            Server::start(scratch.path(), &["--config", "s.toml"], "git clone ")
+        }
+    };
     let url = server.url();
     let check = || {
         let listed = run(&["ls-remote", "."], "");
@@ -54,6 +73,9 @@ fn lists_of_refs_follow_the_refs() {
     ];
     for step in steps {
         run(step, "");
+        if let Some(behind) = &behind {
+            behind.publish(&work.join(".git"), "work");
+        }
         check();
     }
     server.signal(Signal::TERM);
@@ -80,7 +102,6 @@ fn counters(server: &Server) -> (u32, u32) {
     )
 }
 
-#[test]
 fn equal_fetches_share_a_pack_until_refs_move() {
     let scratch = Scratch::new();
     let work = scratch.path().join("work");

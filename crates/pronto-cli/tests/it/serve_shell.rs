@@ -7,7 +7,14 @@ use test_support::skip;
 
 use crate::serve::repository;
 use crate::servers::Ssh;
+use crate::stored::{Place, Root, in_a_directory_only, in_both_places};
 use crate::support::{Scratch, process, pronto, stderr, stdout};
+
+in_both_places!(the_same_rules_hold_behind_sshd,);
+
+in_a_directory_only!(
+    lines_for_sshd_are_quoted_and_chosen_by_fingerprint: "nothing is served",
+);
 
 const ACCESS: &str = r#"
 root = "root"
@@ -28,7 +35,7 @@ struct Site {
 }
 
 impl Site {
-    fn new() -> Option<Self> {
+    fn new(place: Place) -> Option<Self> {
         let Some(ssh) = Ssh::start() else {
             skip!("sshd does not start");
         };
@@ -37,8 +44,9 @@ impl Site {
             ssh,
         };
         repository(&site.scratch);
-        std::fs::create_dir(site.scratch.join("root")).expect("a directory");
-        std::fs::write(site.scratch.join("server.toml"), ACCESS).expect("a file");
+        let root = Root::new(site.scratch.path(), place);
+        let text = format!("{ACCESS}{}", root.section("cache"));
+        std::fs::write(site.scratch.join("server.toml"), text).expect("a file");
         site.serve(&["user", "add", "alice"]);
         let key = site.ssh.public_key();
         let key = key.to_str().expect("a path");
@@ -96,9 +104,8 @@ impl Site {
     }
 }
 
-#[test]
-fn the_same_rules_hold_behind_sshd() {
-    let Some(site) = Site::new() else { return };
+fn the_same_rules_hold_behind_sshd(place: Place) {
+    let Some(site) = Site::new(place) else { return };
     let url = site.url("team/a");
     site.succeed(&["-C", "work", "push", "-q", &url, "main"]);
     for version in ["0", "1", "2"] {
@@ -133,7 +140,6 @@ fn the_same_rules_hold_behind_sshd() {
     site.fail(&["ls-remote", &url], "there is no user 'alice'");
 }
 
-#[test]
 fn lines_for_sshd_are_quoted_and_chosen_by_fingerprint() {
     let scratch = Scratch::new();
     let directory = scratch.join("it's \"here\"");

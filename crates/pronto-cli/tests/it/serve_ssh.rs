@@ -14,30 +14,35 @@ use test_support::{report_missing_reference, skip};
 use crate::serve::{Server, repository, wait_until};
 use crate::support::{Scratch, process, pronto_path, stderr, stdout};
 
+use crate::stored::{Place, Root, in_a_directory_only, in_both_places};
 use site::Site;
 
-#[test]
-fn clients_clone_fetch_and_push() {
-    let Some(mut site) = Site::new("") else {
+in_both_places!(
+    clients_clone_fetch_and_push,
+    a_large_push_and_its_clone_arrive,
+    keys_of_each_type_log_in_and_others_do_not,
+    other_ways_to_log_in_are_refused,
+    roles_rules_names_and_commands_are_checked,
+    anonymous_needs_no_key_and_reads_what_it_may,
+    the_host_key_is_kept,
+    a_reload_changes_rights_and_requests_under_way_are_finished,
+);
+
+in_a_directory_only!(
+    a_server_without_a_configuration_lets_anonymous_read: "it has no single repository",
+);
+
+fn clients_clone_fetch_and_push(place: Place) {
+    let Some(mut site) = Site::new(place, "") else {
         return;
     };
     clone_fetch_and_push(&site);
-    site.succeed("alice", &["-C", "root/team/a.git", "fsck", "--strict"]);
+    let served = site.root.served("team/a").display().to_string();
+    site.succeed("alice", &["-C", &served, "fsck", "--strict"]);
     let log = site.end();
+    assert_eq!(log.contains("\"store\":{"), site.root.is_store(), "{log}");
     assert!(log.contains("\"protocol\":\"ssh\""), "{log}");
     assert!(log.contains("\"user\":\"alice\""), "{log}");
-    assert!(!log.contains("\"status\":500"), "{log}");
-}
-
-#[test]
-fn clients_clone_fetch_and_push_to_a_store() {
-    let more = "[store]\nurl = \"file://STORE\"\ncache = \"cache\"\n";
-    let Some(mut site) = Site::new(more) else {
-        return;
-    };
-    clone_fetch_and_push(&site);
-    let log = site.end();
-    assert!(log.contains("\"store\":{"), "{log}");
     assert!(!log.contains("\"status\":500"), "{log}");
 }
 
@@ -79,9 +84,10 @@ fn clone_fetch_and_push(site: &Site) {
     site.succeed("alice", &["clone", "-q", "--depth=1", &new, "shallow"]);
 }
 
-#[test]
-fn a_large_push_and_its_clone_arrive() {
-    let Some(site) = Site::new("") else { return };
+fn a_large_push_and_its_clone_arrive(place: Place) {
+    let Some(site) = Site::new(place, "") else {
+        return;
+    };
     let mut random = test_support::Random::new(7);
     std::fs::write(site.path("work/noise"), random.bytes(12 << 20)).expect("a file");
     site.succeed("alice", &["-C", "work", "add", "."]);
@@ -101,9 +107,8 @@ fn a_large_push_and_its_clone_arrive() {
     assert!(text.contains("this ref may not be deleted"), "{text}");
 }
 
-#[test]
-fn keys_of_each_type_log_in_and_others_do_not() {
-    let Some(site) = Site::new("[limits]\nfailures_per_minute = 1000000\n") else {
+fn keys_of_each_type_log_in_and_others_do_not(place: Place) {
+    let Some(site) = Site::new(place, "[limits]\nfailures_per_minute = 1000000\n") else {
         return;
     };
     let listed = |key: &str| {
@@ -146,9 +151,8 @@ fn keys_of_each_type_log_in_and_others_do_not() {
     }
 }
 
-#[test]
-fn other_ways_to_log_in_are_refused() {
-    let Some(mut site) = Site::new("") else {
+fn other_ways_to_log_in_are_refused(place: Place) {
+    let Some(mut site) = Site::new(place, "") else {
         return;
     };
     site.make_key("rsa", &["-t", "rsa", "-b", "2048"]);
@@ -196,9 +200,8 @@ fn other_ways_to_log_in_are_refused() {
     assert!(log.contains("\"reason\":\"no key of a user\""), "{log}");
 }
 
-#[test]
-fn roles_rules_names_and_commands_are_checked() {
-    let Some(mut site) = Site::new("") else {
+fn roles_rules_names_and_commands_are_checked(place: Place) {
+    let Some(mut site) = Site::new(place, "") else {
         return;
     };
     let (team, private) = (site.url("team/a"), site.url("private"));
@@ -284,9 +287,10 @@ fn roles_rules_names_and_commands_are_checked() {
     );
 }
 
-#[test]
-fn anonymous_needs_no_key_and_reads_what_it_may() {
-    let Some(site) = Site::new("") else { return };
+fn anonymous_needs_no_key_and_reads_what_it_may(place: Place) {
+    let Some(site) = Site::new(place, "") else {
+        return;
+    };
     site.make_key("stranger", &["-t", "ed25519"]);
     let anonymous = |name: &str| format!("ssh://anonymous@{}/{name}", site.address());
     let (open, team) = (anonymous("open"), anonymous("team/a"));
@@ -299,10 +303,9 @@ fn anonymous_needs_no_key_and_reads_what_it_may() {
     assert!(text.contains("Permission denied (publickey)"), "{text}");
 }
 
-#[test]
-fn the_host_key_is_kept() {
+fn the_host_key_is_kept(place: Place) {
     use std::os::unix::fs::PermissionsExt as _;
-    let Some(mut site) = Site::new("") else {
+    let Some(mut site) = Site::new(place, "") else {
         return;
     };
     let key = site.path("pronto-ssh-host-key");
@@ -334,7 +337,6 @@ fn the_host_key_is_kept() {
     assert!(text.contains("Host key verification failed"), "{text}");
 }
 
-#[test]
 fn a_server_without_a_configuration_lets_anonymous_read() {
     if !Path::new("/usr/bin/ssh").exists() {
         skip!("there is no ssh");
@@ -348,6 +350,7 @@ fn a_server_without_a_configuration_lets_anonymous_read() {
         .find_map(|line| line.strip_prefix("serving at ssh://"));
     let url = format!("ssh://anonymous@{}work", line.expect("it serves SSH"));
     let site = Site {
+        root: Root::new(scratch.path(), Place::Directory),
         scratch,
         server: None,
     };
@@ -363,9 +366,8 @@ fn a_server_without_a_configuration_lets_anonymous_read() {
     assert_eq!(left.count(), 1, "no file is left in the served directory");
 }
 
-#[test]
-fn a_reload_changes_rights_and_requests_under_way_are_finished() {
-    let Some(mut site) = Site::new("") else {
+fn a_reload_changes_rights_and_requests_under_way_are_finished(place: Place) {
+    let Some(mut site) = Site::new(place, "") else {
         return;
     };
     let url = site.url("team/a");
@@ -386,9 +388,10 @@ fn a_reload_changes_rights_and_requests_under_way_are_finished() {
         begun.display(),
         go.display()
     );
-    let place = site.path("root/team/a.git/hooks");
-    std::fs::create_dir_all(&place).expect("a directory");
-    crate::support::write_program(&place.join("pre-receive"), &hook);
+    let hooks = site.root.directory("team/a").join("hooks");
+    std::fs::create_dir_all(&hooks).expect("a directory");
+    crate::support::write_program(&hooks.join("pre-receive"), &hook);
+    site.root.publish("team/a");
     std::thread::scope(|scope| {
         let push = scope.spawn(|| site.git(&["-C", "work", "push", &url, "main:late"]));
         wait_until(|| begun.exists());

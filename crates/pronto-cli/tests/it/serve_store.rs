@@ -168,6 +168,35 @@ fn what_one_server_was_given_all_have() {
 }
 
 #[test]
+fn a_change_elsewhere_costs_one_listing_and_one_manifest() {
+    let world = World::new();
+    let (success, _, err) = world.pronto(&["store", "import", "work", &world.url, "r"]);
+    assert!(success, "{err}");
+    let server = world.serve_configured("one", "");
+    let calls = || {
+        world.git(&world.work, &["ls-remote", &address(&server, "r")]);
+        let metrics = get(&server, "/metrics");
+        ["get", "list"].map(|call| {
+            let start = format!("pronto_server_store_calls_total{{call=\"{call}\"}} ");
+            let line = metrics.lines().find_map(|line| line.strip_prefix(&start));
+            line.map_or(0, |count| count.parse::<u64>().expect("a number"))
+        })
+    };
+    // One request for the advertisement, and one for the list.
+    calls();
+    let before = calls();
+    let unchanged = calls();
+    assert_eq!([unchanged[0] - before[0], unchanged[1] - before[1]], [2, 0]);
+    let (success, _, err) = world.pronto(&["store", "head", &world.url, "r", "other"]);
+    assert!(success, "{err}");
+    let changed = calls();
+    assert_eq!(
+        [changed[0] - unchanged[0], changed[1] - unchanged[1]],
+        [2, 1]
+    );
+}
+
+#[test]
 fn refused_pushes_change_nothing() {
     let world = World::new();
     let rules = "[[rule]]\nrepository = \"**\"\nrefs = \"refs/heads/main\"\nforce = false\n";

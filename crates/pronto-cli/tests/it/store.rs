@@ -270,5 +270,8 @@ fn all_repositories_of_a_directory_are_imported() {
     );
     assert_eq!(world.store(&["list", &url]), "a\nc\nteam/b\n");
     let (code, _, err) = world.try_store(&["import", "store", &url]);
-    assert!(code == 128 && err.contains("there is no repository below"), "{err}");
+    assert!(
+        code == 128 && err.contains("there is no repository below"),
+        "{err}"
+    );
 }

@@ -1,6 +1,6 @@
 //! Bundles over HTTP: files that never change, whole or a range of their bytes (RFC 9110, 14).
 
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Write as _};
 use std::ops::Range;
 
 use hyper::Method;
@@ -52,7 +52,7 @@ impl Call {
             opened.map(|opened| (job, opened))
         });
         let (job, bundle) = opened.await.map_err(|_| crashed())??;
-        let len = bundle.header.len() as u64 + bundle.pack_bytes;
+        let len = bundle.header.len() as u64 + bundle.pack.len();
         let part = part(request.headers(), &tag, len);
         let range = match &part {
             Part::Whole => 0..len,
@@ -123,28 +123,22 @@ impl Job {
         range: Range<u64>,
         writer: &mut PieceWriter,
     ) -> io::Result<()> {
-        let OpenedBundle {
-            header, mut pack, ..
-        } = bundle;
+        let OpenedBundle { header, pack } = bundle;
         let header_len = header.len() as u64;
         let within = |offset: u64| usize::try_from(offset.min(header_len)).unwrap_or(usize::MAX);
         let first = header.get(within(range.start)..within(range.end));
         writer.write_all(first.unwrap_or_default())?;
-        let start = range.start.saturating_sub(header_len);
+        let mut start = range.start.saturating_sub(header_len);
         let end = range.end.saturating_sub(header_len);
-        pack.seek(SeekFrom::Start(start))?;
-        let mut rest = pack.take(end - start);
-        let mut buffer = vec![0; READ_BYTES];
-        while rest.limit() > 0 {
+        let mut buffer = Vec::with_capacity(READ_BYTES);
+        while start < end {
             let stopped =
                 |reason: pronto_io::interrupt::Interrupted| io::Error::other(reason.to_string());
             self.state.stop.check().map_err(stopped)?;
-            let count = rest.read(&mut buffer)?;
-            if count == 0 {
-                let message = "the pack of a bundle has become shorter";
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
-            }
-            writer.write_all(buffer.get(..count).unwrap_or_default())?;
+            let count = (end - start).min(READ_BYTES as u64);
+            writer.write_all(pack.read(start, count as usize, &mut buffer)?)?;
+            pack.check()?;
+            start += count;
         }
         writer.flush()
     }

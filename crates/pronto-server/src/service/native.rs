@@ -62,7 +62,8 @@ impl GitService for Native {
         let Some(bundles) = self.bundles_of(request)? else {
             return Ok(None);
         };
-        let opened = bundles.open(request.repository, name, request.interrupt);
+        let repository = request.repository;
+        let opened = bundles.open(repository, repository.identity(), name, request.interrupt);
         opened.map_err(failed)
     }
 
@@ -154,13 +155,13 @@ impl Native {
         options.selections = Some(Arc::clone(&self.selections));
         options.listings = listings.map(|listings| listings as Arc<dyn upload_pack::ListingCache>);
         options.refs_are_fixed = request.repository.is_view();
-        let bundles = self.bundles.clone();
-        let bundles = bundles.filter(|_| is_stateless && !request.repository.is_view());
-        options.bundles = bundles.map(|bundles| bundles as Arc<dyn upload_pack::BundleSource>);
+        let bundles = self.bundles.as_ref().filter(|_| is_stateless);
+        options.bundles =
+            bundles.map(|bundles| bundles.of(request.repository.identity().to_owned()));
         options
     }
 
-    /// Returns the bundles, unless the configuration of the repository says which there are, or it is in a store.
+    /// Returns the bundles, unless the configuration of the repository says which there are.
     ///
     /// # Errors
     /// A setting is no boolean.
@@ -168,8 +169,7 @@ impl Native {
         let config = request.repository.config();
         let own = config.bool("uploadpack.advertisebundleuris");
         let own = own.map_err(|error| error.map_kind(|_| ErrorKind::Failed))?;
-        let is_made = own.is_none() && !request.repository.is_view();
-        Ok(self.bundles.as_ref().filter(|_| is_made))
+        Ok(self.bundles.as_ref().filter(|_| own.is_none()))
     }
 
     fn push_options(&self, request: &Request<'_>, step: Step) -> receive_pack::Options {

@@ -7,11 +7,21 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site, status};
 
-#[test]
-fn slow_heads_are_given_up() {
-    let site = Site::new();
+in_both_places!(
+    slow_heads_are_given_up,
+    a_body_that_does_not_come_is_given_up,
+    large_heads_and_many_headers_are_refused,
+    compressed_bodies_are_bounded_by_what_they_inflate_to,
+    too_many_connections_are_told_to_come_back,
+    many_clients_at_once_are_served_in_turn,
+    clients_that_do_not_read_leave_slots_to_others,
+);
+
+fn slow_heads_are_given_up(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(
         &site,
         site.config("[limits]\nhead_seconds = 1\nidle_seconds = 1"),
@@ -24,9 +34,8 @@ fn slow_heads_are_given_up() {
     assert_eq!(status(&server.request("GET", "/healthz", "", "")), 200);
 }
 
-#[test]
-fn a_body_that_does_not_come_is_given_up() {
-    let site = Site::new();
+fn a_body_that_does_not_come_is_given_up(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(&site, site.config("[limits]\nstall_seconds = 1"));
     let head = "POST /team/a/git-upload-pack HTTP/1.1\r\nhost: x\r\n\
         git-protocol: version=2\r\ncontent-type: application/x-git-upload-pack-request\r\n\
@@ -36,9 +45,8 @@ fn a_body_that_does_not_come_is_given_up() {
     assert!(begun.elapsed() < Duration::from_secs(10), "{answer}");
 }
 
-#[test]
-fn large_heads_and_many_headers_are_refused() {
-    let site = Site::new();
+fn large_heads_and_many_headers_are_refused(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(&site, site.config(""));
     let large = format!("x: {}\r\n", "a".repeat(100_000));
     assert_eq!(status(&server.request("GET", "/healthz", &large, "")), 431);
@@ -51,9 +59,8 @@ fn large_heads_and_many_headers_are_refused() {
     ));
 }
 
-#[test]
-fn compressed_bodies_are_bounded_by_what_they_inflate_to() {
-    let site = Site::new();
+fn compressed_bodies_are_bounded_by_what_they_inflate_to(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(&site, site.config("[limits]\nfetch_bytes = 65536"));
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
     bomb.write_all(b"0014command=ls-refs\n0016object-format=sha10001")
@@ -77,9 +84,8 @@ fn compressed_bodies_are_bounded_by_what_they_inflate_to() {
     assert_ne!(status(&answer), 200, "{answer}");
 }
 
-#[test]
-fn too_many_connections_are_told_to_come_back() {
-    let site = Site::new();
+fn too_many_connections_are_told_to_come_back(place: Place) {
+    let site = Site::new(place);
     let text = "[limits]\nconnections = 3\nconnections_per_address = 2";
     let server = Server::start(&site, site.config(text));
     let connect = || TcpStream::connect(server.address()).expect("it listens");
@@ -95,9 +101,8 @@ fn too_many_connections_are_told_to_come_back() {
     }
 }
 
-#[test]
-fn many_clients_at_once_are_served_in_turn() {
-    let site = Site::new();
+fn many_clients_at_once_are_served_in_turn(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(&site, site.config("[limits]\nrequests = 8"));
     let get = "GET /team/a/info/refs?service=git-upload-pack HTTP/1.1\r\nhost: x\r\n\
         connection: close\r\ngit-protocol: version=2\r\n\r\n";
@@ -115,9 +120,8 @@ fn many_clients_at_once_are_served_in_turn() {
     }
 }
 
-#[test]
-fn clients_that_do_not_read_leave_slots_to_others() {
-    let site = Site::new();
+fn clients_that_do_not_read_leave_slots_to_others(place: Place) {
+    let site = Site::new(place);
     let alice = site.user("alice");
     let text = "[limits]\nrequests = 2\nuser_share = 50\nwait_seconds = 1\nstall_seconds = 60";
     let server = Server::start(&site, site.config(text));

@@ -1,6 +1,15 @@
 //! Tokens, roles, and names of repositories.
 
+use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site, status};
+
+in_both_places!(
+    without_a_token_nothing_is_shown,
+    a_user_without_a_role_learns_nothing,
+    a_reader_cannot_push,
+    names_do_not_lead_out_of_the_root,
+    guesses_of_tokens_are_stopped,
+);
 
 const CONFIG: &str = r#"
 [[grant]]
@@ -15,9 +24,8 @@ role = "write"
 
 const REFS: &str = "/team/a/info/refs?service=git-upload-pack";
 
-#[test]
-fn without_a_token_nothing_is_shown() {
-    let site = Site::new();
+fn without_a_token_nothing_is_shown(place: Place) {
+    let site = Site::new(place);
     let token = site.user("alice");
     site.user("carol");
     let server = Server::start(&site, site.config(CONFIG));
@@ -51,9 +59,8 @@ fn without_a_token_nothing_is_shown() {
     assert!(!clone(&server.url("team/a"), "bad").status.success());
 }
 
-#[test]
-fn a_user_without_a_role_learns_nothing() {
-    let site = Site::new();
+fn a_user_without_a_role_learns_nothing(place: Place) {
+    let site = Site::new(place);
     let token = site.user("carol");
     let server = Server::start(&site, site.config(CONFIG));
     let header = format!("authorization: Bearer {token}\r\n");
@@ -68,9 +75,8 @@ fn a_user_without_a_role_learns_nothing() {
     assert_eq!(there.replace("team/a", "X"), missing.replace("team/z", "X"));
 }
 
-#[test]
-fn a_reader_cannot_push() {
-    let site = Site::new();
+fn a_reader_cannot_push(place: Place) {
+    let site = Site::new(place);
     let token = site.user("bob");
     let server = Server::start(&site, site.config(CONFIG));
     let url = server.url_of("bob", &token, "team/a");
@@ -83,9 +89,8 @@ fn a_reader_cannot_push() {
     );
 }
 
-#[test]
-fn names_do_not_lead_out_of_the_root() {
-    let site = Site::new();
+fn names_do_not_lead_out_of_the_root(place: Place) {
+    let site = Site::new(place);
     std::fs::create_dir(site.path("outside")).expect("a directory");
     site.git(
         &site.path("outside"),
@@ -114,9 +119,8 @@ fn names_do_not_lead_out_of_the_root() {
     }
 }
 
-#[test]
-fn guesses_of_tokens_are_stopped() {
-    let site = Site::new();
+fn guesses_of_tokens_are_stopped(place: Place) {
+    let site = Site::new(place);
     let token = site.user("alice");
     let text = format!("{CONFIG}\n[limits]\nfailures_per_minute = 3");
     let server = Server::start(&site, site.config(&text));

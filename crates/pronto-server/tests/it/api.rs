@@ -1,6 +1,12 @@
 //! The interface for programs.
 
+use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site, status};
+
+in_both_places!(
+    users_and_repositories_are_managed,
+    users_manage_their_own_keys,
+);
 
 const CONFIG: &str = r#"
 [[grant]]
@@ -13,9 +19,8 @@ users = ["alice"]
 role = "read"
 "#;
 
-#[test]
-fn users_and_repositories_are_managed() {
-    let site = Site::new();
+fn users_and_repositories_are_managed(place: Place) {
+    let site = Site::new(place);
     let (root, alice) = (site.user("root"), site.user("alice"));
     let server = Server::start(&site, site.config(CONFIG));
     let call = |token: &str, method: &str, path: &str, body: &str| {
@@ -51,7 +56,7 @@ fn users_and_repositories_are_managed() {
         status(&call(&root, "DELETE", "repositories/team/new", "")),
         204
     );
-    assert!(!site.path("root/team/new.git").exists());
+    assert!(!site.has("team/new"));
     let answer = call(&root, "GET", "users", "");
     assert!(
         answer.contains("\"name\":\"alice\"") && !answer.contains(&alice),
@@ -63,11 +68,10 @@ fn users_and_repositories_are_managed() {
     assert_eq!(status(&answer), 401, "{answer}");
 }
 
-#[test]
-fn users_manage_their_own_keys() {
+fn users_manage_their_own_keys(place: Place) {
     const KEY: &str = "ssh-ed25519 \
         AAAAC3NzaC1lZDI1NTE5AAAAIGx5cH9BBm4i2X1vDlmGl0ZQw7JkQ3q4lq6N2m3b1x2D bob@home";
-    let site = Site::new();
+    let site = Site::new(place);
     let (root, bob, eve) = (site.user("root"), site.user("bob"), site.user("eve"));
     let server = Server::start(&site, site.config(CONFIG));
     let call = |token: &str, method: &str, path: &str, body: &str| {

@@ -3,7 +3,16 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use test_support::git::reference;
+use test_support::report_missing_reference;
+
+use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site, status};
+
+in_both_places!(
+    users_get_archives_and_others_where_that_is_allowed,
+    the_daemon_serves_archives_where_that_is_allowed,
+);
 
 /// The request for the archive of a tree.
 fn request(tree: &str) -> String {
@@ -22,9 +31,11 @@ fn ask(server: &Server, headers: &str, tree: &str) -> String {
     )
 }
 
-#[test]
-fn users_get_archives_and_others_where_that_is_allowed() {
-    let site = Site::new();
+fn users_get_archives_and_others_where_that_is_allowed(place: Place) {
+    if place == Place::Store && reference().is_none() {
+        return report_missing_reference(&"archives from a store");
+    }
+    let site = Site::new(place);
     let token = site.user("alice");
     let server = Server::start(&site, site.config(""));
     let bearer = format!("authorization: Bearer {token}\r\n");
@@ -43,14 +54,18 @@ fn users_get_archives_and_others_where_that_is_allowed() {
     assert_eq!(status(&ask(&server, "", "main")), 403);
     let repository = site.path("root/team/a.git");
     site.git(&repository, &["config", "http.uploadArchive", "true"]);
+    site.publish("team/a");
     assert_eq!(status(&ask(&server, "", "main")), 200);
     site.git(&repository, &["config", "http.uploadArchive", "false"]);
+    site.publish("team/a");
     assert_eq!(status(&ask(&server, &bearer, "main")), 403);
 }
 
-#[test]
-fn the_daemon_serves_archives_where_that_is_allowed() {
-    let site = Site::new();
+fn the_daemon_serves_archives_where_that_is_allowed(place: Place) {
+    if place == Place::Store && reference().is_none() {
+        return report_missing_reference(&"archives from a store");
+    }
+    let site = Site::new(place);
     let mut config = site.config("");
     config.daemon = vec![([127, 0, 0, 1], 0).into()];
     let server = Server::start(&site, config);
@@ -66,5 +81,6 @@ fn the_daemon_serves_archives_where_that_is_allowed() {
     assert!(ask().contains("ERR the repository does not allow this: daemon.uploadarch"));
     let repository = site.path("root/team/a.git");
     site.git(&repository, &["config", "daemon.uploadArch", "true"]);
+    site.publish("team/a");
     assert!(ask().contains("pax_global_header"));
 }

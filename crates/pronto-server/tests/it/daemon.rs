@@ -3,7 +3,18 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site};
+
+in_both_places!(
+    clones_of_all_versions_and_shallow_ones,
+    only_what_anonymous_may_read_is_served,
+    malformed_requests_are_refused,
+    pushes_are_taken_where_they_are_allowed,
+    a_refused_push_has_a_report,
+    only_marked_repositories_are_for_everyone,
+    a_repository_can_forbid_a_service,
+);
 
 fn start(site: &Site, text: &str) -> Server {
     let mut config = site.config(text);
@@ -19,9 +30,8 @@ fn ask(server: &Server, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-#[test]
-fn clones_of_all_versions_and_shallow_ones() {
-    let site = Site::new();
+fn clones_of_all_versions_and_shallow_ones(place: Place) {
+    let site = Site::new(place);
     let server = start(&site, "");
     let url = format!("git://{}/team/a.git", server.started.daemon[0]);
     for version in ["0", "1", "2"] {
@@ -36,9 +46,8 @@ fn clones_of_all_versions_and_shallow_ones() {
     }
 }
 
-#[test]
-fn only_what_anonymous_may_read_is_served() {
-    let site = Site::new();
+fn only_what_anonymous_may_read_is_served(place: Place) {
+    let site = Site::new(place);
     let grant = "[[grant]]\nrepository = \"**\"\nusers = [\"*\"]\nrole = \"write\"";
     let server = start(&site, grant);
     let line = "git-upload-pack /team/a\0host=x\0";
@@ -55,9 +64,8 @@ fn only_what_anonymous_may_read_is_served() {
     );
 }
 
-#[test]
-fn malformed_requests_are_refused() {
-    let site = Site::new();
+fn malformed_requests_are_refused(place: Place) {
+    let site = Site::new(place);
     let server = start(&site, "[limits]\nhead_seconds = 1");
     for bytes in [
         &b"0000"[..],
@@ -77,12 +85,12 @@ fn malformed_requests_are_refused() {
 const EVERYONE_WRITES: &str =
     "[[grant]]\nrepository = \"**\"\nusers = [\"anonymous\"]\nrole = \"write\"\n";
 
-#[test]
-fn pushes_are_taken_where_they_are_allowed() {
-    let site = Site::new();
+fn pushes_are_taken_where_they_are_allowed(place: Place) {
+    let site = Site::new(place);
     let set = |value: &str| {
         let repository = site.path("root/team/a.git");
         site.git(&repository, &["config", "daemon.receivePack", value]);
+        site.publish("team/a");
     };
     for (push, repository, is_taken) in [
         ("marked", None, false),
@@ -113,9 +121,8 @@ fn pushes_are_taken_where_they_are_allowed() {
     assert!(!output.status.success());
 }
 
-#[test]
-fn a_refused_push_has_a_report() {
-    let site = Site::new();
+fn a_refused_push_has_a_report(place: Place) {
+    let site = Site::new(place);
     let rule = "[[rule]]\nrepository = \"**\"\nrefs = \"refs/heads/kept\"\ncreate = false\n";
     let text = format!("[daemon]\npush = \"always\"\n{EVERYONE_WRITES}{rule}");
     let server = start(&site, &text);
@@ -131,9 +138,8 @@ fn a_refused_push_has_a_report() {
     assert!(text.contains("this ref may not be created"), "{text}");
 }
 
-#[test]
-fn only_marked_repositories_are_for_everyone() {
-    let site = Site::new();
+fn only_marked_repositories_are_for_everyone(place: Place) {
+    let site = Site::new(place);
     let token = site.user("alice");
     let server = start(&site, "require_export_ok = true");
     let daemon = format!("git://{}/team/a.git", server.started.daemon[0]);
@@ -154,31 +160,35 @@ fn only_marked_repositories_are_for_everyone() {
             .success()
     );
     std::fs::write(site.path("root/team/a.git/git-daemon-export-ok"), "").expect("a file");
+    site.publish("team/a");
     for url in [&daemon, &hidden] {
         assert!(list(url).status.success(), "{url}");
     }
 }
 
-#[test]
-fn a_repository_can_forbid_a_service() {
-    let site = Site::new();
+fn a_repository_can_forbid_a_service(place: Place) {
+    let site = Site::new(place);
     let server = start(&site, EVERYONE_WRITES);
     let repository = site.path("root/team/a.git");
     let daemon = format!("git://{}/team/a.git", server.started.daemon[0]);
     let web = server.url("team/a");
     let list = |url: &str| site.try_git(site.scratch.path(), &["ls-remote", url]);
     let push = || site.try_git(&site.path("work"), &["push", &web, "main:x"]);
-    site.git(&repository, &["config", "daemon.uploadPack", "false"]);
+    let set = |key: &str, value: &str| {
+        site.git(&repository, &["config", key, value]);
+        site.publish("team/a");
+    };
+    set("daemon.uploadPack", "false");
     assert!(!list(&daemon).status.success() && list(&web).status.success());
-    site.git(&repository, &["config", "http.receivePack", "false"]);
+    set("http.receivePack", "false");
     let output = push();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(
         text.contains("http.receivepack") && text.contains("403"),
         "{text}"
     );
-    site.git(&repository, &["config", "http.uploadPack", "false"]);
+    set("http.uploadPack", "false");
     assert!(!list(&web).status.success());
-    site.git(&repository, &["config", "http.receivePack", "true"]);
+    set("http.receivePack", "true");
     assert!(push().status.success());
 }

@@ -1,11 +1,24 @@
 //! Clones and fetches over HTTP.
 
+use crate::stored::{Place, in_a_directory_only, in_both_places};
 use crate::support::{Server, Site, status};
 use pronto_server::Event;
 
-#[test]
-fn all_versions_of_the_protocol_clone() {
-    let site = Site::new();
+in_both_places!(
+    all_versions_of_the_protocol_clone,
+    new_commits_are_fetched,
+    shallow_clones_are_served_and_deepened,
+    other_requests_get_a_clear_answer,
+    requests_are_counted_and_logged,
+    bodies_in_chunks_and_compressed_ones_are_read,
+);
+
+in_a_directory_only!(
+    a_single_repository_has_the_name_of_its_directory: "it has no single repository",
+);
+
+fn all_versions_of_the_protocol_clone(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(&site, site.config(""));
     for version in ["0", "1", "2"] {
         let target = format!("clone{version}");
@@ -24,9 +37,8 @@ fn all_versions_of_the_protocol_clone() {
     }
 }
 
-#[test]
-fn new_commits_are_fetched() {
-    let site = Site::new();
+fn new_commits_are_fetched(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(&site, site.config(""));
     for version in ["0", "2"] {
         let target = format!("clone{version}");
@@ -45,6 +57,7 @@ fn new_commits_are_fetched() {
         let work = site.path("work");
         site.git(&work, &["commit", "-q", "--allow-empty", "-m", "more"]);
         site.git(&work, &["push", "-q", "../root/team/a.git", "main"]);
+        site.publish("team/a");
         let clone = site.path(&target);
         site.git(&clone, &["-c", &protocol, "fetch", "-q"]);
         let head = |directory, name| site.git(directory, &["rev-parse", name]);
@@ -52,9 +65,8 @@ fn new_commits_are_fetched() {
     }
 }
 
-#[test]
-fn shallow_clones_are_served_and_deepened() {
-    let site = Site::new();
+fn shallow_clones_are_served_and_deepened(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(&site, site.config(""));
     for version in ["0", "2"] {
         let target = format!("shallow{version}");
@@ -73,9 +85,8 @@ fn shallow_clones_are_served_and_deepened() {
     }
 }
 
-#[test]
 fn a_single_repository_has_the_name_of_its_directory() {
-    let site = Site::new();
+    let site = Site::new(Place::Directory);
     let mut config = site.config("");
     config.root = site.path("work");
     let server = Server::start(&site, config);
@@ -88,9 +99,8 @@ fn a_single_repository_has_the_name_of_its_directory() {
     assert_eq!(status(&answer), 404, "{answer}");
 }
 
-#[test]
-fn other_requests_get_a_clear_answer() {
-    let site = Site::new();
+fn other_requests_get_a_clear_answer(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(&site, site.config(""));
     let get = |path: &str| server.request("GET", path, "", "");
     assert_eq!(status(&get("/healthz")), 200);
@@ -118,9 +128,8 @@ fn other_requests_get_a_clear_answer() {
     );
 }
 
-#[test]
-fn requests_are_counted_and_logged() {
-    let site = Site::new();
+fn requests_are_counted_and_logged(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(&site, site.config(""));
     site.git(
         site.scratch.path(),
@@ -145,9 +154,8 @@ fn requests_are_counted_and_logged() {
     assert!(answer.contains("pronto_server_connections "), "{answer}");
 }
 
-#[test]
-fn bodies_in_chunks_and_compressed_ones_are_read() {
-    let site = Site::new();
+fn bodies_in_chunks_and_compressed_ones_are_read(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(&site, site.config(""));
     let request = "0014command=ls-refs\n0016object-format=sha100010000";
     let headers =

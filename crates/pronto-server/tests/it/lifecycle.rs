@@ -5,18 +5,24 @@ use std::net::TcpStream;
 
 use pronto_server::Event;
 
+use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site, status};
+
+in_both_places!(
+    a_reload_takes_valid_files_only,
+    requests_under_way_are_finished,
+    the_wait_for_requests_is_bounded,
+);
 
 const PATH: &str = "/team/a/info/refs?service=git-upload-pack";
 
-#[test]
-fn a_reload_takes_valid_files_only() {
-    let site = Site::new();
+fn a_reload_takes_valid_files_only(place: Place) {
+    let site = Site::new(place);
     let server = Server::start(&site, site.config(""));
     let refs = || status(&server.request("GET", PATH, "", ""));
     assert_eq!(refs(), 200);
     let file = site.path("pronto-server.toml");
-    std::fs::write(&file, "root = \"root\"\nnonsense = 1\n").expect("a file");
+    std::fs::write(&file, site.file("nonsense = 1")).expect("a file");
     server.reload.trigger();
     let event = server.wait_for(|event| matches!(event, Event::Reloaded { .. }));
     let line = event.to_line();
@@ -26,15 +32,14 @@ fn a_reload_takes_valid_files_only() {
     );
     assert_eq!(refs(), 200);
     let grant = "[[grant]]\nrepository = \"**\"\nusers = [\"*\"]\nrole = \"read\"\n";
-    std::fs::write(&file, format!("root = \"root\"\n{grant}")).expect("a file");
+    std::fs::write(&file, site.file(grant)).expect("a file");
     server.reload.trigger();
     server.wait_for(|event| matches!(event, Event::Reloaded { error: None }));
     assert_eq!(refs(), 401);
 }
 
-#[test]
-fn requests_under_way_are_finished() {
-    let site = Site::new();
+fn requests_under_way_are_finished(place: Place) {
+    let site = Site::new(place);
     let mut server = Server::start(&site, site.config(""));
     let body = "0014command=ls-refs\n0016object-format=sha100010000";
     let head = format!(
@@ -60,9 +65,8 @@ fn requests_under_way_are_finished() {
     assert!(TcpStream::connect(server.address()).is_err());
 }
 
-#[test]
-fn the_wait_for_requests_is_bounded() {
-    let site = Site::new();
+fn the_wait_for_requests_is_bounded(place: Place) {
+    let site = Site::new(place);
     let mut server = Server::start(&site, site.config("[limits]\ndrain_seconds = 1"));
     let head = "POST /team/a/git-upload-pack HTTP/1.1\r\nhost: x\r\n\
         git-protocol: version=2\r\ncontent-type: application/x-git-upload-pack-request\r\n\

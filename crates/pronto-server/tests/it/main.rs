@@ -9,4 +9,6 @@ mod fetch;
 mod lifecycle;
 mod push;
 mod secure;
+#[path = "../../../pronto-store/tests/stored/lib.rs"]
+mod stored;
 mod support;

@@ -1,6 +1,19 @@
 //! Pushes, and rules for refs.
 
+use crate::stored::{Place, in_a_directory_only, in_both_places};
 use crate::support::{Server, Site};
+
+in_a_directory_only!(
+    signed_pushes_are_judged_and_taken: "git checks signatures, and cannot push to a store",
+);
+
+in_both_places!(
+    commits_are_pushed,
+    a_large_push_comes_in_chunks,
+    rules_for_refs_hold,
+    a_refused_push_with_a_large_pack_gets_its_answer,
+    a_push_creates_a_repository_where_that_is_allowed,
+);
 
 const CONFIG: &str = r#"
 create_on_push = true
@@ -32,8 +45,8 @@ struct Pushing {
 }
 
 impl Pushing {
-    fn new() -> Self {
-        let site = Site::new();
+    fn new(place: Place) -> Self {
+        let site = Site::new(place);
         let (alice, bob) = (site.user("alice"), site.user("bob"));
         let server = Server::start(&site, site.config(CONFIG));
         Pushing {
@@ -62,24 +75,22 @@ impl Pushing {
     }
 }
 
-#[test]
-fn commits_are_pushed() {
-    let pushing = Pushing::new();
+fn commits_are_pushed(place: Place) {
+    let pushing = Pushing::new(place);
     let (site, work) = (&pushing.site, pushing.site.path("work"));
     site.git(&work, &["commit", "-q", "--allow-empty", "-m", "more"]);
     pushing
         .push("alice", "team/a", &["main", "main:topic"])
         .expect("allowed");
-    let bare = site.path("root/team/a.git");
+    let bare = site.served("team/a");
     let head = |directory, name| site.git(directory, &["rev-parse", name]);
     assert_eq!(head(&bare, "topic"), head(&work, "main"));
     site.git(&bare, &["fsck", "--strict"]);
     pushing.push("bob", "team/a", &[":topic"]).expect("allowed");
 }
 
-#[test]
-fn a_large_push_comes_in_chunks() {
-    let pushing = Pushing::new();
+fn a_large_push_comes_in_chunks(place: Place) {
+    let pushing = Pushing::new(place);
     let work = pushing.site.path("work");
     // More than git keeps in memory for one request, which does not compress.
     let mut random = test_support::Random::new(1);
@@ -90,9 +101,8 @@ fn a_large_push_comes_in_chunks() {
     pushing.push("alice", "team/a", &["main"]).expect("allowed");
 }
 
-#[test]
-fn rules_for_refs_hold() {
-    let pushing = Pushing::new();
+fn rules_for_refs_hold(place: Place) {
+    let pushing = Pushing::new(place);
     let work = pushing.site.path("work");
     let refused = |user, arguments: &[&str], reason: &str| {
         let text = pushing
@@ -119,14 +129,13 @@ fn rules_for_refs_hold() {
     pushing
         .push("bob", "team/a", &["-f", "HEAD~:refs/heads/x"])
         .expect("no rule");
-    let bare = pushing.site.path("root/team/a.git");
+    let bare = pushing.site.served("team/a");
     let head = |directory, name| pushing.site.git(directory, &["rev-parse", name]);
     assert_eq!(head(&bare, "main"), head(&work, "main"));
 }
 
-#[test]
-fn a_refused_push_with_a_large_pack_gets_its_answer() {
-    let pushing = Pushing::new();
+fn a_refused_push_with_a_large_pack_gets_its_answer(place: Place) {
+    let pushing = Pushing::new(place);
     let work = pushing.site.path("work");
     let mut random = test_support::Random::new(2);
     let noise = random.bytes(4 << 20);
@@ -140,7 +149,7 @@ fn a_refused_push_with_a_large_pack_gets_its_answer() {
         text.contains("this user may not push to this ref"),
         "{text}"
     );
-    let objects = pushing.site.path("root/team/a.git/objects");
+    let objects = pushing.site.served("team/a").join("objects");
     let left = std::fs::read_dir(objects).expect("a directory");
     let left: Vec<_> = left
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -152,13 +161,12 @@ fn a_refused_push_with_a_large_pack_gets_its_answer() {
     );
 }
 
-#[test]
-fn a_push_creates_a_repository_where_that_is_allowed() {
-    let pushing = Pushing::new();
+fn a_push_creates_a_repository_where_that_is_allowed(place: Place) {
+    let pushing = Pushing::new(place);
     pushing
         .push("alice", "own/new", &["main"])
         .expect("allowed");
-    let made = pushing.site.path("root/own/new.git");
+    let made = pushing.site.served("own/new");
     pushing.site.git(&made, &["rev-parse", "main"]);
     pushing
         .push("bob", "own/other", &["main"])
@@ -169,12 +177,11 @@ fn a_push_creates_a_repository_where_that_is_allowed() {
     pushing
         .push("alice", "own/a b", &["main"])
         .expect_err("the name is not plain");
-    assert!(!pushing.site.path("root/own/other.git").exists());
+    assert!(!pushing.site.has("own/other"));
 }
 
-#[test]
 fn signed_pushes_are_judged_and_taken() {
-    let pushing = Pushing::new();
+    let pushing = Pushing::new(Place::Directory);
     let site = &pushing.site;
     let key = site.path("key");
     let made = std::process::Command::new("ssh-keygen")
@@ -187,8 +194,12 @@ fn signed_pushes_are_judged_and_taken() {
     let repository = site.path("root/team/a.git");
     site.git(&repository, &["config", "receive.certNonceSeed", "seed"]);
     site.git(&repository, &["config", "receive.certNonceSlop", "600"]);
-    let hook = "#!/bin/sh\necho \"$GIT_PUSH_CERT_NONCE_STATUS\" >status\n";
-    test_support::write_program(&repository.join("hooks/post-receive"), hook);
+    let status = site.path("status");
+    let hook = format!(
+        "#!/bin/sh\necho \"$GIT_PUSH_CERT_NONCE_STATUS\" >'{}'\n",
+        status.display()
+    );
+    test_support::write_program(&repository.join("hooks/post-receive"), &hook);
     let work = site.path("work");
     site.git(&work, &["config", "gpg.format", "ssh"]);
     let key = key.to_str().expect("a name in ASCII");
@@ -203,10 +214,10 @@ fn signed_pushes_are_judged_and_taken() {
     pushing
         .push("alice", "team/a", &["--signed", "main"])
         .expect("alice may push");
-    let status = std::fs::read_to_string(repository.join("status"));
+    let status = std::fs::read_to_string(status);
     assert_eq!(status.expect("the hook ran").trim(), "OK");
     let tip = |directory: &std::path::Path| site.git(directory, &["rev-parse", "main"]);
-    assert_eq!(tip(&repository), tip(&work));
+    assert_eq!(tip(&site.served("team/a")), tip(&work));
     // The rules hold for signed pushes, too.
     site.git(&work, &["reset", "-q", "--hard", "HEAD~2"]);
     pushing

@@ -5,7 +5,13 @@ use std::process::Command;
 
 use pronto_server::config::{Config, TlsFiles};
 
+use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site};
+
+in_both_places!(
+    client_certificates_stand_for_users,
+    http_2_is_spoken_with_prior_knowledge_and_by_agreement,
+);
 
 /// Certificates that openssl made; `None` if it is not installed.
 struct Certificates {
@@ -107,9 +113,8 @@ user = "alice"
 subject = "Alice"
 "#;
 
-#[test]
-fn client_certificates_stand_for_users() {
-    let site = Site::new();
+fn client_certificates_stand_for_users(place: Place) {
+    let site = Site::new(place);
     let Some(certificates) = Certificates::make(&site) else {
         test_support::skip!("openssl is not installed");
     };
@@ -142,9 +147,8 @@ fn client_certificates_stand_for_users() {
     );
 }
 
-#[test]
-fn http_2_is_spoken_with_prior_knowledge_and_by_agreement() {
-    let site = Site::new();
+fn http_2_is_spoken_with_prior_knowledge_and_by_agreement(place: Place) {
+    let site = Site::new(place);
     let Some(certificates) = Certificates::make(&site) else {
         test_support::skip!("openssl is not installed");
     };

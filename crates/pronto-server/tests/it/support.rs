@@ -1,5 +1,6 @@
 //! A server in this process, repositories that git made, and raw requests.
 
+use std::cell::Cell;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -16,17 +17,26 @@ use pronto_server::service::{Git, Native};
 use pronto_server::users::{self, TokenMode};
 use pronto_server::{Control, Event, Options, Started, serve};
 use test_support::Scratch;
+use test_support::git::reference;
 
-/// A directory with repositories, a configuration and users.
+use crate::stored::{Place, Root};
+
+/// A directory or a store with repositories, a configuration and users.
 pub(crate) struct Site {
     pub(crate) scratch: Scratch,
+    root: Root,
+    /// The number of configurations: each has a cache of its own.
+    configured: Cell<usize>,
 }
 
 impl Site {
     /// A site with the repository `team/a.git` of two commits.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(place: Place) -> Self {
+        let scratch = Scratch::new();
         let site = Site {
-            scratch: Scratch::new(),
+            root: Root::new(scratch.path(), place),
+            configured: Cell::new(0),
+            scratch,
         };
         let work = site.path("work");
         std::fs::create_dir_all(site.path("root/team")).expect("a directory");
@@ -48,10 +58,32 @@ impl Site {
         self.scratch.join(name)
     }
 
-    /// Writes a configuration for `root`, and reads it.
+    /// Returns the configuration file of the last server.
+    pub(crate) fn file(&self, text: &str) -> String {
+        let cache = format!("cache{}", self.configured.get());
+        format!("root = \"root\"\n{text}\n{}", self.root.section(&cache))
+    }
+
+    /// Makes what was done to a directory below `root` visible to the server.
+    pub(crate) fn publish(&self, name: &str) {
+        self.root.publish(name);
+    }
+
+    /// Returns a bare repository with what a served one has.
+    pub(crate) fn served(&self, name: &str) -> PathBuf {
+        self.root.served(name)
+    }
+
+    /// Returns whether a repository is served.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.root.has(name)
+    }
+
+    /// Writes a configuration for the repositories, and reads it.
     pub(crate) fn config(&self, text: &str) -> Config {
+        self.configured.set(self.configured.get() + 1);
         let file = self.path("pronto-server.toml");
-        let text = format!("root = \"root\"\n{text}");
+        let text = self.file(text);
         std::fs::write(&file, text).expect("a file");
         let mut config = Config::read(&file).expect("it is valid");
         config.http = vec![([127, 0, 0, 1], 0).into()];
@@ -111,8 +143,16 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(site: &Site, config: Config) -> Self {
+        site.root.publish_new();
         let mut environment = Environment::empty(site.scratch.path());
         environment.set("HOME", site.scratch.path());
+        if let Some(git) = reference().filter(|_| site.root.is_store()) {
+            // Older ones read no reftables, which repositories of a store have.
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let first = git.parent().expect("it is in a directory").to_owned();
+            let all = std::iter::once(first).chain(std::env::split_paths(&path));
+            environment.set("PATH", std::env::join_paths(all).expect("a path"));
+        }
         let (drain, stop, reload) = (Interrupt::new(), Interrupt::new(), Interrupt::new());
         let events = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&events);

@@ -6,7 +6,9 @@ use bytes::Bytes;
 use pronto_refs::reftable::Snapshot;
 
 use crate::backend::{Backend, Fault, has_fault};
-use crate::change::{Change, MergedLayers, MergedTables, Push, Replacement, Uploaded};
+use crate::change::{
+    Change, Configuration, MergedLayers, MergedTables, Push, Replacement, Uploaded,
+};
 use crate::digest::Digest;
 use crate::manifest::{Manifest, Pack};
 use crate::refs::{Overlay, Verdict};
@@ -20,7 +22,7 @@ pub(super) enum Decision {
     Refs(Vec<Verdict>),
     /// The replacement is made.
     Replaced,
-    /// The files to be replaced are not there, or refs have changed.
+    /// The files or the configuration to be replaced are not there, or refs have changed.
     Gone,
     /// Objects that the push was checked with were deleted.
     Pruned,
@@ -84,6 +86,7 @@ impl Plan {
                 }
                 (Change::Push(push), _) => draft.push(push)?,
                 (Change::Replace(replacement), _) => draft.replace(replacement)?,
+                (Change::Configure(configuration), _) => draft.configure(configuration),
             });
         }
         let refuses = decisions.iter().any(|decision| match decision {
@@ -117,7 +120,9 @@ impl Plan {
         };
         manifest.follow(base);
         manifest.sign(repository);
-        manifest.pruned = manifest.number;
+        if !has_fault(&*repository.backend, Fault::RemovalUnnoticed) {
+            manifest.pruned = manifest.number;
+        }
         Ok(Plan {
             decisions: Vec::new(),
             refuses: false,
@@ -229,6 +234,15 @@ impl Draft<'_> {
         self.manifest.layers.sort_by_key(|layer| layer.kind);
         self.has_changed = true;
         Ok(Decision::Replaced)
+    }
+
+    fn configure(&mut self, configuration: &Configuration) -> Decision {
+        if self.manifest.config != configuration.old {
+            return Decision::Gone;
+        }
+        self.has_changed |= configuration.new != configuration.old;
+        self.manifest.config = configuration.new.clone();
+        Decision::Replaced
     }
 
     /// Returns whether the refs are those that do not reach what is deleted.

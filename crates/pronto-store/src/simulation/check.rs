@@ -1,6 +1,8 @@
 //! Checks a history: the generations are the one order in which all pushes happened, that order respects
 //! real time, and only what the newest one has is left.
 
+mod existence;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use bstr::BString;
@@ -32,6 +34,7 @@ pub(super) fn check(world: &World, observations: &Observations) -> Vec<String> {
     checker.chain();
     checker.reads(observations);
     checker.changes(observations);
+    existence::check(&mut checker, observations);
     for push in &observations.pushes {
         checker.acknowledged(push);
         checker.refusals(push);
@@ -171,7 +174,8 @@ impl Checker<'_> {
                     continue;
                 }
                 let updates = updates_at(observations, number as u64, name);
-                if !explains(old, new, &updates) {
+                let is_removed = self.world.log[number - 1].manifest.is_removed;
+                if !is_removed && !explains(old, new, &updates) {
                     wrong.push(format!(
                         "generation {number} changes {} from {old:?} to {new:?}, which no push did",
                         shown(name)

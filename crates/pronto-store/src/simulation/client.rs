@@ -10,7 +10,8 @@ use super::content::{self, Objects};
 use super::executor::Timeline;
 use super::random::Random;
 use super::server::{self, POLICY, SERVERS, ServerRepository, Servers};
-use crate::change::Outcome;
+use crate::change::{Outcome, Push};
+use crate::commit::Creating;
 use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
 use crate::repository::Generation;
 use crate::{ErrorKind, Result};
@@ -49,11 +50,35 @@ pub(super) struct SeenRead {
     pub(super) generation: u64,
 }
 
+/// A request that changed, or should have changed, whether there is a repository; or that found none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Existence {
+    /// There was none.
+    Absent,
+    /// There was one, which could not be created.
+    Present,
+    Removed,
+    Created,
+    /// Nobody knows whether it was removed.
+    MaybeRemoved,
+    /// Nobody knows whether it was created.
+    MaybeCreated,
+}
+
+/// The answer to such a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenExistence {
+    pub(super) begun: Duration,
+    pub(super) ended: Duration,
+    pub(super) existence: Existence,
+}
+
 /// The answers that all clients got.
 #[derive(Default)]
 pub(super) struct Observations {
     pub(super) pushes: Vec<SeenPush>,
     pub(super) reads: Vec<SeenRead>,
+    pub(super) existences: Vec<SeenExistence>,
     pub(super) violations: Vec<String>,
     /// The number of clients that have ended.
     ended: usize,
@@ -67,6 +92,8 @@ pub(super) struct Client {
     observations: Arc<Mutex<Observations>>,
     random: Random,
     serial: u64,
+    /// Whether it removes the repository now and then.
+    pub(super) removes: bool,
 }
 
 impl Client {
@@ -83,6 +110,7 @@ impl Client {
             observations: Arc::clone(observations),
             random: Random::new(seed),
             serial: 0,
+            removes: false,
         }
     }
 
@@ -94,6 +122,10 @@ impl Client {
                 _ => self.random.below(500),
             };
             self.timeline.sleep(Duration::from_millis(pause)).await;
+            if self.removes && self.random.chance(8) {
+                self.remove().await;
+                continue;
+            }
             match self.random.chance(60) {
                 true => self.push().await,
                 false => self.read().await,
@@ -121,6 +153,14 @@ impl Client {
         let ask = |repository: Arc<ServerRepository>| async move { repository.latest().await };
         let answer = self.servers.ask(server, ask).await?;
         let ended = self.timeline.now();
+        let kind = answer.as_ref().err().map(|error| *error.kind());
+        if kind == Some(ErrorKind::NotFound) {
+            self.note(begun, Existence::Absent);
+            if self.random.chance(60) {
+                self.create(server).await;
+            }
+            return None;
+        }
         let mut observations = self.observations.lock().expect("no panic");
         match answer {
             Ok(generation) => {
@@ -139,6 +179,48 @@ impl Client {
                 None
             }
         }
+    }
+
+    /// Removes the repository.
+    async fn remove(&mut self) {
+        let server = self.server();
+        let begun = self.timeline.now();
+        let ask = |repository: Arc<ServerRepository>| async move { repository.remove().await };
+        let existence = match self.servers.ask(server, ask).await {
+            Some(Ok(())) => Existence::Removed,
+            Some(Err(error)) if *error.kind() == ErrorKind::NotFound => Existence::Absent,
+            Some(Err(error)) if *error.kind() == ErrorKind::Unavailable => return,
+            None | Some(Err(_)) => Existence::MaybeRemoved,
+        };
+        self.note(begun, existence);
+    }
+
+    /// Makes the repository again.
+    async fn create(&mut self, server: usize) {
+        let begun = self.timeline.now();
+        let ask = |repository: Arc<ServerRepository>| async move {
+            let creating = Creating {
+                policy: POLICY,
+                ..Creating::default()
+            };
+            repository.create(&creating, Push::default()).await
+        };
+        let existence = match self.servers.ask(server, ask).await {
+            Some(Ok(())) => Existence::Created,
+            Some(Err(error)) if *error.kind() == ErrorKind::Exists => Existence::Present,
+            None | Some(Err(_)) => Existence::MaybeCreated,
+        };
+        self.note(begun, existence);
+    }
+
+    fn note(&self, begun: Duration, existence: Existence) {
+        let ended = self.timeline.now();
+        let mut observations = self.observations.lock().expect("no panic");
+        observations.existences.push(SeenExistence {
+            begun,
+            ended,
+            existence,
+        });
     }
 
     async fn push(&mut self) {

@@ -59,12 +59,15 @@ pub(super) fn advertise(
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    for_each_alternate_tip(repository, &mut |id| {
-        if seen.insert(id) {
-            message.add(&id, ".have".into()).map_err(from_wire)?;
-        }
-        Ok(())
-    })?;
+    // What a view borrows is the repository itself: its refs are there, and those that are hidden must stay so.
+    if options.landing.is_none() {
+        for_each_alternate_tip(repository, &mut |id| {
+            if seen.insert(id) {
+                message.add(&id, ".have".into()).map_err(from_wire)?;
+            }
+            Ok(())
+        })?;
+    }
     let shallow = repository.shallow_commits()?;
     let message = message.finish(shallow).map_err(from_wire)?;
     bands::send(out, &message)

@@ -1,14 +1,14 @@
 //! The end of a push whose repository is a view of something else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::path::Path;
 
 use bstr::{BString, ByteSlice as _};
 
 use super::Push;
-use crate::refs::{Change, Edit, Expected};
-use crate::{Repository, Result};
+use crate::refs::{Change, Edit, Expected, Host, Target};
+use crate::{ErrorKind, Repository, Result};
 use pronto_repository::Notice;
 
 /// A push that has passed all checks.
@@ -72,6 +72,7 @@ impl Push<'_> {
         edits: Vec<Edit>,
         is_atomic: bool,
     ) -> Result<()> {
+        let edits = self.storable(edits, is_atomic)?;
         if edits.is_empty() {
             return Ok(());
         }
@@ -109,6 +110,46 @@ impl Push<'_> {
         }
         self.change_view(changed);
         Ok(())
+    }
+
+    /// Refuses changes that no transaction of refs would make: a branch leads to commits only. Returns the others.
+    fn storable(&mut self, edits: Vec<Edit>, is_atomic: bool) -> Result<Vec<Edit>> {
+        let namespace = self.repository.refs().namespace().to_owned();
+        let mut refused: HashSet<BString> = HashSet::new();
+        let mut storable = Vec::with_capacity(edits.len());
+        for edit in edits {
+            match self.check_storable(&edit) {
+                Ok(()) => storable.push(edit),
+                Err(error) if *error.kind() == ErrorKind::Reference => {
+                    self.bands.error(&error.to_string());
+                    let name = edit.name.strip_prefix(namespace.as_bytes());
+                    refused.insert(name.unwrap_or_default().into());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if is_atomic && !refused.is_empty() {
+            self.fail_all("atomic transaction failed");
+            return Ok(Vec::new());
+        }
+        for command in &mut self.commands {
+            if refused.contains(&command.name) {
+                command.fail("invalid new value provided");
+            }
+        }
+        Ok(storable)
+    }
+
+    fn check_storable(&self, edit: &Edit) -> Result<()> {
+        let Change::Set(Target::Object(id)) = &edit.change else {
+            return Ok(());
+        };
+        let found = self.repository.refs().resolve(&edit.name)?;
+        let name = match found {
+            Some(found) if found.is_symbolic => found.name,
+            _ => edit.name.clone(),
+        };
+        Host::check_storable(self.repository, name.as_bstr(), id)
     }
 
     /// Makes changes that are recorded in the view. Their failure matters to hooks only.

@@ -5,13 +5,14 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Debug;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bstr::BString;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::interrupt::Interrupt;
+use pronto_io::view::{self, Access};
 use pronto_io::watch::Watch;
 use pronto_odb::Bitmapped;
 use pronto_pack::bitmap::Bits;
@@ -75,19 +76,21 @@ pub fn may_have_packed_bundle(repository: &Repository, least_bytes: u64) -> bool
     };
     entries.flatten().any(|entry| {
         let path = entry.path();
-        let is_large = || {
-            let found = std::fs::metadata(path.with_extension("pack"));
-            found.is_ok_and(|found| found.len() >= least_bytes)
-        };
         path.extension()
             .is_some_and(|extension| extension == "bitmap")
-            && is_large()
+            && is_large(&path.with_extension("pack"), least_bytes)
     })
+}
+
+/// Returns whether a pack has at least `least_bytes`. The file of one that is read by blocks is shorter.
+fn is_large(pack: &Path, least_bytes: u64) -> bool {
+    view::View::open(pack, Access::Positional).is_ok_and(|pack| pack.len() >= least_bytes)
 }
 
 /// Returns the pack with bitmaps as a bundle, if it has at least `least_bytes`, and exactly the objects that the
 /// shown refs led to when it was made. `None` if it has others, if something changes history (grafts,
-/// replacements, shallow commits), or in a namespace.
+/// replacements, shallow commits), or in a namespace. `identity` stands for the repository in the
+/// [`key`](PackedBundle::key): another one has another, and views of one have the same.
 ///
 /// Costs reading the refs, the commits that are newer than the pack, and a bitmap for each ref that leads to
 /// something that the ones before do not.
@@ -97,6 +100,7 @@ pub fn may_have_packed_bundle(repository: &Repository, least_bytes: u64) -> bool
 pub fn packed_bundle(
     repository: &Repository,
     least_bytes: u64,
+    identity: &Path,
     interrupt: &Interrupt,
 ) -> Result<Option<PackedBundle>> {
     let has_namespace = !repository.refs().namespace().is_empty();
@@ -110,8 +114,7 @@ pub fn packed_bundle(
         return Ok(None);
     };
     let is_of_pack = pack.with_extension("bitmap") == bitmaps.file().path();
-    let is_large = std::fs::metadata(&pack).is_ok_and(|found| found.len() >= least_bytes);
-    if !is_of_pack || !is_large {
+    if !is_of_pack || !is_large(&pack, least_bytes) {
         return Ok(None);
     }
     let hidden = Hidden::configured(repository.config());
@@ -126,13 +129,13 @@ pub fn packed_bundle(
         return Ok(None);
     }
     let checksum = bitmaps.file().checksum();
-    let directory = repository.git_dir().as_os_str().as_encoded_bytes();
+    let identity = identity.as_os_str().as_encoded_bytes();
     let rest = format!("\0{checksum}{hidden:?}");
     Ok(Some(PackedBundle {
         header: header(repository, references).into(),
         pack,
         checksum,
-        key: ListingKey::of(&[directory, rest.as_bytes()].concat()),
+        key: ListingKey::of(&[identity, rest.as_bytes()].concat()),
     }))
 }
 

@@ -210,7 +210,7 @@ fn names(table: &mut Table) {
 }
 
 fn links(table: &mut Table) {
-    table.row("link-out-of-the-root", |stage| {
+    table.row_on_disk("link-out-of-the-root", "it has no links", |stage| {
         let root = stage.site.path("root");
         let outside = stage.site.path("outside");
         let link = |target: &std::path::Path, name: &str| {
@@ -224,34 +224,46 @@ fn links(table: &mut Table) {
         }
         Ok(())
     });
-    table.row("git-file-out-of-the-root", |stage| {
-        for (name, target) in [
-            ("pointed", "../../outside/s.git"),
-            ("absolute", "/"),
-            ("loop", "."),
-        ] {
-            let at = stage.site.path(format!("root/{name}"));
+    table.row_on_disk(
+        "git-file-out-of-the-root",
+        "it has no files '.git'",
+        |stage| {
+            for (name, target) in [
+                ("pointed", "../../outside/s.git"),
+                ("absolute", "/"),
+                ("loop", "."),
+            ] {
+                let at = stage.site.path(format!("root/{name}"));
+                std::fs::create_dir_all(&at).expect("a directory");
+                std::fs::write(at.join(".git"), format!("gitdir: {target}\n")).expect("a file");
+                is_nothing(stage, name)?;
+            }
+            Ok(())
+        },
+    );
+    table.row_on_disk(
+        "common-directory-out-of-the-root",
+        "it has no linked worktrees",
+        |stage| {
+            let at = stage.site.path("root/linked.git");
             std::fs::create_dir_all(&at).expect("a directory");
-            std::fs::write(at.join(".git"), format!("gitdir: {target}\n")).expect("a file");
-            is_nothing(stage, name)?;
-        }
-        Ok(())
-    });
-    table.row("common-directory-out-of-the-root", |stage| {
-        let at = stage.site.path("root/linked.git");
-        std::fs::create_dir_all(&at).expect("a directory");
-        std::fs::write(at.join("HEAD"), "ref: refs/heads/main\n").expect("a file");
-        std::fs::write(at.join("commondir"), "../../outside/s.git\n").expect("a file");
-        is_nothing(stage, "linked")
-    });
-    table.row("objects-of-another-repository", |stage| {
-        // A name that is a file, and one that is a broken repository.
-        std::fs::write(stage.site.path("root/file"), "x").expect("a file");
-        std::fs::create_dir_all(stage.site.path("root/half.git/objects")).expect("a directory");
-        is_nothing(stage, "file")?;
-        is_nothing(stage, "file/x")?;
-        is_nothing(stage, "half")
-    });
+            std::fs::write(at.join("HEAD"), "ref: refs/heads/main\n").expect("a file");
+            std::fs::write(at.join("commondir"), "../../outside/s.git\n").expect("a file");
+            is_nothing(stage, "linked")
+        },
+    );
+    table.row_on_disk(
+        "objects-of-another-repository",
+        "it has no other files",
+        |stage| {
+            // A name that is a file, and one that is a broken repository.
+            std::fs::write(stage.site.path("root/file"), "x").expect("a file");
+            std::fs::create_dir_all(stage.site.path("root/half.git/objects")).expect("a directory");
+            is_nothing(stage, "file")?;
+            is_nothing(stage, "file/x")?;
+            is_nothing(stage, "half")
+        },
+    );
 }
 
 fn inside(table: &mut Table) {
@@ -276,7 +288,7 @@ fn inside(table: &mut Table) {
         }
         Ok(())
     });
-    table.row("repository-in-a-worktree", |stage| {
+    table.row_on_disk("repository-in-a-worktree", "it has no worktrees", |stage| {
         // A user who may push to a repository with files must not make another one in them.
         let site = &stage.site;
         let root = site.path("root");
@@ -289,7 +301,7 @@ fn inside(table: &mut Table) {
         let answer = stage.fetch(None, "open/files", &listing())?;
         require(answer.status == 200, || format!("{answer:?}"))
     });
-    table.row("worktree-in-a-repository", |stage| {
+    table.row_on_disk("worktree-in-a-repository", "it has no worktrees", |stage| {
         // The rules of a repository must not be avoided by another name of it.
         let site = &stage.site;
         let root = site.path("root");
@@ -323,8 +335,10 @@ fn inside(table: &mut Table) {
                 format!("{name}: {answer:?} {}", answer.text())
             })?;
         }
-        let made = std::fs::read_dir(stage.site.path("root/own")).expect("a directory");
-        require(made.count() == 2, || "a repository was created".to_owned())
+        let made = stage.site.names_below("own");
+        require(made.len() == 2, || {
+            format!("a repository was created: {made:?}")
+        })
     });
 }
 

@@ -323,10 +323,14 @@ fn calls(table: &mut Table) {
             "x\\u0000y",
             "x\\ny",
             "own/x.lock",
-            "team/a/b",
             "own/\\u00e9",
             "",
+            // In a directory, it would be inside of a repository.
+            "team/a/b",
         ] {
+            if name == "team/a/b" && stage.site.is_store() {
+                continue;
+            }
             let body = format!("{{\"name\":\"{name}\"}}");
             let answer = call(stage, Some("root"), "POST /api/v1/repositories", &body)?;
             refused(&answer, 400)?;

@@ -8,7 +8,16 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::Site;
+use crate::stored::{Place, in_both_places};
 use crate::support::{stderr, write_program};
+
+in_both_places!(
+    clients_that_stop_in_the_handshake_are_dropped,
+    one_user_cannot_take_all_slots,
+    channels_of_a_connection_are_bounded,
+    a_client_that_takes_nothing_is_given_up,
+    failed_logins_are_bounded,
+);
 
 /// Returns how long the server keeps a connection that has sent `bytes`.
 fn kept(site: &Site, bytes: &[u8]) -> Duration {
@@ -58,10 +67,9 @@ impl Drop for Held {
     }
 }
 
-#[test]
-fn clients_that_stop_in_the_handshake_are_dropped() {
+fn clients_that_stop_in_the_handshake_are_dropped(place: Place) {
     let limits = "[limits]\nhead_seconds = 1\nlogin_seconds = 2\n";
-    let Some(mut site) = Site::new(limits) else {
+    let Some(mut site) = Site::new(place, limits) else {
         return;
     };
     for bytes in [
@@ -105,10 +113,9 @@ fn clients_that_stop_in_the_handshake_are_dropped() {
     assert!(log.contains("\"event\":\"drained\""), "{log}");
 }
 
-#[test]
-fn one_user_cannot_take_all_slots() {
+fn one_user_cannot_take_all_slots(place: Place) {
     let limits = "[limits]\nrequests = 2\nuser_share = 50\nwait_seconds = 1\n";
-    let Some(site) = Site::new(limits) else {
+    let Some(site) = Site::new(place, limits) else {
         return;
     };
     let held = Held::new(&site, &[]);
@@ -123,9 +130,8 @@ fn one_user_cannot_take_all_slots() {
     crate::serve::wait_until(|| site.git(&["ls-remote", &url]).status.success());
 }
 
-#[test]
-fn channels_of_a_connection_are_bounded() {
-    let Some(mut site) = Site::new("") else {
+fn channels_of_a_connection_are_bounded(place: Place) {
+    let Some(mut site) = Site::new(place, "") else {
         return;
     };
     let control = format!("-S{}", site.path("control").display());
@@ -153,10 +159,9 @@ fn channels_of_a_connection_are_bounded() {
     assert!(!master.wait().expect("ssh ends").success());
 }
 
-#[test]
-fn a_client_that_takes_nothing_is_given_up() {
+fn a_client_that_takes_nothing_is_given_up(place: Place) {
     let limits = "[limits]\nstall_seconds = 1\nidle_seconds = 1\n";
-    let Some(site) = Site::new(limits) else {
+    let Some(site) = Site::new(place, limits) else {
         return;
     };
     let mut random = test_support::Random::new(3);
@@ -178,10 +183,9 @@ fn a_client_that_takes_nothing_is_given_up() {
     crate::serve::wait_until(|| site.connections() == 0);
 }
 
-#[test]
-fn failed_logins_are_bounded() {
+fn failed_logins_are_bounded(place: Place) {
     let limits = "[limits]\nfailures_per_minute = 2\n";
-    let Some(site) = Site::new(limits) else {
+    let Some(site) = Site::new(place, limits) else {
         return;
     };
     site.make_key("stranger", &["-t", "ed25519"]);

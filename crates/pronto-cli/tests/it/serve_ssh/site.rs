@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use test_support::skip;
 
 use crate::serve::{Server, repository};
+use crate::stored::{Place, Root};
 use crate::support::{Scratch, path_with, process, pronto, stderr, stdout};
 
 /// Everyone's rights in the tests.
@@ -41,44 +42,32 @@ delete = false
 /// A server with the repositories `team/a`, `open` and `private`, and the keys of its users.
 pub(super) struct Site {
     pub(super) scratch: Scratch,
+    pub(super) root: Root,
     pub(super) server: Option<Server>,
 }
 
 impl Site {
-    /// Makes a site; `None` if there is no client of SSH. `more` is added to the configuration. If it has a
-    /// store at `file://STORE`, the repositories are there.
-    pub(super) fn new(more: &str) -> Option<Self> {
+    /// Makes a site; `None` if there is no client of SSH. `more` is added to the configuration.
+    pub(super) fn new(place: Place, more: &str) -> Option<Self> {
         for program in ["/usr/bin/ssh", "/usr/bin/ssh-keygen"] {
             if !Path::new(program).exists() {
                 skip!(format!("there is no {program}"));
             }
         }
+        let scratch = Scratch::new();
         let mut site = Site {
-            scratch: Scratch::new(),
+            root: Root::new(scratch.path(), place),
+            scratch,
             server: None,
         };
         repository(&site.scratch);
-        std::fs::create_dir(site.path("root")).expect("a directory");
         for name in ["root/team/a.git", "root/open.git", "root/private.git"] {
             let output = site.git(&["clone", "-q", "--bare", "work", name]);
             assert!(output.status.success(), "{}", stderr(&output));
         }
-        let store = site.path("store").display().to_string();
-        let more = more.replace("STORE", &store);
-        std::fs::write(site.path("server.toml"), format!("{ACCESS}{more}")).expect("a file");
-        if more.contains("[store]") {
-            std::fs::create_dir(&store).expect("a directory");
-            for name in ["team/a", "open", "private"] {
-                let (source, url) = (format!("root/{name}.git"), format!("file://{store}"));
-                let mut command = pronto();
-                command.args(["store", "import", &source, &url, name]);
-                let output = command
-                    .current_dir(site.scratch.path())
-                    .output()
-                    .expect("it starts");
-                assert!(output.status.success(), "{}", stderr(&output));
-            }
-        }
+        site.root.publish_new();
+        let text = format!("{ACCESS}{more}{}", site.root.section("cache"));
+        std::fs::write(site.path("server.toml"), text).expect("a file");
         for user in ["alice", "bob"] {
             site.make_key(user, &["-t", "ed25519"]);
             site.serve(&["user", "add", user]);

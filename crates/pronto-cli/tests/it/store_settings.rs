@@ -1,0 +1,123 @@
+//! `store config` and `store head`: servers see what they change with the next request.
+
+use crate::serve_store::{World, address};
+
+/// Runs `pronto store`; whether it succeeded, and what it said.
+fn store(world: &World, words: &[&str]) -> (bool, String) {
+    let arguments = [&["store"], words].concat();
+    let (success, out, err) = world.pronto(&arguments);
+    (success, format!("{out}{err}"))
+}
+
+#[test]
+fn changes_are_seen_by_servers_that_run() {
+    let world = World::new();
+    world.git(&world.work, &["branch", "side"]);
+    let (success, said) = store(&world, &["import", "work", &world.url, "r"]);
+    assert!(success, "{said}");
+    let server = world.serve_configured("one", "");
+    let url = address(&server, "r");
+    let config = |words: &[&str]| store(&world, &[&["config", &world.url, "r"], words].concat());
+    let listed = || world.git(&world.work, &["ls-remote", "--symref", &url]);
+    assert!(listed().contains("refs/heads/side"));
+    let (success, said) = config(&["transfer.hideRefs", "refs/heads/side"]);
+    assert!(success && said == "generation 2\n", "{said}");
+    assert!(!listed().contains("refs/heads/side"));
+    let (success, said) = config(&["--add", "transfer.hideRefs", "refs/tags"]);
+    assert!(success, "{said}");
+    assert_eq!(
+        config(&["transfer.hiderefs"]),
+        (true, "refs/heads/side\nrefs/tags\n".to_owned())
+    );
+    assert_eq!(config(&["http.receivePack", "false"]).1, "generation 4\n");
+    let refused = world.fail(&world.work, &["push", &url, "main:x"]);
+    assert!(refused.contains("http.receivepack"), "{refused}");
+    // What is so already is no change.
+    assert_eq!(config(&["http.receivePack", "false"]).1, "generation 4\n");
+    assert!(config(&["--unset", "http.receivePack"]).0);
+    world.git(&world.work, &["push", "-q", &url, "main:x"]);
+    let (_, said) = config(&[]);
+    let expected = "transfer.hiderefs=refs/heads/side\ntransfer.hiderefs=refs/tags\n";
+    assert_eq!(said, expected);
+    // The default branch.
+    let head = |words: &[&str]| store(&world, &[&["head", &world.url, "r"], words].concat());
+    assert_eq!(head(&[]).1, "refs/heads/main\n");
+    let (success, said) = head(&["x"]);
+    assert!(success, "{said}");
+    assert!(listed().contains("ref: refs/heads/x\tHEAD"));
+    assert!(head(&["refs/heads/to-come"]).0);
+    assert_eq!(head(&[]).1, "refs/heads/to-come\n");
+    world.verify();
+}
+
+#[test]
+fn keys_of_programs_and_mistakes_are_refused() {
+    let world = World::new();
+    let (success, said) = store(&world, &["import", "work", &world.url, "r"]);
+    assert!(success, "{said}");
+    let refused = |words: &[&str], reason: &str| {
+        let (success, said) = store(&world, words);
+        assert!(!success && said.contains(reason), "{words:?}: {said}");
+    };
+    let url = world.url.as_str();
+    for key in [
+        "core.fsmonitor",
+        "core.hooksPath",
+        "filter.lfs.clean",
+        "alias.x",
+        "uploadpack.packObjectsHook",
+        "include.path",
+    ] {
+        refused(&["config", url, "r", key, "/bin/sh"], "names a program");
+    }
+    refused(&["config", url, "r", "core.bare", "false"], "is not read");
+    refused(&["config", url, "r", "http.uploadpack", "x"], "bad boolean");
+    refused(&["config", url, "r", "receive", "x"], "section");
+    refused(
+        &["config", url, "r", "--unset", "receive.x"],
+        "has no value",
+    );
+    refused(&["config", url, "other"], "there is no repository 'other'");
+    refused(&["config", url, "r", "--add", "receive.x"], "store config");
+    refused(&["head", url, "r", "a..b"], "not a valid name");
+    refused(&["list", "--add", url], "'--add' is not for");
+    let large = "x".repeat(70_000);
+    refused(&["config", url, "r", "receive.x", &large], "would have");
+    // A key that is not set fails as it does with git.
+    assert_eq!(
+        store(&world, &["config", url, "r", "receive.x"]),
+        (false, String::new())
+    );
+    world.verify();
+}
+
+#[test]
+fn changes_at_the_same_time_are_all_made() {
+    let world = World::new();
+    let (success, said) = store(&world, &["import", "work", &world.url, "r"]);
+    assert!(success, "{said}");
+    std::thread::scope(|scope| {
+        for number in 0..6 {
+            let world = &world;
+            scope.spawn(move || {
+                let value = format!("refs/{number}");
+                let words = [
+                    "config",
+                    "--add",
+                    &world.url,
+                    "r",
+                    "transfer.hideRefs",
+                    &value,
+                ];
+                let (success, said) = store(world, &words);
+                assert!(success, "{said}");
+            });
+        }
+    });
+    let (_, said) = store(&world, &["config", &world.url, "r", "transfer.hideRefs"]);
+    let mut values: Vec<&str> = said.lines().collect();
+    values.sort_unstable();
+    let expected: Vec<String> = (0..6).map(|number| format!("refs/{number}")).collect();
+    assert_eq!(values, expected);
+    world.verify();
+}

@@ -1,0 +1,390 @@
+//! The configuration of a repository in a store, and its `HEAD`.
+//!
+//! A repository has only the keys that a server reads. None of them names a program or a file: a user who may write
+//! to the store must not gain the rights of its servers.
+
+use bstr::{BStr, BString, ByteSlice as _};
+use bytes::Bytes;
+use pronto::config::edit::Document;
+use pronto::config::parse::{Event, Parser};
+use pronto::config::{self, Key, value};
+
+use crate::blocking::{Store, Stored};
+use crate::change::{Change, Configuration, Push};
+use crate::manifest::MOST_CONFIG_BYTES;
+use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
+use crate::{Error, ErrorKind, Result};
+
+/// The sections of which all variables are read.
+const SECTIONS: [&str; 5] = [
+    "lsrefs",
+    "receive",
+    "transfer",
+    "uploadarchive",
+    "uploadpack",
+];
+
+/// The variables of other sections that are read, all of which are booleans.
+const SWITCHES: [&str; 7] = [
+    "daemon.exportok",
+    "daemon.receivepack",
+    "daemon.uploadarch",
+    "daemon.uploadpack",
+    "http.receivepack",
+    "http.uploadarchive",
+    "http.uploadpack",
+];
+
+/// The section below `receive` with the kinds of problems that are no errors.
+const KINDS_OF_PROBLEMS: &str = "fsck";
+
+/// Variables that name programs or files, and are in sections that are read.
+const EXCLUDED: [&str; 2] = ["receive.fsck.skiplist", "uploadpack.packobjectshook"];
+
+/// Sections that exist to name programs or other files.
+const SECTIONS_OF_PROGRAMS: [&str; 22] = [
+    "alias",
+    "browser",
+    "credential",
+    "diff",
+    "difftool",
+    "filter",
+    "gpg",
+    "guitool",
+    "hook",
+    "include",
+    "includeif",
+    "interactive",
+    "man",
+    "merge",
+    "mergetool",
+    "pager",
+    "remote",
+    "sequence",
+    "submodule",
+    "tar",
+    "trailer",
+    "web",
+];
+
+/// Variables of the section `core` that name programs or files.
+const CORE_PROGRAMS: [&str; 11] = [
+    "alternaterefscommand",
+    "askpass",
+    "attributesfile",
+    "editor",
+    "excludesfile",
+    "fsmonitor",
+    "gitproxy",
+    "hookspath",
+    "pager",
+    "sshcommand",
+    "worktree",
+];
+
+/// The number of times that a change is made again because another one came first.
+const TRIES: usize = 16;
+
+/// The key that makes a repository visible to clients without a user where a server requires it, as the file
+/// `git-daemon-export-ok` does in a directory.
+pub const EXPORT_OK: &str = "daemon.exportOk";
+
+/// Returns the canonical form of a key that a repository in a store can have.
+///
+/// # Errors
+/// [`ErrorKind::Options`]: it is malformed, names a program or a file, or is not read by servers.
+pub fn check_key(key: &BStr) -> Result<BString> {
+    let canonical =
+        config::canonical(key).map_err(|error| error.map_kind(|_| ErrorKind::Options))?;
+    if is_read(canonical.as_bstr()) {
+        return Ok(canonical);
+    }
+    let (message, hint) = match names_program(canonical.as_bstr()) {
+        true => (
+            format!("'{key}' names a program or a file, which a repository of a store cannot have"),
+            "set it in the configuration of the user that runs the server",
+        ),
+        false => (
+            format!("'{key}' is not read from a repository of a store"),
+            "the keys are those of receive, transfer, uploadpack, uploadarchive and lsrefs, and \
+             those of http and daemon that allow services",
+        ),
+    };
+    Err(Error::new(ErrorKind::Options, message).with_hint(hint))
+}
+
+/// Returns whether servers read a canonical key from repositories of a store.
+pub(crate) fn is_read(canonical: &BStr) -> bool {
+    let is_one_of = |keys: &[&str]| {
+        keys.iter()
+            .any(|key| key.as_bytes() == canonical.as_bytes())
+    };
+    let key = Key::split(canonical);
+    let section = SECTIONS.iter().any(|name| *name == key.section);
+    let subsection = match key.subsection {
+        None => true,
+        Some(name) => key.section == "receive" && name == KINDS_OF_PROBLEMS,
+    };
+    is_one_of(&SWITCHES) || section && subsection && !is_one_of(&EXCLUDED)
+}
+
+fn names_program(canonical: &BStr) -> bool {
+    let key = Key::split(canonical);
+    let is_in = |names: &[&str], part: &BStr| names.iter().any(|name| *name == part);
+    is_in(&EXCLUDED, canonical)
+        || is_in(&SECTIONS_OF_PROGRAMS, key.section)
+        || key.section == "core" && is_in(&CORE_PROGRAMS, key.variable)
+        || canonical.ends_with(b"hook")
+}
+
+/// The configuration of a repository in a store, to be read or changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    document: Document,
+}
+
+impl Settings {
+    /// Reads the configuration of a generation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`]: it is malformed.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let document = Document::parse(bytes.to_vec()).map_err(|bad| {
+            let message = format!("line {} of the configuration is malformed", bad.line);
+            Error::new(ErrorKind::Corrupt, message)
+        })?;
+        Ok(Settings { document })
+    }
+
+    /// Returns the bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.document.as_bytes()
+    }
+
+    /// Returns all keys in canonical form, with their values, in the order in which they were set.
+    pub fn entries(&self) -> Vec<(BString, BString)> {
+        let mut parser = Parser::new(self.document.as_bytes());
+        let mut entries = Vec::new();
+        // It was parsed before.
+        while let Ok(Some(event)) = parser.next_event() {
+            if event == Event::Entry {
+                let key = [&parser.section[..], &parser.name].concat();
+                // A variable without a value is true.
+                let value = parser.value.as_deref().unwrap_or(b"true");
+                entries.push((key.into(), value.into()));
+            }
+        }
+        entries
+    }
+
+    /// Returns the values of a key.
+    ///
+    /// # Errors
+    /// As for [`check_key`].
+    pub fn values(&self, key: &BStr) -> Result<Vec<BString>> {
+        let key = check_key(key)?;
+        let entries = self.entries().into_iter();
+        let found = entries.filter(|(name, _)| *name == key);
+        Ok(found.map(|(_, value)| value).collect())
+    }
+
+    /// Gives a key one value, in place of those that it has.
+    ///
+    /// # Errors
+    /// As for [`check_key`]; the value is no boolean, and must be one.
+    pub fn set(&mut self, key: &BStr, value: &BStr) -> Result<()> {
+        let canonical = check_value(key, value)?;
+        // All values are replaced, so that none can be in the way.
+        let _ = self
+            .document
+            .set(canonical.as_bstr(), value, true, |_| true);
+        Ok(())
+    }
+
+    /// Adds a value to those that a key has.
+    ///
+    /// # Errors
+    /// As for [`set`](Self::set).
+    pub fn add(&mut self, key: &BStr, value: &BStr) -> Result<()> {
+        let canonical = check_value(key, value)?;
+        self.document.add(canonical.as_bstr(), value);
+        Ok(())
+    }
+
+    /// Removes all values of a key, even of one that servers do not read. Returns whether there were any.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Options`]: the key is malformed.
+    pub fn unset(&mut self, key: &BStr) -> Result<bool> {
+        let canonical = config::canonical(key);
+        let canonical = canonical.map_err(|error| error.map_kind(|_| ErrorKind::Options))?;
+        Ok(self
+            .document
+            .unset(canonical.as_bstr(), true, |_| true)
+            .is_ok())
+    }
+}
+
+/// Checks a key and its value; the key in canonical form.
+fn check_value(key: &BStr, text: &BStr) -> Result<BString> {
+    let canonical = check_key(key)?;
+    let is_switch = SWITCHES.iter().any(|name| *name == canonical);
+    if is_switch && value::parse_bool(Some(text)).is_none() {
+        let message = format!("bad boolean value '{text}' for '{key}'");
+        return Err(Error::new(ErrorKind::Options, message));
+    }
+    if text.contains(&0) {
+        let message = format!("the value of '{key}' has a null byte");
+        return Err(Error::new(ErrorKind::Options, message));
+    }
+    Ok(canonical)
+}
+
+impl Store {
+    /// Returns the configuration of the newest generation.
+    ///
+    /// # Errors
+    /// As for [`latest`](crate::Repository::latest); it is malformed.
+    pub fn settings(&self, repository: &Stored) -> Result<Settings> {
+        let newest = self.wait(repository.latest())?;
+        Settings::parse(&newest.manifest.config)
+    }
+
+    /// Changes the configuration: `edit` gets that of the newest generation, and is called again if another change
+    /// came first. Returns the number of the generation that has the result.
+    ///
+    /// # Errors
+    /// Those of `edit`; [`ErrorKind::Options`]: the configuration would be too large. As for
+    /// [`commit`](crate::Repository::commit).
+    pub fn configure(
+        &self,
+        repository: &Stored,
+        edit: impl Fn(&mut Settings) -> Result<()>,
+    ) -> Result<u64> {
+        let mut last = None;
+        for _ in 0..TRIES {
+            let newest = self.wait(repository.latest())?;
+            let old = newest.manifest.config.clone();
+            let mut settings = Settings::parse(&old)?;
+            edit(&mut settings)?;
+            let new = Bytes::copy_from_slice(settings.as_bytes());
+            if new.len() > MOST_CONFIG_BYTES {
+                let message = format!("the configuration would have {} bytes", new.len());
+                let hint = format!("it can have at most {MOST_CONFIG_BYTES}");
+                return Err(Error::new(ErrorKind::Options, message).with_hint(hint));
+            }
+            if new == old {
+                return Ok(newest.number());
+            }
+            let change = Change::Configure(Configuration { old, new });
+            match self.wait(repository.commit(change)) {
+                Err(error) if *error.kind() == ErrorKind::Conflict => last = Some(error),
+                outcome => return outcome.map(|outcome| outcome.generation),
+            }
+        }
+        let message = format!(
+            "the configuration of '{}' changes too fast",
+            repository.name()
+        );
+        let error = Error::new(ErrorKind::Conflict, message);
+        Err(match last {
+            Some(last) => error.because(last),
+            None => error,
+        })
+    }
+
+    /// Returns the value of `HEAD` in the newest generation.
+    ///
+    /// # Errors
+    /// As for [`latest`](crate::Repository::latest).
+    pub fn head(&self, repository: &Stored) -> Result<Option<Value>> {
+        let newest = self.wait(repository.latest())?;
+        refs::find(&newest.refs, "HEAD".into())
+    }
+
+    /// Lets `HEAD` lead to the ref `target`, which need not exist. Returns the number of the generation that has the
+    /// result.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Options`]: it is no name of a branch. As for [`commit`](crate::Repository::commit).
+    pub fn set_head(&self, repository: &Stored, target: &BStr) -> Result<u64> {
+        if !target.starts_with(b"refs/heads/") {
+            let message = format!("'{target}' is not the full name of a branch");
+            return Err(Error::new(ErrorKind::Options, message));
+        }
+        let mut push = Push::default();
+        push.updates.push(RefUpdate {
+            name: "HEAD".into(),
+            old: Expected::Any,
+            new: Some(Value::Symbolic(target.to_owned())),
+        });
+        let outcome = self.wait(repository.commit(Change::Push(push)))?;
+        match outcome.verdicts.first() {
+            None | Some(Verdict::Applied) => Ok(outcome.generation),
+            Some(_) => {
+                let message = format!("HEAD of '{}' cannot be changed", repository.name());
+                Err(Error::new(ErrorKind::Conflict, message))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_servers_read_are_set_and_others_are_refused() {
+        let mut settings = Settings::default();
+        for (key, value) in [
+            ("receive.denyDeletes", "true"),
+            ("receive.fsck.missingEmail", "ignore"),
+            ("transfer.hideRefs", "refs/a"),
+            ("uploadpack.allowFilter", "1"),
+            ("lsRefs.unborn", "advertise"),
+            ("http.receivePack", "no"),
+            ("daemon.exportOk", "yes"),
+        ] {
+            settings.set(key.into(), value.into()).expect(key);
+        }
+        for (key, reason) in [
+            ("core.fsmonitor", "names a program"),
+            ("core.hooksPath", "names a program"),
+            ("filter.x.clean", "names a program"),
+            ("alias.x", "names a program"),
+            ("include.path", "names a program"),
+            ("tar.x.command", "names a program"),
+            ("uploadpack.packObjectsHook", "names a program"),
+            ("receive.fsck.skipList", "names a program"),
+            ("remote.x.url", "names a program"),
+            ("core.bare", "is not read"),
+            ("extensions.objectFormat", "is not read"),
+            ("http.proxy", "is not read"),
+            ("receive.x.y", "is not read"),
+            ("user.name", "is not read"),
+            ("receive", "section"),
+        ] {
+            let error = settings.set(key.into(), "x".into()).expect_err(key);
+            assert!(error.to_string().contains(reason), "{key}: {error}");
+        }
+        let error = settings.set("http.uploadPack".into(), "maybe".into());
+        assert!(error.is_err(), "it is no boolean");
+    }
+
+    #[test]
+    fn values_are_replaced_added_and_removed() {
+        let mut settings = Settings::default();
+        let key = BStr::new("transfer.hideRefs");
+        settings.set(key, "refs/a".into()).expect("a key");
+        settings.add(key, "refs/b \"c\"".into()).expect("a key");
+        let values = settings.values("Transfer.hiderefs".into());
+        assert_eq!(values.expect("a key"), ["refs/a", "refs/b \"c\""]);
+        let again = Settings::parse(settings.as_bytes()).expect("well-formed");
+        assert_eq!(again.entries().len(), 2);
+        settings.set(key, "refs/d".into()).expect("a key");
+        assert_eq!(settings.values(key).expect("a key"), ["refs/d"]);
+        assert!(settings.unset(key).expect("a key"));
+        assert!(!settings.unset(key).expect("a key"));
+        assert_eq!(settings.as_bytes(), b"");
+    }
+}

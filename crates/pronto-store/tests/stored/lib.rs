@@ -1,0 +1,504 @@
+//! Repositories of a store for tests that serve directories otherwise. A repository of git is published to the
+//! store, and what a server made of it is exported, so that a git which reads no reftables can look at it.
+
+#![allow(
+    dead_code,
+    reason = "every suite that uses this module uses some of it"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pronto::config::Scope;
+use pronto::refs::{Head, Target};
+use pronto::{Environment, ObjectId, Repository, Watch};
+use pronto_store::{
+    Change, EXPORT_OK, ErrorKind, Expected, FileKind, Generation, NewFile, NewPack, Push,
+    RefUpdate, Settings, Store, Stored, Value, Verdict, check_key,
+};
+use test_support::git::isolated;
+
+/// The place of the repositories that a test serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Directory,
+    Store,
+}
+
+/// Makes a test of each function that takes a [`Place`]: one with repositories in a directory, and one with
+/// repositories in a store.
+#[allow(unused_macros, reason = "some suites have other forms of tests")]
+macro_rules! in_both_places {
+    ($($name:ident),* $(,)?) => {
+        mod in_a_directory {
+            $(#[test]
+            fn $name() {
+                super::$name($crate::stored::Place::Directory);
+            })*
+        }
+
+        mod in_a_store {
+            $(#[test]
+            fn $name() {
+                super::$name($crate::stored::Place::Store);
+            })*
+        }
+    };
+}
+#[allow(unused_imports, reason = "some suites have other forms of tests")]
+pub(crate) use in_both_places;
+
+/// Makes tests of functions that serve directories only, and print why.
+#[allow(unused_macros, reason = "some suites have no such test")]
+macro_rules! in_a_directory_only {
+    ($($name:ident: $reason:literal),* $(,)?) => {
+        mod in_a_directory_only {
+            $(#[test]
+            #[expect(clippy::print_stdout, reason = "the reasons are a list")]
+            fn $name() {
+                println!("{} is not for a store: {}", stringify!($name), $reason);
+                super::$name();
+            })*
+        }
+    };
+}
+#[allow(unused_imports, reason = "some suites have no such test")]
+pub(crate) use in_a_directory_only;
+
+/// A store in a directory.
+pub(crate) struct Behind {
+    folder: PathBuf,
+    /// The home directory of the server.
+    home: PathBuf,
+    store: Store,
+    environment: Environment,
+}
+
+impl Behind {
+    /// Uses a store in `folder/store`, and `folder` for temporary files.
+    pub(crate) fn new(folder: &Path) -> Self {
+        fs::create_dir_all(folder.join("store")).expect("a directory");
+        let environment = Environment::empty(folder);
+        let url = url_of(folder);
+        Behind {
+            store: Store::open(&url, &environment).expect("a store"),
+            folder: folder.to_owned(),
+            home: folder.to_owned(),
+            environment,
+        }
+    }
+
+    /// Uses another home directory of the server than the folder.
+    pub(crate) fn with_home(mut self, home: &Path) -> Self {
+        self.home = home.to_owned();
+        self
+    }
+
+    /// Returns the section of a configuration of `serve` that names the store, and a cache.
+    pub(crate) fn section(&self, cache: &str) -> String {
+        let cache = self.folder.join(cache).display().to_string();
+        format!(
+            "[store]\nurl = \"{}\"\ncache = \"{cache}\"\n",
+            url_of(&self.folder)
+        )
+    }
+
+    /// Returns the names of the repositories.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names = self.store.repositories().expect("a listing");
+        self.store.existing(names).expect("a listing")
+    }
+
+    /// Publishes the bare repositories below `root` that the store lacks.
+    pub(crate) fn publish_new(&self, root: &Path) {
+        for (name, directory) in repositories(root) {
+            let stored = self.repository(&name);
+            match self.store.wait(stored.latest()) {
+                Ok(_) => {}
+                Err(error) if *error.kind() == ErrorKind::NotFound => {
+                    self.import(&directory, &stored)
+                }
+                Err(error) => panic!("{name}: {error}"),
+            }
+        }
+    }
+
+    /// Publishes a repository. What the store has of it changes to what the directory has: refs, objects that the
+    /// store lacks, configuration and hooks.
+    pub(crate) fn publish(&self, directory: &Path, name: &str) {
+        let stored = self.repository(name);
+        let newest = match self.store.wait(stored.latest()) {
+            Ok(newest) => newest,
+            Err(error) if *error.kind() == ErrorKind::NotFound => {
+                return self.import(directory, &stored);
+            }
+            Err(error) => panic!("{name}: {error}"),
+        };
+        self.take_hooks(directory);
+        let source = Repository::open(directory, &self.environment).expect("a repository");
+        let (old, new) = (self.stored_values(name, &newest), values_of(&source));
+        let mut push = Push::default();
+        for name in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+            if old.get(name) != new.get(name) {
+                push.updates.push(RefUpdate {
+                    name: name.as_str().into(),
+                    old: Expected::Any,
+                    new: new.get(name).cloned(),
+                });
+            }
+        }
+        let ids = |values: &BTreeMap<String, Value>| {
+            let ids = values.values().filter_map(|value| match value {
+                Value::Direct { id, .. } => Some(id.to_string()),
+                Value::Symbolic(_) => None,
+            });
+            ids.collect::<BTreeSet<_>>()
+        };
+        if let Some(pack) = self.pack(directory, &ids(&new), &ids(&old)) {
+            push.packs
+                .push(self.store.wait(stored.upload(&pack)).expect("an upload"));
+        }
+        if !push.updates.is_empty() {
+            let outcome = self.store.wait(stored.commit(Change::Push(push)));
+            let verdicts = outcome.expect("a commit").verdicts;
+            assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Applied));
+        }
+        self.configure(directory, &source, &stored);
+    }
+
+    /// Publishes a repository in the place of the one of that name.
+    pub(crate) fn replace(&self, directory: &Path, name: &str) {
+        let stored = self.repository(name);
+        self.store.wait(stored.remove()).expect("it was published");
+        self.import(directory, &stored);
+    }
+
+    /// Returns the refs of a generation.
+    fn stored_values(&self, name: &str, generation: &Generation) -> BTreeMap<String, Value> {
+        let view = self.folder.join(format!("view-{}", test_name(name)));
+        let (stored, watch) = (self.repository(name), Watch::none());
+        let written = stored.write_view(generation, &view, None, &watch);
+        self.store.wait(written).expect("a view");
+        let repository = Repository::open(&view, &self.environment).expect("a view");
+        let values = values_of(&repository);
+        drop(repository);
+        fs::remove_dir_all(&view).expect("it was made");
+        values
+    }
+
+    /// Packs what `new` leads to and `old` does not.
+    fn pack(
+        &self,
+        directory: &Path,
+        new: &BTreeSet<String>,
+        old: &BTreeSet<String>,
+    ) -> Option<NewPack> {
+        let has = |id: &&String| {
+            isolated(directory, &["cat-file", "-e", id], b"")
+                .status
+                .success()
+        };
+        let mut input: String = new.iter().map(|id| format!("{id}\n")).collect();
+        input.extend(old.iter().filter(has).map(|id| format!("^{id}\n")));
+        let base = self.folder.join("new");
+        let base = base.to_str().expect("text");
+        let output = isolated(
+            directory,
+            &["pack-objects", "--revs", "-q", base],
+            input.as_bytes(),
+        );
+        assert!(output.status.success(), "{output:?}");
+        let id = String::from_utf8(output.stdout).expect("text");
+        let file = |extension: &str| PathBuf::from(format!("{base}-{}.{extension}", id.trim()));
+        let header = fs::read(file("pack")).expect("a pack");
+        let objects = u32::from_be_bytes(header[8..12].try_into().expect("four bytes"));
+        let files = [(FileKind::Pack, "pack"), (FileKind::Index, "idx")];
+        let files = files.map(|(kind, extension)| NewFile::from_path(kind, &file(extension)));
+        (objects > 0).then(|| NewPack {
+            id: ObjectId::from_hex(id.trim().as_bytes()).expect("an id"),
+            objects,
+            is_promisor: false,
+            files: files.map(|file| file.expect("a file")).to_vec(),
+        })
+    }
+
+    fn configure(&self, directory: &Path, source: &Repository, stored: &Stored) {
+        let is_marked = directory.join("git-daemon-export-ok").exists();
+        let edit = |settings: &mut Settings| {
+            for (key, _) in settings.entries() {
+                settings.unset(key.as_ref())?;
+            }
+            for entry in source.config().iter() {
+                if entry.origin.scope == Scope::Local && check_key(entry.key).is_ok() {
+                    settings.add(entry.key, entry.value.unwrap_or("true".into()))?;
+                }
+            }
+            match is_marked {
+                true => settings.set(EXPORT_OK.into(), "true".into()),
+                false => Ok(()),
+            }
+        };
+        self.store.configure(stored, edit).expect("a configuration");
+    }
+
+    fn import(&self, directory: &Path, stored: &Stored) {
+        self.take_hooks(directory);
+        let source = Repository::open(directory, &self.environment).expect("a repository");
+        let imported = self
+            .store
+            .import(&source, stored, &self.folder, &Watch::none());
+        imported.expect("it can be published");
+    }
+
+    /// Moves the hooks of a repository to a directory that the configuration of the server's user names.
+    fn take_hooks(&self, directory: &Path) {
+        let hooks = self.folder.join("hooks");
+        let found = fs::read_dir(directory.join("hooks")).into_iter().flatten();
+        for entry in found.flatten() {
+            let name = entry.file_name().into_string().expect("a name in ASCII");
+            if name.ends_with(".sample") {
+                continue;
+            }
+            fs::create_dir_all(&hooks).expect("a directory");
+            fs::rename(entry.path(), hooks.join(name)).expect("a hook");
+            let file = self.home.join(".gitconfig");
+            let file = file.to_str().expect("text");
+            let hooks = hooks.to_str().expect("text");
+            git(
+                &self.folder,
+                &["config", "-f", file, "core.hooksPath", hooks],
+            );
+        }
+    }
+
+    /// Returns the number of the newest generation of a repository, if there is one.
+    pub(crate) fn generation(&self, name: &str) -> Option<u64> {
+        let newest = self.store.wait(self.repository(name).latest()).ok()?;
+        Some(newest.number())
+    }
+
+    /// Returns whether the store has a repository.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.store.wait(self.repository(name).latest()).is_ok()
+    }
+
+    /// Writes the newest generation of a repository as a bare repository that every git reads, in place of
+    /// what is at `target`.
+    pub(crate) fn export(&self, name: &str, target: &Path) {
+        let stored = Arc::new(self.repository(name));
+        let newest = self
+            .store
+            .wait(stored.latest())
+            .expect("it is in the store");
+        let view = self.folder.join(format!("view-{}", test_name(name)));
+        for old in [&view, target] {
+            let _ = fs::remove_dir_all(old);
+        }
+        let watch = Watch::none();
+        let written = stored.write_view(&newest, &view, None, &watch);
+        self.store.wait(written).expect("a view");
+        fs::create_dir_all(target.parent().expect("a parent")).expect("a directory");
+        convert(&view, target, &newest, &self.environment);
+        fs::remove_dir_all(&view).expect("it was made");
+    }
+
+    /// Returns the number of problems that the store itself finds in a repository.
+    pub(crate) fn problems(&self, name: &str) -> Vec<String> {
+        let stored = self.repository(name);
+        let watch = Watch::none();
+        let verified = self.store.wait(stored.verify(true, &watch));
+        let problems = verified.expect("it can be read").problems;
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    fn repository(&self, name: &str) -> Stored {
+        self.store.repository(name).expect("a name")
+    }
+}
+
+/// Returns the refs of a repository, with `HEAD`.
+fn values_of(repository: &Repository) -> BTreeMap<String, Value> {
+    let mut values = BTreeMap::new();
+    let direct = |id: ObjectId| {
+        let peeled = repository.peel_tag(id).expect("it can be read");
+        Value::Direct {
+            id,
+            peeled: peeled.filter(|peeled| *peeled != id),
+        }
+    };
+    let head = match repository.head().expect("it has a HEAD") {
+        Head::Branch { name, .. } | Head::Unborn { name } => Value::Symbolic(name),
+        Head::Detached { id } => direct(id),
+    };
+    values.insert("HEAD".to_owned(), head);
+    for reference in repository.refs().all("refs/").expect("refs") {
+        let value = match reference.target {
+            Target::Object(id) => direct(id),
+            Target::Symbolic(to) => Value::Symbolic(to.into_inner()),
+        };
+        values.insert(reference.name.to_string(), value);
+    }
+    values
+}
+
+/// The repositories of a test: those below `root` in a folder, or those of a store there.
+pub(crate) struct Root {
+    folder: PathBuf,
+    behind: Option<Behind>,
+}
+
+impl Root {
+    /// Makes the directory `folder/root`, and a store if that is the place.
+    pub(crate) fn new(folder: &Path, place: Place) -> Self {
+        fs::create_dir_all(folder.join("root")).expect("a directory");
+        Root {
+            folder: folder.to_owned(),
+            behind: (place == Place::Store).then(|| Behind::new(folder)),
+        }
+    }
+
+    pub(crate) fn is_store(&self) -> bool {
+        self.behind.is_some()
+    }
+
+    /// Returns the directory of a repository, in which tests may change it. They publish it then.
+    pub(crate) fn directory(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("root/{name}.git"))
+    }
+
+    /// Returns the lines for the end of a configuration. No two servers at a time may have the same cache.
+    pub(crate) fn section(&self, cache: &str) -> String {
+        let section = self.behind.as_ref().map(|behind| behind.section(cache));
+        section.unwrap_or_default()
+    }
+
+    /// Returns the arguments of `serve` for the repositories.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let text = |path: PathBuf| path.display().to_string();
+        match &self.behind {
+            None => vec![text(self.folder.join("root"))],
+            Some(_) => {
+                let (url, cache) = (url_of(&self.folder), text(self.folder.join("cache")));
+                vec!["--store".to_owned(), url, "--cache".to_owned(), cache]
+            }
+        }
+    }
+
+    /// Makes repositories that are only in the directory visible to servers.
+    pub(crate) fn publish_new(&self) {
+        if let Some(behind) = &self.behind {
+            behind.publish_new(&self.folder.join("root"));
+        }
+    }
+
+    /// Makes what was done to the directory of a repository visible to servers.
+    pub(crate) fn publish(&self, name: &str) {
+        if let Some(behind) = &self.behind {
+            behind.publish(&self.directory(name), name);
+        }
+    }
+
+    /// Does the same with packs that are all made again.
+    pub(crate) fn replace(&self, name: &str) {
+        if let Some(behind) = &self.behind {
+            behind.replace(&self.directory(name), name);
+        }
+    }
+
+    /// Returns a bare repository that has what servers made of one.
+    pub(crate) fn served(&self, name: &str) -> PathBuf {
+        let Some(behind) = &self.behind else {
+            return self.directory(name);
+        };
+        let exported = self.folder.join(format!("exported/{name}.git"));
+        behind.export(name, &exported);
+        let problems = behind.problems(name);
+        assert!(problems.is_empty(), "{problems:?}");
+        exported
+    }
+
+    /// Returns whether servers have a repository.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match &self.behind {
+            None => self.directory(name).exists(),
+            Some(behind) => behind.has(name),
+        }
+    }
+}
+
+fn url_of(folder: &Path) -> String {
+    format!("file://{}", folder.join("store").display())
+}
+
+fn test_name(name: &str) -> String {
+    name.replace('/', "-")
+}
+
+/// Returns the names and the directories of the bare repositories below `root`.
+fn repositories(root: &Path) -> Vec<(String, PathBuf)> {
+    let (mut found, mut waiting) = (Vec::new(), vec![root.to_owned()]);
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !entry.file_type().expect("it is there").is_dir() {
+                continue;
+            }
+            let name = path.strip_prefix(root).expect("it is below");
+            let name = name.to_str().expect("text");
+            match name
+                .strip_suffix(".git")
+                .filter(|_| path.join("HEAD").exists())
+            {
+                Some(name) => found.push((name.to_owned(), path)),
+                None => waiting.push(path),
+            }
+        }
+    }
+    found
+}
+
+/// Makes a repository with refs in files of a view, whose packs are moved.
+fn convert(view: &Path, target: &Path, generation: &Generation, environment: &Environment) {
+    let repository = Repository::open(view, environment).expect("a view is a repository");
+    let format = format!("--object-format={}", repository.object_hash());
+    let parent = target.parent().expect("a parent");
+    let path = target.to_str().expect("text");
+    git(parent, &["init", "-q", "--bare", &format, path]);
+    let mut packed = String::from("# pack-refs with: sorted\n");
+    for reference in repository.refs().all("refs/").expect("refs") {
+        let name = reference.name.to_string();
+        match reference.target {
+            Target::Object(id) => packed.push_str(&format!("{id} {name}\n")),
+            Target::Symbolic(to) => {
+                let file = target.join(&name);
+                fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
+                fs::write(file, format!("ref: {to}\n")).expect("a file");
+            }
+        }
+    }
+    fs::write(target.join("packed-refs"), packed).expect("a file");
+    let head = match repository.head().expect("it has a HEAD") {
+        Head::Branch { name, .. } | Head::Unborn { name } => format!("ref: {name}\n"),
+        Head::Detached { id } => format!("{id}\n"),
+    };
+    fs::write(target.join("HEAD"), head).expect("a file");
+    let config = target.join("config");
+    let own = fs::read(&config).expect("a file");
+    let all = [&own[..], &generation.manifest.config].concat();
+    fs::write(&config, all).expect("a file");
+    drop(repository);
+    let (from, to) = (view.join("objects/pack"), target.join("objects/pack"));
+    fs::create_dir_all(&to).expect("a directory");
+    for entry in fs::read_dir(from).expect("a directory").flatten() {
+        fs::rename(entry.path(), to.join(entry.file_name())).expect("a pack");
+    }
+}
+
+/// Runs git, which must succeed.
+fn git(directory: &Path, arguments: &[&str]) {
+    let output = isolated(directory, arguments, b"");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {text}");
+}
