@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::access::{Access, Grant, Role};
 use crate::{Error, ErrorKind, Result};
 
-pub use store::{StoreConfig, StoreRole};
+pub use store::{Secret, StoreConfig, StoreRole};
 
 /// The configuration with all defaults and comments, as `--print-config` shows it.
 pub const DEFAULT_TEXT: &str = include_str!("config/default.toml");

@@ -39,6 +39,8 @@ mod cache;
 mod change;
 mod clock;
 mod commit;
+mod creation;
+mod database;
 mod digest;
 mod download;
 mod error;
@@ -53,12 +55,13 @@ mod repository;
 #[cfg(test)]
 mod simulation;
 mod tables;
+mod tls;
 mod upkeep;
 mod upload;
 mod verify;
 mod view;
 
-pub use backend::{Backend, Plain};
+pub use backend::{Backend, Placed, Plain};
 pub use blocking::{Store, Stored};
 pub use blocks::{BlockCache, BlockCounts, BlockOptions, RangedView};
 pub use bucket::{
@@ -68,6 +71,7 @@ pub use cache::{Cache, Counts, PushView, View};
 pub use change::{Change, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded};
 pub use clock::{Clock, SystemClock};
 pub use commit::Creating;
+pub use database::{Database, DatabaseAddress};
 pub use digest::{Digest, Digester, Digests};
 pub use error::{Error, ErrorKind, Result};
 pub use exchange::{Source, Written};

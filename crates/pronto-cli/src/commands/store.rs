@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pronto::{Repository, Watch, io::progress::Progress};
-use pronto_store::{Generation, Source, Store, Stored};
+use pronto_store::{DatabaseAddress, Generation, Source, Store, Stored};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -18,6 +18,13 @@ mod upkeep;
     Credentials are taken from the variables of the environment that the programs of these services use."
 )]
 pub(crate) struct Args {
+    /// The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores
+    /// without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD
+    #[arg(long, value_name = "URL")]
+    generations: Option<String>,
+    /// The database with the generations of the second store (copy)
+    #[arg(long, value_name = "URL")]
+    target_generations: Option<String>,
     /// Take this generation instead of the newest one (export, copy)
     #[arg(long, value_name = "NUMBER")]
     generation: Option<u64>,
@@ -64,28 +71,35 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             context,
         ),
         ["export", store, name, directory] => {
-            let place = Place::open(store, name, context)?;
+            let place = Place::open(Stores::of(args, store), name, context)?;
             export(args, &place, Path::new(directory), context)
         }
         ["copy", store, name, target, new] => {
-            let from = Place::open(store, name, context)?;
-            let to = Place::open(target, new, context)?;
+            let from = Place::open(Stores::of(args, store), name, context)?;
+            let to = Stores {
+                url: target,
+                generations: args.target_generations.as_deref(),
+            };
+            let to = Place::open(to, new, context)?;
             copy(args, &from, &to, context)
         }
         ["verify", store] => {
-            let names = open(store, context)?.repositories()?;
+            let names = Stores::of(args, store).open(context)?.repositories()?;
             verify(args, store, &names, context)
         }
         ["verify", store, name] => verify(args, store, &[(*name).to_owned()], context),
         ["upkeep", store] => upkeep::run(args, store, None, context),
         ["upkeep", store, name] => upkeep::run(args, store, Some(name), context),
         ["list", store] => {
-            for name in open(store, context)?.repositories()? {
+            for name in Stores::of(args, store).open(context)?.repositories()? {
                 writeln!(context.out, "{name}")?;
             }
             Ok(ExitCode::SUCCESS)
         }
-        ["list", store, name] => list(&Place::open(store, name, context)?, context),
+        ["list", store, name] => {
+            let place = Place::open(Stores::of(args, store), name, context)?;
+            list(&place, context)
+        }
         _ => Err(CliError::usage(
             "store needs 'import REPOSITORY STORE NAME', 'export STORE NAME DIRECTORY', \
              'copy STORE NAME STORE NAME', 'verify STORE [NAME]', 'upkeep STORE [NAME]' or 'list STORE [NAME]'",
@@ -109,6 +123,11 @@ fn check_options(args: &Args, command: &str) -> Result<(), CliError> {
         ("--sizes-only", args.sizes_only, &["verify"]),
         ("--cache", args.cache.is_some(), &["upkeep"]),
         ("--every", args.every.is_some(), &["upkeep"]),
+        (
+            "--target-generations",
+            args.target_generations.is_some(),
+            &["copy"],
+        ),
     ];
     for (option, is_given, commands) in given {
         if is_given && !commands.contains(&command) {
@@ -120,6 +139,35 @@ fn check_options(args: &Args, command: &str) -> Result<(), CliError> {
     Ok(())
 }
 
+/// The addresses of a store.
+#[derive(Clone, Copy)]
+struct Stores<'a> {
+    url: &'a str,
+    /// The database with the generations.
+    generations: Option<&'a str>,
+}
+
+impl<'a> Stores<'a> {
+    fn of(args: &'a Args, url: &'a str) -> Self {
+        Stores {
+            url,
+            generations: args.generations.as_deref(),
+        }
+    }
+
+    fn open(self, context: &mut Context) -> Result<Store, CliError> {
+        let environment = context.environment()?;
+        let store = Store::open(self.url, &environment)?;
+        match self.generations {
+            None => Ok(store),
+            Some(address) => {
+                let address = DatabaseAddress::parse(address, &environment)?;
+                store.with_generations(address).map_err(CliError::from)
+            }
+        }
+    }
+}
+
 /// A repository in a store.
 struct Place {
     store: Store,
@@ -127,8 +175,8 @@ struct Place {
 }
 
 impl Place {
-    fn open(url: &str, name: &str, context: &mut Context) -> Result<Self, CliError> {
-        let store = open(url, context)?;
+    fn open(stores: Stores<'_>, name: &str, context: &mut Context) -> Result<Self, CliError> {
+        let store = stores.open(context)?;
         let repository = store.repository(name)?;
         Ok(Place { store, repository })
     }
@@ -141,10 +189,6 @@ impl Place {
         };
         found.map_err(CliError::from)
     }
-}
-
-fn open(url: &str, context: &mut Context) -> Result<Store, CliError> {
-    Store::open(url, &context.environment()?).map_err(CliError::from)
 }
 
 fn progress(args: &Args, context: &mut Context) -> Arc<dyn Progress> {
@@ -172,7 +216,7 @@ fn import(args: &Args, import: Import<'_>, context: &mut Context) -> Result<Exit
     let source = environment.absolute(import.source);
     let found = pronto::upload_pack::find(&source, &environment)?;
     let source = Repository::open(found.git_dir(), &environment)?;
-    let place = Place::open(import.store, import.name, context)?;
+    let place = Place::open(Stores::of(args, import.store), import.name, context)?;
     let scratch = scratch(args, context)?;
     let progress = progress(args, context);
     let interrupt = context.interrupt.clone();
@@ -239,7 +283,7 @@ fn verify(
     names: &[String],
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
-    let store = open(url, context)?;
+    let store = Stores::of(args, url).open(context)?;
     let progress = progress(args, context);
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt).with_progress(&*progress);
