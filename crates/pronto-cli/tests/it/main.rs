@@ -52,6 +52,7 @@ mod repack;
 mod serve;
 mod serve_bundles;
 mod serve_cache;
+mod serve_generations;
 mod serve_guide;
 mod serve_netsync;
 mod serve_pushes;
