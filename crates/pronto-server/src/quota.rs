@@ -3,7 +3,8 @@
 //! A push must satisfy each quota that matches its repository. What a repository has is looked at once, before the
 //! objects of the push are read, so that pushes at the same time can exceed a quota together, once.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use pronto::receive_pack::PackLimit;
 
@@ -60,8 +61,8 @@ pub struct Usage {
 pub(crate) struct Allowance {
     quotas: Vec<Quota>,
     usage: Usage,
-    /// The refs that the push has been allowed to create.
-    created: AtomicU64,
+    /// The names of the refs that the push has been allowed to create. A session of netsync asks twice.
+    created: Mutex<BTreeSet<Vec<u8>>>,
 }
 
 impl Allowance {
@@ -92,7 +93,7 @@ impl Allowance {
         Ok(Some(Allowance {
             quotas,
             usage,
-            created: AtomicU64::new(0),
+            created: Mutex::default(),
         }))
     }
 
@@ -102,19 +103,21 @@ impl Allowance {
             return None;
         }
         let Usage { bytes, refs } = self.usage;
+        let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        let creates = change.creates && !created.contains(change.name);
+        let refs = refs + created.len() as u64;
         for quota in &self.quotas {
             if let Some(most) = quota.bytes.filter(|most| bytes >= *most) {
                 let what = format!("the repository is full, with {bytes} of {most} bytes");
                 return Some(quota.reason(&what));
             }
-            let refs = refs + self.created.load(Relaxed);
-            if let Some(most) = quota.refs.filter(|most| change.creates && refs >= *most) {
+            if let Some(most) = quota.refs.filter(|most| creates && refs >= *most) {
                 let what = format!("the repository has {refs} of {most} refs");
                 return Some(quota.reason(&what));
             }
         }
-        if change.creates {
-            self.created.fetch_add(1, Relaxed);
+        if creates {
+            created.insert(change.name.to_owned());
         }
         None
     }
@@ -152,13 +155,13 @@ mod tests {
         Allowance {
             quotas,
             usage: Usage { bytes, refs },
-            created: AtomicU64::new(0),
+            created: Mutex::default(),
         }
     }
 
-    fn change(creates: bool, deletes: bool) -> RefChange<'static> {
+    fn change(name: &[u8], creates: bool, deletes: bool) -> RefChange<'_> {
         RefChange {
-            name: b"refs/heads/x",
+            name,
             creates,
             deletes,
         }
@@ -167,22 +170,27 @@ mod tests {
     #[test]
     fn a_full_repository_takes_deletions_only() {
         let full = allowance(vec![quota(None, None), quota(Some(100), None)], 100, 0);
-        let refused = full.refusal(&change(false, false)).expect("it is full");
+        let refused = full
+            .refusal(&change(b"x", false, false))
+            .expect("it is full");
         assert_eq!(
             refused,
             "the repository is full, with 100 of 100 bytes: quota for 'team/**'"
         );
-        assert_eq!(full.refusal(&change(false, true)), None);
+        assert_eq!(full.refusal(&change(b"x", false, true)), None);
     }
 
     #[test]
     fn the_refs_of_a_push_count() {
         let allowed = allowance(vec![quota(None, Some(3))], 0, 1);
-        assert_eq!(allowed.refusal(&change(true, false)), None);
-        assert_eq!(allowed.refusal(&change(true, false)), None);
-        let refused = allowed.refusal(&change(true, false)).expect("a fourth one");
+        for name in [&b"a"[..], b"b", b"a"] {
+            assert_eq!(allowed.refusal(&change(name, true, false)), None);
+        }
+        let refused = allowed
+            .refusal(&change(b"c", true, false))
+            .expect("a fourth one");
         assert!(refused.contains("3 of 3 refs"), "{refused}");
-        assert_eq!(allowed.refusal(&change(false, false)), None);
+        assert_eq!(allowed.refusal(&change(b"x", false, false)), None);
         assert_eq!(allowed.pack_limit(), None);
     }
 
@@ -191,7 +199,11 @@ mod tests {
         let quotas = vec![quota(Some(1000), None), quota(Some(150), None)];
         let limit = allowance(quotas, 100, 0).pack_limit().expect("a limit");
         assert_eq!(limit.bytes, 50);
-        assert!(limit.reason.contains("100 of 150 bytes"), "{}", limit.reason);
+        assert!(
+            limit.reason.contains("100 of 150 bytes"),
+            "{}",
+            limit.reason
+        );
     }
 
     #[test]

@@ -125,7 +125,8 @@ impl StoredRepositories {
     /// It is another store.
     pub(crate) fn reload(&self, config: &StoreConfig) -> Result<()> {
         // A database that was given without a file stays.
-        let is_other = config.generations.is_some() && self.config.generations != config.generations;
+        let is_other =
+            config.generations.is_some() && self.config.generations != config.generations;
         if is_other || self.config.url != config.url {
             let message = "the store cannot change while the server runs";
             return Err(Error::new(ErrorKind::Config, message));
@@ -251,7 +252,7 @@ impl StoredRepositories {
                 if repository.config().contains("uploadpack.packobjectshook") {
                     view.fill(&watch).map_err(failed)?;
                 }
-                Opened::view(repository, view)
+                Opened::view(repository, view, generation)
             }
             Purpose::Push => {
                 let landing = StoreLanding::new(Arc::clone(self), stored, view.number());
@@ -261,7 +262,7 @@ impl StoredRepositories {
                 if HOOKS.iter().any(|name| hooks::exists(&repository, name)) {
                     view.fill(&watch).map_err(failed)?;
                 }
-                Opened::view(repository, view)
+                Opened::view(repository, view, generation)
                     .holding(Box::new(own))
                     .with_landing(landing)
             }
@@ -304,6 +305,16 @@ impl StoredRepositories {
     /// Those of the store.
     pub(crate) fn list(&self) -> Result<Vec<String>> {
         let names = self.store.repositories().map_err(failed)?;
+        self.store.existing(names).map_err(failed)
+    }
+
+    /// Returns the names of repositories that `wanted` accepts, sorted. Two calls for each.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn list_some(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>> {
+        let mut names = self.store.repositories().map_err(failed)?;
+        names.retain(|name| wanted(name));
         self.store.existing(names).map_err(failed)
     }
 

@@ -149,6 +149,9 @@ impl<B: Bucket> Generations for InBucket<B> {
                 next => page = next,
             }
         }
+        if all.is_empty() && marker(&*self.0, prefix).await?.is_some() {
+            return Err(in_database(prefix));
+        }
         all.sort_unstable_by_key(|listed| std::cmp::Reverse(listed.number));
         Ok(all)
     }

@@ -56,6 +56,7 @@ mod serve_generations;
 mod serve_guide;
 mod serve_netsync;
 mod serve_pushes;
+mod serve_quotas;
 mod serve_ranges;
 mod serve_shell;
 mod serve_ssh;

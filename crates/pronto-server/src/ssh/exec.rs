@@ -1,7 +1,7 @@
 //! A request of Git on a channel, from its command to its exit status.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hyper::body::Bytes;
 use russh::server::Handle;
@@ -154,6 +154,7 @@ impl Request<'_> {
             target,
             protocol: asked.protocol,
             tally: Arc::clone(&record.tally),
+            allowance: OnceLock::new(),
         };
         work.check().map_err(|error| match error.kind() {
             ErrorKind::Unauthenticated => {
