@@ -59,7 +59,7 @@ pub struct Config {
     pub cache: Cache,
     /// The bundles from which clones start.
     pub clone: CloneConfig,
-    /// How much repositories may hold.
+    /// Limits of the content of repositories, and of their number.
     pub quotas: Vec<Quota>,
     /// The object store of the repositories, in place of the root.
     pub store: Option<StoreConfig>,

@@ -21,7 +21,7 @@ pub struct Quota {
     pub bytes: Option<u64>,
     /// The most refs that one of them may have.
     pub refs: Option<u64>,
-    /// How many of them there may be.
+    /// The most of them.
     pub repositories: Option<u64>,
     /// Whether they are counted apart for each first component of their names.
     pub per_namespace: bool,
@@ -47,7 +47,7 @@ impl Quota {
     }
 }
 
-/// What a repository has.
+/// The content of a repository, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The bytes of its objects, with their indexes.
@@ -56,7 +56,7 @@ pub struct Usage {
     pub refs: u64,
 }
 
-/// What one push may add.
+/// The rest of the quotas of a repository, for one push.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     quotas: Vec<Quota>,
@@ -66,7 +66,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// Looks at what `repository`, which is called `name`, has; `None` if no quota matches it.
+    /// Measures `repository`, which is called `name`; `None` if no quota matches it.
     ///
     /// # Errors
     /// The repository cannot be read.

@@ -59,7 +59,7 @@ pub(crate) struct Work {
     pub(crate) protocol: Option<String>,
     /// Counts the calls of the store.
     pub(crate) tally: Arc<Tally>,
-    /// What the push may add, once that was looked at.
+    /// The rest of the quotas for a push, once the repository was measured.
     pub(crate) allowance: OnceLock<Option<Allowance>>,
 }
 

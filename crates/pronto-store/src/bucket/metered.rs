@@ -123,7 +123,7 @@ impl Meter {
         let _ = self.0.set(observer);
     }
 
-    /// Waits for a call, and tells of it.
+    /// Waits for a call, and reports it.
     pub(crate) async fn measure<T>(
         &self,
         kind: CallKind,

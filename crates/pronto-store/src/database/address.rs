@@ -7,7 +7,7 @@ use pronto::Environment;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-use super::password;
+use super::password::{self, Target};
 use crate::{Error, ErrorKind, Result};
 
 /// The port of PostgreSQL.
@@ -66,7 +66,7 @@ impl DatabaseAddress {
         });
         // A standby is behind, and takes no commits.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-        let target = Target::of(&config);
+        let target = target_of(&config);
         if config.get_password().is_none()
             && let Some(found) = password::find(&target, environment)?
         {
@@ -87,30 +87,13 @@ impl fmt::Debug for DatabaseAddress {
     }
 }
 
-/// What a password is for.
-pub(super) struct Target {
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) database: String,
-    pub(super) user: String,
-}
-
-impl Target {
-    fn of(config: &Config) -> Self {
-        let user = config.get_user().unwrap_or_default();
-        Target {
-            host: config.get_hosts().first().map_or_else(String::new, host),
-            port: config.get_ports().first().copied().unwrap_or(PORT),
-            database: config.get_dbname().unwrap_or(user).to_owned(),
-            user: user.to_owned(),
-        }
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (database, host, port) = (&self.database, &self.host, self.port);
-        write!(f, "the database '{database}' at '{host}:{port}'")
+fn target_of(config: &Config) -> Target {
+    let user = config.get_user().unwrap_or_default();
+    Target {
+        host: config.get_hosts().first().map_or_else(String::new, host),
+        port: config.get_ports().first().copied().unwrap_or(PORT),
+        database: config.get_dbname().unwrap_or(user).to_owned(),
+        user: user.to_owned(),
     }
 }
 

@@ -1,16 +1,31 @@
 //! Passwords that are not in the address: the variable `PGPASSWORD`, and the file of PostgreSQL's own programs.
 
+use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use pronto::Environment;
 use pronto_io::untrusted::{self, Links};
 
-use super::address::Target;
 use crate::{Error, ErrorKind, Result};
 
 /// The largest file of passwords.
 const LARGEST_BYTES: u64 = 1 << 20;
+
+/// A database and its user.
+pub(super) struct Target {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) database: String,
+    pub(super) user: String,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (database, host, port) = (&self.database, &self.host, self.port);
+        write!(f, "the database '{database}' at '{host}:{port}'")
+    }
+}
 
 /// Returns the password for `target`; `None` if there is none.
 ///
