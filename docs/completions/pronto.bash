@@ -1781,7 +1781,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__serve)
-            opts="--write --daemon --ssh --tls-cert --tls-key --config --store --cache --role --check --print-config --replace --netsync --stdio --listen --peer --ff --allow-unrelated --once --max-connections --memory --max-received --handshake-timeout --idle-timeout --slow-timeout --wait-timeout --session-timeout"
+            opts="--write --daemon --ssh --tls-cert --tls-key --config --store --generations --cache --role --check --print-config --replace --netsync --stdio --listen --peer --ff --allow-unrelated --once --max-connections --memory --max-received --handshake-timeout --idle-timeout --slow-timeout --wait-timeout --session-timeout"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1808,6 +1808,10 @@ _pronto() {
                     return 0
                     ;;
                 --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --generations)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2005,12 +2009,20 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__store)
-            opts="-q --generation --sizes-only --scratch --cache --every --prune-after --add --unset --quiet"
+            opts="-q --generations --target-generations --generation --sizes-only --scratch --cache --every --prune-after --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --generations)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --target-generations)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --generation)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -699,6 +699,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-cert -d 'Ser
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-key -d 'The private key of the certificate (PEM)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l config -d 'Read the configuration from this file' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l store -d 'Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve" -l generations -d 'With --store, keep generations in this database: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l cache -d 'With --store, the directory for views and downloaded files; each server needs its own' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l role -d 'With --store: \'serve\', \'upkeep\' (pack repositories again and delete what has expired) or \'both\', which is the default' -r
 complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Serve netsync, in which both sides send and receive, at this address too. Without an address, serve only that: to one peer with --stdio, or to known peers with --listen' -r
@@ -754,6 +755,8 @@ complete -c pronto -n "__fish_pronto_using_subcommand status" -l long -d 'Show t
 complete -c pronto -n "__fish_pronto_using_subcommand status" -s z -l null -d 'Terminate entries with NUL'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l renames -d 'Detect renames'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l no-column -d 'List each untracked file on a line'
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l target-generations -d 'The database with the generations of the second store (copy)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l generation -d 'Take this generation instead of the newest one (export, copy)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l scratch -d 'The directory for temporary files (import, copy, upkeep)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l cache -d 'Keep downloaded files in this directory, and use them again (upkeep)' -r -F

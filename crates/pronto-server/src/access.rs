@@ -162,7 +162,7 @@ fn is_named(users: &[String], user: Option<&str>) -> bool {
     })
 }
 
-fn fits(glob: &str, name: &[u8]) -> bool {
+pub(crate) fn fits(glob: &str, name: &[u8]) -> bool {
     let how = How {
         in_components: true,
         fold_case: false,

@@ -2,6 +2,7 @@
 
 mod file;
 mod problem;
+mod quota;
 mod store;
 
 use std::net::SocketAddr;
@@ -9,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::access::{Access, Grant, Role};
+use crate::quota::Quota;
 use crate::{Error, ErrorKind, Result};
 
-pub use store::{StoreConfig, StoreRole};
+pub use store::{Secret, StoreConfig, StoreRole};
 
 /// The configuration with all defaults and comments, as `--print-config` shows it.
 pub const DEFAULT_TEXT: &str = include_str!("config/default.toml");
@@ -57,6 +59,8 @@ pub struct Config {
     pub cache: Cache,
     /// The bundles from which clones start.
     pub clone: CloneConfig,
+    /// Limits of the content of repositories, and of their number.
+    pub quotas: Vec<Quota>,
     /// The object store of the repositories, in place of the root.
     pub store: Option<StoreConfig>,
 }
@@ -249,6 +253,7 @@ impl Config {
                 rules: Vec::new(),
             },
             certificates: Vec::new(),
+            quotas: Vec::new(),
             cache: Cache::default(),
             clone: CloneConfig::default(),
             store: None,

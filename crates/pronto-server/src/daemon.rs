@@ -4,7 +4,7 @@ mod request;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream as BlockingStream};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use tokio::io::AsyncReadExt as _;
@@ -98,6 +98,7 @@ async fn prepare(
         },
         protocol: request.protocol,
         tally: Arc::clone(&record.tally),
+        allowance: OnceLock::new(),
     };
     work.check().map_err(|_| {
         // Without tokens there is no difference between the two.

@@ -30,6 +30,7 @@ pub mod names;
 mod netsync;
 pub mod opened;
 pub mod packs;
+pub mod quota;
 mod record;
 pub mod repositories;
 pub mod route;

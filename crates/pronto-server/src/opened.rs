@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::fs;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use std::sync::Arc;
 use pronto::Repository;
 use pronto::Watch;
 use pronto::receive_pack::Landing;
-use pronto_store::View;
+use pronto_io::error::IoContext as _;
+use pronto_store::{Generation, View};
 
 use crate::{ErrorKind, Result};
 
@@ -19,15 +21,22 @@ pub struct Opened {
     /// The place where pushes are recorded.
     landing: Option<Arc<dyn Landing>>,
     view: Option<Arc<View>>,
+    /// The generation of the view.
+    generation: Option<Arc<Generation>>,
     /// Values that live as long as the repository is open.
     _held: Vec<Box<dyn Any>>,
 }
 
 impl Opened {
-    /// Returns a repository that is `view`, or borrows its objects.
-    pub(crate) fn view(repository: Repository, view: Arc<View>) -> Self {
+    /// Returns a repository that is `view` of `generation`, or borrows its objects.
+    pub(crate) fn view(
+        repository: Repository,
+        view: Arc<View>,
+        generation: Arc<Generation>,
+    ) -> Self {
         Opened {
             view: Some(view),
+            generation: Some(generation),
             ..Opened::from(repository)
         }
     }
@@ -73,6 +82,36 @@ impl Opened {
         }
     }
 
+    /// Returns the bytes of the objects, with their indexes: of all files below `objects`, or of the objects of a store
+    /// that the generation names.
+    ///
+    /// # Errors
+    /// A directory cannot be read.
+    pub fn object_bytes(&self) -> Result<u64> {
+        if let Some(generation) = &self.generation {
+            let objects = generation.manifest.objects();
+            return Ok(objects.map(|object| object.size_bytes).sum());
+        }
+        let mut bytes = 0;
+        let mut directories = vec![self.objects_dir()];
+        while let Some(directory) = directories.pop() {
+            let entries = match fs::read_dir(&directory) {
+                // Directories disappear while objects are packed.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                entries => entries.context(ErrorKind::Failed, "cannot read", &directory)?,
+            };
+            for entry in entries {
+                let entry = entry.context(ErrorKind::Failed, "cannot read", &directory)?;
+                match entry.metadata() {
+                    Ok(found) if found.is_dir() => directories.push(entry.path()),
+                    Ok(found) => bytes += found.len(),
+                    Err(_) => {}
+                }
+            }
+        }
+        Ok(bytes)
+    }
+
     /// Returns whether this is a view of a generation of a store.
     pub fn is_view(&self) -> bool {
         self.view.is_some()
@@ -85,6 +124,7 @@ impl From<Repository> for Opened {
             repository,
             landing: None,
             view: None,
+            generation: None,
             _held: Vec::new(),
         }
     }

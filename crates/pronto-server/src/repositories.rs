@@ -339,6 +339,17 @@ impl Repositories {
         std::fs::remove_dir_all(&hidden).context(ErrorKind::Io, "cannot remove", &hidden)
     }
 
+    /// Returns how many repositories there are with names that `wanted` accepts.
+    ///
+    /// # Errors
+    /// As for [`list`](Self::list).
+    pub(crate) fn count(&self, wanted: impl Fn(&str) -> bool) -> Result<usize> {
+        match &self.store {
+            Some(store) => Ok(store.list_some(wanted)?.len()),
+            None => Ok(self.list()?.iter().filter(|name| wanted(name)).count()),
+        }
+    }
+
     /// Returns the names to be shown at the start, sorted. Of a store, only the first ones are looked at, so that
     /// others may be removed.
     ///

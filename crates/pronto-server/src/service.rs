@@ -7,6 +7,7 @@ mod push;
 use std::io::{Read, Write};
 
 use prometheus_client::registry::Registry;
+use pronto::receive_pack::PackLimit;
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
 
@@ -47,6 +48,14 @@ pub struct Streams<'a> {
 
 /// Judges the changes of a push before its objects are read.
 pub trait Judge: Sync {
+    /// Looks at what the repository has, and returns the size that the pack may have. It is called once, first.
+    ///
+    /// # Errors
+    /// The repository cannot be read.
+    fn pack_limit(&self, _repository: &Opened) -> Result<Option<PackLimit>> {
+        Ok(None)
+    }
+
     /// Returns why the change is refused; `None` if it is allowed.
     fn refusal(&self, change: &RefChange<'_>) -> Option<String>;
 

@@ -1,7 +1,7 @@
 //! One request of a client that another SSH server has authenticated, as its forced command.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pronto::Environment;
 use pronto_io::interrupt::Interrupt;
@@ -74,6 +74,7 @@ pub fn serve_command(
         target,
         protocol: protocol.filter(|text| text.len() <= LONGEST_PROTOCOL),
         tally: Arc::default(),
+        allowance: OnceLock::new(),
     };
     work.check()?;
     let repository = work.open()?;

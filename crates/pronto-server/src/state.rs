@@ -144,6 +144,27 @@ impl Setup {
     }
 }
 
+impl Setup {
+    /// Creates a repository for a client who may do that, if the quotas allow one more.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`]: there are as many as a quota allows. As for [`Repositories::create`].
+    pub(crate) fn create(&self, name: &RepositoryName) -> Result<()> {
+        let text = name.as_str();
+        for quota in &self.config.quotas {
+            let Some(most) = quota.repositories.filter(|_| quota.matches(text)) else {
+                continue;
+            };
+            let found = self.repositories.count(|other| quota.counts(text, other))?;
+            if found as u64 >= most {
+                let what = format!("there are {found} of {most} repositories");
+                return Err(Error::new(ErrorKind::Denied, quota.reason(&what)));
+            }
+        }
+        self.repositories.create(name)
+    }
+}
+
 /// The error for a client without a user who may do nothing.
 pub(crate) fn needs_token() -> Error {
     let message = "a token is needed: use it as the password";

@@ -16,11 +16,11 @@ use pronto::{Environment, Watch, hooks, upload_pack};
 use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
 use pronto_store::{
-    BlockOptions, Cache, Creating, Expected, Options, Push, RefUpdate, Store, Stored,
-    UpkeepOptions, UpkeepRole, Value,
+    BlockOptions, Cache, Creating, DatabaseAddress, Expected, Options, Push, RefUpdate, Store,
+    Stored, UpkeepOptions, UpkeepRole, Value,
 };
 
-use crate::config::StoreConfig;
+use crate::config::{Secret, StoreConfig};
 use crate::names::RepositoryName;
 use crate::opened::Opened;
 use crate::{Error, ErrorKind, Result};
@@ -87,8 +87,12 @@ impl StoredRepositories {
     /// # Errors
     /// The address or the credentials are malformed.
     pub(crate) fn open(config: &StoreConfig, environment: &Environment) -> Result<Self> {
-        let store = Store::open(&config.url, environment);
-        let store = store.map_err(|error| error.map_kind(|_| ErrorKind::Config))?;
+        let to_error = |error: pronto_store::Error| error.map_kind(|_| ErrorKind::Config);
+        let mut store = Store::open(&config.url, environment).map_err(to_error)?;
+        if let Some(Secret(address)) = &config.generations {
+            let address = DatabaseAddress::parse(address, environment).map_err(to_error)?;
+            store = store.with_generations(address).map_err(to_error)?;
+        }
         let mut options = Options::default();
         options.patience = config.patience;
         let store = store.with_options(options);
@@ -160,7 +164,10 @@ impl StoredRepositories {
     /// # Errors
     /// It is another store.
     pub(crate) fn reload(&self, config: &StoreConfig) -> Result<()> {
-        if self.config.url != config.url {
+        // A database that was given without a file stays.
+        let is_other =
+            config.generations.is_some() && self.config.generations != config.generations;
+        if is_other || self.config.url != config.url {
             let message = "the store cannot change while the server runs";
             return Err(Error::new(ErrorKind::Config, message));
         }
@@ -170,25 +177,33 @@ impl StoredRepositories {
         Ok(())
     }
 
-    /// Checks that the store answers.
+    /// Checks that the store answers, and that commits to it are safe.
     ///
     /// # Errors
-    /// It does not, or refuses.
+    /// It does not, or refuses; it has no conditional creation.
     pub(crate) fn check(&self) -> Result<()> {
-        let checked = self.store.check();
+        let checked = self.store.check().and_then(|()| self.check_creation());
         checked.map_err(|error| error.map_kind(|_| ErrorKind::Unavailable))
     }
 
     /// Checks that the store can be used, at the start. One that does not answer may do so later.
     ///
     /// # Errors
-    /// It refuses, or does not exist.
+    /// It refuses, does not exist, or has no conditional creation.
     pub(crate) fn check_start(&self) -> Result<()> {
-        match self.store.check() {
+        match self.store.check().and_then(|()| self.check_creation()) {
             Err(error) if *error.kind() != pronto_store::ErrorKind::Unavailable => {
                 Err(error.map_kind(|_| ErrorKind::Io))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Checks that the store has conditional creation, unless this server may not write to it.
+    fn check_creation(&self) -> pronto_store::Result<()> {
+        match self.store.check_creation() {
+            Err(error) if *error.kind() == pronto_store::ErrorKind::Denied => Ok(()),
+            checked => checked,
         }
     }
 
@@ -277,7 +292,7 @@ impl StoredRepositories {
                 if repository.config().contains("uploadpack.packobjectshook") {
                     view.fill(&watch).map_err(failed)?;
                 }
-                Opened::view(repository, view)
+                Opened::view(repository, view, generation)
             }
             Purpose::Push => {
                 let landing = StoreLanding::new(Arc::clone(self), stored, Arc::clone(&view));
@@ -287,7 +302,7 @@ impl StoredRepositories {
                 if HOOKS.iter().any(|name| hooks::exists(&repository, name)) {
                     view.fill(&watch).map_err(failed)?;
                 }
-                Opened::view(repository, view)
+                Opened::view(repository, view, generation)
                     .holding(Box::new(own))
                     .with_landing(landing)
             }
@@ -330,6 +345,16 @@ impl StoredRepositories {
     /// Those of the store.
     pub(crate) fn list(&self) -> Result<Vec<String>> {
         let names = self.store.repositories().map_err(failed)?;
+        self.store.existing(names).map_err(failed)
+    }
+
+    /// Returns the names of repositories that `wanted` accepts, sorted. Two calls for each.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn list_some(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>> {
+        let mut names = self.store.repositories().map_err(failed)?;
+        names.retain(|name| wanted(name));
         self.store.existing(names).map_err(failed)
     }
 

@@ -2,8 +2,9 @@
 //! same for each protocol.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use pronto::receive_pack::PackLimit;
 use pronto_io::interrupt::Interrupt;
 
 use crate::access::{RefChange, Role};
@@ -11,6 +12,7 @@ use crate::admission::{Network, Owner, Slot};
 use crate::bridge::{Bounded, Patience};
 use crate::config::{DaemonPush, EXPORT_OK};
 use crate::opened::Opened;
+use crate::quota::Allowance;
 use crate::repositories::Client;
 use crate::route::{Service, Target};
 use crate::service::{self, GitService, Judge, Streams};
@@ -57,6 +59,8 @@ pub(crate) struct Work {
     pub(crate) protocol: Option<String>,
     /// Counts the calls of the store.
     pub(crate) tally: Arc<Tally>,
+    /// The rest of the quotas for a push, once the repository was measured.
+    pub(crate) allowance: OnceLock<Option<Allowance>>,
 }
 
 impl Work {
@@ -127,7 +131,7 @@ impl Work {
                     && config.create_on_push =>
             {
                 self.setup.check_role(self.user(), name, Role::Admin)?;
-                match self.setup.repositories.create(name) {
+                match self.setup.create(name) {
                     // Another push was faster.
                     Err(error) if *error.kind() != ErrorKind::Exists => Err(error),
                     _ => self.find(),
@@ -245,9 +249,19 @@ impl Work {
 }
 
 impl Judge for Work {
+    fn pack_limit(&self, repository: &Opened) -> Result<Option<PackLimit>> {
+        let name = self.target.name.as_str();
+        let allowance = Allowance::of(&self.setup.config.quotas, name, repository)?;
+        // A request has one push.
+        let allowance = self.allowance.get_or_init(|| allowance);
+        Ok(allowance.as_ref().and_then(Allowance::pack_limit))
+    }
+
     fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
         let access = &self.setup.config.access;
-        access.refusal(self.user(), self.target.name.as_str(), change)
+        let refused = access.refusal(self.user(), self.target.name.as_str(), change);
+        let allowance = self.allowance.get().and_then(Option::as_ref);
+        refused.or_else(|| allowance.and_then(|allowance| allowance.refusal(change)))
     }
 
     fn forbids_force(&self, name: &[u8]) -> Option<String> {

@@ -1,10 +1,15 @@
 //! The parts that a repository in a store is built on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::bucket::Bucket;
+use bytes::Bytes;
+
+use crate::Result;
+use crate::bucket::{Bucket, Creation};
 use crate::clock::{Clock, SystemClock};
-use crate::generations::{Generations, InBucket};
+use crate::database::Database;
+use crate::generations::{Generations, InBucket, Listed};
 
 /// A store, the place of its generations, and a clock.
 pub trait Backend: Send + Sync + 'static {
@@ -32,11 +37,76 @@ pub trait Backend: Send + Sync + 'static {
     }
 }
 
-/// A store that keeps its generations itself, and the clock of the system.
-#[derive(Debug)]
+/// The place of the generations of a store.
+pub enum Placed<B> {
+    /// The store itself.
+    Bucket(InBucket<B>),
+    /// A database.
+    Database(Box<Database<B>>),
+}
+
+impl<B: Bucket> Generations for Placed<B> {
+    async fn newest(&self, prefix: &str) -> Result<Option<Listed>> {
+        match self {
+            Placed::Bucket(place) => place.newest(prefix).await,
+            Placed::Database(place) => place.newest(prefix).await,
+        }
+    }
+
+    async fn read(&self, prefix: &str, number: u64) -> Result<Option<Bytes>> {
+        match self {
+            Placed::Bucket(place) => place.read(prefix, number).await,
+            Placed::Database(place) => place.read(prefix, number).await,
+        }
+    }
+
+    async fn create(&self, prefix: &str, number: u64, manifest: Bytes) -> Result<Creation> {
+        match self {
+            Placed::Bucket(place) => place.create(prefix, number, manifest).await,
+            Placed::Database(place) => place.create(prefix, number, manifest).await,
+        }
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
+        match self {
+            Placed::Bucket(place) => place.list(prefix).await,
+            Placed::Database(place) => place.list(prefix).await,
+        }
+    }
+
+    async fn remove(&self, prefix: &str, number: u64) -> Result<()> {
+        match self {
+            Placed::Bucket(place) => place.remove(prefix, number).await,
+            Placed::Database(place) => place.remove(prefix, number).await,
+        }
+    }
+
+    async fn time(&self, prefix: &str) -> Result<Duration> {
+        match self {
+            Placed::Bucket(place) => place.time(prefix).await,
+            Placed::Database(place) => place.time(prefix).await,
+        }
+    }
+
+    async fn claim(&self, prefix: &str) -> Result<()> {
+        match self {
+            Placed::Bucket(place) => place.claim(prefix).await,
+            Placed::Database(place) => place.claim(prefix).await,
+        }
+    }
+
+    async fn repositories(&self) -> Result<Vec<String>> {
+        match self {
+            Placed::Bucket(place) => place.repositories().await,
+            Placed::Database(place) => place.repositories().await,
+        }
+    }
+}
+
+/// A store with the place of its generations, and the clock of the system.
 pub struct Plain<B> {
     bucket: Arc<B>,
-    generations: InBucket<B>,
+    generations: Placed<B>,
     clock: SystemClock,
 }
 
@@ -45,7 +115,16 @@ impl<B: Bucket> Plain<B> {
     pub fn new(bucket: B) -> Self {
         let bucket = Arc::new(bucket);
         Plain {
-            generations: InBucket(Arc::clone(&bucket)),
+            generations: Placed::Bucket(InBucket(Arc::clone(&bucket))),
+            bucket,
+            clock: SystemClock::default(),
+        }
+    }
+
+    /// Uses `bucket` for everything but generations.
+    pub fn with_generations(bucket: Arc<B>, generations: Database<B>) -> Self {
+        Plain {
+            generations: Placed::Database(Box::new(generations)),
             bucket,
             clock: SystemClock::default(),
         }
@@ -54,14 +133,14 @@ impl<B: Bucket> Plain<B> {
 
 impl<B: Bucket> Backend for Plain<B> {
     type Bucket = B;
-    type Generations = InBucket<B>;
+    type Generations = Placed<B>;
     type Clock = SystemClock;
 
     fn bucket(&self) -> &B {
         &self.bucket
     }
 
-    fn generations(&self) -> &InBucket<B> {
+    fn generations(&self) -> &Placed<B> {
         &self.generations
     }
 

@@ -6,10 +6,13 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use pronto::Environment;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::backend::{Backend as _, Plain};
+use crate::backend::{Backend as _, Placed, Plain};
 use crate::blocks::{BlockCache, BlockOptions};
 use crate::bucket::{Bucket as _, Cloud, Location, Metered, Observer};
-use crate::generations::{Generations as _, Listed};
+use crate::clock::Clock as _;
+use crate::creation;
+use crate::database::{Database, DatabaseAddress};
+use crate::generations::{DEEPEST, Generations as _, Listed, MOST_LISTED};
 use crate::repository::{Options, Repository};
 use crate::{Error, ErrorKind, Result};
 
@@ -18,12 +21,6 @@ const LONGEST_NAME: usize = 512;
 
 /// The longest component of a name: directories as stores allow 255 bytes, some of which are for suffixes.
 const LONGEST_COMPONENT: usize = 200;
-
-/// The most directories, one in another, in which repositories are looked for.
-const DEEPEST: usize = 16;
-
-/// The most repositories that are listed.
-const MOST_LISTED: usize = 100_000;
 
 /// The number of repositories that are looked for at the same time.
 const CHECKS_AT_ONCE: usize = 32;
@@ -36,6 +33,8 @@ pub type Stored = Repository<Plain<Metered<Cloud>>>;
 pub struct Store {
     /// `None` while it is dropped.
     runtime: Option<Runtime>,
+    url: String,
+    cloud: Cloud,
     backend: Arc<Plain<Metered<Cloud>>>,
     options: Options,
 }
@@ -57,9 +56,23 @@ impl Store {
             .map_err(|error| Error::new(ErrorKind::Io, "cannot start a thread").because(error))?;
         Ok(Store {
             runtime: Some(runtime),
-            backend: Arc::new(Plain::new(Metered::new(cloud))),
+            url: url.to_owned(),
+            backend: Arc::new(Plain::new(Metered::new(cloud.clone()))),
+            cloud,
             options: Options::default(),
         })
+    }
+
+    /// Keeps generations in the database at `address`, and everything else in the store. Makes no call. It is called
+    /// before the store is used.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Options`]: the certificates of authorities cannot be read.
+    pub fn with_generations(mut self, address: DatabaseAddress) -> Result<Self> {
+        let bucket = Arc::new(Metered::new(self.cloud.clone()));
+        let generations = Database::new(Arc::clone(&bucket), address, &self.url)?;
+        self.backend = Arc::new(Plain::with_generations(bucket, generations));
+        Ok(self)
     }
 
     /// Uses `options` for repositories.
@@ -71,16 +84,39 @@ impl Store {
 
     /// Tells `observer` of all calls from now on. The first observer stays.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
+        if let Placed::Database(database) = self.backend.generations() {
+            database.observe(Arc::clone(&observer));
+        }
         self.backend.bucket().observe(observer);
     }
 
-    /// Returns whether the store answers. One call, which is not repeated.
+    /// Returns whether the store answers, and the database with generations. One call of each, which is not
+    /// repeated.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Those of the store and of the database.
     pub fn check(&self) -> Result<()> {
+        if let Placed::Database(database) = self.backend.generations() {
+            self.wait(database.check())?;
+        }
         self.wait(self.backend.bucket().list("upkeep/", 1, None))
             .map(drop)
+    }
+
+    /// Checks that one of several processes that create a generation is the only one. A few calls, if the store is a
+    /// service and has the generations.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`]: the store has no conditional creation. Those of the store.
+    pub fn check_creation(&self) -> Result<()> {
+        let is_needed = matches!(self.backend.generations(), Placed::Bucket(_));
+        match is_needed && !self.cloud.is_directory() {
+            true => {
+                let name = format!("upkeep/creation-{:016x}", self.backend.clock().random());
+                self.wait(creation::check(self.backend.bucket(), &name))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Waits for a call of a [`Stored`].
@@ -120,22 +156,9 @@ impl Store {
     /// # Errors
     /// Those of the store.
     pub fn repositories(&self) -> Result<Vec<String>> {
-        let mut names = Vec::new();
-        let mut directories = vec![String::new()];
-        while let Some(directory) = directories.pop() {
-            let below = self.wait(self.backend.bucket().directories(&directory))?;
-            for path in below {
-                match path.strip_suffix(".git/") {
-                    Some(name) if check_name(name).is_ok() => names.push(name.to_owned()),
-                    Some(_) => {}
-                    None if path.matches('/').count() < DEEPEST => directories.push(path),
-                    None => {}
-                }
-            }
-            if names.len() >= MOST_LISTED {
-                break;
-            }
-        }
+        let mut names = self.wait(self.backend.generations().repositories())?;
+        names.retain(|name| check_name(name).is_ok());
+        names.truncate(MOST_LISTED);
         names.sort_unstable();
         Ok(names)
     }

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use crate::Result;
 
 pub use cloud::{Cloud, Location};
+pub(crate) use metered::Meter;
 pub use metered::{Call, CallKind, Metered, Observer};
 
 /// An object in a listing.

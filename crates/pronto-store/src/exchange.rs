@@ -57,6 +57,7 @@ impl Store {
         watch: &Watch<'_>,
     ) -> Result<Written> {
         check_source(source)?;
+        self.check_creation()?;
         self.wait(target.check_new())?;
         let updates = updates_of(source)?;
         let creating = Creating {
@@ -84,6 +85,7 @@ impl Store {
         scratch: &Path,
         watch: &Watch<'_>,
     ) -> Result<Written> {
+        self.check_creation()?;
         self.wait(target.check_new())?;
         let manifest = &generation.manifest;
         let creating = Creating {

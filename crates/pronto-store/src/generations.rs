@@ -6,10 +6,19 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::bucket::{Bucket, Content, Creation, Entry};
-use crate::{Result, name};
+use crate::{Error, ErrorKind, Result, name};
 
 /// The largest manifest.
 pub const MOST_MANIFEST_BYTES: u64 = 8 << 20;
+
+/// The most repositories that are listed.
+pub(crate) const MOST_LISTED: usize = 100_000;
+
+/// The most directories, one in another, in which repositories are looked for.
+pub(crate) const DEEPEST: usize = 16;
+
+/// The largest object that says that generations are in a database.
+const MOST_MARKER_BYTES: u64 = 2 << 10;
 
 /// The number of generations in a page of a listing.
 const PAGE: usize = 1000;
@@ -71,6 +80,18 @@ pub trait Generations: Send + Sync + 'static {
     /// # Errors
     /// The store does not answer or refuses.
     fn time(&self, prefix: &str) -> impl Future<Output = Result<Duration>> + Send;
+
+    /// Prepares the first generation of a repository, and checks that it has no generations in another place.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Options`]: it has. The store does not answer or refuses.
+    fn claim(&self, prefix: &str) -> impl Future<Output = Result<()>> + Send;
+
+    /// Returns the names of repositories with generations, some of which may be none, in any order.
+    ///
+    /// # Errors
+    /// The store does not answer or refuses.
+    fn repositories(&self) -> impl Future<Output = Result<Vec<String>>> + Send;
 }
 
 /// Generations as objects of the store.
@@ -87,8 +108,14 @@ impl<B: Bucket> Generations for InBucket<B> {
                 .entries
                 .iter()
                 .find_map(|entry| read_entry(prefix, entry));
-            if found.is_some() || listed.next.is_none() {
+            if found.is_some() {
                 return Ok(found);
+            }
+            if listed.next.is_none() {
+                return match marker(&*self.0, prefix).await? {
+                    None => Ok(None),
+                    Some(_) => Err(in_database(prefix)),
+                };
             }
             page = listed.next;
         }
@@ -122,6 +149,9 @@ impl<B: Bucket> Generations for InBucket<B> {
                 next => page = next,
             }
         }
+        if all.is_empty() && marker(&*self.0, prefix).await?.is_some() {
+            return Err(in_database(prefix));
+        }
         all.sort_unstable_by_key(|listed| std::cmp::Reverse(listed.number));
         Ok(all)
     }
@@ -132,11 +162,54 @@ impl<B: Bucket> Generations for InBucket<B> {
     }
 
     async fn time(&self, prefix: &str) -> Result<Duration> {
-        let name = format!("{prefix}{}", name::TIME);
-        self.0.put(&name, &Content::Bytes(Bytes::new())).await?;
-        let entry = self.0.head(&name).await?;
-        Ok(entry.map(|entry| entry.modified).unwrap_or_default())
+        time_of(&*self.0, prefix).await
     }
+
+    async fn claim(&self, _: &str) -> Result<()> {
+        // Looking for the newest one has shown it.
+        Ok(())
+    }
+
+    async fn repositories(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        let mut directories = vec![String::new()];
+        while let Some(directory) = directories.pop() {
+            for path in self.0.directories(&directory).await? {
+                match path.strip_suffix(".git/") {
+                    Some(name) => names.push(name.to_owned()),
+                    None if path.matches('/').count() < DEEPEST => directories.push(path),
+                    None => {}
+                }
+            }
+            if names.len() >= MOST_LISTED {
+                break;
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// Returns the store under whose name the generations of the repository at `prefix` are in a database; `None` if they
+/// are not in one.
+pub(crate) async fn marker(bucket: &impl Bucket, prefix: &str) -> Result<Option<String>> {
+    let marker = format!("{prefix}{}", name::DATABASE);
+    let found = bucket.get(&marker, MOST_MARKER_BYTES).await?;
+    Ok(found.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned()))
+}
+
+/// Returns the present time of a store: that of an object which is written for that.
+pub(crate) async fn time_of(bucket: &impl Bucket, prefix: &str) -> Result<Duration> {
+    let name = format!("{prefix}{}", name::TIME);
+    bucket.put(&name, &Content::Bytes(Bytes::new())).await?;
+    let entry = bucket.head(&name).await?;
+    Ok(entry.map(|entry| entry.modified).unwrap_or_default())
+}
+
+fn in_database(prefix: &str) -> Error {
+    let repository = prefix.trim_end_matches(".git/");
+    let message = format!("the generations of '{repository}' are in a database");
+    let hint = "name it: --generations postgres://…, or the setting `generations` of a server";
+    Error::new(ErrorKind::Options, message).with_hint(hint)
 }
 
 fn directory(prefix: &str) -> String {

@@ -39,6 +39,8 @@ mod cache;
 mod change;
 mod clock;
 mod commit;
+mod creation;
+mod database;
 mod digest;
 mod download;
 mod error;
@@ -54,12 +56,13 @@ mod settings;
 #[cfg(test)]
 mod simulation;
 mod tables;
+mod tls;
 mod upkeep;
 mod upload;
 mod verify;
 mod view;
 
-pub use backend::{Backend, Plain};
+pub use backend::{Backend, Placed, Plain};
 pub use blocking::{Store, Stored};
 pub use blocks::{BlockCache, BlockCounts, BlockOptions, RangedView};
 pub use bucket::{
@@ -71,6 +74,7 @@ pub use change::{
 };
 pub use clock::{Clock, SystemClock};
 pub use commit::Creating;
+pub use database::{Database, DatabaseAddress};
 pub use digest::{Digest, Digester, Digests};
 pub use error::{Error, ErrorKind, Result};
 pub use exchange::{Source, Written};

@@ -15,6 +15,9 @@ pub(crate) const CONTENTS: [&str; 5] = ["bundle/", "graph/", "midx/", "pack/", "
 /// The object that is written to learn the time of the store.
 pub(crate) const TIME: &str = "upkeep/time";
 
+/// The object that says that the generations are in a database, and under which name.
+pub(crate) const DATABASE: &str = "database";
+
 /// A random number that makes the name of an upload its own: no other process writes that object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UploadId(pub u64);

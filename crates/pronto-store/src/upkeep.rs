@@ -16,7 +16,7 @@ use crate::backend::{Backend, Fault, has_fault};
 use crate::bucket::{Bucket as _, Content};
 use crate::change::{Change, MergedTables, Replacement};
 use crate::clock::Clock as _;
-use crate::generations::{Generations as _, Listed};
+use crate::generations::{Generations as _, Listed, time_of};
 use crate::manifest::{Manifest, Policy};
 use crate::name::{self, CONTENTS};
 use crate::repository::Repository;
@@ -42,7 +42,7 @@ pub struct Deleted {
     pub orphans: u64,
 }
 
-/// The present, and how old things must be, by the clock of the store.
+/// The present by one clock, and how old things must be.
 struct Ages {
     now: Duration,
     retention: Duration,
@@ -99,8 +99,10 @@ impl<B: Backend> Repository<B> {
     /// # Errors
     /// Those of the store. What was not deleted is deleted by the next call.
     pub async fn expire(&self) -> Result<Deleted> {
-        let ages = self.ages(self.tip().await?.manifest.policy).await?;
+        let policy = self.tip().await?.manifest.policy;
         let generations = self.backend.generations();
+        let now = self.persist(|| generations.time(&self.prefix)).await?;
+        let ages = self.ages(policy, now);
         let listed = self.persist(|| generations.list(&self.prefix)).await?;
         let mut deleted = Deleted::default();
         // From the oldest on: only generations up to the expired one may refer to what the next one drops.
@@ -120,12 +122,15 @@ impl<B: Backend> Repository<B> {
     }
 
     /// Deletes objects that no generation refers to, such as those of pushes that were never committed.
-    /// Costs a listing of all objects, and one read for each retained generation that drops something.
+    /// Costs a listing of all objects, two calls for the time, and one read for each retained generation that drops something.
     ///
     /// # Errors
     /// Those of the store. What was not deleted is deleted by the next call.
     pub async fn sweep(&self) -> Result<Deleted> {
-        let ages = self.ages(self.tip().await?.manifest.policy).await?;
+        let policy = self.tip().await?.manifest.policy;
+        // Objects have the time of the store, also if generations are in a database with another clock.
+        let now = self.persist(|| time_of(self.backend.bucket(), &self.prefix));
+        let ages = self.ages(policy, now.await?);
         let mut candidates = BTreeMap::new();
         for directory in CONTENTS {
             self.list(directory, |name, _, modified| {
@@ -162,18 +167,17 @@ impl<B: Backend> Repository<B> {
         })
     }
 
-    async fn ages(&self, policy: Policy) -> Result<Ages> {
-        let generations = self.backend.generations();
-        let now = self.persist(|| generations.time(&self.prefix)).await?;
+    /// `now` is the time of the clock with which the ages are measured.
+    fn ages(&self, policy: Policy, now: Duration) -> Ages {
         let seconds = match has_fault(&*self.backend, Fault::NoGrace) {
             true => |_| Duration::ZERO,
             false => Duration::from_secs,
         };
-        Ok(Ages {
+        Ages {
             now,
             retention: seconds(policy.retention_seconds),
             grace: seconds(policy.grace_seconds),
-        })
+        }
     }
 
     async fn drops_of(&self, number: u64) -> Result<Vec<String>> {

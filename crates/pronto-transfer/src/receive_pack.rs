@@ -69,6 +69,8 @@ pub struct Options {
     /// The largest commit, tree or tag that is received; larger blobs are made in files, not in memory.
     /// Without it, all sizes are received, as by Git.
     pub most_object_bytes: Option<u64>,
+    /// The size that the pack may have, whatever the repository's settings allow.
+    pub pack_limit: Option<PackLimit>,
     /// The place where the push is recorded, if the repository is only a view of it. Received objects stay
     /// a pack then, and what would be lost with the view is refused.
     pub landing: Option<Arc<dyn Landing>>,
@@ -88,9 +90,19 @@ impl Options {
             program: program.into(),
             fast_forward_only: BTreeMap::new(),
             most_object_bytes: None,
+            pack_limit: None,
             landing: None,
         }
     }
+}
+
+/// The size that a pack may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackLimit {
+    /// The size.
+    pub bytes: u64,
+    /// The reason that the client is told.
+    pub reason: String,
 }
 
 /// The streams of one connection.

@@ -1,7 +1,9 @@
 //! Support code that tests of several crates share: the git programs of the machine, scratch
 //! directories, random numbers, default signals, and skipping.
 
+pub mod cut_proxy;
 pub mod git;
+pub mod postgres;
 mod random;
 pub mod s3;
 mod scratch;

@@ -68,6 +68,8 @@ struct Plan {
     failed: u64,
     /// Requests that the server will get later.
     pending: u64,
+    /// The server does not see this header, like one that ignores it.
+    hidden: Option<&'static str>,
 }
 
 impl StoreProxy {
@@ -85,6 +87,7 @@ impl StoreProxy {
             requests: 0,
             failed: 0,
             pending: 0,
+            hidden: None,
         }));
         let shared = Arc::clone(&plan);
         std::thread::spawn(move || {
@@ -112,6 +115,11 @@ impl StoreProxy {
         while lock(&self.plan).pending > 0 {
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// Hides a header, whose name is given in lower case, from the server.
+    pub fn hide_header(&self, name: &'static str) {
+        lock(&self.plan).hidden = Some(name);
     }
 
     /// Returns the number of requests.
@@ -212,7 +220,16 @@ impl Link {
     /// Sends a request on a connection of its own, and returns the answer.
     fn forward(&self, request: &Message) -> io::Result<Vec<u8>> {
         let mut connection = TcpStream::connect(self.upstream)?;
-        let mut head = request.head.clone();
+        let hidden = lock(&self.plan).hidden;
+        let is_shown = |line: &&str| {
+            let name = line.split(':').next().unwrap_or_default();
+            hidden.is_none_or(|hidden| !name.eq_ignore_ascii_case(hidden))
+        };
+        let mut head: String = request
+            .head
+            .split_inclusive('\n')
+            .filter(is_shown)
+            .collect();
         head.push_str("Connection: close\r\n\r\n");
         connection.write_all(head.as_bytes())?;
         connection.write_all(&request.body)?;

@@ -61,6 +61,10 @@ pub(crate) struct Args {
     /// az://CONTAINER/PREFIX or file:///DIRECTORY
     #[arg(long, value_name = "URL")]
     store: Option<String>,
+    /// With --store, keep generations in this database: postgres://USER@HOST/DATABASE. Needed for stores
+    /// without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD
+    #[arg(long, value_name = "URL")]
+    generations: Option<String>,
     /// With --store, the directory for views and downloaded files; each server needs its own
     #[arg(long, value_name = "DIRECTORY")]
     cache: Option<PathBuf>,

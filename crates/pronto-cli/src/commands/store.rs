@@ -8,7 +8,7 @@ use bstr::ByteSlice as _;
 use pronto::refs::MigrateOptions;
 use pronto::repository::RefStorage;
 use pronto::{Environment, Repository, Watch, io::progress::Progress};
-use pronto_store::{Generation, Source, Store, Stored};
+use pronto_store::{DatabaseAddress, Generation, Source, Store, Stored};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -23,6 +23,13 @@ mod upkeep;
     Credentials are taken from the variables of the environment that the programs of these services use."
 )]
 pub(crate) struct Args {
+    /// The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores
+    /// without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD
+    #[arg(long, value_name = "URL")]
+    generations: Option<String>,
+    /// The database with the generations of the second store (copy)
+    #[arg(long, value_name = "URL")]
+    target_generations: Option<String>,
     /// Take this generation instead of the newest one (export, copy)
     #[arg(long, value_name = "NUMBER")]
     generation: Option<u64>,
@@ -76,38 +83,45 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         ["import", source, store, name] => import::one(args, source, store, name, context),
         ["import", directory, store] => import::all(args, directory, store, context),
         ["export", store, name, directory] => {
-            let place = Place::open(store, name, context)?;
+            let place = Place::open(Stores::of(args, store), name, context)?;
             export(args, &place, Path::new(directory), context)
         }
         ["copy", store, name, target, new] => {
-            let from = Place::open(store, name, context)?;
-            let to = Place::open(target, new, context)?;
+            let from = Place::open(Stores::of(args, store), name, context)?;
+            let to = Stores {
+                url: target,
+                generations: args.target_generations.as_deref(),
+            };
+            let to = Place::open(to, new, context)?;
             copy(args, &from, &to, context)
         }
         ["verify", store] => {
-            let names = open(store, context)?.repositories()?;
+            let names = Stores::of(args, store).open(context)?.repositories()?;
             verify(args, store, &names, context)
         }
         ["verify", store, name] => verify(args, store, &[(*name).to_owned()], context),
         ["upkeep", store] => upkeep::run(args, store, None, context),
         ["upkeep", store, name] => upkeep::run(args, store, Some(name), context),
         ["list", store] => {
-            for name in open(store, context)?.repositories()? {
+            for name in Stores::of(args, store).open(context)?.repositories()? {
                 writeln!(context.out, "{name}")?;
             }
             Ok(ExitCode::SUCCESS)
         }
-        ["list", store, name] => list(&Place::open(store, name, context)?, context),
+        ["list", store, name] => {
+            let place = Place::open(Stores::of(args, store), name, context)?;
+            list(&place, context)
+        }
         ["config", store, name, rest @ ..] => {
-            let place = Place::open(store, name, context)?;
+            let place = Place::open(Stores::of(args, store), name, context)?;
             settings::config(args, &place, rest, context)
         }
         ["head", store, name] => {
-            let place = Place::open(store, name, context)?;
+            let place = Place::open(Stores::of(args, store), name, context)?;
             settings::show_head(&place, context)
         }
         ["head", store, name, branch] => {
-            let place = Place::open(store, name, context)?;
+            let place = Place::open(Stores::of(args, store), name, context)?;
             settings::set_head(&place, branch, context)
         }
         _ => Err(CliError::usage(
@@ -138,6 +152,11 @@ fn check_options(args: &Args, command: &str) -> Result<(), CliError> {
         ("--every", args.every.is_some(), &["upkeep"]),
         ("--add", args.add, &["config"]),
         ("--unset", args.unset, &["config"]),
+        (
+            "--target-generations",
+            args.target_generations.is_some(),
+            &["copy"],
+        ),
     ];
     for (option, is_given, commands) in given {
         if is_given && !commands.contains(&command) {
@@ -155,6 +174,35 @@ fn ref_format(name: &str) -> Result<RefStorage, String> {
     found.ok_or_else(|| format!("unknown ref storage format '{name}'"))
 }
 
+/// The addresses of a store.
+#[derive(Clone, Copy)]
+struct Stores<'a> {
+    url: &'a str,
+    /// The database with the generations.
+    generations: Option<&'a str>,
+}
+
+impl<'a> Stores<'a> {
+    fn of(args: &'a Args, url: &'a str) -> Self {
+        Stores {
+            url,
+            generations: args.generations.as_deref(),
+        }
+    }
+
+    fn open(self, context: &mut Context) -> Result<Store, CliError> {
+        let environment = context.environment()?;
+        let store = Store::open(self.url, &environment)?;
+        match self.generations {
+            None => Ok(store),
+            Some(address) => {
+                let address = DatabaseAddress::parse(address, &environment)?;
+                store.with_generations(address).map_err(CliError::from)
+            }
+        }
+    }
+}
+
 /// A repository in a store.
 struct Place {
     store: Store,
@@ -162,8 +210,8 @@ struct Place {
 }
 
 impl Place {
-    fn open(url: &str, name: &str, context: &mut Context) -> Result<Self, CliError> {
-        let store = open(url, context)?;
+    fn open(stores: Stores<'_>, name: &str, context: &mut Context) -> Result<Self, CliError> {
+        let store = stores.open(context)?;
         let repository = store.repository(name)?;
         Ok(Place { store, repository })
     }
@@ -176,10 +224,6 @@ impl Place {
         };
         found.map_err(CliError::from)
     }
-}
-
-fn open(url: &str, context: &mut Context) -> Result<Store, CliError> {
-    Store::open(url, &context.environment()?).map_err(CliError::from)
 }
 
 fn progress(args: &Args, context: &mut Context) -> Arc<dyn Progress> {
@@ -253,7 +297,7 @@ fn verify(
     names: &[String],
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
-    let store = open(url, context)?;
+    let store = Stores::of(args, url).open(context)?;
     let progress = progress(args, context);
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt).with_progress(&*progress);

@@ -1,7 +1,7 @@
 //! `serve` over SSH, with the client of OpenSSH.
 
 mod hostile;
-mod site;
+pub(crate) mod site;
 
 use std::net::TcpStream;
 use std::path::Path;

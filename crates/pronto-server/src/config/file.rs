@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::problem::{Problem, problem, within};
+use super::problem::{Problem, glob, problem, within};
 use super::{CertificateUser, Config, DaemonPush, MetricsReaders, TlsFiles, everyone_reads};
 use crate::access::{ANONYMOUS, Access, EVERY_USER, Grant, RefRule, Role};
 use crate::names::is_user_name;
@@ -37,6 +37,7 @@ struct File {
     netsync: Netsync,
     grant: Vec<GrantEntry>,
     rule: Vec<RuleEntry>,
+    quota: Vec<super::quota::Entry>,
     certificate: Vec<CertificateEntry>,
     cache: Cache,
     clone: Clones,
@@ -295,6 +296,8 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
         grants.push(everyone_reads());
     }
     let rules = file.rule.iter().map(rule).collect::<Result<_, _>>()?;
+    let quotas = file.quota.iter().map(super::quota::Entry::resolved);
+    let quotas = quotas.collect::<Result<_, _>>()?;
     let certificates = file.certificate.into_iter().map(certificate);
     Ok(Config {
         root,
@@ -313,6 +316,7 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
         },
         netsync: file.netsync.resolved(directory)?,
         access: Access { grants, rules },
+        quotas,
         certificates: certificates.collect::<Result<_, _>>()?,
         cache: file.cache.resolved(directory),
         clone: file.clone.resolved(),
@@ -405,29 +409,5 @@ fn user_in(name: &Spanned<String>) -> Result<String, Problem> {
             let message = format!("'{}' cannot be the name of a user", name.get_ref());
             Err(problem(name, message))
         }
-    }
-}
-
-/// A glob that can match: its brackets are closed.
-fn glob(glob: &Spanned<String>) -> Result<String, Problem> {
-    let text = glob.get_ref();
-    let mut rest = text.as_str();
-    while let Some((_, after)) = rest.split_once('[') {
-        // The first character of a class may be a bracket.
-        let Some(end) = after
-            .char_indices()
-            .skip(1)
-            .find(|(_, found)| *found == ']')
-        else {
-            return Err(problem(
-                glob,
-                format!("'{text}' has a bracket without an end"),
-            ));
-        };
-        rest = after.get(end.0..).unwrap_or_default();
-    }
-    match text.is_empty() {
-        true => Err(problem(glob, "a glob must not be empty".to_owned())),
-        false => Ok(text.clone()),
     }
 }

@@ -28,3 +28,27 @@ pub(super) fn problem<T>(at: &Spanned<T>, message: String) -> Problem {
         message,
     }
 }
+
+/// A glob that can match: its brackets are closed.
+pub(super) fn glob(glob: &Spanned<String>) -> Result<String, Problem> {
+    let text = glob.get_ref();
+    let mut rest = text.as_str();
+    while let Some((_, after)) = rest.split_once('[') {
+        // The first character of a class may be a bracket.
+        let Some(end) = after
+            .char_indices()
+            .skip(1)
+            .find(|(_, found)| *found == ']')
+        else {
+            return Err(problem(
+                glob,
+                format!("'{text}' has a bracket without an end"),
+            ));
+        };
+        rest = after.get(end.0..).unwrap_or_default();
+    }
+    match text.is_empty() {
+        true => Err(problem(glob, "a glob must not be empty".to_owned())),
+        false => Ok(text.clone()),
+    }
+}

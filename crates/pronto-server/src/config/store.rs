@@ -1,5 +1,6 @@
 //! The object store of the repositories.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -38,12 +39,25 @@ impl StoreRole {
     }
 }
 
+/// Text that messages do not show.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
 /// The object store of the repositories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreConfig {
     /// The address: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or `file:///DIRECTORY`.
     pub url: String,
+    /// The address of the database with the generations: `postgres://USER@HOST/DATABASE`; `None` if they are in the
+    /// store. It may have a password.
+    pub generations: Option<Secret>,
     /// The directory of views and downloaded files, which belongs to one process.
     pub cache: PathBuf,
     /// The bytes of these files, but for those that requests use.
@@ -63,6 +77,7 @@ impl StoreConfig {
     pub fn new(url: String, cache: PathBuf) -> Self {
         StoreConfig {
             url,
+            generations: None,
             cache,
             cache_bytes: 10 << 30,
             patience: Duration::from_secs(20),
@@ -78,6 +93,7 @@ impl StoreConfig {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Written {
     url: String,
+    generations: String,
     cache: Option<PathBuf>,
     cache_bytes: Option<u64>,
     patience_seconds: Option<Spanned<u64>>,
@@ -90,6 +106,7 @@ impl Written {
     pub(super) fn resolved(self, directory: &Path) -> Result<Option<StoreConfig>, Problem> {
         let cache = self.cache.unwrap_or_else(|| CACHE.into());
         let mut store = StoreConfig::new(self.url, directory.join(cache));
+        store.generations = (!self.generations.is_empty()).then_some(Secret(self.generations));
         store.cache_bytes = self.cache_bytes.unwrap_or(store.cache_bytes);
         store.role = self.role;
         if let Some(seconds) = self.patience_seconds {

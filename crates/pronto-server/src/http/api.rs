@@ -237,7 +237,7 @@ fn act(setup: &Setup, user: &str, action: Action) -> Result<Outcome> {
         }
         Action::CreateRepository(name) => {
             setup.check_role(Some(user), &name, Role::Admin)?;
-            setup.repositories.create(&name)?;
+            setup.create(&name)?;
             Ok(created(json!({"name": name.as_str()})))
         }
         Action::RemoveRepository(name) => {

@@ -1,7 +1,7 @@
 //! Requests of Git over HTTP (`gitprotocol-http(5)`).
 
 use std::io::{Read, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use flate2::read::MultiGzDecoder;
 use hyper::Request;
@@ -110,6 +110,7 @@ impl Call {
             target: Target { service, name },
             protocol: None,
             tally: Arc::clone(&self.record.tally),
+            allowance: OnceLock::new(),
         };
         work.check()?;
         work.protocol = protocol.transpose()?;

@@ -1,7 +1,7 @@
 //! One connection of a peer: its user, its request, and its record.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bstr::ByteSlice as _;
@@ -123,6 +123,7 @@ impl Guest {
             target: Target { name, service },
             protocol: None,
             tally: Arc::default(),
+            allowance: OnceLock::new(),
         };
         let is_push = service == Service::ReceivePack;
         if is_push && work.requester.user.is_none() {
@@ -153,6 +154,10 @@ impl Guest {
         self.progress().slot = Some((slot, UnderWay::new(&self.state)));
         let repository = work.open()?;
         let is_push = work.target.service == Service::ReceivePack;
+        if is_push {
+            // The rules are asked for each ref; what arrives is bounded by the sizes of a session.
+            work.pack_limit(&repository)?;
+        }
         let found = HOOKS.iter().find(|name| hooks::exists(&repository, name));
         match found {
             Some(hook) if is_push => {

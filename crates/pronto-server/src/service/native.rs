@@ -8,7 +8,7 @@ use prometheus_client::registry::Registry;
 use pronto::upload_pack::{self, Ended, Options, Selections};
 use pronto::{Repository, Watch, receive_pack};
 
-use super::process::Git;
+use super::process::{Git, ReceiveLimits};
 use super::push::{Judged, Receiver, judge_request};
 use super::{GitService, Judge, Request, Streams, broken};
 use crate::bundles::{Bundles, OpenedBundle};
@@ -110,6 +110,7 @@ impl GitService for Native {
             target_of: &target_of,
             takes_certificates: !can_serve,
         };
+        let pack_limit = judge.pack_limit(request.repository)?;
         match judge_request(input, judge, &receiver)? {
             Judged::Refused(report) => {
                 output.write_all(&report).map_err(broken)?;
@@ -125,11 +126,15 @@ impl GitService for Native {
                     output,
                 };
                 if !can_serve {
-                    let forbids_force = !fast_forward_only.is_empty();
-                    return self.git.receive(request, forbids_force, streams);
+                    let limits = ReceiveLimits {
+                        forbids_force: !fast_forward_only.is_empty(),
+                        pack_bytes: pack_limit.map(|limit| limit.bytes),
+                    };
+                    return self.git.receive(request, limits, streams);
                 }
                 let mut options = self.push_options(request, Step::Request);
                 options.fast_forward_only = fast_forward_only;
+                options.pack_limit = pack_limit;
                 self.receive(request, &options, streams)
             }
         }

@@ -57,12 +57,15 @@ impl Git {
     pub(super) fn receive(
         &self,
         request: &Request<'_>,
-        forbids_force: bool,
+        limits: ReceiveLimits,
         streams: Streams<'_>,
     ) -> Result<()> {
         let mut command = command(request);
-        if forbids_force {
+        if limits.forbids_force {
             command.args(["-c", "receive.denyNonFastForwards=true"]);
+        }
+        if let Some(bytes) = limits.pack_bytes {
+            command.args(["-c", &format!("receive.maxInputSize={bytes}")]);
         }
         command.args(["receive-pack", "--stateless-rpc"]);
         run(command, request, streams)
@@ -93,6 +96,15 @@ fn read_packets(input: &mut (impl Read + ?Sized)) -> Result<Vec<u8>> {
     }
     let message = format!("the request has more than {MOST_ARGUMENTS} arguments");
     Err(Error::new(ErrorKind::Malformed, message))
+}
+
+/// The limits of a push beside the settings of the repository.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReceiveLimits {
+    /// Whether refs may only be fast-forwarded.
+    pub(super) forbids_force: bool,
+    /// The size that the pack may have.
+    pub(super) pack_bytes: Option<u64>,
 }
 
 /// A command that sees the environment of the repository and no other.

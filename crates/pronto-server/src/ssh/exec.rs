@@ -1,7 +1,7 @@
 //! A request of Git on a channel, from its command to its exit status.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hyper::body::Bytes;
 use russh::server::Handle;
@@ -105,13 +105,14 @@ impl Exec {
             record.failed(error);
             text = Some(format!("pronto: {}\n", record::text(error, record.id())));
         }
-        let is_push = record.is_push();
+        // A client that was sent nothing waits for the advertisement, and sends no pack.
+        let sends_pack = record.is_push() && record.counters.sent() > 0;
         if let Err(error) = request.output.end(text).await {
             record.error(error.to_string());
         }
         drop(record);
         // Without a service the input is unread, and the client waits for an answer.
-        if let Some(mut input) = input.filter(|_| is_push) {
+        if let Some(mut input) = input.filter(|_| sends_pack) {
             input.discard(patience).await;
         }
         request.output.close().await;
@@ -154,6 +155,7 @@ impl Request<'_> {
             target,
             protocol: asked.protocol,
             tally: Arc::clone(&record.tally),
+            allowance: OnceLock::new(),
         };
         work.check().map_err(|error| match error.kind() {
             ErrorKind::Unauthenticated => {

@@ -44,8 +44,8 @@ pub(super) struct Observer {
 struct State {
     /// The end of the last call.
     last: Option<Instant>,
-    /// Since when calls fail.
-    failing: Option<Instant>,
+    /// Since when calls of the store fail, and those of the database with the generations.
+    failing: [Option<Instant>; 2],
     is_checking: bool,
 }
 
@@ -81,7 +81,8 @@ impl pronto_store::Observer for Observer {
         let now = Instant::now();
         let mut state = self.state();
         state.last = Some(now);
-        state.failing = is_unreachable.then(|| state.failing.unwrap_or(now));
+        let failing = &mut state.failing[usize::from(call.kind.is_of_database())];
+        *failing = is_unreachable.then(|| failing.unwrap_or(now));
     }
 }
 
@@ -102,14 +103,14 @@ impl Observer {
             state = self.state();
             state.is_checking = false;
         }
-        match state.failing {
+        match state.failing.into_iter().flatten().min() {
             None => Health::Reachable,
             Some(since) => Health::Unreachable(since.elapsed()),
         }
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
-        let help = "Calls of the store";
+        let help = "Calls of the store, and of the database with its generations";
         registry.register("store_calls", help, self.calls.clone());
         let help = "Calls of the store that failed";
         registry.register("store_failures", help, self.failures.clone());

@@ -75,6 +75,11 @@ impl Cloud {
         })
     }
 
+    /// Returns whether the store is a directory of this machine.
+    pub(crate) fn is_directory(&self) -> bool {
+        self.pages.is_none()
+    }
+
     fn path(&self, name: &str) -> Result<Path> {
         let full = format!("{}{name}", self.prefix);
         Path::parse(full.trim_end_matches('/')).map_err(|error| {

@@ -24,6 +24,14 @@ pub enum CallKind {
     List,
     /// An object was deleted.
     Delete,
+    /// A generation, or the time, was read from the database.
+    DatabaseRead,
+    /// A generation was created in the database unless it existed.
+    DatabaseCreate,
+    /// Generations or repositories were listed by the database.
+    DatabaseList,
+    /// A generation was deleted from the database.
+    DatabaseDelete,
 }
 
 impl CallKind {
@@ -36,7 +44,22 @@ impl CallKind {
             CallKind::Create => "create",
             CallKind::List => "list",
             CallKind::Delete => "delete",
+            CallKind::DatabaseRead => "database_read",
+            CallKind::DatabaseCreate => "database_create",
+            CallKind::DatabaseList => "database_list",
+            CallKind::DatabaseDelete => "database_delete",
         }
+    }
+
+    /// Returns whether the call is one of the database of generations, and not of the store.
+    pub fn is_of_database(self) -> bool {
+        matches!(
+            self,
+            CallKind::DatabaseRead
+                | CallKind::DatabaseCreate
+                | CallKind::DatabaseList
+                | CallKind::DatabaseDelete
+        )
     }
 }
 
@@ -60,10 +83,14 @@ pub trait Observer: Send + Sync + 'static {
     fn called(&self, call: &Call);
 }
 
+/// Measures calls, and tells an observer of them.
+#[derive(Default)]
+pub(crate) struct Meter(OnceLock<Arc<dyn Observer>>);
+
 /// A store whose calls are observed.
 pub struct Metered<B> {
     inner: B,
-    observer: OnceLock<Arc<dyn Observer>>,
+    meter: Meter,
 }
 
 impl<B> Metered<B> {
@@ -71,13 +98,13 @@ impl<B> Metered<B> {
     pub fn new(inner: B) -> Self {
         Metered {
             inner,
-            observer: OnceLock::new(),
+            meter: Meter::default(),
         }
     }
 
     /// Tells `observer` of all calls from now on. The first observer stays.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
-        let _ = self.observer.set(observer);
+        self.meter.observe(observer);
     }
 
     async fn measure<T>(
@@ -86,9 +113,26 @@ impl<B> Metered<B> {
         call: impl Future<Output = Result<T>> + Send,
         bytes: impl FnOnce(&T) -> u64 + Send,
     ) -> Result<T> {
+        self.meter.measure(kind, call, bytes).await
+    }
+}
+
+impl Meter {
+    /// Tells `observer` of all calls from now on. The first observer stays.
+    pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
+        let _ = self.0.set(observer);
+    }
+
+    /// Waits for a call, and reports it.
+    pub(crate) async fn measure<T>(
+        &self,
+        kind: CallKind,
+        call: impl Future<Output = Result<T>> + Send,
+        bytes: impl FnOnce(&T) -> u64 + Send,
+    ) -> Result<T> {
         let begun = Instant::now();
         let answer = call.await;
-        if let Some(observer) = self.observer.get() {
+        if let Some(observer) = self.0.get() {
             observer.called(&Call {
                 kind,
                 bytes: answer.as_ref().map_or(0, bytes),

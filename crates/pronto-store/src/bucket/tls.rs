@@ -1,12 +1,11 @@
-//! HTTP for the services: reqwest on rustls with ring, as everywhere in pronto, and the certificates of the
-//! system.
+//! HTTP for the services: reqwest on the TLS that all of pronto uses.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use object_store::ClientOptions;
 use object_store::client::{HttpClient, HttpConnector};
-use rustls::{ClientConfig, RootCertStore};
+
+use crate::tls;
 
 /// The time in which a connection must be made.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -25,15 +24,8 @@ impl HttpConnector for Connector {
                 store: "HTTP",
                 source,
             };
-        let mut roots = RootCertStore::empty();
-        let native = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(native.certs);
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| failed(error.into()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let config = tls::config(tls::system_roots());
+        let config = config.map_err(|error| failed(error.into()))?;
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(config)
             .connect_timeout(CONNECT)

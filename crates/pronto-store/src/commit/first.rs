@@ -95,6 +95,8 @@ impl<B: Backend> Repository<B> {
     async fn removed(&self) -> Result<Option<Generation>> {
         // Generation 1 of an old repository may have expired.
         let Some(newest) = self.newest().await? else {
+            let generations = self.backend.generations();
+            self.persist(|| generations.claim(&self.prefix)).await?;
             return Ok(None);
         };
         let Some(bytes) = self.read(newest.number).await? else {

@@ -9,7 +9,11 @@ use super::support::{Server, id};
 #[test]
 fn what_one_server_commits_the_others_see() {
     let folder = tempfile::tempdir().expect("a directory");
-    let (one, other) = (Server::new(folder.path()), Server::new(folder.path()));
+    what_one_server_commits_the_others_see_over(&|| Server::new(folder.path()));
+}
+
+pub(crate) fn what_one_server_commits_the_others_see_over(open: &dyn Fn() -> Server) {
+    let (one, other) = (open(), open());
     one.create();
     let creating = Creating::default();
     let again = other.repository.create(&creating, Push::default());
@@ -55,10 +59,14 @@ fn what_one_server_commits_the_others_see() {
 
 #[test]
 fn pushes_of_many_threads_and_servers_are_all_there() {
+    let folder = tempfile::tempdir().expect("a directory");
+    pushes_of_many_threads_and_servers_are_all_there_over(&|| Server::new(folder.path()));
+}
+
+pub(crate) fn pushes_of_many_threads_and_servers_are_all_there_over(open: &dyn Fn() -> Server) {
     const THREADS: usize = 8;
     const PUSHES: usize = 12;
-    let folder = tempfile::tempdir().expect("a directory");
-    let servers = [Server::new(folder.path()), Server::new(folder.path())];
+    let servers = [open(), open()];
     servers[0].create();
     let barrier = Barrier::new(THREADS);
     std::thread::scope(|scope| {
@@ -102,7 +110,11 @@ fn pushes_of_many_threads_and_servers_are_all_there() {
 #[test]
 fn invalid_names_are_refused_before_they_disturb_others() {
     let folder = tempfile::tempdir().expect("a directory");
-    let server = Server::new(folder.path());
+    invalid_names_are_refused_before_they_disturb_others_over(&|| Server::new(folder.path()));
+}
+
+pub(crate) fn invalid_names_are_refused_before_they_disturb_others_over(open: &dyn Fn() -> Server) {
+    let server = open();
     server.create();
     for name in [
         "refs/heads/../x",
@@ -127,7 +139,15 @@ fn invalid_names_are_refused_before_they_disturb_others() {
 #[test]
 fn a_removed_repository_is_gone_for_all_and_can_be_created_again() {
     let folder = tempfile::tempdir().expect("a directory");
-    let (one, other) = (Server::new(folder.path()), Server::new(folder.path()));
+    a_removed_repository_is_gone_for_all_and_can_be_created_again_over(&|| {
+        Server::new(folder.path())
+    });
+}
+
+pub(crate) fn a_removed_repository_is_gone_for_all_and_can_be_created_again_over(
+    open: &dyn Fn() -> Server,
+) {
+    let (one, other) = (open(), open());
     one.create();
     one.push("refs/heads/main", None, "a").expect("committed");
     let latest = |server: &Server| {

@@ -4,6 +4,8 @@ mod blocks;
 mod blocks_counted;
 mod blocks_damaged;
 mod damage;
+mod database;
+mod database_killed;
 mod directory;
 mod s3;
 mod served;

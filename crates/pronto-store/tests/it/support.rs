@@ -7,8 +7,8 @@ use bytes::Bytes;
 use pronto::Environment;
 use pronto_hash::ObjectId;
 use pronto_store::{
-    Change, Creating, Error, Expected, FileKind, NewFile, NewPack, Outcome, Push, RefUpdate, Store,
-    Stored, Value,
+    Change, Creating, DatabaseAddress, Error, Expected, FileKind, NewFile, NewPack, Outcome, Push,
+    RefUpdate, Store, Stored, Value,
 };
 
 /// A server: a store, and its own view of the repository `r`.
@@ -26,7 +26,17 @@ impl Server {
 
     /// Opens the store at `url`.
     pub(crate) fn open(url: &str, environment: &Environment) -> Self {
+        Server::of(Store::open(url, environment).expect("a store"))
+    }
+
+    /// Opens the store at `url`, with generations in the database at `database`.
+    pub(crate) fn with_database(url: &str, database: &str, environment: &Environment) -> Self {
+        let database = DatabaseAddress::parse(database, environment).expect("an address");
         let store = Store::open(url, environment).expect("a store");
+        Server::of(store.with_generations(database).expect("no certificates"))
+    }
+
+    fn of(store: Store) -> Self {
         let repository = store.repository("team/r").expect("a valid name");
         let repository = Arc::new(repository);
         Server { store, repository }

@@ -23,11 +23,16 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        World::over(Server::new)
+    }
+
+    /// Opens the store in a directory with `open`.
+    fn over(open: impl FnOnce(&Path) -> Server) -> Self {
         let folder = tempfile::tempdir().expect("a directory");
         let store = folder.path().join("store");
         std::fs::create_dir(&store).expect("a directory");
         std::fs::create_dir(folder.path().join("scratch")).expect("a directory");
-        let server = Server::new(&store);
+        let server = open(&store);
         server.create();
         let source = folder.path().join("source");
         git(folder.path(), &["init", "-q", "-b", "main", "source"]);
@@ -186,7 +191,11 @@ fn open(directory: &Path) -> pronto::Repository {
 
 #[test]
 fn small_packs_become_few_and_nothing_is_lost() {
-    let world = World::new();
+    small_packs_become_few_over(Server::new);
+}
+
+pub(crate) fn small_packs_become_few_over(server: impl FnOnce(&Path) -> Server) {
+    let world = World::over(server);
     let newest = world.push_many(14);
     assert_eq!(world.manifest().packs.len(), 14);
     let done = world.keep_up(&world.options());

@@ -147,7 +147,22 @@ impl Push<'_> {
                 Ok(None)
             }
             Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
-            Err(error) => Ok(Some(Refusal { error, program })),
+            Err(error) => Ok(Some(Refusal {
+                error: self.with_reason(error),
+                program,
+            })),
+        }
+    }
+
+    /// Gives the reason for the limit of the server if the pack exceeds it.
+    fn with_reason(&self, error: Error) -> Error {
+        let Some(limit) = &self.options.pack_limit else {
+            return error;
+        };
+        let exceeds = format!("pack exceeds maximum allowed size ({})", limit.bytes);
+        match error.message() == exceeds {
+            true => Error::new(*error.kind(), limit.reason.clone()),
+            false => error,
         }
     }
 
@@ -194,7 +209,9 @@ impl Push<'_> {
     fn pack_options(&self, quarantine: &Quarantine) -> Result<indexer::Options> {
         let config = self.repository.config();
         let mut options = packs::indexer_options(config, self.repository.object_hash())?;
-        options.max_input_size_bytes = self.settings.max_input_bytes;
+        let own = self.settings.max_input_bytes;
+        let limit = self.options.pack_limit.as_ref().map(|limit| limit.bytes);
+        options.max_input_size_bytes = own.into_iter().chain(limit).min();
         if let Some(most) = self.options.most_object_bytes {
             options.max_object_size_bytes = Some(most);
             options.big_file_threshold_bytes = options.big_file_threshold_bytes.min(most);

@@ -11,7 +11,7 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::signals;
 use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
 use pronto_server::bundles::Bundles;
-use pronto_server::config::{Config, DEFAULT_TEXT, StoreConfig, StoreRole, TlsFiles};
+use pronto_server::config::{Config, DEFAULT_TEXT, Secret, StoreConfig, StoreRole, TlsFiles};
 use pronto_server::listings::Listings;
 use pronto_server::packs::PackCache;
 use pronto_server::service::{Git, Native};
@@ -198,7 +198,7 @@ pub(super) fn store_role(text: &str) -> Result<StoreRole, String> {
     }
 }
 
-/// Sets the store, its cache, and the role of this server.
+/// Sets the store, the place of its generations, its cache, and the role of this server.
 fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Result<(), CliError> {
     let cache = args.cache.as_ref().map(|path| environment.absolute(path));
     match (&args.store, &mut config.store, cache) {
@@ -219,6 +219,15 @@ fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Res
         (None, Some(store), Some(cache)) => store.cache = cache,
         (None, None, Some(_)) => return Err(CliError::usage("--cache needs --store URL")),
         (None, _, None) => {}
+    }
+    match (&args.generations, &mut config.store) {
+        (Some(_), Some(store)) if store.generations.is_some() => {
+            let message = "the configuration names a database with generations already";
+            return Err(CliError::usage(message));
+        }
+        (Some(url), Some(store)) => store.generations = Some(Secret(url.clone())),
+        (Some(_), None) => return Err(CliError::usage("--generations needs --store URL")),
+        (None, _) => {}
     }
     match (args.role, &mut config.store) {
         (Some(role), Some(store)) => store.role = role,

@@ -8,7 +8,7 @@ use pronto::Watch;
 use pronto_server::repositories::Repositories;
 use pronto_store::{ErrorKind, Store, Written};
 
-use super::{Args, open, progress, scratch};
+use super::{Args, Stores, progress, scratch};
 use crate::{CliError, Context, ExitCode};
 
 /// Imports a repository.
@@ -22,7 +22,7 @@ pub(super) fn one(
     let environment = context.environment()?;
     let source = environment.absolute(source);
     let found = pronto::upload_pack::find(&source, &environment)?;
-    let store = open(store, context)?;
+    let store = Stores::of(args, store).open(context)?;
     let written = import(args, found.git_dir(), &store, name, context)?;
     let (refs, objects) = (written.refs, written.objects);
     writeln!(context.out, "{refs} refs and {objects} objects")?;
@@ -44,7 +44,7 @@ pub(super) fn all(
         let message = format!("there is no repository below '{}'", directory.display());
         return Err(CliError::fatal(message));
     }
-    let store = open(store, context)?;
+    let store = Stores::of(args, store).open(context)?;
     let mut code = ExitCode::SUCCESS;
     for name in &names {
         context.interrupt.check()?;

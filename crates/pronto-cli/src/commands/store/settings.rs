@@ -36,7 +36,7 @@ pub(super) fn config(
         }
         ([key], false, true) => {
             let settings = place.store.settings(&place.repository)?;
-            let mut without = settings.clone();
+            let mut without = settings;
             if !without.unset(BStr::new(key))? {
                 return Err(CliError::fatal(format!("'{key}' has no value")));
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pronto::Watch;
 use pronto_store::{Pass, UpkeepOptions, UpkeepRole};
 
-use super::{Args, open, progress, scratch};
+use super::{Args, Stores, progress, scratch};
 use crate::{CliError, Context, ExitCode};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -37,7 +37,7 @@ pub(super) fn run(
     name: Option<&str>,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
-    let store = open(url, context)?;
+    let store = Stores::of(args, url).open(context)?;
     let mut options = UpkeepOptions::new(scratch(args, context)?);
     options.prune_after = args.prune_after.0;
     let environment = context.environment()?;

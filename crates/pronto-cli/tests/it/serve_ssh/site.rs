@@ -13,7 +13,7 @@ use crate::stored::{Place, Root};
 use crate::support::{Scratch, path_with, process, pronto, stderr, stdout};
 
 /// Everyone's rights in the tests.
-pub(super) const ACCESS: &str = r#"
+pub(crate) const ACCESS: &str = r#"
 root = "root"
 create_on_push = true
 [http]
@@ -40,15 +40,15 @@ delete = false
 "#;
 
 /// A server with the repositories `team/a`, `open` and `private`, and the keys of its users.
-pub(super) struct Site {
-    pub(super) scratch: Scratch,
-    pub(super) root: Root,
-    pub(super) server: Option<Server>,
+pub(crate) struct Site {
+    pub(crate) scratch: Scratch,
+    pub(crate) root: Root,
+    pub(crate) server: Option<Server>,
 }
 
 impl Site {
     /// Makes a site; `None` if there is no client of SSH. `more` is added to the configuration.
-    pub(super) fn new(place: Place, more: &str) -> Option<Self> {
+    pub(crate) fn new(place: Place, more: &str) -> Option<Self> {
         for program in ["/usr/bin/ssh", "/usr/bin/ssh-keygen"] {
             if !Path::new(program).exists() {
                 skip!(format!("there is no {program}"));
@@ -77,28 +77,28 @@ impl Site {
         Some(site)
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.scratch.join(name)
     }
 
-    pub(super) fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         let arguments = ["--config", "server.toml"];
         let server = Server::start(self.scratch.path(), &arguments, "git clone");
         self.server = Some(server);
     }
 
-    pub(super) fn running(&self) -> &Server {
+    pub(crate) fn running(&self) -> &Server {
         self.server.as_ref().expect("it runs")
     }
 
     /// Ends the server; its log.
-    pub(super) fn end(&mut self) -> String {
+    pub(crate) fn end(&mut self) -> String {
         let server = self.server.take().expect("it runs");
         server.signal(Signal::TERM);
         server.end()
     }
 
-    pub(super) fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         let lines = self.running().lines.iter();
         let mut addresses = lines.filter_map(|line| line.strip_prefix("serving at ssh://"));
         let address = addresses.next().expect("it serves SSH");
@@ -106,14 +106,14 @@ impl Site {
     }
 
     /// The fingerprint that the server has printed.
-    pub(super) fn fingerprint(&self) -> String {
+    pub(crate) fn fingerprint(&self) -> String {
         let lines = self.running().lines.iter();
         let mut prints = lines.filter_map(|line| line.strip_prefix("the host key of SSH is "));
         prints.next().expect("it is printed").to_owned()
     }
 
     /// The number of open connections but the one that asks.
-    pub(super) fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         let lines = self.running().lines.iter();
         let mut addresses = lines.filter_map(|line| line.strip_prefix("serving at http://"));
         let address = addresses.next().expect("it serves HTTP");
@@ -128,16 +128,16 @@ impl Site {
         count - 1
     }
 
-    pub(super) fn port(&self) -> String {
+    pub(crate) fn port(&self) -> String {
         let address = self.address();
         address.rsplit(':').next().expect("a port").to_owned()
     }
 
-    pub(super) fn url(&self, name: &str) -> String {
+    pub(crate) fn url(&self, name: &str) -> String {
         format!("ssh://git@{}/{name}", self.address())
     }
 
-    pub(super) fn make_key(&self, name: &str, kind: &[&str]) {
+    pub(crate) fn make_key(&self, name: &str, kind: &[&str]) {
         let made = Command::new("/usr/bin/ssh-keygen")
             .args(["-q", "-N", "", "-C", name, "-f", name])
             .args(kind)
@@ -148,7 +148,7 @@ impl Site {
     }
 
     /// Runs a command of management; it must succeed.
-    pub(super) fn serve(&self, arguments: &[&str]) -> String {
+    pub(crate) fn serve(&self, arguments: &[&str]) -> String {
         let output = self.try_serve(arguments);
         assert!(
             output.status.success(),
@@ -158,7 +158,7 @@ impl Site {
         stdout(&output)
     }
 
-    pub(super) fn try_serve(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn try_serve(&self, arguments: &[&str]) -> Output {
         pronto()
             .args(["serve", "--config", "server.toml"])
             .args(arguments)
@@ -169,7 +169,7 @@ impl Site {
     }
 
     /// The options of ssh for a key.
-    pub(super) fn options(&self, key: &str) -> Vec<String> {
+    pub(crate) fn options(&self, key: &str) -> Vec<String> {
         let known = self.path("known_hosts");
         [
             "-F/dev/null".to_owned(),
@@ -185,7 +185,7 @@ impl Site {
     }
 
     /// A command of ssh with the key.
-    pub(super) fn ssh(&self, key: &str) -> Command {
+    pub(crate) fn ssh(&self, key: &str) -> Command {
         let mut command = process("/usr/bin/ssh");
         command
             .args(self.options(key))
@@ -196,7 +196,7 @@ impl Site {
     }
 
     /// Runs a program of Git with the key.
-    pub(super) fn client(&self, program: &Path, key: &str, arguments: &[&str]) -> Output {
+    pub(crate) fn client(&self, program: &Path, key: &str, arguments: &[&str]) -> Output {
         let ssh = format!("ssh {}", self.options(key).join(" "));
         let mut command = process(program);
         if let Some(directory) = program.parent().filter(|path| path.is_absolute()) {
@@ -215,12 +215,12 @@ impl Site {
             .expect("it starts")
     }
 
-    pub(super) fn git(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn git(&self, arguments: &[&str]) -> Output {
         self.client(Path::new("git"), "alice", arguments)
     }
 
     /// Runs git with the key; it must succeed.
-    pub(super) fn succeed(&self, key: &str, arguments: &[&str]) -> String {
+    pub(crate) fn succeed(&self, key: &str, arguments: &[&str]) -> String {
         let output = self.client(Path::new("git"), key, arguments);
         assert!(
             output.status.success(),
@@ -231,7 +231,7 @@ impl Site {
     }
 
     /// Runs git with the key; it must fail. What it said.
-    pub(super) fn fail(&self, key: &str, arguments: &[&str]) -> String {
+    pub(crate) fn fail(&self, key: &str, arguments: &[&str]) -> String {
         let output = self.client(Path::new("git"), key, arguments);
         assert!(!output.status.success(), "{arguments:?}");
         stderr(&output)

@@ -1,0 +1,118 @@
+//! Quotas of `serve`, over HTTP and SSH, for directories and stores.
+
+use std::path::Path;
+
+use test_support::Random;
+
+use crate::serve::{Server, git};
+use crate::serve_ssh::site::Site;
+use crate::serve_store::{World, address};
+use crate::stored::Place;
+use crate::support::{stderr, stdout};
+
+pub(crate) const QUOTAS: &str = "[[quota]]\nrepository = \"team/**\"\nbytes = 200000\nrefs = 3\n\
+    [[quota]]\nrepository = \"*/**\"\nrepositories = 2\nper_namespace = true\n";
+
+/// Runs git, and returns whether it succeeded, and what it said.
+type Run<'a> = &'a dyn Fn(&[&str]) -> (bool, String);
+
+/// Adds a commit with a file of `len` bytes that cannot be compressed.
+fn commit(run: Run<'_>, work: &Path, len: usize) {
+    std::fs::write(work.join("noise"), Random::new(len as u64).bytes(len)).expect("a file");
+    for arguments in [&["add", "noise"][..], &["commit", "-q", "-m", "noise"]] {
+        let (success, said) = run(arguments);
+        assert!(success, "{said}");
+    }
+}
+
+/// Pushes with `run` from `work`, up to the quotas and beyond.
+fn push_beyond(run: Run<'_>, work: &Path, url: &dyn Fn(&str) -> String) {
+    let team = url("team/b");
+    let push = |refs: &[&str]| run(&[&["push", &team], refs].concat());
+    let refused = |refs: &[&str], reason: &str| {
+        let (success, said) = push(refs);
+        // The client breaks lines of messages.
+        let said = said.replace("\nremote: ", "");
+        assert!(!success && said.contains(reason), "{refs:?}: {said}");
+    };
+    let accepted = |refs: &[&str]| {
+        let (success, said) = push(refs);
+        assert!(success, "{refs:?}: {said}");
+    };
+    accepted(&["main"]);
+    commit(run, work, 300_000);
+    refused(&["main"], "the push is too large: the repository has ");
+    refused(&["main"], " of 200000 bytes: quota for 'team/**'");
+    assert!(run(&["reset", "-q", "--hard", "HEAD~1"]).0);
+    commit(run, work, 190_000);
+    accepted(&["main"]);
+    commit(run, work, 30_000);
+    refused(&["main"], "the push is too large: the repository has 19");
+    assert!(run(&["reset", "-q", "--hard", "HEAD~1"]).0);
+
+    accepted(&["main:one", "main:two"]);
+    let reason = "the repository has 3 of 3 refs: quota for 'team/**'";
+    refused(&["main:three"], reason);
+    accepted(&[":two"]);
+    refused(&["main:three", "main:four"], reason);
+    accepted(&["main:three"]);
+
+    let (success, said) = run(&["push", &url("team/c"), "main"]);
+    let reason = "there are 2 of 2 repositories: quota for '*/**'";
+    assert!(!success && said.contains(reason), "{said}");
+    let (success, said) = run(&["push", &url("other/a"), "main"]);
+    assert!(success, "{said}");
+}
+
+fn over_http(world: &World, server: &Server) {
+    let run = |arguments: &[&str]| {
+        let output = git(&world.scratch, &world.work, arguments);
+        (output.status.success(), stderr(&output) + &stdout(&output))
+    };
+    let url = |name: &str| address(server, name);
+    assert!(run(&["push", &url("team/a"), "main"]).0);
+    push_beyond(&run, &world.work, &url);
+}
+
+#[test]
+fn quotas_hold_over_http() {
+    let world = World::new();
+    let text = format!(
+        "root = \"root\"\ncreate_on_push = true\n[http]\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\n\
+         repository = \"**\"\nusers = [\"anonymous\"]\nrole = \"admin\"\n{QUOTAS}"
+    );
+    std::fs::create_dir(world.scratch.join("root")).expect("a directory");
+    std::fs::write(world.scratch.join("server.toml"), text).expect("a file");
+    let arguments = ["--config", "server.toml"];
+    let server = Server::start(
+        world.scratch.path(),
+        &arguments,
+        "there are no repositories",
+    );
+    over_http(&world, &server);
+}
+
+#[test]
+fn quotas_hold_for_a_store() {
+    let world = World::new();
+    let server = world.serve_configured("one", QUOTAS);
+    over_http(&world, &server);
+    world.verify();
+}
+
+#[test]
+fn quotas_hold_over_ssh() {
+    for place in [Place::Directory, Place::Store] {
+        let Some(site) = Site::new(place, QUOTAS) else {
+            return;
+        };
+        let work = site.path("work");
+        let at = work.to_str().expect("text").to_owned();
+        let run = |arguments: &[&str]| {
+            let arguments = [&["-C", &at][..], arguments].concat();
+            let output = site.client(Path::new("git"), "alice", &arguments);
+            (output.status.success(), stderr(&output) + &stdout(&output))
+        };
+        push_beyond(&run, &work, &|name| site.url(name));
+    }
+}

@@ -1,0 +1,256 @@
+//! Generations in a PostgreSQL database, for stores without conditional creation. See `docs/design/store.md`.
+
+mod address;
+mod connector;
+mod failure;
+mod password;
+mod pool;
+mod schema;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::bucket::{Bucket, CallKind, Content, Creation, Meter, Observer};
+use crate::generations::{Generations, Listed, MOST_LISTED, MOST_MANIFEST_BYTES, marker};
+use crate::{Error, ErrorKind, Result, name};
+
+pub use address::DatabaseAddress;
+use pool::Pool;
+
+const NEWEST: &str = "SELECT number, (extract(epoch FROM created) * 1000)::bigint \
+    FROM pronto_generations WHERE store = $1 AND repository = $2 ORDER BY number DESC LIMIT 1";
+
+const LIST: &str = "SELECT number, (extract(epoch FROM created) * 1000)::bigint \
+    FROM pronto_generations WHERE store = $1 AND repository = $2 ORDER BY number DESC";
+
+// One byte more than is allowed shows that it is too large.
+const READ: &str = "SELECT substr(manifest, 1, 8388609) FROM pronto_generations \
+    WHERE store = $1 AND repository = $2 AND number = $3";
+
+// The primary key decides. A generation is only put behind the one before it, so that a server that knows a
+// generation which a restored database lacks cannot continue from it.
+const CREATE: &str = "WITH made AS (\
+        INSERT INTO pronto_generations (store, repository, number, manifest) \
+        SELECT $1, $2, $3, $4 WHERE $3 = 1 OR EXISTS (\
+            SELECT 1 FROM pronto_generations \
+            WHERE store = $1 AND repository = $2 AND number = $3 - 1) \
+        ON CONFLICT DO NOTHING RETURNING 1) \
+    SELECT EXISTS (SELECT 1 FROM made), $3 = 1 OR EXISTS (\
+        SELECT 1 FROM pronto_generations \
+        WHERE store = $1 AND repository = $2 AND number >= $3 - 1)";
+
+const REMOVE: &str =
+    "DELETE FROM pronto_generations WHERE store = $1 AND repository = $2 AND number = $3";
+
+const TIME: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+// Jumps from name to name in the index, however many generations there are.
+const REPOSITORIES: &str = "WITH RECURSIVE names AS (\
+        (SELECT repository FROM pronto_generations WHERE store = $1 ORDER BY repository LIMIT 1) \
+        UNION ALL \
+        SELECT (SELECT next.repository FROM pronto_generations AS next \
+                WHERE next.store = $1 AND next.repository > names.repository \
+                ORDER BY next.repository LIMIT 1) \
+        FROM names WHERE names.repository IS NOT NULL) \
+    SELECT repository FROM names WHERE repository IS NOT NULL LIMIT 100000";
+
+/// Generations as rows of a table. Everything else is in the store.
+pub struct Database<B> {
+    bucket: Arc<B>,
+    pool: Pool,
+    /// Tells the rows of this store from those of others.
+    store: String,
+    meter: Meter,
+}
+
+impl<B: Bucket> Database<B> {
+    /// Prepares to use the database at `address` for the store `bucket`, whose own address is `url`. Makes no
+    /// call. Calls need a runtime of tokio.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Options`]: the certificates of authorities cannot be read.
+    pub fn new(bucket: Arc<B>, address: DatabaseAddress, url: &str) -> Result<Self> {
+        let store = address.store.clone();
+        Ok(Database {
+            bucket,
+            store: store.unwrap_or_else(|| url.trim_end_matches('/').to_owned()),
+            pool: Pool::new(address)?,
+            meter: Meter::default(),
+        })
+    }
+
+    /// Tells `observer` of all calls of the database from now on. The first observer stays.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.meter.observe(observer);
+    }
+
+    /// Returns whether the database answers. One call.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn check(&self) -> Result<()> {
+        self.ask(CallKind::DatabaseRead, TIME, &[]).await.map(drop)
+    }
+
+    async fn ask(
+        &self,
+        kind: CallKind,
+        statement: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>> {
+        let call = self.pool.ask(statement, parameters);
+        self.meter.measure(kind, call, |_| 0).await
+    }
+
+    fn malformed(&self, error: impl fmt::Display) -> Error {
+        let message = format!("{} has a row that is no generation", self.pool.name());
+        Error::new(ErrorKind::Corrupt, message).because(error.to_string())
+    }
+
+    fn listed(&self, row: &Row) -> Result<Listed> {
+        let get = |at| row.try_get::<_, i64>(at).map_err(|e| self.malformed(e));
+        let number = |value| u64::try_from(value).map_err(|error| self.malformed(error));
+        Ok(Listed {
+            number: number(get(0)?)?,
+            created: Duration::from_millis(number(get(1)?)?),
+        })
+    }
+}
+
+impl<B: Bucket> Generations for Database<B> {
+    async fn newest(&self, prefix: &str) -> Result<Option<Listed>> {
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&self.store, Type::TEXT), (&prefix, Type::TEXT)];
+        let rows = self
+            .ask(CallKind::DatabaseList, NEWEST, &parameters)
+            .await?;
+        rows.first().map(|row| self.listed(row)).transpose()
+    }
+
+    async fn read(&self, prefix: &str, number: u64) -> Result<Option<Bytes>> {
+        let Ok(number) = i64::try_from(number) else {
+            return Ok(None);
+        };
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
+            (&self.store, Type::TEXT),
+            (&prefix, Type::TEXT),
+            (&number, Type::INT8),
+        ];
+        let call = async {
+            let rows = self.pool.ask(READ, &parameters).await?;
+            let Some(row) = rows.first() else {
+                return Ok(None);
+            };
+            let bytes: &[u8] = row.try_get(0).map_err(|error| self.malformed(error))?;
+            if bytes.len() as u64 > MOST_MANIFEST_BYTES {
+                return Err(self.malformed("it is too large"));
+            }
+            Ok(Some(Bytes::copy_from_slice(bytes)))
+        };
+        let len = |found: &Option<Bytes>| found.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        self.meter.measure(CallKind::DatabaseRead, call, len).await
+    }
+
+    async fn create(&self, prefix: &str, number: u64, manifest: Bytes) -> Result<Creation> {
+        let number = i64::try_from(number).map_err(|error| self.malformed(error))?;
+        let bytes = &*manifest;
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
+            (&self.store, Type::TEXT),
+            (&prefix, Type::TEXT),
+            (&number, Type::INT8),
+            (&bytes, Type::BYTEA),
+        ];
+        let call = async {
+            let rows = self.pool.ask(CREATE, &parameters).await?;
+            let answer = |at| {
+                let row = rows.first().ok_or_else(|| self.malformed("no answer"))?;
+                row.try_get::<_, bool>(at).map_err(|e| self.malformed(e))
+            };
+            match (answer(0)?, answer(1)?) {
+                (true, _) => Ok(Creation::Created),
+                (false, true) => Ok(Creation::Exists),
+                (false, false) => {
+                    let message = format!(
+                        "{} lacks the generation before {number} of '{}': it was restored, or its standby took over \
+                         without it",
+                        self.pool.name(),
+                        prefix.trim_end_matches(".git/")
+                    );
+                    let hint = "stop all servers, run `pronto store verify`, and start them with empty caches";
+                    Err(Error::new(ErrorKind::Restored, message).with_hint(hint))
+                }
+            }
+        };
+        let size = bytes.len() as u64;
+        let call = self.meter.measure(CallKind::DatabaseCreate, call, |_| size);
+        call.await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&self.store, Type::TEXT), (&prefix, Type::TEXT)];
+        let rows = self.ask(CallKind::DatabaseList, LIST, &parameters).await?;
+        rows.iter().map(|row| self.listed(row)).collect()
+    }
+
+    async fn remove(&self, prefix: &str, number: u64) -> Result<()> {
+        let number = i64::try_from(number).map_err(|error| self.malformed(error))?;
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
+            (&self.store, Type::TEXT),
+            (&prefix, Type::TEXT),
+            (&number, Type::INT8),
+        ];
+        let removed = self.ask(CallKind::DatabaseDelete, REMOVE, &parameters);
+        removed.await.map(drop)
+    }
+
+    async fn time(&self, _: &str) -> Result<Duration> {
+        let rows = self.ask(CallKind::DatabaseRead, TIME, &[]).await?;
+        let row = rows.first().ok_or_else(|| self.malformed("no time"))?;
+        let millis: i64 = row.try_get(0).map_err(|error| self.malformed(error))?;
+        let millis = u64::try_from(millis).map_err(|error| self.malformed(error))?;
+        Ok(Duration::from_millis(millis))
+    }
+
+    async fn claim(&self, prefix: &str) -> Result<()> {
+        let repository = prefix.trim_end_matches(".git/");
+        let place = format!("{prefix}{}", name::GENERATIONS);
+        let own = self.bucket.list(&place, 1, None).await?;
+        if !own.entries.is_empty() {
+            let message = format!("the store has generations of '{repository}' itself");
+            let hint = "use it without a database, or copy the repository: `pronto store copy`";
+            return Err(Error::new(ErrorKind::Options, message).with_hint(hint));
+        }
+        match marker(&*self.bucket, prefix).await? {
+            Some(found) if found == self.store => Ok(()),
+            Some(found) => {
+                let message = format!(
+                    "the generations of '{repository}' are in a database, as those of the store '{found}'"
+                );
+                let hint = format!("name it in the address of the database: pronto_store={found}");
+                Err(Error::new(ErrorKind::Options, message).with_hint(hint))
+            }
+            None => {
+                let content = Content::Bytes(Bytes::from(format!("{}\n", self.store)));
+                let marker = format!("{prefix}{}", name::DATABASE);
+                self.bucket.put(&marker, &content).await
+            }
+        }
+    }
+
+    async fn repositories(&self) -> Result<Vec<String>> {
+        let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&self.store, Type::TEXT)];
+        let call = self.ask(CallKind::DatabaseList, REPOSITORIES, &parameters);
+        let mut names = Vec::new();
+        for row in call.await?.iter().take(MOST_LISTED) {
+            let prefix: &str = row.try_get(0).map_err(|error| self.malformed(error))?;
+            names.extend(prefix.strip_suffix(".git/").map(str::to_owned));
+        }
+        Ok(names)
+    }
+}

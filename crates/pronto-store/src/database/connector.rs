@@ -1,0 +1,121 @@
+//! TLS for connections of the database, over the rustls that all of pronto uses.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::Socket;
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_rustls::TlsConnector;
+
+use super::address::DatabaseAddress;
+use crate::{Error, ErrorKind, Result, tls};
+
+/// Makes connections whose server has a certificate for its name.
+#[derive(Clone)]
+pub(super) struct Connector(Arc<ClientConfig>);
+
+impl Connector {
+    /// Prepares connections to `address`, which trust its authorities, or those of the system.
+    pub(super) fn new(address: &DatabaseAddress) -> Result<Self> {
+        let roots = match &address.authorities {
+            None => tls::system_roots(),
+            Some(path) => {
+                let wrong = |reason: String| {
+                    let message = format!("cannot read certificates from '{}'", path.display());
+                    Error::new(ErrorKind::Options, message).because(reason)
+                };
+                let mut roots = RootCertStore::empty();
+                let found = CertificateDer::pem_file_iter(path);
+                for certificate in found.map_err(|error| wrong(error.to_string()))? {
+                    let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+                    let added = roots.add(certificate);
+                    added.map_err(|error| wrong(error.to_string()))?;
+                }
+                if roots.is_empty() {
+                    return Err(wrong("there is none".to_owned()));
+                }
+                roots
+            }
+        };
+        let mut config = tls::config(roots)
+            .map_err(|error| Error::new(ErrorKind::Options, "cannot use TLS").because(error))?;
+        config.alpn_protocols = vec![b"postgresql".to_vec()];
+        Ok(Connector(Arc::new(config)))
+    }
+}
+
+impl MakeTlsConnect<Socket> for Connector {
+    type Stream = Encrypted;
+    type TlsConnect = Handshake;
+    type Error = rustls::pki_types::InvalidDnsNameError;
+
+    fn make_tls_connect(&mut self, domain: &str) -> Result<Handshake, Self::Error> {
+        Ok(Handshake {
+            connector: TlsConnector::from(Arc::clone(&self.0)),
+            name: ServerName::try_from(domain.to_owned())?,
+        })
+    }
+}
+
+/// A handshake with the server of a name.
+pub(super) struct Handshake {
+    connector: TlsConnector,
+    name: ServerName<'static>,
+}
+
+impl TlsConnect<Socket> for Handshake {
+    type Stream = Encrypted;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted>> + Send>>;
+
+    fn connect(self, socket: Socket) -> Self::Future {
+        Box::pin(async move {
+            let stream = self.connector.connect(self.name, socket).await?;
+            Ok(Encrypted(stream))
+        })
+    }
+}
+
+/// An encrypted connection.
+pub(super) struct Encrypted(tokio_rustls::client::TlsStream<Socket>);
+
+impl TlsStream for Encrypted {
+    fn channel_binding(&self) -> ChannelBinding {
+        // The certificate is verified, so that no other server can take part.
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Encrypted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Encrypted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,168 @@
+//! Passwords that are not in the address: the variable `PGPASSWORD`, and the file of PostgreSQL's own programs.
+
+use std::fmt;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+use pronto::Environment;
+use pronto_io::untrusted::{self, Links};
+
+use crate::{Error, ErrorKind, Result};
+
+/// The largest file of passwords.
+const LARGEST_BYTES: u64 = 1 << 20;
+
+/// A database and its user.
+pub(super) struct Target {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) database: String,
+    pub(super) user: String,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (database, host, port) = (&self.database, &self.host, self.port);
+        write!(f, "the database '{database}' at '{host}:{port}'")
+    }
+}
+
+/// Returns the password for `target`; `None` if there is none.
+///
+/// # Errors
+/// [`ErrorKind::Options`]: the file cannot be read, or others may read it.
+pub(super) fn find(target: &Target, environment: &Environment) -> Result<Option<Vec<u8>>> {
+    if let Some(password) = environment.bytes("PGPASSWORD") {
+        return Ok(Some(password.to_vec()));
+    }
+    let own = || environment.home().map(|home| home.join(".pgpass"));
+    let given = environment.path("PGPASSFILE").map(PathBuf::from);
+    let Some(path) = given.or_else(own) else {
+        return Ok(None);
+    };
+    let wrong = |why: &str| {
+        let message = format!("cannot use the passwords in '{}': {why}", path.display());
+        Error::new(ErrorKind::Options, message)
+    };
+    let file = match untrusted::open(&path, Links::Follow) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(wrong(&pronto_io::error::reason(&error))),
+    };
+    let bytes = untrusted::read_open(&file, LARGEST_BYTES);
+    let bytes = bytes.map_err(|error| wrong(&pronto_io::error::reason(&error)))?;
+    let mode = file.metadata().map_or(0, |found| found.mode());
+    if mode & 0o077 != 0 {
+        let hint = format!("chmod 600 {}", path.display());
+        return Err(wrong("others may read them").with_hint(hint));
+    }
+    Ok(bytes
+        .split(|byte| *byte == b'\n')
+        .find_map(|line| password(line, target)))
+}
+
+/// Returns the password of a line `HOST:PORT:DATABASE:USER:PASSWORD` that is for `target`. A star stands for
+/// everything, and a backslash before a colon or a backslash for that character.
+fn password(line: &[u8], target: &Target) -> Option<Vec<u8>> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.starts_with(b"#") {
+        return None;
+    }
+    let host = match target.host.starts_with('/') {
+        // The name that the usual directory of sockets has in the file.
+        true if target.host == "/var/run/postgresql" || target.host == "/tmp" => "localhost",
+        _ => &target.host,
+    };
+    let port = target.port.to_string();
+    let mut rest = line;
+    for wanted in [host, &port, &target.database, &target.user] {
+        let (found, after) = field(rest)?;
+        if rest.get(..2) != Some(b"*:") && found != wanted.as_bytes() {
+            return None;
+        }
+        rest = after;
+    }
+    Some(field(rest).map_or_else(|| unescape(rest), |(password, _)| password))
+}
+
+/// Returns the field up to the next colon, and what follows.
+fn field(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut at = 0;
+    loop {
+        match line.get(at)? {
+            b':' => return Some((unescape(&line[..at]), &line[at + 1..])),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+fn unescape(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        plain.push(match byte {
+            b'\\' => *bytes.next().unwrap_or(byte),
+            _ => *byte,
+        });
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_for_a_host_a_database_and_a_user() {
+        let target = Target {
+            host: "db".into(),
+            port: 5432,
+            database: "git".into(),
+            user: "a:b".into(),
+        };
+        for (line, expected) in [
+            (r"db:5432:git:a\:b:secret", Some("secret")),
+            (r"*:*:*:*:se\:c\\ret", Some(r"se:c\ret")),
+            ("*:*:*:*:secret\r", Some("secret")),
+            (r"other:5432:git:a\:b:secret", None),
+            (r"db:5433:git:a\:b:secret", None),
+            ("db:5432:git", None),
+            ("#*:*:*:*:secret", None),
+            ("", None),
+        ] {
+            let found = password(line.as_bytes(), &target);
+            assert_eq!(found.as_deref(), expected.map(str::as_bytes), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_others_may_read_is_refused() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let path = scratch.path().join("pass");
+        std::fs::write(&path, "*:*:*:*:secret\n").expect("writable");
+        let mut environment = Environment::empty("/");
+        environment.set("PGPASSFILE", &path);
+        let target = Target {
+            host: "db".into(),
+            port: 1,
+            database: "x".into(),
+            user: "y".into(),
+        };
+        let set_mode = |mode| {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, mode).expect("its own");
+        };
+        set_mode(0o640);
+        let error = find(&target, &environment).expect_err("too open");
+        assert!(error.hint().is_some_and(|hint| hint.contains("chmod 600")));
+        set_mode(0o600);
+        let found = find(&target, &environment).expect("readable");
+        assert_eq!(found.as_deref(), Some(&b"secret"[..]));
+        environment.set("PGPASSWORD", "other");
+        let found = find(&target, &environment).expect("readable");
+        assert_eq!(found.as_deref(), Some(&b"other"[..]));
+    }
+}

@@ -1,0 +1,193 @@
+//! Connections to the database: few, kept, and made again with growing pauses.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Error as SqlError, NoTls, Row};
+
+use super::address::DatabaseAddress;
+use super::connector::Connector;
+use super::failure::{ends_connection, failed};
+use super::schema::{self, Found};
+use crate::{Error, ErrorKind, Result};
+
+/// The most connections of a process. A call takes about a millisecond.
+const CONNECTIONS: usize = 8;
+
+/// The time in which a connection must be made.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// The longest wait for a connection that is free.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// The longest wait for an answer. The server breaks off statements before that.
+const ANSWER: Duration = Duration::from_secs(15);
+
+/// The first pause after a connection could not be made.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Connections to one database.
+pub(super) struct Pool {
+    address: DatabaseAddress,
+    connector: Option<Connector>,
+    turns: Semaphore,
+    idle: Mutex<Vec<Client>>,
+    outage: Mutex<Outage>,
+    /// Whether the tables have been looked at.
+    is_prepared: tokio::sync::Mutex<bool>,
+}
+
+/// Failures to connect, one after the other.
+#[derive(Default)]
+struct Outage {
+    /// Until then no connection is tried, and why.
+    wait: Option<(Instant, String)>,
+    pause: Duration,
+}
+
+impl Pool {
+    /// Prepares connections. Makes none.
+    pub(super) fn new(address: DatabaseAddress) -> Result<Self> {
+        let is_encrypted = address.config.get_ssl_mode() == SslMode::Require;
+        let connector = is_encrypted.then(|| Connector::new(&address)).transpose()?;
+        let mut address = address;
+        let config = &mut address.config;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(ANSWER);
+        }
+        Ok(Pool {
+            address,
+            connector,
+            turns: Semaphore::new(CONNECTIONS),
+            idle: Mutex::default(),
+            outage: Mutex::default(),
+            is_prepared: tokio::sync::Mutex::new(false),
+        })
+    }
+
+    /// Returns what messages call the database.
+    pub(super) fn name(&self) -> &str {
+        &self.address.name
+    }
+
+    /// Executes a statement in a transaction of its own, with one round trip. It may have had its effect, or may have it
+    /// later, if this fails.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] if a repetition may succeed. [`ErrorKind::Denied`], [`ErrorKind::NotFound`],
+    /// [`ErrorKind::Unsupported`].
+    pub(super) async fn ask(
+        &self,
+        statement: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>> {
+        let Ok(turn) = timeout(WAIT, self.turns.acquire()).await else {
+            return Err(self.silent("has too many calls of this process"));
+        };
+        let client = match self.take_idle() {
+            Some(client) => client,
+            None => self.connect().await?,
+        };
+        let answer = timeout(ANSWER, client.query_typed(statement, parameters)).await;
+        let Ok(answer) = answer else {
+            // The answer may come later: the connection is of no use.
+            return Err(self.silent("does not answer"));
+        };
+        let is_sound = match &answer {
+            Ok(_) => true,
+            Err(error) => error.code().is_some_and(|code| !ends_connection(code)),
+        };
+        if is_sound && !client.is_closed() {
+            self.idle().push(client);
+        }
+        drop(turn);
+        answer.map_err(|error| failed(&error, self.name()))
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Client>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_idle(&self) -> Option<Client> {
+        let mut idle = self.idle();
+        idle.retain(|client| !client.is_closed());
+        idle.pop()
+    }
+
+    fn outage(&self) -> MutexGuard<'_, Outage> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn silent(&self, what: &str) -> Error {
+        Error::new(ErrorKind::Unavailable, format!("{} {what}", self.name()))
+    }
+
+    async fn connect(&self) -> Result<Client> {
+        if let Some((until, reason)) = &self.outage().wait
+            && Instant::now() < *until
+        {
+            return Err(self.silent("cannot be reached").because(reason.clone()));
+        }
+        let connected = match timeout(CONNECT * 2, self.connect_now()).await {
+            Ok(connected) => connected,
+            Err(_) => Err(self.silent("does not take connections")),
+        };
+        let mut outage = self.outage();
+        match &connected {
+            Ok(_) => *outage = Outage::default(),
+            Err(error) if *error.kind() == ErrorKind::Unavailable => {
+                outage.pause = (outage.pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+                outage.wait = Some((Instant::now() + outage.pause, error.to_string()));
+            }
+            Err(_) => {}
+        }
+        connected
+    }
+
+    async fn connect_now(&self) -> Result<Client> {
+        let to_error = |error: SqlError| failed(&error, self.name());
+        let config = &self.address.config;
+        let mut client = match &self.connector {
+            Some(connector) => {
+                let connected = config.connect(connector.clone()).await;
+                let (client, connection) = connected.map_err(to_error)?;
+                // Its end is noticed by the client.
+                tokio::spawn(async move { drop(connection.await) });
+                client
+            }
+            None => {
+                let (client, connection) = config.connect(NoTls).await.map_err(to_error)?;
+                tokio::spawn(async move { drop(connection.await) });
+                client
+            }
+        };
+        schema::begin_session(&client).await.map_err(to_error)?;
+        let mut is_prepared = self.is_prepared.lock().await;
+        if !*is_prepared {
+            match schema::prepare(&mut client).await.map_err(to_error)? {
+                Found::Current => *is_prepared = true,
+                Found::Newer(version) => {
+                    let message = format!(
+                        "{} has tables of version {version}, and this program knows those up to {}",
+                        self.name(),
+                        schema::VERSION
+                    );
+                    let hint = "use the newest pronto for all servers of the store";
+                    return Err(Error::new(ErrorKind::Unsupported, message).with_hint(hint));
+                }
+            }
+        }
+        drop(is_prepared);
+        Ok(client)
+    }
+}

@@ -1,0 +1,141 @@
+//! A proxy of TCP that cuts connections at the worst moments.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::Random;
+
+/// A proxy on a port of the loopback interface. Its threads end with the process.
+pub struct CutProxy {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    random: Random,
+    /// The share of pieces, in percent, before which a connection is cut.
+    cut: u64,
+    /// Answers to requests with this text are lost.
+    lost: Option<&'static str>,
+    cuts: u64,
+    server: SocketAddr,
+}
+
+/// Both ends of a connection.
+struct Pair {
+    client: TcpStream,
+    server: TcpStream,
+    /// Whether the next answer is lost.
+    loses: AtomicBool,
+}
+
+impl CutProxy {
+    /// Starts a proxy before `server`, which passes everything on.
+    ///
+    /// # Panics
+    /// If there is no port.
+    #[must_use]
+    pub fn start(server: SocketAddr, seed: u64) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let state = Arc::new(Mutex::new(State {
+            random: Random::new(seed),
+            cut: 0,
+            lost: None,
+            cuts: 0,
+            server,
+        }));
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                connect(client, &shared);
+            }
+        });
+        CutProxy { address, state }
+    }
+
+    /// Returns its address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Cuts connections before `percent` of the pieces in either direction.
+    pub fn cut(&self, percent: u64) {
+        self.state().cut = percent;
+    }
+
+    /// Loses the answer to the next request with `text`: the server has done what it asks for.
+    pub fn lose_next_answer(&self, text: &'static str) {
+        self.state().lost = Some(text);
+    }
+
+    /// Returns how many connections were cut.
+    #[must_use]
+    pub fn cuts(&self) -> u64 {
+        self.state().cuts
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn connect(client: TcpStream, state: &Arc<Mutex<State>>) {
+    let server = state.lock().unwrap_or_else(PoisonError::into_inner).server;
+    let Ok(server) = TcpStream::connect(server) else {
+        return;
+    };
+    let pair = Arc::new(Pair {
+        client,
+        server,
+        loses: AtomicBool::new(false),
+    });
+    for is_answer in [false, true] {
+        let (pair, state) = (Arc::clone(&pair), Arc::clone(state));
+        std::thread::spawn(move || {
+            pass(&pair, &state, is_answer);
+            for end in [&pair.client, &pair.server] {
+                let _ = end.shutdown(Shutdown::Both);
+            }
+        });
+    }
+}
+
+/// Passes pieces of one direction on, until an end closes or the connection is cut.
+fn pass(pair: &Pair, state: &Mutex<State>, is_answer: bool) {
+    let (mut from, mut to) = match is_answer {
+        true => (&pair.server, &pair.client),
+        false => (&pair.client, &pair.server),
+    };
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        let len = match from.read(&mut piece) {
+            Ok(len) if len > 0 => len,
+            _ => return,
+        };
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let share = state.cut;
+        let is_cut = match is_answer {
+            true => pair.loses.load(SeqCst) || state.random.below(100) < share,
+            false => {
+                let has = |text: &str| {
+                    let mut windows = piece[..len].windows(text.len());
+                    windows.any(|window| window == text.as_bytes())
+                };
+                if state.lost.is_some_and(has) {
+                    state.lost = None;
+                    pair.loses.store(true, SeqCst);
+                }
+                !pair.loses.load(SeqCst) && state.random.below(100) < share
+            }
+        };
+        state.cuts += u64::from(is_cut);
+        drop(state);
+        if is_cut || to.write_all(&piece[..len]).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! A server of PostgreSQL, for tests.
+
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use crate::Scratch;
+
+/// The password of the user `postgres`.
+pub const PASSWORD: &str = "se/cr:et";
+
+/// The server ends at once when this process does.
+const KEEPER: &str = "\"$@\" & child=$!; read -r _; kill -QUIT $child; wait $child";
+
+/// A server of PostgreSQL in other processes, with an empty database. Dropping it ends it, and so does the end of this
+/// process.
+pub struct PostgresServer {
+    scratch: Scratch,
+    programs: PathBuf,
+    /// The user that the server runs as, because it refuses to run as root.
+    user: Option<(u32, u32)>,
+    address: SocketAddr,
+    running: Option<(Child, ChildStdin)>,
+}
+
+impl PostgresServer {
+    /// Starts a server that takes TCP connections with a password; `None` if its programs are not installed.
+    ///
+    /// # Panics
+    /// If the installed programs do not start.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        let mut server = PostgresServer {
+            scratch: Scratch::new(),
+            programs: programs()?,
+            user: other_user(),
+            address: free_address(),
+            running: None,
+        };
+        let directory = server.scratch.path();
+        if let Some((user, group)) = server.user {
+            chown(directory, Some(user), Some(group)).expect("root may do that");
+        }
+        std::fs::write(directory.join("password"), PASSWORD).expect("writable");
+        let mut initdb = server.command("initdb");
+        initdb.args(["--username=postgres", "--auth=scram-sha-256", "--no-sync"]);
+        initdb.args(["--encoding=UTF8", "--no-locale", "--pwfile"]);
+        initdb.arg(directory.join("password"));
+        initdb.arg("--pgdata").arg(directory.join("data"));
+        let made = initdb.output().expect("it starts");
+        assert!(made.status.success(), "{made:?}");
+        server.resume();
+        Some(server)
+    }
+
+    /// Returns the address of the database, with the password.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.url_at(self.address)
+    }
+
+    /// Returns the address of the database behind a proxy at `address`.
+    #[must_use]
+    pub fn url_at(&self, address: SocketAddr) -> String {
+        let password = PASSWORD.replace('/', "%2F").replace(':', "%3A");
+        format!("postgres://postgres:{password}@{address}/postgres")
+    }
+
+    /// Returns the address of the server.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends all processes of the server as a crash does: nothing is written, and no client is told.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn crash(&mut self) {
+        let mut stop = self.command("pg_ctl");
+        stop.args(["stop", "--mode=immediate", "--wait", "--silent", "--pgdata"]);
+        stop.arg(self.scratch.join("data"));
+        let stopped = stop.output().expect("it starts");
+        assert!(stopped.status.success(), "{stopped:?}");
+        self.reap();
+    }
+
+    /// Starts the server again, at the same address. Returns when it takes connections.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn resume(&mut self) {
+        let mut keeper = Command::new("/bin/sh");
+        keeper.args(["-c", KEEPER, "sh"]);
+        keeper.arg(self.programs.join("postgres"));
+        keeper.arg("-D").arg(self.scratch.join("data"));
+        keeper.arg("-k").arg(self.scratch.path());
+        let port = format!("port={}", self.address.port());
+        // With synchronous_commit=off a crash loses what was acknowledged, unless a client asks for more.
+        for setting in [
+            &port,
+            "listen_addresses=127.0.0.1",
+            "synchronous_commit=off",
+        ] {
+            keeper.args(["-c", setting]);
+        }
+        self.run_as_other(&mut keeper);
+        let log = std::fs::File::options()
+            .append(true)
+            .create(true)
+            .open(self.scratch.join("log"));
+        let mut child = keeper
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log.expect("writable"))
+            .spawn()
+            .expect("a shell");
+        let input = child.stdin.take().expect("a pipe");
+        self.running = Some((child, input));
+        let is_ready = || {
+            let mut ready = self.command("pg_isready");
+            ready.args(["--quiet", "--host=127.0.0.1", "--port"]);
+            ready.arg(self.address.port().to_string());
+            ready.status().expect("it starts").success()
+        };
+        for _ in 0..600 {
+            if is_ready() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        let log = std::fs::read_to_string(self.scratch.join("log"));
+        panic!("the server does not start: {}", log.unwrap_or_default());
+    }
+
+    /// Executes statements, and returns what they print.
+    ///
+    /// # Panics
+    /// If one fails.
+    pub fn execute(&self, statements: &str) -> String {
+        // The setting of the server would lose it in a crash.
+        let statements = format!("SET synchronous_commit = on; {statements}");
+        let mut psql = self.command("psql");
+        psql.args([
+            "-X",
+            "-q",
+            "-t",
+            "-A",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-c",
+            &statements,
+        ]);
+        psql.arg(self.url());
+        let done = psql.output().expect("it starts");
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).expect("text")
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.current_dir("/").stdin(Stdio::null());
+        command.env_remove("LC_ALL").env("LANG", "C");
+        self.run_as_other(&mut command);
+        command
+    }
+
+    fn run_as_other(&self, command: &mut Command) {
+        if let Some((user, group)) = self.user {
+            command.uid(user).gid(group);
+        }
+    }
+
+    fn reap(&mut self) {
+        if let Some((mut child, mut input)) = self.running.take() {
+            let _ = input.write_all(b"\n");
+            drop(input);
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        self.reap();
+    }
+}
+
+/// Returns the directory with the programs: the newest of Debian's, or one of the search path.
+fn programs() -> Option<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+        .collect();
+    found.sort_unstable();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let others = std::env::split_paths(&path).collect::<Vec<_>>();
+    let all = found.into_iter().rev().chain(others);
+    let has = |directory: &Path, name| directory.join(name).exists();
+    all.into_iter()
+        .find(|directory| has(directory, "initdb") && has(directory, "postgres"))
+}
+
+/// Returns the user of the system's own server, or nobody, if this process is of root.
+fn other_user() -> Option<(u32, u32)> {
+    if std::fs::metadata("/proc/self").expect("linux").uid() != 0 {
+        return None;
+    }
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let own = users.lines().find_map(|line| {
+        let mut fields = line.strip_prefix("postgres:")?.split(':').skip(1);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    });
+    Some(own.unwrap_or((65534, 65534)))
+}
+
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    listener.local_addr().expect("bound")
+}
