@@ -4,8 +4,11 @@
 //! it then reads one blob after another; one above `core.bigFileThreshold` goes through in pieces,
 //! as it is stored.
 
+mod arguments;
 mod contents;
+mod formats;
 mod listing;
+mod program;
 mod tar;
 mod zip;
 
@@ -24,8 +27,12 @@ use crate::remote::Exact;
 use crate::revision::Want;
 use crate::{Error, ErrorKind, Repository, Result};
 
+pub use arguments::{Added, Arguments, ArgumentsError, USAGE};
 use contents::{Body, Contents};
+use formats::Method;
+pub use formats::{Format, Formats};
 use listing::Listing;
+use program::Program;
 use tar::Tar;
 use zip::Zip;
 
@@ -37,18 +44,6 @@ const TAR_UMASK: u32 = 0o002;
 
 /// The compression level of zlib that Git takes if none is given.
 const DEFAULT_LEVEL: u32 = 6;
-
-/// The format of an archive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// POSIX tar, with pax headers where the fields of ustar do not suffice.
-    #[default]
-    Tar,
-    /// The same, compressed with gzip.
-    TarGz,
-    /// Zip.
-    Zip,
-}
 
 /// The content of a file that is not in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +71,7 @@ pub struct ExtraFile {
 pub struct Options {
     /// The format.
     pub format: Format,
-    /// The compression level, from 0 to 9.
+    /// The level of compression: see [`Format::check_level`].
     pub level: Option<u32>,
     /// Text before each path of the tree.
     pub prefix: BString,
@@ -88,7 +83,22 @@ pub struct Options {
     pub pathspecs: Vec<BString>,
     /// Files that are not in the tree.
     pub extra: Vec<ExtraFile>,
+    /// Whether the archive is for another machine: programs then run in the repository's own directory.
+    pub is_served: bool,
 }
+
+/// An event while an archive is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The entry with this path is next.
+    Entry(&'a BStr),
+    /// The program behind the format has written this to its error output.
+    Said(&'a [u8]),
+}
+
+/// Receives events, from several threads.
+pub type Events<'a> = dyn Fn(Event<'_>) + Sync + 'a;
 
 /// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,16 +147,15 @@ impl std::fmt::Debug for Archive<'_> {
 ///
 /// # Errors
 /// The name, an object, a pathspec or a setting is wrong, in Git's words.
-/// [`ErrorKind::Unsupported`] for the current directory below the top, for `tar.umask=user`, and if a
-/// file has the attribute `export-subst`.
+/// [`ErrorKind::Unsupported`] if a file has the attribute `export-subst`.
 pub fn prepare<'r>(
     repository: &'r Repository,
     treeish: &BStr,
     options: Options,
     watch: &Watch<'_>,
 ) -> Result<Archive<'r>> {
-    if !repository.prefix_or_empty().is_empty() {
-        return Err(unsupported("archives of the current directory"));
+    if let Some(level) = options.level {
+        options.format.check_level(level)?;
     }
     let reference = repository.find_reference(treeish)?;
     let id = repository.try_resolve(treeish, Want::Anything)?;
@@ -160,6 +169,10 @@ pub fn prepare<'r>(
         let message = format!("not a tree object: {id}");
         Error::new(ErrorKind::Object, message)
     })?;
+    let tree = match options.is_served {
+        true => tree,
+        false => below_here(repository, tree)?,
+    };
     let modified = match (options.modified, commit) {
         (Some(given), _) => given,
         (None, Some(commit)) => repository.commit_links(&commit, &mut Vec::new())?.time,
@@ -194,46 +207,79 @@ fn unsupported(what: &str) -> Error {
     Error::new(ErrorKind::Unsupported, what)
 }
 
+/// Returns the tree of the current directory in `tree`.
+fn below_here(repository: &Repository, tree: ObjectId) -> Result<ObjectId> {
+    const DIRECTORY: u32 = 0o040_000;
+    let prefix = repository.prefix_or_empty();
+    if prefix.is_empty() {
+        return Ok(tree);
+    }
+    match repository.tree_entry(tree, prefix.as_bstr())? {
+        Some((id, DIRECTORY)) => Ok(id),
+        _ => {
+            let message = "current working directory is untracked";
+            Err(Error::new(ErrorKind::InvalidInput, message))
+        }
+    }
+}
+
 /// Returns `tar.umask`.
 fn umask(repository: &Repository) -> Result<u32> {
     let config = repository.config();
     if config.raw("tar.umask").is_some_and(|value| value == "user") {
-        return Err(unsupported("the setting tar.umask=user"));
+        return umask_of_process();
     }
     let configured = config.i32("tar.umask")?;
     Ok(configured.map_or(TAR_UMASK, i32::cast_unsigned))
 }
 
+/// Returns the umask of this process. The call that returns it also changes it, for all threads, so the
+/// kernel's description of the process is read.
+fn umask_of_process() -> Result<u32> {
+    let status = std::fs::read("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let umask = lines.find_map(|line| line.strip_prefix(b"Umask:"));
+    let umask = umask.and_then(|text| u32::from_str_radix(text.trim().to_str().ok()?, 8).ok());
+    umask.ok_or_else(|| unsupported("the setting tar.umask=user"))
+}
+
 impl Archive<'_> {
-    /// Writes the archive to `output`. `entered` is called with the path of each entry of the tree
-    /// before it is written.
+    /// Writes the archive to `output`.
     ///
     /// # Errors
-    /// A blob is missing or cannot be read or converted, `output` fails, or the operation is
-    /// interrupted.
+    /// A blob is missing or cannot be read or converted, `output` or the program behind the format fails, or
+    /// the operation is interrupted.
     pub fn write(
         &self,
-        output: &mut dyn Write,
-        entered: &mut dyn FnMut(&BStr),
+        output: &mut (dyn Write + Send),
+        events: &Events<'_>,
         watch: &Watch<'_>,
     ) -> Result<()> {
         let level = self.options.level.unwrap_or(DEFAULT_LEVEL);
-        match self.options.format {
-            Format::Tar => {
-                let mut tar = Tar::new(output, self.modified, self.umask);
-                self.write_tar(&mut tar, entered, watch)
-            }
-            Format::TarGz => {
+        match &self.options.format.method {
+            Method::Tar => self.write_tar(output, events, watch),
+            Method::Gzip => {
                 // The operating system is always that of Git's archives, Unix.
                 let builder = GzBuilder::new().mtime(0).operating_system(3);
                 let mut gzip = builder.write(output, Compression::new(level));
-                let mut tar = Tar::new(&mut gzip, self.modified, self.umask);
-                self.write_tar(&mut tar, entered, watch)?;
+                self.write_tar(&mut gzip, events, watch)?;
                 gzip.finish().map(|_| ()).map_err(from_output)
             }
-            Format::Zip => {
+            Method::Command(line) => {
+                let mut line = line.clone();
+                if let Some(level) = self.options.level {
+                    line.extend_from_slice(format!(" -{level}").as_bytes());
+                }
+                let program = Program {
+                    line: line.as_bstr(),
+                    repository: (self.options.is_served).then(|| self.repository.git_dir()),
+                };
+                let mut produce = |input: &mut dyn Write| self.write_tar(input, events, watch);
+                program.filter(output, events, &mut produce)
+            }
+            Method::Zip => {
                 let mut zip = Zip::new(output, self.modified, level)?;
-                self.write_entries(&mut zip, entered, watch)?;
+                self.write_entries(&mut zip, events, watch)?;
                 zip.finish(self.commit.as_ref())
             }
         }
@@ -241,23 +287,24 @@ impl Archive<'_> {
 
     fn write_tar(
         &self,
-        tar: &mut Tar<'_>,
-        entered: &mut dyn FnMut(&BStr),
+        output: &mut dyn Write,
+        events: &Events<'_>,
         watch: &Watch<'_>,
     ) -> Result<()> {
+        let mut tar = Tar::new(output, self.modified, self.umask);
         tar.global_header(self.commit.as_ref())?;
-        self.write_entries(tar, entered, watch)?;
+        self.write_entries(&mut tar, events, watch)?;
         tar.finish()
     }
 
     fn write_entries(
         &self,
         writer: &mut dyn EntryWriter,
-        entered: &mut dyn FnMut(&BStr),
+        events: &Events<'_>,
         watch: &Watch<'_>,
     ) -> Result<()> {
         if let Some(path) = directory_of_prefix(self.options.prefix.as_bstr()) {
-            entered(path);
+            events(Event::Entry(path));
             let item = Item::new(path, EntryKind::Directory, self.tree);
             writer.write(&item, Body::Bytes(b""))?;
         }
@@ -265,7 +312,7 @@ impl Archive<'_> {
         for entry in &self.entries {
             check(watch)?;
             let path = BString::from([self.options.prefix.as_slice(), &entry.path].concat());
-            entered(path.as_bstr());
+            events(Event::Entry(path.as_bstr()));
             let mut item = Item::new(path.as_bstr(), entry.kind, entry.id);
             item.is_binary = entry.is_binary;
             writer.write(&item, contents.read(entry)?)?;

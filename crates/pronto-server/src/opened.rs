@@ -6,11 +6,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use pronto::Repository;
-use pronto::Watch;
 use pronto::receive_pack::Landing;
 use pronto_store::View;
-
-use crate::{ErrorKind, Result};
 
 /// A repository that was opened for a request.
 pub struct Opened {
@@ -29,15 +26,6 @@ impl Opened {
             view: Some(view),
             ..Opened::from(repository)
         }
-    }
-
-    /// Makes the repository readable by other programs: a view has only parts of its packs.
-    ///
-    /// # Errors
-    /// The packs cannot be read, or there is no room for them.
-    pub fn fill(&self, watch: &Watch<'_>) -> Result<()> {
-        let filled = self.view.as_ref().map_or(Ok(()), |view| view.fill(watch));
-        filled.map_err(|error| error.map_kind(|_| ErrorKind::Unavailable))
     }
 
     /// Records pushes at `landing`.

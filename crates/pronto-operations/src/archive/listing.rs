@@ -9,6 +9,7 @@ use pronto_worktree::attributes::{
     Attributes, Directories, FromIndex, FromWorktree, Source, Stack, State,
 };
 use pronto_worktree::filter::{self, Conversion, Settings};
+use pronto_worktree::pathspec::{Defaults, Pathspec};
 
 use super::{Entry, EntryKind, Options, check, unsupported};
 use crate::config::Config;
@@ -115,7 +116,7 @@ impl Listing {
         settings: &Settings,
         watch: &Watch<'_>,
     ) -> Result<Vec<Entry>> {
-        let pathspec = repository.pathspec(options.pathspecs.iter().map(|spec| spec.as_bstr()))?;
+        let pathspec = pathspec(repository, &options.pathspecs)?;
         let mut seen = vec![false; pathspec.len()];
         let attributes = self.attributes(repository, options)?;
         let mut choice = Choice {
@@ -193,6 +194,30 @@ fn level(repository: &Repository, tree: &ObjectId, path: BString) -> Result<Leve
             Err(Error::new(ErrorKind::Object, message))
         }
     }
+}
+
+/// Parses pathspecs for the tree of the current directory, in which they begin.
+fn pathspec(repository: &Repository, specs: &[BString]) -> Result<Pathspec> {
+    let specs = specs.iter().map(|spec| spec.as_bstr());
+    let Some(top) = repository.work_tree() else {
+        return repository.pathspec(specs);
+    };
+    // This checks the variables.
+    repository.pathspec([])?;
+    let is_set = |name: &str| repository.environment().boolean(name, false);
+    let defaults = Defaults {
+        literal: is_set("GIT_LITERAL_PATHSPECS")?,
+        glob: is_set("GIT_GLOB_PATHSPECS")?,
+        noglob: is_set("GIT_NOGLOB_PATHSPECS")?,
+        icase: is_set("GIT_ICASE_PATHSPECS")?,
+        exclude_below_prefix: false,
+    };
+    Pathspec::parse(specs, b"".as_bstr(), top, defaults).map_err(|error| {
+        error.map_kind(|kind| match kind {
+            pronto_worktree::ErrorKind::Unsupported => ErrorKind::Unsupported,
+            _ => ErrorKind::InvalidInput,
+        })
+    })
 }
 
 /// The selection while it is made.

@@ -1,5 +1,4 @@
-//! The program `git`, for pushes to repositories that need features which crate `pronto` lacks, and for
-//! archives.
+//! The program `git`, for pushes to repositories that need features which crate `pronto` lacks.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -30,14 +29,6 @@ impl Git {
             output,
         };
         run(command, request, streams)
-    }
-
-    /// Serves a request for an archive.
-    pub(super) fn archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
-        let mut command = command(request);
-        command.arg("upload-archive");
-        // Git has told the client why it failed.
-        run(command, request, streams).map_err(|error| error.map_kind(|_| ErrorKind::Malformed))
     }
 
     /// Answers a push.
