@@ -169,10 +169,6 @@ pub fn prepare<'r>(
         let message = format!("not a tree object: {id}");
         Error::new(ErrorKind::Object, message)
     })?;
-    let tree = match options.is_served {
-        true => tree,
-        false => below_here(repository, tree)?,
-    };
     let modified = match (options.modified, commit) {
         (Some(given), _) => given,
         (None, Some(commit)) => repository.commit_links(&commit, &mut Vec::new())?.time,
@@ -205,22 +201,6 @@ pub fn prepare<'r>(
 
 fn unsupported(what: &str) -> Error {
     Error::new(ErrorKind::Unsupported, what)
-}
-
-/// Returns the tree of the current directory in `tree`.
-fn below_here(repository: &Repository, tree: ObjectId) -> Result<ObjectId> {
-    const DIRECTORY: u32 = 0o040_000;
-    let prefix = repository.prefix_or_empty();
-    if prefix.is_empty() {
-        return Ok(tree);
-    }
-    match repository.tree_entry(tree, prefix.as_bstr())? {
-        Some((id, DIRECTORY)) => Ok(id),
-        _ => {
-            let message = "current working directory is untracked";
-            Err(Error::new(ErrorKind::InvalidInput, message))
-        }
-    }
 }
 
 /// Returns `tar.umask`.

@@ -61,7 +61,7 @@ pub(crate) struct Args {
 
 /// The place of the call: a repository, or none.
 pub(super) struct Place {
-    repository: Option<std::sync::Arc<Repository>>,
+    pub(super) repository: Option<std::sync::Arc<Repository>>,
     pub(super) environment: Environment,
     pub(super) config: Config,
 }

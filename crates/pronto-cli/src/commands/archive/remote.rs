@@ -25,6 +25,11 @@ pub(super) fn run(outer: &Outer, context: &mut Context) -> Result<ExitCode, CliE
     // A connection obeys the same settings.
     context.obey_as("ls-remote")?;
     let place = Place::find(context)?;
+    // As in Git, a relative path is one below the top of the worktree.
+    if let Some(top) = (place.repository.as_ref()).and_then(|repository| repository.work_tree()) {
+        std::env::set_current_dir(top)
+            .map_err(|error| CliError::fatal(format!("cannot enter the worktree: {error}")))?;
+    }
     let remote = place.remote(outer.remote.as_ref().map(|name| name.as_bstr()))?;
     let url = remote.url().map_err(CliError::of)?.to_owned();
     let settings = Settings::default().for_remote(&remote, &place.config)?;
