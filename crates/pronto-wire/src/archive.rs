@@ -155,14 +155,15 @@ impl Client {
                     let text = text.trim_end_with(|c| c == '\n').as_bstr();
                     return Ok(Answer::Failed(remote_line(text)));
                 }
-                Packet::Flush => {
+                // As in Git, any packet without a content ends the answer.
+                Packet::Flush | Packet::Delimiter | Packet::ResponseEnd => {
                     messages.finish();
                     output.flush().map_err(unwritable)?;
                     return Ok(Answer::Complete);
                 }
-                Packet::Data([]) | Packet::Delimiter | Packet::ResponseEnd => {
+                Packet::Data([]) => {
                     messages.finish();
-                    let message = "archive: protocol error: no band designator";
+                    let message = "archive: protocol error: missing sideband designator";
                     return Ok(Answer::Failed(message.to_owned()));
                 }
                 Packet::Data([band, ..]) => {

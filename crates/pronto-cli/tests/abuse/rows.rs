@@ -1,5 +1,6 @@
 //! The table of attacks.
 
+mod archives;
 mod bombs;
 mod logs;
 mod overload;
@@ -55,6 +56,7 @@ impl Table {
 /// All rows.
 pub(crate) fn all() -> Vec<Row> {
     let tables = [
+        archives::table(),
         bombs::table(),
         logs::table(),
         overload::table(),

@@ -243,7 +243,7 @@ impl Http {
             true => Ok(()),
             false => Err(Error::new(
                 ErrorKind::Connection,
-                "operation not supported by protocol",
+                "can't connect to subservice git-upload-archive",
             )),
         }
     }
