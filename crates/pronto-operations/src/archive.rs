@@ -9,6 +9,7 @@ mod contents;
 mod formats;
 mod listing;
 mod program;
+mod substitute;
 mod tar;
 mod zip;
 
@@ -33,6 +34,7 @@ use formats::Method;
 pub use formats::{Format, Formats};
 use listing::Listing;
 use program::Program;
+use substitute::Substitution;
 use tar::Tar;
 use zip::Zip;
 
@@ -119,6 +121,8 @@ struct Entry {
     kind: EntryKind,
     id: ObjectId,
     conversion: Conversion,
+    /// Whether placeholders in it are replaced: the attribute `export-subst`.
+    substitutes: bool,
     /// Whether the attribute `diff` or its driver says that it is binary.
     is_binary: Option<bool>,
 }
@@ -135,6 +139,7 @@ pub struct Archive<'r> {
     big_file_bytes: u64,
     settings: Arc<Settings>,
     entries: Vec<Entry>,
+    substitution: Option<Substitution<'r>>,
 }
 
 impl std::fmt::Debug for Archive<'_> {
@@ -147,7 +152,8 @@ impl std::fmt::Debug for Archive<'_> {
 ///
 /// # Errors
 /// The name, an object, a pathspec or a setting is wrong, in Git's words.
-/// [`ErrorKind::Unsupported`] if a file has the attribute `export-subst`.
+/// [`ErrorKind::Unsupported`] if a file has the attribute `export-subst` and a placeholder that is not
+/// supported.
 pub fn prepare<'r>(
     repository: &'r Repository,
     treeish: &BStr,
@@ -189,6 +195,7 @@ pub fn prepare<'r>(
         big_file_bytes: big_file_bytes.unwrap_or(BIG_FILE_BYTES),
         settings,
         entries: Vec::new(),
+        substitution: None,
     };
     let listing = Listing::read(repository, tree, watch)?;
     archive.entries = listing.select(repository, &archive.options, &archive.settings, watch)?;
@@ -196,6 +203,7 @@ pub fn prepare<'r>(
     let blobs = blobs.filter(|entry| entry.kind != EntryKind::Directory);
     let exact = Exact { repository, watch };
     exact.fetch_promised(blobs.map(|entry| entry.id), repository.objects()?)?;
+    archive.prepare_substitution()?;
     Ok(archive)
 }
 
@@ -224,6 +232,27 @@ fn umask_of_process() -> Result<u32> {
 }
 
 impl Archive<'_> {
+    /// Reads what replaces placeholders, and tries it, so that an error comes before the first byte.
+    fn prepare_substitution(&mut self) -> Result<()> {
+        let mut entries = self
+            .entries
+            .iter()
+            .filter(|entry| entry.substitutes)
+            .peekable();
+        let (Some(commit), Some(_)) = (self.commit, entries.peek()) else {
+            return Ok(());
+        };
+        let substitution = Substitution::new(self.repository, commit, self.options.is_served)?;
+        let contents = Contents::new(self.repository, &self.settings, self.big_file_bytes)?;
+        let mut contents = contents.substituting(Some(&substitution));
+        for entry in entries {
+            contents.read(entry)?;
+        }
+        drop(contents);
+        self.substitution = Some(substitution);
+        Ok(())
+    }
+
     /// Writes the archive to `output`.
     ///
     /// # Errors
@@ -288,7 +317,8 @@ impl Archive<'_> {
             let item = Item::new(path, EntryKind::Directory, self.tree);
             writer.write(&item, Body::Bytes(b""))?;
         }
-        let mut contents = Contents::new(self.repository, &self.settings, self.big_file_bytes)?;
+        let contents = Contents::new(self.repository, &self.settings, self.big_file_bytes)?;
+        let mut contents = contents.substituting(self.substitution.as_ref());
         for entry in &self.entries {
             check(watch)?;
             let path = BString::from([self.options.prefix.as_slice(), &entry.path].concat());

@@ -99,6 +99,9 @@ pub fn serve(
         return Err(Error::new(kind, "the archive is not complete").because(error.to_string()));
     }
     let text = match failure {
+        Failure::Error(error) if *error.kind() == ErrorKind::Unsupported => {
+            format!("fatal: this server does not have {error}\n")
+        }
         Failure::Error(error) => format!("fatal: {error}\n"),
         Failure::Text(text) => text,
     };

@@ -286,9 +286,7 @@ impl Choice<'_> {
             self.ignored = found.is_tree().then_some(asked);
             return Ok(());
         }
-        if *substitute == State::Set && matches!(kind, EntryKind::File { .. }) {
-            return Err(unsupported("the attribute export-subst"));
-        }
+        let substitutes = *substitute == State::Set && matches!(kind, EntryKind::File { .. });
         // As in Git, the other attributes are those of the path in the archive.
         let shown = asked.strip_prefix(self.here.as_bytes()).unwrap_or(&asked);
         if shown.is_empty() {
@@ -301,6 +299,7 @@ impl Choice<'_> {
         let entry = Entry {
             kind,
             id: found.id,
+            substitutes,
             is_binary: is_binary(self.repository.config(), diff)?,
             conversion: match kind {
                 EntryKind::File { .. } => self.settings.conversion(conversion),
