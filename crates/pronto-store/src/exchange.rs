@@ -26,7 +26,7 @@ use crate::view::interrupted;
 use crate::{Error, ErrorKind, Result};
 
 /// The sections of configuration that are taken along: those that decide what clients may do.
-const SECTIONS: [&str; 3] = ["receive", "transfer", "uploadpack"];
+const SECTIONS: [&str; 4] = ["receive", "transfer", "uploadarchive", "uploadpack"];
 
 /// The counts of an import or a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -80,6 +80,43 @@ fn clone_fetch_and_push(site: &Site) {
 }
 
 #[test]
+fn clients_get_archives() {
+    let Some(mut site) = Site::new("") else {
+        return;
+    };
+    let url = site.url("team/a.git");
+    site.succeed("alice", &["-C", "work", "push", "-q", &url, "main"]);
+    site.succeed(
+        "alice",
+        &["-C", "work", "archive", "-o", "../own.tar", "main"],
+    );
+    let read = |name: &str| std::fs::read(site.path(name)).expect("an archive");
+    let remote = format!("--remote={url}");
+    for program in [Path::new("git"), pronto_path()] {
+        let run = |arguments: &[&str]| {
+            let arguments = [&["archive", &remote][..], arguments].concat();
+            site.client(program, "alice", &arguments)
+        };
+        let output = run(&["-o", "theirs.tar", "main"]);
+        assert!(output.status.success(), "{program:?}: {}", stderr(&output));
+        assert_eq!(read("theirs.tar"), read("own.tar"), "{program:?}");
+        assert_eq!(stdout(&run(&["--list"])), "tar\ntgz\ntar.gz\nzip\n");
+        let output = run(&["-o", "theirs.tar", "main^0"]);
+        let said = stderr(&output);
+        assert!(
+            said.contains("remote: fatal: no such ref: main^0"),
+            "{said}"
+        );
+        assert_eq!(output.status.code(), Some(1), "{program:?}: {said}");
+    }
+    // Pronto keeps the old file.
+    assert_eq!(read("theirs.tar"), read("own.tar"));
+    let log = site.end();
+    assert!(log.contains("\"service\":\"git-upload-archive\""), "{log}");
+    assert!(!log.contains("\"status\":500"), "{log}");
+}
+
+#[test]
 fn a_large_push_and_its_clone_arrive() {
     let Some(site) = Site::new("") else { return };
     let mut random = test_support::Random::new(7);
