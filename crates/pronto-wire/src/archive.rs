@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BString, ByteSlice};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 
@@ -152,8 +152,7 @@ impl Client {
                 Packet::Data([2, text @ ..]) => messages.push(text),
                 Packet::Data([3, text @ ..]) => {
                     messages.finish();
-                    let text = text.trim_end_with(|c| c == '\n').as_bstr();
-                    return Ok(Answer::Failed(remote_line(text)));
+                    return Ok(Answer::Failed(format!("remote: {}", sanitized(text))));
                 }
                 // As in Git, any packet without a content ends the answer.
                 Packet::Flush | Packet::Delimiter | Packet::ResponseEnd => {
@@ -185,10 +184,6 @@ impl Client {
 }
 
 const DISCONNECTED: &str = "archive: unexpected disconnect while reading sideband packet";
-
-fn remote_line(text: &BStr) -> String {
-    format!("remote: {}", sanitized(text))
-}
 
 fn unwritable(error: std::io::Error) -> Error {
     Error::new(ErrorKind::Local, "cannot write the archive").because(error)
