@@ -96,7 +96,7 @@ pub enum Event<'a> {
     /// The entry with this path is next.
     Entry(&'a BStr),
     /// The program behind the format has written this to its error output.
-    Said(&'a [u8]),
+    ErrorOutput(&'a [u8]),
 }
 
 /// Receives events, from several threads.

@@ -19,7 +19,7 @@ use bands::Bands;
 use pronto_repository::{Notice, Severity};
 use pronto_transfer::upload_pack::hidden::Hidden;
 
-/// What a client is told at the end of a failed request, after the reason.
+/// The message at the end of a failed request, after the reason.
 const FAILED: &str = "git upload-archive: archiver died with error";
 
 /// The rules of a server.
@@ -165,7 +165,7 @@ impl Request<'_, '_> {
             Event::Entry(path) if arguments.is_verbose => {
                 self.bands.say(&[path.as_bytes(), b"\n"].concat());
             }
-            Event::Said(text) => self.bands.say(text),
+            Event::ErrorOutput(text) => self.bands.say(text),
             _ => {}
         };
         let written = prepared?.write(&mut data, &events, watch);

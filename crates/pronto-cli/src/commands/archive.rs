@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             Event::Entry(path) if arguments.is_verbose => {
                 io::stderr().write_all(&[path.as_bytes(), b"\n"].concat())
             }
-            Event::Said(text) => io::stderr().write_all(text),
+            Event::ErrorOutput(text) => io::stderr().write_all(text),
             _ => Ok(()),
         };
     };

@@ -137,7 +137,7 @@ fn needs_shell(line: &BStr) -> bool {
 fn tell(said: &mut impl Read, events: &Events<'_>) {
     let mut piece = vec![0; PIECE_BYTES];
     while let Ok(count @ 1..) = said.read(&mut piece) {
-        events(Event::Said(piece.get(..count).unwrap_or_default()));
+        events(Event::ErrorOutput(piece.get(..count).unwrap_or_default()));
     }
 }
 

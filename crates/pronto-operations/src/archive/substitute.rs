@@ -26,7 +26,7 @@ pub(super) struct Substitution<'r> {
     shows_refs: bool,
 }
 
-/// What happens before the value of a placeholder.
+/// A change before the value of a placeholder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
