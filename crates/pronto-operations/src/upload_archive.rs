@@ -22,6 +22,9 @@ use pronto_transfer::upload_pack::hidden::Hidden;
 /// The message at the end of a failed request, after the reason.
 const FAILED: &str = "git upload-archive: archiver died with error";
 
+/// The longest argument. The formats repeat a prefix for each entry, in memory, too.
+const LONGEST_ARGUMENT_BYTES: usize = 4096;
+
 /// The rules of a server.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
@@ -135,6 +138,13 @@ impl Request<'_, '_> {
     fn answer(&self, input: &mut dyn Read, watch: &Watch<'_>) -> Result<(), Failure> {
         let arguments = read_arguments(&mut PacketReader::new(input));
         let arguments = arguments.map_err(|error| fatal(error.to_string()))?;
+        if arguments
+            .iter()
+            .any(|argument| argument.len() > LONGEST_ARGUMENT_BYTES)
+        {
+            let message = format!("an argument has more than {LONGEST_ARGUMENT_BYTES} bytes");
+            return Err(fatal(message));
+        }
         let arguments = Arguments::parse(arguments.iter().map(|argument| argument.as_bstr()))
             .map_err(|error| Failure::Text(error.to_string()))?;
         check(&arguments)?;

@@ -140,9 +140,15 @@ fn malformed(table: &mut Table) {
         denied(stage, &packets(words), "Too many options (>63)")
     });
     table.row("long-arguments", |stage| {
-        let long = format!("argument --prefix={}\n", "x".repeat(65_000));
-        let text = ask(stage, &packets(vec![long; 60]))?;
-        require(!text.contains("ustar"), || "an archive was made".to_owned())
+        for length in [4097, 65_000] {
+            let long = format!("argument --prefix={}\n", "x".repeat(length));
+            let body = packets(vec![long; 60]);
+            denied(stage, &body, "an argument has more than 4096 bytes")?;
+        }
+        // Stars that are tried in many ways cost no more than others.
+        let stars = "*x".repeat(2000);
+        let text = ask(stage, &arguments(&["main", &stars]))?;
+        require(text.contains("did not match any files"), || text)
     });
     table.row("no-arguments", |stage| {
         denied(stage, b"0000", "usage: ")?;
