@@ -78,7 +78,8 @@ pub fn serve(
     streams: Streams<'_>,
     watch: &Watch<'_>,
 ) -> Result<Ended> {
-    let bands = Bands::new(streams.output);
+    let Streams { input, output } = streams;
+    let bands = Bands::new(output);
     bands.confirm().map_err(broken)?;
     let served = match repository {
         Ok(repository) => {
@@ -87,7 +88,7 @@ pub fn serve(
                 options,
                 bands: &bands,
             };
-            request.answer(streams.input, watch)
+            request.answer(input, watch)
         }
         Err(error) => Err(Failure::Error(error)),
     };
@@ -160,14 +161,17 @@ impl Request<'_, '_> {
             format.check_level(level)?;
         }
         self.check_name(tree.as_bstr())?;
-        let mut options = archive::Options::default();
-        options.format = format.clone();
-        options.level = arguments.level;
-        options.prefix = arguments.prefix;
-        options.modified = arguments.modified.map(|text| moment(&text)).transpose()?;
-        options.worktree_attributes = arguments.worktree_attributes;
-        options.pathspecs = paths.to_vec();
-        options.is_served = true;
+        let modified = arguments.modified.as_ref();
+        let options = archive::Options {
+            format: format.clone(),
+            level: arguments.level,
+            prefix: arguments.prefix.clone(),
+            modified: modified.map(moment).transpose()?,
+            worktree_attributes: arguments.worktree_attributes,
+            pathspecs: paths.to_vec(),
+            is_served: true,
+            ..archive::Options::default()
+        };
         let prepared = archive::prepare(self.repository, tree.as_bstr(), options, watch);
         self.report();
         let mut data = self.bands;
