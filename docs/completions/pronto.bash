@@ -199,6 +199,9 @@ _pronto() {
             pronto,update-index)
                 cmd="pronto__subcmd__update__subcmd__index"
                 ;;
+            pronto,upload-archive)
+                cmd="pronto__subcmd__upload__subcmd__archive"
+                ;;
             pronto,upload-pack)
                 cmd="pronto__subcmd__upload__subcmd__pack"
                 ;;
@@ -221,7 +224,7 @@ _pronto() {
 
     case "${cmd}" in
         pronto)
-            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add archive bundle cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch fetch-pack for-each-repo fsmonitor--daemon gc hash-object help index-pack init ls-files ls-remote ls-tree maintenance merge-file multi-pack-index netsync pack-objects pack-refs prune prune-packed pull push read-tree receive-pack reflog refs remote repack reset restore rev-list rev-parse send-pack serve shell show-index show-ref sparse-checkout status store switch symbolic-ref sync unpack-objects update-index upload-pack verify-pack version worktree write-tree"
+            opts="-C -c -p -P -v -h --config-env --exec-path --paginate --no-pager --bare --git-dir --work-tree --namespace --attr-source --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --trace-chrome --list-native --version --help add archive bundle cat-file check-attr check-ignore checkout checkout-index clean clone commit commit-graph config diff-files diff-index diff-tree fetch fetch-pack for-each-repo fsmonitor--daemon gc hash-object help index-pack init ls-files ls-remote ls-tree maintenance merge-file multi-pack-index netsync pack-objects pack-refs prune prune-packed pull push read-tree receive-pack reflog refs remote repack reset restore rev-list rev-parse send-pack serve shell show-index show-ref sparse-checkout status store switch symbolic-ref sync unpack-objects update-index upload-archive upload-pack verify-pack version worktree write-tree"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2179,6 +2182,20 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__update__subcmd__index)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pronto__subcmd__upload__subcmd__archive)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

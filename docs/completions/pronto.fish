@@ -109,6 +109,7 @@ complete -c pronto -n "__fish_pronto_needs_command" -f -a "symbolic-ref" -d 'rea
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "sync" -d 'synchronise with a peer in both directions'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "unpack-objects" -d 'unpack a pack into loose objects'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "update-index" -d 'change entries of the index'
+complete -c pronto -n "__fish_pronto_needs_command" -f -a "upload-archive" -d 'serve an archive'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "upload-pack" -d 'serve a fetch'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "verify-pack" -d 'verify packs and their indexes'
 complete -c pronto -n "__fish_pronto_needs_command" -f -a "version" -d 'show the version of pronto'

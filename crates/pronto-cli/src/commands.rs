@@ -67,6 +67,7 @@ mod symbolic_ref;
 mod sync;
 mod unpack_objects;
 mod update_index;
+mod upload_archive;
 mod upload_pack;
 mod verify_pack;
 pub(crate) mod version;
@@ -235,6 +236,7 @@ pub static COMMANDS: &[Command] = &[
     command!(sync, "sync", "synchronise with a peer in both directions", Collaborate, Options, signals: true),
     command!(unpack_objects, "unpack-objects", "unpack a pack into loose objects", Plumbing, Options, signals: true),
     command!(update_index, "update-index", "change entries of the index", Plumbing, Raw, signals: true),
+    command!(upload_archive, "upload-archive", "serve an archive", Plumbing, Options, signals: false),
     command!(upload_pack, "upload-pack", "serve a fetch", Plumbing, Options, signals: false),
     command!(verify_pack, "verify-pack", "verify packs and their indexes", Plumbing, Options, signals: false),
     command!(version, "version", "show the version of pronto", About, Options, signals: false),

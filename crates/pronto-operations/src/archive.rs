@@ -4,8 +4,12 @@
 //! it then reads one blob after another; one above `core.bigFileThreshold` goes through in pieces,
 //! as it is stored.
 
+mod arguments;
 mod contents;
+mod formats;
 mod listing;
+mod program;
+mod substitute;
 mod tar;
 mod zip;
 
@@ -24,8 +28,13 @@ use crate::remote::Exact;
 use crate::revision::Want;
 use crate::{Error, ErrorKind, Repository, Result};
 
+pub use arguments::{Added, Arguments, ArgumentsError, USAGE};
 use contents::{Body, Contents};
+use formats::Method;
+pub use formats::{Format, Formats};
 use listing::Listing;
+use program::Program;
+use substitute::Substitution;
 use tar::Tar;
 use zip::Zip;
 
@@ -37,18 +46,6 @@ const TAR_UMASK: u32 = 0o002;
 
 /// The compression level of zlib that Git takes if none is given.
 const DEFAULT_LEVEL: u32 = 6;
-
-/// The format of an archive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// POSIX tar, with pax headers where the fields of ustar do not suffice.
-    #[default]
-    Tar,
-    /// The same, compressed with gzip.
-    TarGz,
-    /// Zip.
-    Zip,
-}
 
 /// The content of a file that is not in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +73,7 @@ pub struct ExtraFile {
 pub struct Options {
     /// The format.
     pub format: Format,
-    /// The compression level, from 0 to 9.
+    /// The level of compression: see [`Format::check_level`].
     pub level: Option<u32>,
     /// Text before each path of the tree.
     pub prefix: BString,
@@ -88,7 +85,22 @@ pub struct Options {
     pub pathspecs: Vec<BString>,
     /// Files that are not in the tree.
     pub extra: Vec<ExtraFile>,
+    /// Whether the archive is for another machine: programs then run in the repository's own directory.
+    pub is_served: bool,
 }
+
+/// An event while an archive is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The entry with this path is next.
+    Entry(&'a BStr),
+    /// The program behind the format has written this to its error output.
+    ErrorOutput(&'a [u8]),
+}
+
+/// Receives events, from several threads.
+pub type Events<'a> = dyn Fn(Event<'_>) + Sync + 'a;
 
 /// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +121,8 @@ struct Entry {
     kind: EntryKind,
     id: ObjectId,
     conversion: Conversion,
+    /// Whether placeholders in it are replaced: the attribute `export-subst`.
+    substitutes: bool,
     /// Whether the attribute `diff` or its driver says that it is binary.
     is_binary: Option<bool>,
 }
@@ -125,6 +139,7 @@ pub struct Archive<'r> {
     big_file_bytes: u64,
     settings: Arc<Settings>,
     entries: Vec<Entry>,
+    substitution: Option<Substitution<'r>>,
 }
 
 impl std::fmt::Debug for Archive<'_> {
@@ -137,16 +152,16 @@ impl std::fmt::Debug for Archive<'_> {
 ///
 /// # Errors
 /// The name, an object, a pathspec or a setting is wrong, in Git's words.
-/// [`ErrorKind::Unsupported`] for the current directory below the top, for `tar.umask=user`, and if a
-/// file has the attribute `export-subst`.
+/// [`ErrorKind::Unsupported`] if a file has the attribute `export-subst` and a placeholder that is not
+/// supported.
 pub fn prepare<'r>(
     repository: &'r Repository,
     treeish: &BStr,
     options: Options,
     watch: &Watch<'_>,
 ) -> Result<Archive<'r>> {
-    if !repository.prefix_or_empty().is_empty() {
-        return Err(unsupported("archives of the current directory"));
+    if let Some(level) = options.level {
+        options.format.check_level(level)?;
     }
     let reference = repository.find_reference(treeish)?;
     let id = repository.try_resolve(treeish, Want::Anything)?;
@@ -180,6 +195,7 @@ pub fn prepare<'r>(
         big_file_bytes: big_file_bytes.unwrap_or(BIG_FILE_BYTES),
         settings,
         entries: Vec::new(),
+        substitution: None,
     };
     let listing = Listing::read(repository, tree, watch)?;
     archive.entries = listing.select(repository, &archive.options, &archive.settings, watch)?;
@@ -187,6 +203,7 @@ pub fn prepare<'r>(
     let blobs = blobs.filter(|entry| entry.kind != EntryKind::Directory);
     let exact = Exact { repository, watch };
     exact.fetch_promised(blobs.map(|entry| entry.id), repository.objects()?)?;
+    archive.prepare_substitution()?;
     Ok(archive)
 }
 
@@ -198,42 +215,80 @@ fn unsupported(what: &str) -> Error {
 fn umask(repository: &Repository) -> Result<u32> {
     let config = repository.config();
     if config.raw("tar.umask").is_some_and(|value| value == "user") {
-        return Err(unsupported("the setting tar.umask=user"));
+        return umask_of_process();
     }
     let configured = config.i32("tar.umask")?;
     Ok(configured.map_or(TAR_UMASK, i32::cast_unsigned))
 }
 
+/// Returns the umask of this process. The call that returns it also changes it, for all threads, so the
+/// kernel's description of the process is read.
+fn umask_of_process() -> Result<u32> {
+    let status = std::fs::read("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let umask = lines.find_map(|line| line.strip_prefix(b"Umask:"));
+    let umask = umask.and_then(|text| u32::from_str_radix(text.trim().to_str().ok()?, 8).ok());
+    umask.ok_or_else(|| unsupported("the setting tar.umask=user"))
+}
+
 impl Archive<'_> {
-    /// Writes the archive to `output`. `entered` is called with the path of each entry of the tree
-    /// before it is written.
+    /// Reads what replaces placeholders, and tries it, so that an error comes before the first byte.
+    fn prepare_substitution(&mut self) -> Result<()> {
+        let mut entries = self
+            .entries
+            .iter()
+            .filter(|entry| entry.substitutes)
+            .peekable();
+        let (Some(commit), Some(_)) = (self.commit, entries.peek()) else {
+            return Ok(());
+        };
+        let substitution = Substitution::new(self.repository, commit, self.options.is_served)?;
+        let contents = Contents::new(self.repository, &self.settings, self.big_file_bytes)?;
+        let mut contents = contents.substituting(Some(&substitution));
+        for entry in entries {
+            contents.read(entry)?;
+        }
+        drop(contents);
+        self.substitution = Some(substitution);
+        Ok(())
+    }
+
+    /// Writes the archive to `output`.
     ///
     /// # Errors
-    /// A blob is missing or cannot be read or converted, `output` fails, or the operation is
-    /// interrupted.
+    /// A blob is missing or cannot be read or converted, `output` or the program behind the format fails, or
+    /// the operation is interrupted.
     pub fn write(
         &self,
-        output: &mut dyn Write,
-        entered: &mut dyn FnMut(&BStr),
+        output: &mut (dyn Write + Send),
+        events: &Events<'_>,
         watch: &Watch<'_>,
     ) -> Result<()> {
         let level = self.options.level.unwrap_or(DEFAULT_LEVEL);
-        match self.options.format {
-            Format::Tar => {
-                let mut tar = Tar::new(output, self.modified, self.umask);
-                self.write_tar(&mut tar, entered, watch)
-            }
-            Format::TarGz => {
+        match &self.options.format.method {
+            Method::Tar => self.write_tar(output, events, watch),
+            Method::Gzip => {
                 // The operating system is always that of Git's archives, Unix.
                 let builder = GzBuilder::new().mtime(0).operating_system(3);
                 let mut gzip = builder.write(output, Compression::new(level));
-                let mut tar = Tar::new(&mut gzip, self.modified, self.umask);
-                self.write_tar(&mut tar, entered, watch)?;
+                self.write_tar(&mut gzip, events, watch)?;
                 gzip.finish().map(|_| ()).map_err(from_output)
             }
-            Format::Zip => {
+            Method::Command(line) => {
+                let mut line = line.clone();
+                if let Some(level) = self.options.level {
+                    line.extend_from_slice(format!(" -{level}").as_bytes());
+                }
+                let program = Program {
+                    line: line.as_bstr(),
+                    repository: (self.options.is_served).then(|| self.repository.git_dir()),
+                };
+                let mut produce = |input: &mut dyn Write| self.write_tar(input, events, watch);
+                program.filter(output, events, &mut produce)
+            }
+            Method::Zip => {
                 let mut zip = Zip::new(output, self.modified, level)?;
-                self.write_entries(&mut zip, entered, watch)?;
+                self.write_entries(&mut zip, events, watch)?;
                 zip.finish(self.commit.as_ref())
             }
         }
@@ -241,31 +296,33 @@ impl Archive<'_> {
 
     fn write_tar(
         &self,
-        tar: &mut Tar<'_>,
-        entered: &mut dyn FnMut(&BStr),
+        output: &mut dyn Write,
+        events: &Events<'_>,
         watch: &Watch<'_>,
     ) -> Result<()> {
+        let mut tar = Tar::new(output, self.modified, self.umask);
         tar.global_header(self.commit.as_ref())?;
-        self.write_entries(tar, entered, watch)?;
+        self.write_entries(&mut tar, events, watch)?;
         tar.finish()
     }
 
     fn write_entries(
         &self,
         writer: &mut dyn EntryWriter,
-        entered: &mut dyn FnMut(&BStr),
+        events: &Events<'_>,
         watch: &Watch<'_>,
     ) -> Result<()> {
         if let Some(path) = directory_of_prefix(self.options.prefix.as_bstr()) {
-            entered(path);
+            events(Event::Entry(path));
             let item = Item::new(path, EntryKind::Directory, self.tree);
             writer.write(&item, Body::Bytes(b""))?;
         }
-        let mut contents = Contents::new(self.repository, &self.settings, self.big_file_bytes)?;
+        let contents = Contents::new(self.repository, &self.settings, self.big_file_bytes)?;
+        let mut contents = contents.substituting(self.substitution.as_ref());
         for entry in &self.entries {
             check(watch)?;
             let path = BString::from([self.options.prefix.as_slice(), &entry.path].concat());
-            entered(path.as_bstr());
+            events(Event::Entry(path.as_bstr()));
             let mut item = Item::new(path.as_bstr(), entry.kind, entry.id);
             item.is_binary = entry.is_binary;
             writer.write(&item, contents.read(entry)?)?;

@@ -25,6 +25,7 @@ pub mod status;
 pub mod switch;
 mod tree_objects;
 pub mod update_index;
+pub mod upload_archive;
 pub mod worktrees;
 pub mod write_tree;
 

@@ -8,12 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pronto::Repository;
-use pronto::Watch;
 use pronto::receive_pack::Landing;
 use pronto_io::error::IoContext as _;
 use pronto_store::{Generation, View};
-
-use crate::{ErrorKind, Result};
 
 /// A repository that was opened for a request.
 pub struct Opened {
@@ -39,15 +36,6 @@ impl Opened {
             generation: Some(generation),
             ..Opened::from(repository)
         }
-    }
-
-    /// Makes the repository readable by other programs: a view has only parts of its packs.
-    ///
-    /// # Errors
-    /// The packs cannot be read, or there is no room for them.
-    pub fn fill(&self, watch: &Watch<'_>) -> Result<()> {
-        let filled = self.view.as_ref().map_or(Ok(()), |view| view.fill(watch));
-        filled.map_err(|error| error.map_kind(|_| ErrorKind::Unavailable))
     }
 
     /// Records pushes at `landing`.

@@ -10,6 +10,7 @@ mod meters;
 pub mod push;
 pub mod receive_pack;
 pub mod remote;
+pub mod remote_archive;
 pub mod upload_pack;
 
 use pronto_repository::{

@@ -6,6 +6,7 @@
 //! - [`request`]: what a server reads.
 //! - [`push`], [`receive`]: the two sides of a push.
 //! - [`url`], [`address`], [`policy`], [`transport`]: reaching the other side.
+//! - [`archive`]: the two sides of a request for an archive.
 //! - [`client`]: the blocking client on top of all.
 //!
 //! The crate reads no configuration and no environment: callers pass all settings.
@@ -22,6 +23,7 @@
 
 pub mod address;
 pub mod advertisement;
+pub mod archive;
 mod bounds;
 pub mod capabilities;
 pub mod client;

@@ -133,6 +133,8 @@ pub enum Service {
     UploadPack,
     /// `git-receive-pack`: it receives.
     ReceivePack,
+    /// `git-upload-archive`: it sends archives.
+    UploadArchive,
 }
 
 impl Service {
@@ -141,6 +143,7 @@ impl Service {
         match self {
             Service::UploadPack => "git-upload-pack",
             Service::ReceivePack => "git-receive-pack",
+            Service::UploadArchive => "git-upload-archive",
         }
     }
 }

@@ -101,7 +101,7 @@ pub mod maintenance;
 pub use pronto_operations::{
     add, archive, attributes, checkout_index, checkout_paths, checkout_tree, clean, commit, diff,
     hash_object, merge, monitor, read_tree, refresh, reset, sparse_checkout, status, switch,
-    update_index, worktrees, write_tree,
+    update_index, upload_archive, worktrees, write_tree,
 };
 pub use pronto_repository::{
     Environment, Error, ErrorKind, Layout, Notice, PackNotice, Repository, Result, Severity,
@@ -114,7 +114,8 @@ pub use pronto_repository::{
 };
 use pronto_repository::{durability, local};
 pub use pronto_transfer::{
-    bundle, configured_remotes, fetch, ls_remote, push, receive_pack, remote, upload_pack,
+    bundle, configured_remotes, fetch, ls_remote, push, receive_pack, remote, remote_archive,
+    upload_pack,
 };
 
 pub use bstr;

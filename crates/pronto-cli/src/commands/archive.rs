@@ -1,4 +1,7 @@
-//! `archive`: write the files of a tree as tar or zip.
+//! `archive`: write the files of a tree as tar or zip, or fetch such an archive from another machine.
+
+mod outer;
+mod remote;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -6,25 +9,20 @@ use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::archive::{self, ExtraContent, ExtraFile, Format, Options};
-use pronto::config::Config;
+use pronto::archive::{
+    self, Added, Arguments, Event, ExtraContent, ExtraFile, Format, Formats, Options,
+};
 use pronto::revision::parse_date;
-use pronto::{Watch, path};
+use pronto::{Repository, Watch, path};
 
 use crate::{CliError, Context, ExitCode};
+use outer::Outer;
 
 /// The size of the pieces in which the archive is written.
 const PIECE_BYTES: usize = 1 << 16;
-
-/// The formats, in the order of `--list`.
-const FORMATS: [(&str, Format); 4] = [
-    ("tar", Format::Tar),
-    ("tgz", Format::TarGz),
-    ("tar.gz", Format::TarGz),
-    ("zip", Format::Zip),
-];
 
 /// Arguments of `archive`.
 #[derive(clap::Args, Debug)]
@@ -34,64 +32,65 @@ const FORMATS: [(&str, Format); 4] = [
 pub(crate) struct Args {
     /// `--list`; or `--format=FORMAT`, `--prefix=PREFIX`, `-o FILE`, `--add-file=FILE`,
     /// `--add-virtual-file=PATH:CONTENT`, `--worktree-attributes`, `--mtime=TIME`, `-v`, `-0` to
-    /// `-9`, the tree, and paths in it
+    /// `-9`, the tree, and paths in it; `--remote=REPOSITORY` and `--exec=PROGRAM`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
 
-/// A call, taken apart.
-#[derive(Default)]
-struct Call {
-    lists: bool,
-    verbose: bool,
-    format: Option<BString>,
-    output: Option<BString>,
-    options: Options,
-    /// The tree, and pathspecs.
-    operands: Vec<BString>,
-}
-
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let call = Call::parse(&args.words, context)?;
-    if call.lists {
-        let config = match context.repository_if_any()? {
-            Some(repository) => repository.config().clone(),
-            None => context.configuration()?,
-        };
-        refuse_configured(&config)?;
-        for (name, _) in FORMATS {
-            writeln!(context.out, "{name}")?;
-        }
-        return Ok(ExitCode::SUCCESS);
+    let outer = Outer::parse(&args.words)?;
+    if outer.remote.is_some() {
+        return remote::run(&outer, context);
     }
-    let Some((tree, paths)) = call.operands.split_first() else {
+    let words = outer.rest.iter().map(|word| word.as_bstr());
+    let arguments = Arguments::parse(words).map_err(|_| unsupported())?;
+    if let Some(name) = arguments.misplaced {
+        return Err(CliError::fatal(match name {
+            "exec" => "the option '--exec' requires '--remote'".to_owned(),
+            name => format!("Unexpected option --{name}"),
+        }));
+    }
+    let output = outer.output.as_ref().map(|name| name.as_bstr());
+    if arguments.lists {
+        return list(&arguments, output, context);
+    }
+    let Some((tree, paths)) = arguments.operands.split_first() else {
         return Err(unsupported());
     };
     let repository = context.repository()?;
-    let mut options = call.options;
-    options.format = format(&call.format, &call.output, repository.config())?;
+    let mut options = Options::default();
+    options.format = format(&arguments, output, &repository)?;
+    if let Some(level) = arguments.level {
+        options.format.check_level(level).map_err(CliError::of)?;
+    }
+    options.level = arguments.level;
+    options.prefix.clone_from(&arguments.prefix);
+    options.worktree_attributes = arguments.worktree_attributes;
     options.pathspecs = paths.to_vec();
-    if options.level.is_some() && options.format == Format::Tar {
-        return Err(unsupported());
+    let modified = arguments.modified.as_ref();
+    let modified = modified.map(|text| parse_date(text.as_bstr()).ok_or_else(unsupported));
+    options.modified = modified.transpose()?;
+    for added in &arguments.added {
+        let file = extra(added, &repository, context)?;
+        options.extra.push(file);
     }
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt);
     let prepared = archive::prepare(&repository, tree.as_bstr(), options, &watch);
     let prepared = prepared.map_err(CliError::of)?;
     context.report();
-    let file = match &call.output {
-        Some(name) => create(name.as_bstr(), context)?,
-        None => io::stdout().as_fd().try_clone_to_owned()?.into(),
+    let mut output = BufWriter::with_capacity(PIECE_BYTES, open(output, context)?);
+    let events = |event: Event<'_>| {
+        // As in Git, the list is for information: the archive does not depend on it.
+        let _ = match event {
+            Event::Entry(path) if arguments.is_verbose => {
+                io::stderr().write_all(&[path.as_bytes(), b"\n"].concat())
+            }
+            Event::ErrorOutput(text) => io::stderr().write_all(text),
+            _ => Ok(()),
+        };
     };
-    let mut output = BufWriter::with_capacity(PIECE_BYTES, file);
-    let mut entered = |path: &BStr| {
-        if call.verbose {
-            let line = [path.as_bytes(), b"\n"].concat();
-            // As in Git, the list is for information: the archive does not depend on it.
-            let _ = io::stderr().write_all(&line);
-        }
-    };
-    let written = prepared.write(&mut output, &mut entered, &watch);
+    let written = prepared.write(&mut output, &events, &watch);
     written.map_err(CliError::of)?;
     output.flush()?;
     Ok(ExitCode::SUCCESS)
@@ -102,129 +101,113 @@ fn unsupported() -> CliError {
     CliError::unsupported("this way of calling archive")
 }
 
-/// Refuses programs that are configured for formats: they are for git.
-fn refuse_configured(config: &Config) -> Result<(), CliError> {
-    match config.subsections("tar").is_empty() {
-        true => Ok(()),
-        false => Err(CliError::unsupported("configured formats of archives")),
+/// Lists the formats.
+fn list(
+    arguments: &Arguments,
+    output: Option<&BStr>,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    if let Some(extra) = arguments.operands.first() {
+        let message = format!("extra command line parameter '{extra}'");
+        return Err(CliError::fatal(message));
     }
-}
-
-fn format(
-    given: &Option<BString>,
-    output: &Option<BString>,
-    config: &Config,
-) -> Result<Format, CliError> {
-    let find = |name: &BStr| FORMATS.iter().find(|(known, _)| name == *known);
-    let format = match (given, output) {
-        (Some(given), _) => find(given.as_bstr()).ok_or_else(unsupported)?.1,
-        (None, Some(output)) => {
-            refuse_configured(config)?;
-            let fits = |name: &str| {
-                let rest = output.strip_suffix(name.as_bytes());
-                rest.is_some_and(|rest| rest.len() > 1 && rest.ends_with(b"."))
-            };
-            let found = FORMATS.iter().find(|(name, _)| fits(name));
-            found.map_or(Format::Tar, |(_, format)| *format)
-        }
-        (None, None) => Format::Tar,
+    let config = match context.repository_if_any()? {
+        Some(repository) => repository.config().clone(),
+        None => context.configuration()?,
     };
-    if format == Format::TarGz {
-        refuse_configured(config)?;
+    let formats = Formats::configured(&config).map_err(CliError::of)?;
+    let mut text = Vec::new();
+    for format in formats.iter() {
+        text.extend_from_slice(format.name());
+        text.push(b'\n');
     }
-    Ok(format)
+    match output {
+        Some(_) => open(output, context)?.write_all(&text)?,
+        None => context.out.write_all(&text)?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn create(name: &BStr, context: &Context) -> Result<File, CliError> {
+/// Returns the format: the given one, that of the file's name, or tar.
+fn format(
+    arguments: &Arguments,
+    output: Option<&BStr>,
+    repository: &Repository,
+) -> Result<Format, CliError> {
+    let formats = Formats::configured(repository.config()).map_err(CliError::of)?;
+    let Some(given) = &arguments.format else {
+        let found = output.and_then(|output| formats.of_file(output));
+        return Ok(found.cloned().unwrap_or_default());
+    };
+    let found = formats.find(given.as_bstr()).cloned();
+    found.ok_or_else(|| CliError::fatal(format!("Unknown archive format '{given}'")))
+}
+
+/// Opens the file of `-o`, or standard output.
+fn open(output: Option<&BStr>, context: &Context) -> Result<File, CliError> {
+    let Some(name) = output else {
+        return Ok(io::stdout().as_fd().try_clone_to_owned()?.into());
+    };
     let target = context.environment()?.absolute(path::borrow(name));
-    File::create(target).map_err(|error| {
-        let reason = pronto_io::error::reason(&error);
-        CliError::fatal(format!("could not create archive file '{name}': {reason}"))
+    File::create(target).map_err(|error| not_opened(name, &error))
+}
+
+fn not_opened(name: &BStr, error: &io::Error) -> CliError {
+    let reason = pronto_io::error::reason(error);
+    CliError::fatal(format!("could not open '{name}' for writing: {reason}"))
+}
+
+/// Returns a file that is added to the archive.
+fn extra(added: &Added, repository: &Repository, context: &Context) -> Result<ExtraFile, CliError> {
+    match added {
+        Added::File { prefix, path } => file(prefix, path, repository, context),
+        Added::Virtual(value) => virtual_file(value, repository),
+    }
+}
+
+/// Returns the file at `given`, under the prefix that was given before.
+fn file(
+    prefix: &BString,
+    given: &BString,
+    repository: &Repository,
+    context: &Context,
+) -> Result<ExtraFile, CliError> {
+    let file: PathBuf = context.environment()?.absolute(path::borrow(given));
+    let shown = below_here(given, repository);
+    let metadata = std::fs::metadata(&file)
+        .map_err(|_| CliError::fatal(format!("File not found: {shown}")))?;
+    if !metadata.is_file() {
+        return Err(CliError::fatal(format!("Not a regular file: {shown}")));
+    }
+    let name = file.file_name().ok_or_else(unsupported)?;
+    Ok(ExtraFile {
+        path: [prefix.as_slice(), name.as_bytes()].concat().into(),
+        is_executable: metadata.permissions().mode() & 0o100 != 0,
+        content: ExtraContent::File(file),
     })
 }
 
-impl Call {
-    /// Parses the arguments. Options may follow operands.
-    fn parse(words: &[OsString], context: &Context) -> Result<Self, CliError> {
-        let mut call = Call::default();
-        let mut words = words.iter().map(|word| word.as_bytes());
-        while let Some(word) = words.next() {
-            match word {
-                b"--" => {
-                    call.operands.extend(words.map(BString::from));
-                    break;
-                }
-                b"-l" | b"--list" => call.lists = true,
-                b"-v" | b"--verbose" => call.verbose = true,
-                b"--no-verbose" => call.verbose = false,
-                b"--worktree-attributes" => call.options.worktree_attributes = true,
-                b"--no-worktree-attributes" => call.options.worktree_attributes = false,
-                [b'-', digit @ b'0'..=b'9'] => call.options.level = Some(u32::from(digit - b'0')),
-                b"-o" => call.output = Some(words.next().ok_or_else(unsupported)?.into()),
-                [b'-', b'o', name @ ..] => call.output = Some(name.into()),
-                [b'-', b'-', option @ ..] => {
-                    let (name, value) = match option.split_once_str("=") {
-                        Some((name, value)) => (name, value),
-                        None => (option, words.next().ok_or_else(unsupported)?),
-                    };
-                    call.option(name, value.as_bstr(), context)?;
-                }
-                [b'-', ..] => return Err(unsupported()),
-                _ => call.operands.push(word.into()),
-            }
-        }
-        Ok(call)
-    }
-
-    /// Takes an option with a value.
-    fn option(&mut self, name: &[u8], value: &BStr, context: &Context) -> Result<(), CliError> {
-        match name {
-            b"format" => self.format = Some(value.to_owned()),
-            b"prefix" => self.options.prefix = value.to_owned(),
-            b"output" => self.output = Some(value.to_owned()),
-            b"mtime" => {
-                let time = parse_date(value).ok_or_else(unsupported)?;
-                self.options.modified = Some(time);
-            }
-            b"add-file" => {
-                let file = self.file(value, context)?;
-                self.options.extra.push(file);
-            }
-            b"add-virtual-file" => self.options.extra.push(virtual_file(value)?),
-            _ => return Err(unsupported()),
-        }
-        Ok(())
-    }
-
-    /// Returns the file that `--add-file` names, under the prefix that was given before.
-    fn file(&self, value: &BStr, context: &Context) -> Result<ExtraFile, CliError> {
-        let file = context.environment()?.absolute(path::borrow(value));
-        let metadata = std::fs::metadata(&file).map_err(|_| unsupported())?;
-        let name = file.file_name().ok_or_else(unsupported)?;
-        if !metadata.is_file() {
-            return Err(unsupported());
-        }
-        Ok(ExtraFile {
-            path: [self.options.prefix.as_slice(), name.as_bytes()]
-                .concat()
-                .into(),
-            is_executable: metadata.permissions().mode() & 0o100 != 0,
-            content: ExtraContent::File(file),
-        })
+/// Returns a path of the command line relative to the top.
+fn below_here(path: &[u8], repository: &Repository) -> BString {
+    match path.starts_with(b"/") {
+        true => path.into(),
+        false => [&repository.prefix_or_empty()[..], path].concat().into(),
     }
 }
 
 /// Parses a file of the command line: its path, a colon and the content.
-fn virtual_file(value: &BStr) -> Result<ExtraFile, CliError> {
-    let parts = value.split_once_str(":");
-    let (path, content) = parts
-        .filter(|(path, _)| !path.is_empty())
-        .ok_or_else(unsupported)?;
-    if path.starts_with(b"\"") {
+fn virtual_file(value: &BString, repository: &Repository) -> Result<ExtraFile, CliError> {
+    if value.starts_with(b"\"") {
         return Err(unsupported());
     }
+    let Some((path, content)) = value.split_once_str(":") else {
+        return Err(CliError::fatal(format!("missing colon: '{value}'")));
+    };
+    if path.is_empty() {
+        return Err(CliError::fatal(format!("empty file name: '{value}'")));
+    }
     Ok(ExtraFile {
-        path: path.into(),
+        path: below_here(path, repository),
         content: ExtraContent::Bytes(content.into()),
         is_executable: false,
     })

@@ -60,14 +60,14 @@ pub(crate) struct Args {
 }
 
 /// The place of the call: a repository, or none.
-struct Place {
-    repository: Option<std::sync::Arc<Repository>>,
-    environment: Environment,
-    config: Config,
+pub(super) struct Place {
+    pub(super) repository: Option<std::sync::Arc<Repository>>,
+    pub(super) environment: Environment,
+    pub(super) config: Config,
 }
 
 impl Place {
-    fn find(context: &mut Context) -> Result<Self, CliError> {
+    pub(super) fn find(context: &mut Context) -> Result<Self, CliError> {
         let environment = context.environment()?;
         let repository = context.repository_if_any()?;
         let config = match &repository {
@@ -85,7 +85,7 @@ impl Place {
         })
     }
 
-    fn remote(&self, name: Option<&BStr>) -> Result<Remote, CliError> {
+    pub(super) fn remote(&self, name: Option<&BStr>) -> Result<Remote, CliError> {
         if name.is_some_and(|name| name.is_empty()) {
             return Err(CliError::fatal("bad repository ''"));
         }

@@ -21,6 +21,7 @@ const PROTOCOL: &[&str] = &[
     "receive-pack",
     "remote",
     "send-pack",
+    "upload-archive",
     "upload-pack",
 ];
 const LITERAL: &[&str] = &["check-ignore", "ls-tree"];
@@ -91,6 +92,7 @@ const ATTRIBUTES: &[&str] = &[
     "status",
     "switch",
     "update-index",
+    "upload-archive",
     "upload-pack",
     "worktree",
 ];

@@ -1,5 +1,6 @@
 //! The table of attacks.
 
+mod archives;
 mod bombs;
 mod logs;
 mod overload;
@@ -69,6 +70,7 @@ impl Table {
 /// All rows.
 pub(crate) fn all() -> Vec<Row> {
     let tables = [
+        archives::table(),
         bombs::table(),
         logs::table(),
         overload::table(),

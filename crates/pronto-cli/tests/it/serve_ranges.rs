@@ -87,3 +87,44 @@ fn hooks_read_packs_that_are_fetched_by_range() {
     assert!(said.contains(&(6 << 20).to_string()), "{said}");
     world.verify();
 }
+
+#[test]
+fn archives_read_the_blocks_that_they_need() {
+    let world = World::new();
+    let config = "[http]\n\tuploadArchive = true\n";
+    std::fs::write(world.scratch.join(".gitconfig"), config).expect("a file");
+    let server = world.serve_configured("one", "");
+    let url = address(&server, "r");
+    std::fs::write(world.work.join("large"), noise(3, 24 << 20)).expect("a file");
+    std::fs::create_dir(world.work.join("part")).expect("a directory");
+    std::fs::write(world.work.join("part/small"), "small").expect("a file");
+    world.git(&world.work, &["add", "."]);
+    world.git(&world.work, &["commit", "-q", "-m", "large"]);
+    world.git(&world.work, &["push", "-q", &url, "HEAD:refs/heads/main"]);
+    drop(server);
+    let other = world.serve_configured("two", "");
+    let remote = format!("--remote={}", address(&other, "r"));
+    let bytes = || metric(&get(&other, "/metrics"), "pronto_server_store_block_bytes");
+    let archive = |name: &str, paths: &[&str]| {
+        let mut command = crate::support::pronto();
+        command.args(["archive", &remote, "-o", name, "main"]);
+        command.args(paths).current_dir(world.scratch.path());
+        let output = command.output().expect("it starts");
+        assert!(
+            output.status.success(),
+            "{}",
+            crate::support::stderr(&output)
+        );
+        let own = ["archive", "-o", "../own.tar", "HEAD"];
+        world.git(&world.work, &[&own[..], paths].concat());
+        let read = |name: &str| std::fs::read(world.scratch.join(name)).expect("an archive");
+        assert!(read(name) == read("own.tar"), "{paths:?}");
+    };
+    archive("part.tar", &["part"]);
+    let part = bytes();
+    assert!((1..16 << 20).contains(&part), "{part}");
+    archive("whole.tar", &[]);
+    let whole = bytes();
+    assert!((24 << 20..26 << 20).contains(&whole), "{whole}");
+    world.verify();
+}

@@ -113,6 +113,12 @@ fn the_same_rules_hold_behind_sshd(place: Place) {
         site.succeed(&["-c", &protocol, "clone", "-q", &url, &name]);
         site.succeed(&["-C", &name, "fsck", "--strict"]);
     }
+    let remote = format!("--remote={url}");
+    site.succeed(&["archive", "-o", "a.tar", &remote, "main"]);
+    site.succeed(&["-C", "work", "archive", "-o", "../b.tar", "main"]);
+    let read = |name: &str| std::fs::read(site.scratch.join(name)).expect("an archive");
+    assert_eq!(read("a.tar"), read("b.tar"));
+    site.fail(&["archive", &remote, "main~0"], "no such ref: main~0");
     site.fail(
         &["-C", "work", "push", &url, ":main"],
         "this ref may not be deleted",

@@ -19,6 +19,7 @@ use site::Site;
 
 in_both_places!(
     clients_clone_fetch_and_push,
+    clients_get_archives,
     a_large_push_and_its_clone_arrive,
     keys_of_each_type_log_in_and_others_do_not,
     other_ways_to_log_in_are_refused,
@@ -82,6 +83,42 @@ fn clone_fetch_and_push(site: &Site) {
     let new = site.url("new/b");
     site.succeed("alice", &["-C", "work", "push", "-q", &new, "main"]);
     site.succeed("alice", &["clone", "-q", "--depth=1", &new, "shallow"]);
+}
+
+fn clients_get_archives(place: Place) {
+    let Some(mut site) = Site::new(place, "") else {
+        return;
+    };
+    let url = site.url("team/a.git");
+    site.succeed("alice", &["-C", "work", "push", "-q", &url, "main"]);
+    site.succeed(
+        "alice",
+        &["-C", "work", "archive", "-o", "../own.tar", "main"],
+    );
+    let read = |name: &str| std::fs::read(site.path(name)).expect("an archive");
+    let remote = format!("--remote={url}");
+    for program in [Path::new("git"), pronto_path()] {
+        let run = |arguments: &[&str]| {
+            let arguments = [&["archive", &remote][..], arguments].concat();
+            site.client(program, "alice", &arguments)
+        };
+        let output = run(&["-o", "theirs.tar", "main"]);
+        assert!(output.status.success(), "{program:?}: {}", stderr(&output));
+        assert_eq!(read("theirs.tar"), read("own.tar"), "{program:?}");
+        assert_eq!(stdout(&run(&["--list"])), "tar\ntgz\ntar.gz\nzip\n");
+        let output = run(&["-o", "theirs.tar", "main^0"]);
+        let said = stderr(&output);
+        assert!(
+            said.contains("remote: fatal: no such ref: main^0"),
+            "{said}"
+        );
+        assert_eq!(output.status.code(), Some(1), "{program:?}: {said}");
+    }
+    // Pronto keeps the old file.
+    assert_eq!(read("theirs.tar"), read("own.tar"));
+    let log = site.end();
+    assert!(log.contains("\"service\":\"git-upload-archive\""), "{log}");
+    assert!(!log.contains("\"status\":500"), "{log}");
 }
 
 fn a_large_push_and_its_clone_arrive(place: Place) {

@@ -7,7 +7,8 @@ use gix_object::Kind;
 use pronto_odb::{Content, ObjectReader, Store};
 use pronto_worktree::filter::{Asked, FileToSmudge, Internal, Programs, Settings};
 
-use super::{Entry, EntryKind};
+use super::substitute::Substitution;
+use super::{Entry, EntryKind, unsupported};
 use crate::errors::{from_odb, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -30,6 +31,8 @@ pub(super) struct Contents<'a> {
     internal: Internal,
     filtered: Vec<u8>,
     programs: Option<Programs>,
+    substitution: Option<&'a Substitution<'a>>,
+    substituted: Vec<u8>,
 }
 
 impl<'a> Contents<'a> {
@@ -47,7 +50,15 @@ impl<'a> Contents<'a> {
             internal: Internal::default(),
             filtered: Vec::new(),
             programs: None,
+            substitution: None,
+            substituted: Vec::new(),
         })
+    }
+
+    /// Replaces placeholders in files with the attribute `export-subst`.
+    pub(super) fn substituting(mut self, substitution: Option<&'a Substitution<'a>>) -> Self {
+        self.substitution = substitution;
+        self
     }
 
     /// Returns the content of `entry`, as it would be checked out.
@@ -58,6 +69,8 @@ impl<'a> Contents<'a> {
         let limit = match entry.kind {
             EntryKind::Directory => return Ok(Body::Bytes(b"")),
             EntryKind::Link => u64::MAX,
+            // As in Git.
+            EntryKind::File { .. } if entry.substitutes => u64::MAX,
             EntryKind::File { .. } => self.big_file_bytes.saturating_add(1),
         };
         let found = self
@@ -77,9 +90,25 @@ impl<'a> Contents<'a> {
             }
         }
         match entry.kind {
+            EntryKind::File { .. } if entry.substitutes => self.substitute(entry),
             EntryKind::File { .. } => self.convert(entry),
             _ => Ok(Body::Bytes(&self.blob)),
         }
+    }
+
+    fn substitute(&mut self, entry: &Entry) -> Result<Body<'_>> {
+        let Some(substitution) = self.substitution else {
+            return self.convert(entry);
+        };
+        if entry.conversion.needs_program(self.settings) {
+            return Err(unsupported("a filter and the attribute export-subst"));
+        }
+        let Body::Bytes(content) = self.convert(entry)? else {
+            return Err(unsupported("such a file with the attribute export-subst"));
+        };
+        let substituted = substitution.apply(content)?;
+        self.substituted = substituted;
+        Ok(Body::Bytes(&self.substituted))
     }
 
     fn convert(&mut self, entry: &Entry) -> Result<Body<'_>> {

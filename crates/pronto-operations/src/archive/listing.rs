@@ -1,6 +1,6 @@
 //! The entries of an archive: the walk of its tree, attributes and pathspecs.
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
@@ -9,6 +9,7 @@ use pronto_worktree::attributes::{
     Attributes, Directories, FromIndex, FromWorktree, Source, Stack, State,
 };
 use pronto_worktree::filter::{self, Conversion, Settings};
+use pronto_worktree::pathspec::Pathspec;
 
 use super::{Entry, EntryKind, Options, check, unsupported};
 use crate::config::Config;
@@ -115,12 +116,17 @@ impl Listing {
         settings: &Settings,
         watch: &Watch<'_>,
     ) -> Result<Vec<Entry>> {
-        let pathspec = repository.pathspec(options.pathspecs.iter().map(|spec| spec.as_bstr()))?;
-        let mut seen = vec![false; pathspec.len()];
+        let here = match options.is_served {
+            true => BString::default(),
+            false => repository.prefix_or_empty(),
+        };
+        let selection = Selection::parse(repository, options, here.as_bstr())?;
+        selection.check(&self.found, here.as_bstr())?;
         let attributes = self.attributes(repository, options)?;
         let mut choice = Choice {
             repository,
             settings,
+            here: here.as_bstr(),
             stack: attributes.stack(),
             waiting: Vec::new(),
             ignored: None,
@@ -130,25 +136,18 @@ impl Listing {
             check(watch)?;
             let is_file = !found.is_tree();
             let is_directory = found.kind() == EntryKind::Directory;
-            if !pathspec.is_empty() {
-                pathspec.mark(found.path.as_bstr(), &mut seen);
-                if is_directory {
-                    let directory = [found.path.as_slice(), b"/"].concat();
-                    pathspec.mark(directory.as_bstr(), &mut seen);
-                }
-                if is_file && !pathspec.matches(found.path.as_bstr(), is_directory) {
-                    continue;
-                }
+            if is_file && !selection.takes(found.path.as_bstr(), is_directory) {
+                continue;
             }
             choice.take(found)?;
         }
-        let unused = (0..pathspec.len()).find(|&at| !seen[at] && !pathspec.excludes(at));
-        if let Some(at) = unused.filter(|_| !pathspec.is_empty()) {
-            let spec = pathspec.original(at);
-            let message = format!("pathspec '{spec}' did not match any files");
-            return Err(Error::new(ErrorKind::InvalidInput, message));
+        let mut entries = choice.entries;
+        if !here.is_empty() {
+            entries.retain(|entry| entry.path.starts_with(&here) && entry.path != here);
+            for entry in &mut entries {
+                entry.path.drain(..here.len());
+            }
         }
-        let entries = choice.entries;
         attributes::notify_of_flaws(repository, &attributes);
         Ok(entries)
     }
@@ -195,10 +194,66 @@ fn level(repository: &Repository, tree: &ObjectId, path: BString) -> Result<Leve
     }
 }
 
+/// The pathspecs of a call.
+struct Selection(Pathspec);
+
+impl Selection {
+    /// Parses pathspecs. Without any, the current directory `here` is one.
+    fn parse(repository: &Repository, options: &Options, here: &BStr) -> Result<Self> {
+        let dot = BString::from(".");
+        let mut specs: Vec<&BStr> = options
+            .pathspecs
+            .iter()
+            .map(|spec| spec.as_bstr())
+            .collect();
+        if specs.is_empty() && !here.is_empty() {
+            specs.push(dot.as_bstr());
+        }
+        repository.pathspec_below_here(specs).map(Selection)
+    }
+
+    /// Fails if a pathspec matches files outside of the current directory `here`, or none at all.
+    fn check(&self, all: &[Found], here: &BStr) -> Result<()> {
+        let pathspec = &self.0;
+        let mut outside = vec![false; pathspec.len()];
+        let mut inside = outside.clone();
+        for found in all.iter().filter(|_| !pathspec.is_empty()) {
+            let is_below = found.path.starts_with(here);
+            if !is_below && found.is_tree() {
+                continue;
+            }
+            let seen = if is_below { &mut inside } else { &mut outside };
+            pathspec.mark(found.path.as_bstr(), seen);
+            if found.kind() == EntryKind::Directory {
+                let directory = [found.path.as_slice(), b"/"].concat();
+                pathspec.mark(directory.as_bstr(), seen);
+            }
+        }
+        for at in (0..pathspec.len()).filter(|at| !pathspec.excludes(*at)) {
+            let spec = pathspec.original(at);
+            let problem = match (outside[at], inside[at]) {
+                (true, _) => "matches files outside the current directory",
+                (false, false) if here.is_empty() || spec != "." => "did not match any files",
+                _ => continue,
+            };
+            let message = format!("pathspec '{spec}' {problem}");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        Ok(())
+    }
+
+    /// Whether the file or submodule at `path` is selected.
+    fn takes(&self, path: &BStr, is_directory: bool) -> bool {
+        self.0.is_empty() || self.0.matches(path, is_directory)
+    }
+}
+
 /// The selection while it is made.
 struct Choice<'a> {
     repository: &'a Repository,
     settings: &'a Settings,
+    /// The current directory.
+    here: &'a BStr,
     stack: Stack,
     /// The directories on the way to the present one that are no entries yet.
     waiting: Vec<Entry>,
@@ -223,27 +278,34 @@ impl Choice<'_> {
         if kind == EntryKind::Directory {
             asked.push(b'/');
         }
-        let config = self.repository.config();
         let states = self.stack.states(asked.as_bstr()).map_err(from_worktree)?;
-        let [ignore, substitute, diff, conversion @ ..] = states else {
+        let [ignore, substitute, ..] = states else {
             return Ok(());
         };
         if *ignore == State::Set {
             self.ignored = found.is_tree().then_some(asked);
             return Ok(());
         }
-        if *substitute == State::Set && matches!(kind, EntryKind::File { .. }) {
-            return Err(unsupported("the attribute export-subst"));
+        let substitutes = *substitute == State::Set && matches!(kind, EntryKind::File { .. });
+        // As in Git, the other attributes are those of the path in the archive.
+        let shown = asked.strip_prefix(self.here.as_bytes()).unwrap_or(&asked);
+        if shown.is_empty() {
+            return Ok(());
         }
+        let states = self.stack.states(shown.as_bstr()).map_err(from_worktree)?;
+        let [_, _, diff, conversion @ ..] = states else {
+            return Ok(());
+        };
         let entry = Entry {
-            path: asked,
             kind,
             id: found.id,
-            is_binary: is_binary(config, diff)?,
+            substitutes,
+            is_binary: is_binary(self.repository.config(), diff)?,
             conversion: match kind {
                 EntryKind::File { .. } => self.settings.conversion(conversion),
                 _ => Conversion::NONE,
             },
+            path: asked,
         };
         if found.is_tree() {
             self.waiting.push(entry);

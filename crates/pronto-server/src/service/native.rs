@@ -1,4 +1,4 @@
-//! The services of crate `pronto`, with git for pushes to rare repositories and for archives.
+//! The services of crate `pronto`, with git for pushes to rare repositories.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 use pronto::upload_pack::{self, Ended, Options, Selections};
-use pronto::{Repository, Watch, receive_pack};
+use pronto::{Repository, Watch, receive_pack, upload_archive};
 
 use super::process::{Git, ReceiveLimits};
 use super::push::{Judged, Receiver, judge_request};
@@ -19,8 +19,8 @@ use crate::{Error, ErrorKind, Result};
 /// The largest commit, tree or tag that is received, which is held in memory.
 const MOST_OBJECT_BYTES: u64 = 32 << 20;
 
-/// The services of crate `pronto`. Pushes to repositories that [`receive_pack::can_serve`] excludes, and
-/// archives, go to the program `git`.
+/// The services of crate `pronto`. Pushes to repositories that [`receive_pack::can_serve`] excludes go to the
+/// program `git`.
 pub struct Native {
     /// The program that updates worktrees after a push: it takes the command lines of Git.
     pub program: PathBuf,
@@ -34,7 +34,7 @@ pub struct Native {
     pub listings: Option<Arc<Listings>>,
     /// The bundles from which clones over HTTP start, if they do.
     pub bundles: Option<Arc<Bundles>>,
-    /// The program for pushes that crate `pronto` does not serve, and for archives.
+    /// The program for pushes that crate `pronto` does not serve.
     pub git: Git,
 }
 
@@ -89,8 +89,20 @@ impl GitService for Native {
 
     fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
         let watch = Watch::none().with_interrupt(request.interrupt);
-        request.repository.fill(&watch)?;
-        self.git.archive(request, streams)
+        let mut options = upload_archive::Options::default();
+        options.hides_refs = true;
+        let streams = upload_archive::Streams {
+            input: streams.input,
+            output: streams.output,
+        };
+        let ended = upload_archive::serve(Ok(request.repository), &options, streams, &watch);
+        match ended.map_err(failed)? {
+            upload_archive::Ended::Served => Ok(()),
+            // The client was told.
+            upload_archive::Ended::Failed { reason, .. } => {
+                Err(Error::new(ErrorKind::Malformed, reason.to_string()))
+            }
+        }
     }
 
     fn answer_push(

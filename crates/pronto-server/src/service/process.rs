@@ -1,5 +1,4 @@
-//! The program `git`, for pushes to repositories that need features which crate `pronto` lacks, and for
-//! archives.
+//! The program `git`, for pushes to repositories that need features which crate `pronto` lacks.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -9,12 +8,6 @@ use crate::{Error, ErrorKind, Result};
 
 /// The size of the pieces in which output is copied.
 const PIECE_BYTES: usize = 64 * 1024;
-
-/// The most arguments of a request for an archive: those that git takes, and some more, so that git reports what is too much.
-const MOST_ARGUMENTS: usize = 80;
-
-/// The longest packet.
-const LONGEST_PACKET: usize = 65_520;
 
 /// The program `git`.
 #[derive(Clone, Debug, Default)]
@@ -38,21 +31,6 @@ impl Git {
         run(command, request, streams)
     }
 
-    /// Serves a request for an archive.
-    pub(super) fn archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
-        let mut command = command(request);
-        command.arg("upload-archive");
-        // Nothing follows, and a client that keeps its end open must not keep the slot.
-        let Streams { input, output } = streams;
-        let asked = read_packets(input)?;
-        let streams = Streams {
-            input: &mut asked.as_slice(),
-            output,
-        };
-        // Git has told the client why it failed.
-        run(command, request, streams).map_err(|error| error.map_kind(|_| ErrorKind::Malformed))
-    }
-
     /// Answers a push.
     pub(super) fn receive(
         &self,
@@ -70,32 +48,6 @@ impl Git {
         command.args(["receive-pack", "--stateless-rpc"]);
         run(command, request, streams)
     }
-}
-
-/// Reads packets up to a flush, or to the end of the input.
-fn read_packets(input: &mut (impl Read + ?Sized)) -> Result<Vec<u8>> {
-    let malformed = || Error::new(ErrorKind::Malformed, "the request is not made of packets");
-    let mut packets = Vec::new();
-    for _ in 0..MOST_ARGUMENTS {
-        let at = packets.len();
-        let read = input.take(4).read_to_end(&mut packets).map_err(broken)?;
-        let digits = packets.get(at..).unwrap_or_default();
-        let len = std::str::from_utf8(digits).ok();
-        let len = len.and_then(|digits| usize::from_str_radix(digits, 16).ok());
-        match (read, len) {
-            (0, _) | (4, Some(0)) => return Ok(packets),
-            (4, Some(len)) if (4..=LONGEST_PACKET).contains(&len) => {
-                let rest = (len - 4) as u64;
-                let read = input.take(rest).read_to_end(&mut packets).map_err(broken)?;
-                if read as u64 != rest {
-                    return Err(malformed());
-                }
-            }
-            _ => return Err(malformed()),
-        }
-    }
-    let message = format!("the request has more than {MOST_ARGUMENTS} arguments");
-    Err(Error::new(ErrorKind::Malformed, message))
 }
 
 /// The limits of a push beside the settings of the repository.

@@ -14,10 +14,14 @@ in_both_places!(
     the_daemon_serves_archives_where_that_is_allowed,
 );
 
-/// The request for the archive of a tree.
-fn request(tree: &str) -> String {
-    let line = format!("argument {tree}\n");
-    format!("{:04x}{line}0000", line.len() + 4)
+/// The request for an archive.
+fn request(arguments: &str) -> String {
+    let mut request = String::new();
+    for argument in arguments.split(' ') {
+        let line = format!("argument {argument}\n");
+        request.push_str(&format!("{:04x}{line}", line.len() + 4));
+    }
+    request + "0000"
 }
 
 fn ask(server: &Server, headers: &str, tree: &str) -> String {
@@ -83,4 +87,77 @@ fn the_daemon_serves_archives_where_that_is_allowed(place: Place) {
     site.git(&repository, &["config", "daemon.uploadArch", "true"]);
     site.publish("team/a");
     assert!(ask().contains("pax_global_header"));
+}
+
+#[test]
+fn only_refs_that_are_shown_are_archived() {
+    let site = Site::new(Place::Directory);
+    let token = site.user("alice");
+    let server = Server::start(&site, site.config(""));
+    let bearer = format!("authorization: Bearer {token}\r\n");
+    let repository = site.path("root/team/a.git");
+    site.git(&repository, &["update-ref", "refs/secret/x", "main"]);
+    let id = site.git(&repository, &["rev-parse", "main"]);
+    let gets = |tree: &str| ask(&server, &bearer, tree).contains("ustar");
+    assert!(gets("refs/secret/x") && gets("v1") && gets("main:"));
+    site.git(&repository, &["config", "transfer.hideRefs", "refs/secret"]);
+    for tree in [
+        "refs/secret/x",
+        "secret/x",
+        "refs/secret/x:",
+        id.trim(),
+        "main^0",
+        "main~0:",
+        ":",
+    ] {
+        let answer = ask(&server, &bearer, tree);
+        assert!(answer.contains("fatal: no such ref: "), "{answer}");
+        assert!(!answer.contains("ustar"), "{tree}");
+    }
+    site.git(
+        &repository,
+        &["config", "uploadArchive.allowUnreachable", "true"],
+    );
+    assert!(gets(id.trim()) && gets("main^0"));
+}
+
+#[test]
+fn no_argument_reads_or_writes_files_of_the_server() {
+    let site = Site::new(Place::Directory);
+    let token = site.user("alice");
+    let server = Server::start(&site, site.config(""));
+    let bearer = format!("authorization: Bearer {token}\r\n");
+    let secret = site.path("secret");
+    std::fs::write(&secret, "secret").expect("a file");
+    let secret = secret.to_str().expect("it is UTF-8");
+    for (arguments, reason) in [
+        (
+            format!("--add-file={secret} main"),
+            "cannot be used together",
+        ),
+        (
+            format!("--add-file={secret}x main"),
+            "cannot be used together",
+        ),
+        (
+            format!("--add-virtual-file=a:{secret} main"),
+            "cannot be used together",
+        ),
+        (
+            format!("--output={secret} main"),
+            "Unexpected option --output",
+        ),
+        (format!("-o {secret} main"), "Unexpected option --output"),
+        (
+            format!("--remote={secret} main"),
+            "Unexpected option --remote",
+        ),
+        (format!("--exec={secret} main"), "requires '--remote'"),
+        ("--unknown main".to_owned(), "unknown option `unknown'"),
+    ] {
+        let answer = ask(&server, &bearer, &arguments);
+        assert!(answer.contains(reason), "{arguments}: {answer}");
+        assert!(answer.contains("archiver died with error"), "{answer}");
+    }
+    assert_eq!(std::fs::read(secret).ok(), Some(b"secret".to_vec()));
 }

@@ -8,6 +8,7 @@ use bstr::{BStr, ByteSlice};
 use pronto_io::watch::Watch;
 use pronto_wire::address::{Address, is_local, is_url};
 use pronto_wire::advertisement::Version;
+use pronto_wire::archive::Client as ArchiveClient;
 use pronto_wire::client::Client;
 use pronto_wire::policy::{Allow, Policy};
 use pronto_wire::push::Pusher;
@@ -119,7 +120,36 @@ pub(crate) fn connect_to_push(
     let (config, environment) = (repository.config(), repository.environment());
     let address = Address::parse(url).map_err(from_wire)?;
     let options = options(&address, settings, config, environment)?;
-    let web: Box<dyn http::Settings> = match &address {
+    let web = web_settings(&address, settings, config, environment);
+    Pusher::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
+}
+
+/// Connects to the repository at `url` for an archive; the program of `settings` is the one that makes it.
+///
+/// # Errors
+/// As for [`connect`].
+pub(crate) fn connect_to_archive(
+    url: &BStr,
+    settings: &Settings,
+    config: &Config,
+    environment: &Environment,
+    watch: &Watch<'_>,
+) -> Result<ArchiveClient> {
+    let address = Address::parse(url).map_err(from_wire)?;
+    let options = options(&address, settings, config, environment)?;
+    let web = web_settings(&address, settings, config, environment);
+    ArchiveClient::connect(&address, &options, web, watch.progress(), watch.interrupt())
+        .map_err(from_wire)
+}
+
+/// Returns what the user has set for the servers of HTTP.
+fn web_settings(
+    address: &Address,
+    settings: &Settings,
+    config: &Config,
+    environment: &Environment,
+) -> Box<dyn http::Settings> {
+    match address {
         Address::Http { .. } => Box::new(WebSettings {
             config: config.clone(),
             environment: environment.clone(),
@@ -128,8 +158,7 @@ pub(crate) fn connect_to_push(
             first: None,
         }),
         _ => Box::new(Unset),
-    };
-    Pusher::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
+    }
 }
 
 /// The error of the crate below as one of this crate.

@@ -75,7 +75,10 @@ fn greeting(target: &Target<'_>, service: Service, options: &Options) -> Result<
     if let Some(version) = version_parameter(options.version) {
         extra = format!("\0{version}\0");
     }
-    let program = service.program().as_bytes();
+    let program = match &options.command {
+        Some(command) => command.as_slice(),
+        None => service.program().as_bytes(),
+    };
     let parts: [&[u8]; 7] = [
         program,
         b" ",

@@ -125,6 +125,9 @@ pub trait Credentials: Send {
 /// The largest number of redirections, as in Git.
 const MOST_REDIRECTIONS: u32 = 20;
 
+/// The first packet of a server that speaks version 2.
+const VERSION_2: &[u8] = b"000eversion 2\n";
+
 /// The largest rest of an answer that is read to its end, so that the connection can be used again.
 const LARGEST_REST: usize = 64 * 1024;
 
@@ -155,13 +158,24 @@ pub(super) fn connect(
         redirect: None,
     };
     http.discover()?;
+    if service == Service::UploadArchive {
+        http.check_version()?;
+    }
     Ok(http)
+}
+
+/// Returns the service whose advertisement answers for `service`: archives have none of their own.
+fn advertised(service: Service) -> Service {
+    match service {
+        Service::UploadArchive => Service::UploadPack,
+        service => service,
+    }
 }
 
 impl Http {
     /// The first request: `GET /info/refs`, wherever it is redirected to.
     fn discover(&mut self) -> Result<(), Error> {
-        let service = self.plan.service;
+        let service = advertised(self.plan.service);
         // Git's way with URLs that have a query already.
         let separator = if self.site.base().path().contains('?') {
             '&'
@@ -211,6 +225,27 @@ impl Http {
         self.current = self.site.current.clone();
         self.answer = Some(reader(response));
         Ok(())
+    }
+
+    /// Fails unless the server has answered the first request in version 2: as in Git, an older one
+    /// serves no archives.
+    fn check_version(&mut self) -> Result<(), Error> {
+        let mut start = Vec::new();
+        let answer = self.answer.take().into_iter();
+        for answer in answer {
+            let read = answer.take(VERSION_2.len() as u64).read_to_end(&mut start);
+            read.map_err(|error| {
+                let message = "error reading from the remote";
+                Error::new(ErrorKind::Connection, message).because(error)
+            })?;
+        }
+        match start.starts_with(&VERSION_2[..VERSION_2.len() - 1]) {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Connection,
+                "can't connect to subservice git-upload-archive",
+            )),
+        }
     }
 
     fn too_many(&self) -> Error {

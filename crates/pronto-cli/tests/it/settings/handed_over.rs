@@ -61,6 +61,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("sync", &["ssh://localhost/nowhere"]),
     ("unpack-objects", &[]),
     ("update-index", &["--refresh"]),
+    ("upload-archive", &["."]),
     ("upload-pack", &["."]),
     ("verify-pack", &["some.pack"]),
     ("worktree", &["list"]),

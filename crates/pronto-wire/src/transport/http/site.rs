@@ -263,7 +263,7 @@ impl Site {
                     request = request.header(name, value);
                 }
                 let compressed = match service {
-                    Service::UploadPack => compressed(body),
+                    Service::UploadPack | Service::UploadArchive => compressed(body),
                     // Packs are compressed already.
                     Service::ReceivePack => None,
                 };

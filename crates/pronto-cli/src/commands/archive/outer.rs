@@ -1,0 +1,89 @@
+//! The options that say where an archive is made and where it goes. The others are for who makes it.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BString, ByteSlice};
+
+use super::unsupported;
+use crate::CliError;
+
+/// A call of `archive`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Outer {
+    /// The file of `-o`.
+    pub(super) output: Option<BString>,
+    /// The repository of `--remote`.
+    pub(super) remote: Option<BString>,
+    /// The program of `--exec`.
+    pub(super) program: Option<BString>,
+    /// The other words.
+    pub(super) rest: Vec<BString>,
+}
+
+impl Outer {
+    /// Takes the options out of `words`. Their names cannot be abbreviated, as in Git.
+    ///
+    /// # Errors
+    /// A value is missing; Git says so.
+    pub(super) fn parse(words: &[OsString]) -> Result<Self, CliError> {
+        let mut outer = Outer::default();
+        let mut words = words.iter().map(|word| word.as_bytes());
+        while let Some(word) = words.next() {
+            if word == b"--" {
+                outer.rest.push(word.into());
+                outer.rest.extend(words.map(BString::from));
+                break;
+            }
+            let (name, value) = match word {
+                b"-o" => (&b"--output"[..], None),
+                [b'-', b'o', value @ ..] => (&b"--output"[..], Some(value)),
+                word => match word.split_once_str("=") {
+                    Some((name, value)) => (name, Some(value)),
+                    None => (word, None),
+                },
+            };
+            let (name, is_negated) = match name.strip_prefix(b"--no-") {
+                Some(name) => (name, true),
+                None => (name.strip_prefix(b"--").unwrap_or_default(), false),
+            };
+            let place = match name {
+                b"output" => &mut outer.output,
+                b"remote" => &mut outer.remote,
+                b"exec" => &mut outer.program,
+                _ => {
+                    outer.rest.push(word.into());
+                    continue;
+                }
+            };
+            *place = match (is_negated, value) {
+                (true, Some(_)) => return Err(unsupported()),
+                (true, None) => None,
+                (false, Some(value)) => Some(value.into()),
+                (false, None) => Some(words.next().ok_or_else(unsupported)?.into()),
+            };
+        }
+        Ok(outer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> Outer {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        Outer::parse(&words).expect("no value is missing")
+    }
+
+    #[test]
+    fn other_words_keep_their_order() {
+        let outer = parse(&["-v", "--remote", "a", "-ox", "HEAD", "--rem=b", "--", "-oy"]);
+        assert_eq!(outer.remote, Some("a".into()));
+        assert_eq!(outer.output, Some("x".into()));
+        assert_eq!(outer.rest, ["-v", "HEAD", "--rem=b", "--", "-oy"]);
+        let outer = parse(&["--exec=p", "--no-exec", "--output=a", "-vo"]);
+        assert_eq!((outer.program, outer.output), (None, Some("a".into())));
+        assert_eq!(outer.rest, ["-vo"]);
+    }
+}

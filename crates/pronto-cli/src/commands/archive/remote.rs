@@ -1,0 +1,127 @@
+//! Archives of another machine: `archive --remote`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::archive::Formats;
+use pronto::remote::connection::{self, Settings};
+use pronto::remote_archive::{self, Ended};
+use pronto::{Watch, path};
+
+use super::super::ls_remote::Place;
+use super::{Outer, not_opened};
+use crate::{CliError, Context, ExitCode};
+
+/// The exit code for an archive that the server could not make.
+const FAILED: ExitCode = ExitCode::FAILURE;
+
+/// The program that serves archives if no other one is named.
+const PROGRAM: &str = "git-upload-archive";
+
+/// Fetches the archive of a call with `--remote`.
+pub(super) fn run(outer: &Outer, context: &mut Context) -> Result<ExitCode, CliError> {
+    // A connection obeys the same settings.
+    context.obey_as("ls-remote")?;
+    let place = Place::find(context)?;
+    // As in Git, a relative path is one below the top of the worktree.
+    if let Some(top) = (place.repository.as_ref()).and_then(|repository| repository.work_tree()) {
+        std::env::set_current_dir(top)
+            .map_err(|error| CliError::fatal(format!("cannot enter the worktree: {error}")))?;
+    }
+    let remote = place.remote(outer.remote.as_ref().map(|name| name.as_bstr()))?;
+    let url = remote.url().map_err(CliError::of)?.to_owned();
+    let settings = Settings::default().for_remote(&remote, &place.config)?;
+    connection::check(url.as_bstr(), &settings, &place.config, &place.environment)
+        .map_err(CliError::of)?;
+    let arguments = arguments(outer, &place)?;
+    let mut output = Destination::open(outer.output.as_ref().map(|name| name.as_bstr()), &place)?;
+    let is_web = url.starts_with(b"http://") || url.starts_with(b"https://");
+    if is_web && outer.program.as_ref().is_some_and(|given| given != PROGRAM) {
+        context.warn("setting remote service path not supported by protocol");
+    }
+    let progress = context.progress(Some(false), false);
+    let watch = Watch::from(&context.interrupt).with_progress(&*progress);
+    let call = remote_archive::Call {
+        program: outer.program.as_ref(),
+        arguments: &arguments,
+        config: &place.config,
+        environment: &place.environment,
+    };
+    let ended = remote_archive::fetch_archive(&remote, &call, &mut output, &watch);
+    match ended.map_err(CliError::of)? {
+        Ended::Complete => output.finish()?,
+        Ended::Failed(line) => {
+            if !line.is_empty() {
+                context.remark(&line);
+            }
+            return Ok(FAILED);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the arguments for the server. The format that the name of the file says comes first, so that
+/// `--format` overrides it.
+fn arguments(outer: &Outer, place: &Place) -> Result<Vec<BString>, CliError> {
+    let formats = Formats::configured(&place.config).map_err(CliError::of)?;
+    let output = outer.output.as_ref().map(|name| name.as_bstr());
+    let format = output.and_then(|output| formats.of_file(output));
+    let format = format.map(|format| BString::from(format!("--format={}", format.name())));
+    Ok(format.into_iter().chain(outer.rest.clone()).collect())
+}
+
+/// The place of the archive. A file is emptied when its new content arrives, so that an archive that cannot be
+/// made does not take the old one.
+struct Destination {
+    file: File,
+    /// Whether the file has its old content.
+    is_old: bool,
+}
+
+impl Destination {
+    fn open(output: Option<&BStr>, place: &Place) -> Result<Self, CliError> {
+        let Some(name) = output else {
+            return Ok(Destination {
+                file: io::stdout().as_fd().try_clone_to_owned()?.into(),
+                is_old: false,
+            });
+        };
+        let target = place.environment.absolute(path::borrow(name));
+        let mut options = OpenOptions::new();
+        let opened = options
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(target);
+        let file = opened.map_err(|error| not_opened(name, &error))?;
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        Ok(Destination {
+            file,
+            is_old: is_file,
+        })
+    }
+
+    fn empty(&mut self) -> io::Result<()> {
+        match std::mem::take(&mut self.is_old) {
+            true => self.file.set_len(0),
+            false => Ok(()),
+        }
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.empty()
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.empty()?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

@@ -1,0 +1,73 @@
+//! `upload-archive`: serve an archive on the standard streams.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use pronto::upload_archive::{Ended, Options, Streams, serve};
+use pronto::{Environment, Error, ErrorKind, Repository, Watch, path, receive_pack};
+
+use crate::{CliError, Context, ExitCode};
+
+/// Arguments of `upload-archive`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The repository to serve
+    #[arg(value_name = "DIRECTORY")]
+    directory: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let [directory] = &args.directory[..] else {
+        return Err(CliError::unsupported(
+            "'upload-archive' without one directory",
+        ));
+    };
+    let environment = context.environment()?;
+    let found = find(Path::new(directory), &environment);
+    let repository = match found {
+        Err(error) if *error.kind() == ErrorKind::Unsupported => return Err(CliError::of(error)),
+        Err(error) => Err(error),
+        Ok(repository) => {
+            context.check_config(repository.config())?;
+            // Paths in settings are relative to the repository.
+            std::env::set_current_dir(repository.git_dir()).map_err(|error| {
+                CliError::fatal(format!("cannot enter the repository: {error}"))
+            })?;
+            Ok(repository)
+        }
+    };
+    let streams = Streams {
+        input: &mut stream(&io::stdin())?,
+        output: &mut stream(&io::stdout())?,
+    };
+    let watch = Watch::from(&context.interrupt);
+    let repository = repository.as_ref().map_err(|error| {
+        // The original stays where it is.
+        Error::new(*error.kind(), error.to_string())
+    });
+    match serve(repository, &Options::default(), streams, &watch)? {
+        Ended::Served => Ok(ExitCode::SUCCESS),
+        Ended::Failed { line, .. } => {
+            io::stderr().write_all(&line)?;
+            Err(CliError::silent(ExitCode::FATAL))
+        }
+    }
+}
+
+/// Finds the repository at `path`. `~` and `~USER` stand for home directories.
+fn find(path: &Path, environment: &Environment) -> Result<Repository, Error> {
+    let given = path.as_os_str().as_encoded_bytes();
+    let expanded = match given.starts_with(b"~") {
+        true => path::expand_user(given, environment.home()),
+        false => None,
+    };
+    receive_pack::find(expanded.as_deref().unwrap_or(path), environment)
+}
+
+/// Returns a standard stream without the shared buffer.
+fn stream(stream: &impl AsFd) -> Result<File, CliError> {
+    Ok(stream.as_fd().try_clone_to_owned()?.into())
+}

@@ -1,0 +1,177 @@
+//! The formats of archives: tar and zip, and tar through a program (`tar.<format>.command`).
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::config::Config;
+use crate::{Error, ErrorKind, Result};
+
+/// The name by which a configured program means the compression that is built in.
+const INTERNAL_GZIP: &[u8] = b"git archive gzip";
+
+/// The highest level of compression of zlib.
+const HIGHEST_LEVEL: u32 = 9;
+
+/// The way in which an archive is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Method {
+    /// POSIX tar, with pax headers where the fields of ustar do not suffice.
+    #[default]
+    Tar,
+    /// The same, compressed with gzip.
+    Gzip,
+    /// The same, through a command line for the shell.
+    Command(BString),
+    Zip,
+}
+
+/// The format of an archive. The default is tar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Format {
+    name: BString,
+    pub(super) method: Method,
+    is_remote: bool,
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Format::built_in("tar", Method::Tar)
+    }
+}
+
+impl Format {
+    fn built_in(name: &str, method: Method) -> Self {
+        Format {
+            name: name.into(),
+            method,
+            is_remote: true,
+        }
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &BStr {
+        self.name.as_bstr()
+    }
+
+    /// Returns whether other machines may ask for archives in this format.
+    pub fn is_remote(&self) -> bool {
+        self.is_remote
+    }
+
+    /// Checks a level of compression.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] in Git's words if the format has no such level.
+    pub fn check_level(&self, level: u32) -> Result<()> {
+        let message = match self.method {
+            Method::Zip if level <= HIGHEST_LEVEL => return Ok(()),
+            Method::Command(_) => return Ok(()),
+            Method::Gzip if level <= HIGHEST_LEVEL => return Ok(()),
+            Method::Gzip => "deflateInit2: stream consistency error (no message)".to_owned(),
+            Method::Tar | Method::Zip => format!(
+                "Argument not supported for format '{}': -{level}",
+                self.name
+            ),
+        };
+        Err(Error::new(ErrorKind::InvalidInput, message))
+    }
+}
+
+/// All formats, in the order in which Git lists them.
+#[derive(Clone, Debug)]
+pub struct Formats(Vec<Format>);
+
+/// A filter of tar while the configuration is read.
+struct Filter {
+    name: BString,
+    command: Option<BString>,
+    is_remote: bool,
+}
+
+impl Formats {
+    /// Returns the formats that are built in, and those that are configured.
+    ///
+    /// # Errors
+    /// A value is not of its type. [`ErrorKind::Unsupported`] for a command without a value.
+    pub fn configured(config: &Config) -> Result<Self> {
+        let gzip = |name: &str| Filter {
+            name: name.into(),
+            command: Some(INTERNAL_GZIP.into()),
+            is_remote: true,
+        };
+        let mut filters = vec![gzip("tgz"), gzip("tar.gz")];
+        for entry in config.iter() {
+            let Some(rest) = entry.key.strip_prefix(b"tar.") else {
+                continue;
+            };
+            let Some((name, variable)) = rest.rsplit_once_str(".") else {
+                continue;
+            };
+            let known = filters.iter().position(|filter| filter.name == name);
+            let at = known.unwrap_or_else(|| {
+                filters.push(Filter {
+                    name: name.into(),
+                    command: None,
+                    is_remote: false,
+                });
+                filters.len() - 1
+            });
+            match variable {
+                b"command" => {
+                    let missing = || super::unsupported("an empty tar.<format>.command");
+                    filters[at].command = Some(entry.value.ok_or_else(missing)?.to_owned());
+                }
+                b"remote" => filters[at].is_remote = entry.bool()?,
+                _ => {}
+            }
+        }
+        let filters = filters.into_iter().filter_map(|filter| {
+            let command = filter.command?;
+            Some(Format {
+                name: filter.name,
+                method: match command == INTERNAL_GZIP {
+                    true => Method::Gzip,
+                    false => Method::Command(command),
+                },
+                is_remote: filter.is_remote,
+            })
+        });
+        let mut formats = vec![Format::default()];
+        formats.extend(filters);
+        formats.push(Format::built_in("zip", Method::Zip));
+        Ok(Formats(formats))
+    }
+
+    /// Returns the formats, in the order of `--list`.
+    pub fn iter(&self) -> impl Iterator<Item = &Format> {
+        self.0.iter()
+    }
+
+    /// Returns the format of this name.
+    pub fn find(&self, name: &BStr) -> Option<&Format> {
+        self.iter().find(|format| format.name == name)
+    }
+
+    /// Returns the format that the ending of a file's name says.
+    pub fn of_file(&self, file: &BStr) -> Option<&Format> {
+        self.iter().find(|format| {
+            let rest = file.strip_suffix(format.name.as_slice());
+            rest.is_some_and(|rest| rest.len() > 1 && rest.ends_with(b"."))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endings_of_files_say_the_format() {
+        let formats = Formats::configured(&Config::default()).expect("nothing is configured");
+        let name = |file: &str| formats.of_file(file.into()).map(|format| format.name());
+        assert_eq!(name("a.tar.gz"), Some("tar.gz".into()));
+        assert_eq!(name("a.zip"), Some("zip".into()));
+        for file in ["zip", ".zip", "azip", "a.zip.x", ""] {
+            assert_eq!(name(file), None, "{file}");
+        }
+    }
+}

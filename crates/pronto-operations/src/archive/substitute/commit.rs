@@ -1,0 +1,235 @@
+//! The commit whose values replace placeholders.
+
+use bstr::{BString, ByteSlice};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use pronto_hash::ObjectId;
+
+use super::super::unsupported;
+use crate::{Error, Repository, Result};
+
+/// A commit, taken apart.
+pub(super) struct Commit {
+    pub(super) tree: ObjectId,
+    pub(super) parents: Vec<ObjectId>,
+    pub(super) author: Person,
+    pub(super) committer: Person,
+    pub(super) encoding: Option<BString>,
+    pub(super) message: BString,
+}
+
+/// An author or committer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Person {
+    pub(super) name: BString,
+    pub(super) email: BString,
+    pub(super) seconds: i64,
+    /// The zone, as it is written: a sign and four digits.
+    zone: String,
+}
+
+fn malformed() -> Error {
+    unsupported("such a commit in an archive with export-subst")
+}
+
+impl Commit {
+    /// Reads the commit `id`.
+    ///
+    /// # Errors
+    /// It cannot be read. [`Unsupported`](crate::ErrorKind::Unsupported) for unusual ones: malformed, or not in UTF-8.
+    pub(super) fn read(repository: &Repository, id: ObjectId) -> Result<Self> {
+        let mut content = Vec::new();
+        let links = repository.commit_links(&id, &mut content)?;
+        let end = content.find(b"\n\n").ok_or_else(malformed)?;
+        let (head, message) = (&content[..end], &content[end + 2..]);
+        let value = |name: &[u8]| head.lines().rev().find_map(|line| line.strip_prefix(name));
+        let person = |name| value(name).and_then(Person::parse).ok_or_else(malformed);
+        let encoding = value(b"encoding ").map(BString::from);
+        let is_utf8 = |name: &BString| {
+            name.eq_ignore_ascii_case(b"utf-8") || name.eq_ignore_ascii_case(b"utf8")
+        };
+        if content.contains(&0) || encoding.as_ref().is_some_and(|name| !is_utf8(name)) {
+            return Err(malformed());
+        }
+        Ok(Commit {
+            tree: links.tree,
+            parents: links.parents,
+            author: person(b"author ")?,
+            committer: person(b"committer ")?,
+            encoding,
+            message: message.into(),
+        })
+    }
+
+    /// Returns the lines of the first paragraph, and what follows them and the blank lines behind.
+    fn paragraph(&self) -> (Vec<&[u8]>, &[u8]) {
+        let mut rest = skip_blank(&self.message);
+        let mut lines = Vec::new();
+        while let Some(line) = rest.lines_with_terminator().next() {
+            rest = &rest[line.len()..];
+            match trimmed(line) {
+                [] => break,
+                line => lines.push(line),
+            }
+        }
+        (lines, skip_blank(rest))
+    }
+
+    /// Returns the subject as one line.
+    pub(super) fn subject(&self) -> BString {
+        bstr::join(" ", self.paragraph().0).into()
+    }
+
+    /// Returns the message behind the subject.
+    pub(super) fn body(&self) -> &[u8] {
+        self.paragraph().1
+    }
+
+    /// Returns the first line of the subject in a form for names of files.
+    pub(super) fn file_name(&self) -> BString {
+        let start = skip_blank(&self.message);
+        let line = start.lines().next().unwrap_or_default();
+        let mut name = Vec::new();
+        // Whether a character was left out since the last one; at the start that does not count.
+        let mut is_gap = false;
+        let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_';
+        for (at, &byte) in line.iter().enumerate() {
+            if !is_kept(byte) {
+                is_gap = !name.is_empty();
+                continue;
+            }
+            if byte == b'.' && at > 0 && line[at - 1] == b'.' {
+                continue;
+            }
+            if std::mem::take(&mut is_gap) {
+                name.push(b'-');
+            }
+            name.push(byte);
+        }
+        name.trim_end_with(|c| c == '.' || c == '-').into()
+    }
+}
+
+impl Person {
+    /// Parses `NAME <EMAIL> SECONDS ZONE`. `None` for everything else.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let (name, rest) = line.split_once_str("<")?;
+        let (email, time) = rest.split_once_str("> ")?;
+        if time.contains(&b'>') || email.contains(&b'>') {
+            return None;
+        }
+        let (seconds, zone) = time.to_str().ok()?.split_once(' ')?;
+        let (sign, digits) = zone.split_at_checked(1)?;
+        let is_zone = matches!(sign, "+" | "-") && digits.len() == 4;
+        if !is_zone
+            || !digits
+                .bytes()
+                .chain(seconds.bytes())
+                .all(|byte| byte.is_ascii_digit())
+        {
+            return None;
+        }
+        Some(Person {
+            name: name.trim_end().into(),
+            email: email.into(),
+            seconds: seconds.parse().ok()?,
+            zone: zone.to_owned(),
+        })
+    }
+
+    /// Returns the date in the form of a placeholder; `None` for unknown and relative forms.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a date that is too far away.
+    pub(super) fn date(&self, form: u8) -> Result<Option<String>> {
+        let number: i64 = self.zone.parse().map_err(|_| malformed())?;
+        let zone = format!("{number:+05}");
+        let minutes = number.abs() / 100 * 60 + number.abs() % 100;
+        let moved = (self.seconds).checked_add(minutes * 60 * number.signum());
+        let moment = moved.and_then(|seconds| Timestamp::from_second(seconds).ok());
+        let moment = moment
+            .ok_or_else(malformed)?
+            .to_zoned(TimeZone::UTC)
+            .datetime();
+        let show = |format: &str| Some(moment.strftime(format).to_string());
+        Ok(match form {
+            b'd' => show("%a %b %-d %H:%M:%S %Y").map(|date| format!("{date} {zone}")),
+            b'D' => show("%a, %-d %b %Y %H:%M:%S").map(|date| format!("{date} {zone}")),
+            b'i' => show("%Y-%m-%d %H:%M:%S").map(|date| format!("{date} {zone}")),
+            b's' => show("%Y-%m-%d"),
+            b'I' => Some(strict(moment, &zone)),
+            _ => None,
+        })
+    }
+}
+
+/// Returns a date of ISO 8601 with the zone that it is written in.
+fn strict(moment: DateTime, zone: &str) -> String {
+    let date = moment.strftime("%Y-%m-%dT%H:%M:%S");
+    match zone {
+        "+0000" => format!("{date}Z"),
+        _ => format!("{date}{}:{}", &zone[..3], &zone[3..]),
+    }
+}
+
+/// Returns a line without white space at its end.
+fn trimmed(line: &[u8]) -> &[u8] {
+    let end = line.iter().rposition(|byte| !is_space(*byte));
+    &line[..end.map_or(0, |end| end + 1)]
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+fn skip_blank(text: &[u8]) -> &[u8] {
+    let blank = text
+        .lines_with_terminator()
+        .take_while(|line| trimmed(line).is_empty());
+    &text[blank.map(<[u8]>::len).sum::<usize>()..]
+}
+
+/// Returns whether names and addresses may be mapped to others (`gitmailmap(5)`).
+///
+/// # Errors
+/// The tree of `HEAD` cannot be read.
+pub(super) fn has_mailmap(repository: &Repository) -> Result<bool> {
+    let config = repository.config();
+    if config.raw("mailmap.file").is_some() || config.raw("mailmap.blob").is_some() {
+        return Ok(true);
+    }
+    match repository.work_tree() {
+        Some(top) => Ok(top.join(".mailmap").symlink_metadata().is_ok()),
+        None => {
+            let found = repository.try_resolve("HEAD:.mailmap", crate::revision::Want::Anything)?;
+            Ok(found.is_some())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn persons_are_taken_apart() {
+        let person = Person::parse(b"A U Thor <a@b> 1112911993 -0730").expect("it is one");
+        assert_eq!(
+            (person.name.to_string(), person.seconds),
+            ("A U Thor".into(), 1_112_911_993)
+        );
+        let date = |form| person.date(form).expect("it is near").expect("it is known");
+        assert_eq!(date(b'd'), "Thu Apr 7 14:43:13 2005 -0730");
+        assert_eq!(date(b'I'), "2005-04-07T14:43:13-07:30");
+        for line in [
+            "A <a@b>",
+            "A <a@b> 1 0000",
+            "A <a>b> 1 +0000",
+            "A a@b 1 +0000",
+            "<> x +0000",
+        ] {
+            assert_eq!(Person::parse(line.as_bytes()), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The server of archives: the other side of `git archive --remote` (`git-upload-archive(1)`).
+//!
+//! A client names a tree and a format. Without `uploadArchive.allowUnreachable` only refs, and what is below
+//! them, are archived. No argument makes the server read a file that is not in the repository.
+
+mod bands;
+
+use std::io::{Read, Write};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_io::watch::Watch;
+use pronto_wire::archive::read_arguments;
+use pronto_wire::reader::PacketReader;
+
+use crate::archive::{self, Arguments, Event, Format, Formats, USAGE};
+use crate::revision::parse_date;
+use crate::{Error, ErrorKind, Repository, Result};
+use bands::Bands;
+use pronto_repository::{Notice, Severity};
+use pronto_transfer::upload_pack::hidden::Hidden;
+
+/// The message at the end of a failed request, after the reason.
+const FAILED: &str = "git upload-archive: archiver died with error";
+
+/// The longest argument. The formats repeat a prefix for each entry, in memory, too.
+const LONGEST_ARGUMENT_BYTES: usize = 4096;
+
+/// The rules of a server.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Whether refs that are hidden from fetches are hidden here, too. Git's own server does not hide them.
+    pub hides_refs: bool,
+}
+
+/// The bytes of both sides.
+pub struct Streams<'a> {
+    /// The request.
+    pub input: &'a mut dyn Read,
+    /// The answer. It need not be buffered.
+    pub output: &'a mut (dyn Write + Send),
+}
+
+/// The end of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The client has its archive, or the list of formats.
+    Served,
+    /// There is no archive, and the client was told why.
+    Failed {
+        /// The reason, for the log of the server.
+        reason: BString,
+        /// The line that Git prints.
+        line: BString,
+    },
+}
+
+/// The reason why there is no archive.
+enum Failure {
+    Error(Error),
+    /// Lines in the words of Git.
+    Text(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Error(error)
+    }
+}
+
+/// Serves one request. An error of opening the repository is told to the client.
+///
+/// # Errors
+/// The connection breaks, or the operation is interrupted.
+pub fn serve(
+    repository: Result<&Repository>,
+    options: &Options,
+    streams: Streams<'_>,
+    watch: &Watch<'_>,
+) -> Result<Ended> {
+    let Streams { input, output } = streams;
+    let bands = Bands::new(output);
+    bands.confirm().map_err(broken)?;
+    let served = match repository {
+        Ok(repository) => {
+            let request = Request {
+                repository,
+                options,
+                bands: &bands,
+            };
+            request.answer(input, watch)
+        }
+        Err(error) => Err(Failure::Error(error)),
+    };
+    let failure = match served {
+        Ok(()) => return bands.end().map(|()| Ended::Served).map_err(broken),
+        Err(failure) => failure,
+    };
+    if let Failure::Error(error) = &failure
+        && (bands.is_broken() || *error.kind() == ErrorKind::Interrupted)
+    {
+        let kind = *error.kind();
+        return Err(Error::new(kind, "the archive is not complete").because(error.to_string()));
+    }
+    let text = match failure {
+        Failure::Error(error) if *error.kind() == ErrorKind::Unsupported => {
+            format!("fatal: this server does not have {error}\n")
+        }
+        Failure::Error(error) => format!("fatal: {error}\n"),
+        Failure::Text(text) => text,
+    };
+    bands.say(text.as_bytes());
+    bands.fail(FAILED.as_bytes()).map_err(broken)?;
+    let reason = text.lines().next().unwrap_or_default();
+    let reason = reason.strip_prefix("fatal: ").unwrap_or(reason);
+    Ok(Ended::Failed {
+        reason: reason.into(),
+        line: format!("fatal: sent error to the client: {FAILED}\n").into(),
+    })
+}
+
+fn broken(error: std::io::Error) -> Error {
+    let message = "the connection to the client is lost";
+    Error::new(ErrorKind::Transport, message).because(error)
+}
+
+fn fatal(message: impl Into<String>) -> Failure {
+    Failure::Error(Error::new(ErrorKind::Refused, message))
+}
+
+/// A request while it is answered.
+struct Request<'a, 'b> {
+    repository: &'a Repository,
+    options: &'a Options,
+    bands: &'a Bands<'b>,
+}
+
+impl Request<'_, '_> {
+    fn answer(&self, input: &mut dyn Read, watch: &Watch<'_>) -> Result<(), Failure> {
+        let arguments = read_arguments(&mut PacketReader::new(input));
+        let arguments = arguments.map_err(|error| fatal(error.to_string()))?;
+        if arguments
+            .iter()
+            .any(|argument| argument.len() > LONGEST_ARGUMENT_BYTES)
+        {
+            let message = format!("an argument has more than {LONGEST_ARGUMENT_BYTES} bytes");
+            return Err(fatal(message));
+        }
+        let arguments = Arguments::parse(arguments.iter().map(|argument| argument.as_bstr()))
+            .map_err(|error| Failure::Text(error.to_string()))?;
+        check(&arguments)?;
+        let formats = Formats::configured(self.repository.config())?;
+        if arguments.lists {
+            return self.list(&arguments, &formats);
+        }
+        let format = choose(&arguments, &formats)?;
+        let Some((tree, paths)) = arguments.operands.split_first() else {
+            return Err(Failure::Text(USAGE.to_owned()));
+        };
+        if let Some(level) = arguments.level {
+            format.check_level(level)?;
+        }
+        self.check_name(tree.as_bstr())?;
+        let modified = arguments.modified.as_ref();
+        let options = archive::Options {
+            format: format.clone(),
+            level: arguments.level,
+            prefix: arguments.prefix.clone(),
+            modified: modified.map(moment).transpose()?,
+            worktree_attributes: arguments.worktree_attributes,
+            pathspecs: paths.to_vec(),
+            is_served: true,
+            ..archive::Options::default()
+        };
+        let prepared = archive::prepare(self.repository, tree.as_bstr(), options, watch);
+        self.report();
+        let mut data = self.bands;
+        let events = |event: Event<'_>| match event {
+            Event::Entry(path) if arguments.is_verbose => {
+                self.bands.say(&[path.as_bytes(), b"\n"].concat());
+            }
+            Event::ErrorOutput(text) => self.bands.say(text),
+            _ => {}
+        };
+        let written = prepared?.write(&mut data, &events, watch);
+        self.report();
+        Ok(written?)
+    }
+
+    fn list(&self, arguments: &Arguments, formats: &Formats) -> Result<(), Failure> {
+        if let Some(extra) = arguments.operands.first() {
+            return Err(fatal(format!("extra command line parameter '{extra}'")));
+        }
+        let mut data = self.bands;
+        for format in formats.iter().filter(|format| format.is_remote()) {
+            let listed = data.write_all(&[format.name().as_bytes(), b"\n"].concat());
+            listed.map_err(broken)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that a client may have the tree of this name: that of a ref, or below one.
+    fn check_name(&self, name: &BStr) -> Result<(), Failure> {
+        let config = self.repository.config();
+        if config.bool_or("uploadarchive.allowunreachable", false)? {
+            return Ok(());
+        }
+        let end = name.find_byte(b':').unwrap_or(name.len());
+        let reference = name[..end].as_bstr();
+        let found = self.repository.find_reference(reference)?;
+        let hidden = self.options.hides_refs.then(|| Hidden::configured(config));
+        let is_hidden = |name: &BStr| hidden.as_ref().is_some_and(|hidden| hidden.hides(name));
+        match found {
+            Some(found) if !is_hidden(found.direct.as_bstr()) => Ok(()),
+            _ => Err(fatal(format!("no such ref: {reference}"))),
+        }
+    }
+
+    /// Passes the notices of the repository to the client.
+    fn report(&self) {
+        for notice in self.repository.take_notices() {
+            self.bands.say(line(&notice).as_bytes());
+        }
+    }
+}
+
+fn line(notice: &Notice) -> String {
+    let prefix = match notice.severity() {
+        Severity::Error => "error: ",
+        Severity::Warning => "warning: ",
+        Severity::Hint => "hint: ",
+        Severity::Remark => "",
+    };
+    format!("{prefix}{notice}\n")
+}
+
+/// Refuses options that are for the client's side.
+fn check(arguments: &Arguments) -> Result<(), Failure> {
+    match arguments.misplaced {
+        Some("exec") => Err(fatal("the option '--exec' requires '--remote'")),
+        Some(name) => Err(fatal(format!("Unexpected option --{name}"))),
+        None if arguments.added.is_empty() => Ok(()),
+        None => Err(fatal(
+            "options '--add-file' and '--remote' cannot be used together",
+        )),
+    }
+}
+
+fn choose<'f>(arguments: &Arguments, formats: &'f Formats) -> Result<&'f Format, Failure> {
+    let name = (arguments.format.as_ref()).map_or(BStr::new("tar"), |name| name.as_bstr());
+    if arguments.operands.is_empty() {
+        return Err(Failure::Text(USAGE.to_owned()));
+    }
+    let format = formats.find(name).filter(|format| format.is_remote());
+    format.ok_or_else(|| fatal(format!("Unknown archive format '{name}'")))
+}
+
+fn moment(text: &BString) -> Result<i64, Failure> {
+    let moment = parse_date(text.as_bstr());
+    moment.ok_or_else(|| fatal(format!("the time '{text}' of --mtime is not understood")))
+}

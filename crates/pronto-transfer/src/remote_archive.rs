@@ -1,0 +1,70 @@
+//! Archives that another machine makes: `git archive --remote`.
+//!
+//! Costs one connection, and no memory for the archive.
+
+use std::io::Write;
+
+use bstr::BString;
+use pronto_io::watch::Watch;
+use pronto_wire::archive::Answer;
+
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::remote::Remote;
+use crate::remote::connection::{self, Settings, from_wire};
+use crate::{Error, ErrorKind, Result};
+
+/// The end of a transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The archive is complete.
+    Complete,
+    /// The server gave up. The line says why, as Git prints it; it is empty if the server has said nothing.
+    Failed(String),
+}
+
+/// A request for an archive.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The program that serves there in place of `git-upload-archive`.
+    pub program: Option<&'a BString>,
+    /// The arguments of `archive`.
+    pub arguments: &'a [BString],
+    /// The configuration.
+    pub config: &'a Config,
+    /// The environment.
+    pub environment: &'a Environment,
+}
+
+/// Writes the archive that `remote` makes to `output`. Needs no repository. Messages of the server go to the
+/// progress of `watch`.
+///
+/// # Errors
+/// The remote cannot be reached or refuses, what it sends is malformed, or `output` fails.
+/// [`ErrorKind::Unsupported`] for remotes that git reaches with a helper, and for bundles.
+pub fn fetch_archive(
+    remote: &Remote,
+    call: &Call<'_>,
+    output: &mut dyn Write,
+    watch: &Watch<'_>,
+) -> Result<Ended> {
+    let (config, environment) = (call.config, call.environment);
+    let url = remote.url()?;
+    let mut settings = Settings::default().for_remote(remote, config)?;
+    settings.upload_pack = call.program.cloned();
+    if connection::is_bundle(url, environment) {
+        let message = "an archive from a bundle";
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    let mut client = connection::connect_to_archive(url, &settings, config, environment, watch)?;
+    client.request(call.arguments).map_err(from_wire)?;
+    let answer = client.receive(output, watch.progress());
+    let answer = answer.map_err(from_wire)?;
+    // The program behind the connection prints all that it has to say before it ends.
+    let closed = client.close();
+    Ok(match (answer, closed) {
+        (Answer::Failed(line), _) => Ended::Failed(line),
+        (Answer::Complete, Err(_)) => Ended::Failed(String::new()),
+        (Answer::Complete, Ok(())) => Ended::Complete,
+    })
+}
