@@ -1,6 +1,7 @@
 //! The blocking client: runs the state machines of the protocol over a connection, or reads a bundle.
 
 mod bundle;
+mod bundle_uri;
 
 use std::io::{self, BufRead, Read};
 

@@ -1,5 +1,7 @@
 //! `fetch`: get new objects and refs from other repositories.
 
+mod bundles;
+mod deepen;
 mod table;
 
 use std::ffi::OsString;
@@ -10,7 +12,7 @@ use std::sync::Arc;
 use pronto::config::value;
 use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
-use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
+use pronto::remote::{Family, Refspec, Remote, Tags, filter_spec};
 use pronto::{ErrorKind, Repository, Watch};
 
 use crate::{CliError, Context, ExitCode, bad_pack, maintenance};
@@ -153,6 +155,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
         fetch::check(&repository, remote, &options).map_err(CliError::of)?;
     }
+    bundles::take(&repository, context)?;
     if several || remotes.is_empty() {
         if options.write_fetch_head && !options.append {
             fetch::truncate(&repository)?;
@@ -362,7 +365,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     options.atomic = args.atomic;
     options.update_head = args.update_head_ok;
     options.write_fetch_head = !args.no_write_fetch_head && !args.dry_run;
-    options.deepen = deepen(args)?;
+    options.deepen = deepen::deepen(args)?;
     options.unshallow = args.unshallow;
     options.update_shallow = args.update_shallow;
     let filter = args
@@ -440,42 +443,6 @@ fn action_of_many(args: &Args, remote: &Remote) -> Vec<u8> {
     action.push(b' ');
     action.extend_from_slice(&remote.name);
     action
-}
-
-fn deepen(args: &Args) -> Result<Deepen, CliError> {
-    let mut deepen = Deepen::default();
-    let together = |first: &str, second: &str| {
-        let message = format!("options '{first}' and '{second}' cannot be used together");
-        Err(CliError::fatal(message))
-    };
-    let number = |text: &String| {
-        let parsed = text.parse::<u32>().ok().filter(|&depth| depth > 0);
-        let message = format!("depth {text} is not a positive number");
-        parsed.ok_or_else(|| CliError::fatal(message))
-    };
-    if args.deepen.is_some() && args.depth.is_some() {
-        return together("--deepen", "--depth");
-    }
-    if args.unshallow && args.depth.is_some() {
-        return together("--depth", "--unshallow");
-    }
-    if let Some(depth) = &args.deepen {
-        if depth.starts_with('-') {
-            let message = "negative depth in --deepen is not supported";
-            return Err(CliError::fatal(message));
-        }
-        deepen.depth = Some(number(depth)?);
-        deepen.relative = true;
-    }
-    if let Some(depth) = &args.depth {
-        deepen.depth = Some(number(depth)?);
-    }
-    if let Some(since) = &args.shallow_since {
-        deepen.since = Some(parse_date(since)?);
-    }
-    let names = args.shallow_exclude.iter();
-    deepen.not = names.map(|name| name.as_bytes().into()).collect();
-    Ok(deepen)
 }
 
 /// Hands fetches of submodules to git, unless there are none or they are not wanted.

@@ -13,6 +13,7 @@ use pronto_wire::policy::{Allow, Policy};
 use pronto_wire::push::Pusher;
 use pronto_wire::transport::http::{self, Unset};
 use pronto_wire::transport::{LOCAL_VARIABLES, Options, Ssh};
+use pronto_wire::url::Origin;
 
 use super::bundle;
 use super::web::{self, WebSettings, Wrap};
@@ -130,6 +131,29 @@ pub(crate) fn connect_to_push(
         _ => Box::new(Unset),
     };
     Pusher::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
+}
+
+/// Returns the options and the user's settings for a download from the web. `named` is the origin of the
+/// address that the user named, whom the file of logins serves.
+///
+/// # Errors
+/// A setting is malformed.
+pub(crate) fn for_download(
+    named: &Origin,
+    policy: Policy,
+    config: &Config,
+    environment: &Environment,
+) -> Result<(Options, Box<dyn http::Settings>)> {
+    let mut options = Options::default();
+    options.policy = policy;
+    let settings = WebSettings {
+        config: config.clone(),
+        environment: environment.clone(),
+        settings: Settings::default(),
+        wrap: Box::new(|helpers| helpers),
+        first: Some(named.clone()),
+    };
+    Ok((options, Box::new(settings)))
 }
 
 /// The error of the crate below as one of this crate.

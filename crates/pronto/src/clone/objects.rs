@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
@@ -70,8 +71,9 @@ pub(super) fn fetch(
         .chain(heads.exact)
         .filter(|id| seen.insert(*id))
         .collect();
-    let is_borrowed = !store.alternates().is_empty();
-    let wants = match is_borrowed {
+    let bundled = bundled_tips(repository)?;
+    let has_objects = !store.alternates().is_empty() || !bundled.is_empty();
+    let wants = match has_objects {
         true => missing(&wants, &store)?,
         false => wants,
     };
@@ -91,6 +93,8 @@ pub(super) fn fetch(
             Some(_) => Deepen::default(),
             None => work.options.deepen.clone(),
         },
+        // The pack may have deltas against what bundles had.
+        thin_pack: !bundled.is_empty(),
         include_tag: work.options.takes_one_branch(),
         no_progress: !work.options.show_progress,
         filter,
@@ -100,6 +104,16 @@ pub(super) fn fetch(
     let received = receive(work, &mut client, &request, heads, repository)?;
     client.close().map_err(from_wire)?;
     Ok(Some(received))
+}
+
+/// Returns what the refs of bundles point to, from which this clone starts.
+fn bundled_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
+    let mut tips = Vec::new();
+    repository.refs().for_each("refs/bundles/", |found| {
+        tips.push(found.id);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(tips)
 }
 
 fn missing(wants: &[ObjectId], store: &Store) -> Result<Vec<ObjectId>> {
@@ -121,13 +135,13 @@ fn receive(
 ) -> Result<Received> {
     let told_shallow: Vec<ObjectId> = client.shallow().to_vec();
     let store = open(repository)?;
-    let borrowed = match store.alternates() {
-        [] => Vec::new(),
-        _ => alternate_tips(repository)?,
-    };
+    let mut offered = bundled_tips(repository)?;
+    if !store.alternates().is_empty() {
+        offered.extend(alternate_tips(repository)?);
+    }
     let uncut = BTreeSet::new();
     let mut negotiator = Consecutive::new(History::new(&store, &uncut));
-    for id in &borrowed {
+    for id in &offered {
         negotiator.add_tip(id).map_err(from_wire)?;
     }
     let is_bundle = client.bundle().is_some();
@@ -159,7 +173,7 @@ fn receive(
             directory: &directory,
             repository,
             // The pack of a bundle may need what is borrowed.
-            existing: is_bundle.then_some(&store),
+            existing: (is_bundle || request.thin_pack).then_some(&store),
             inspect,
             promisor: request.filter.as_ref().map(|_| promised(heads)),
             keep: None,
