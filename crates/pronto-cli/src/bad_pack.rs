@@ -62,6 +62,14 @@ pub(crate) fn refused(error: pronto::Error, ending: &str, context: &mut Context)
     CliError::fatal("fsck error in packed object").and(ending)
 }
 
+/// Prints what the other side left out. Git finds it with another program, whose messages come first.
+pub(crate) fn report_absent(error: &pronto::Error, context: &mut Context) {
+    let absent = std::error::Error::source(error).map(ToString::to_string);
+    for line in absent.iter().flat_map(|absent| absent.lines()) {
+        context.remark(line);
+    }
+}
+
 /// Prints why a bundle cannot be used. Git reads its pack with another program, whose error comes first.
 pub(crate) fn report_bundle(error: &pronto::Error, context: &mut Context) {
     for line in pronto::bundle::failure_lines(error) {

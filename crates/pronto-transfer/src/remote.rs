@@ -5,6 +5,7 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::config::Config;
 use crate::{Error, ErrorKind, Repository, Result};
 
+mod absent;
 mod alternates;
 mod bundle;
 pub mod connection;
@@ -24,6 +25,7 @@ mod settings;
 mod stale;
 mod web;
 
+pub use absent::{Absent, incomplete};
 pub use alternates::alternate_tips;
 pub use bundle::{FROM_BUNDLE, Fitness, failure_lines, require, unusable, verify};
 pub use connectivity::{Cuts, Links, from_store, is_connected};

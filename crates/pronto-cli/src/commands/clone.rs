@@ -165,6 +165,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             bad_pack::report_bundle(&error, context);
             CliError::fatal("remote transport reported error")
         }
+        ErrorKind::Incomplete => {
+            bad_pack::report_absent(&error, context);
+            CliError::fatal(error.message())
+        }
         _ => bad_pack::refused(error, ending, context),
     })?;
     context.trace_new_repository(outcome.repository.config());

@@ -232,6 +232,10 @@ fn one(
             bad_pack::report_bundle(&error, context);
             CliError::silent(ExitCode::FAILURE)
         }
+        ErrorKind::Incomplete => {
+            bad_pack::report_absent(&error, context);
+            CliError::error(error.message())
+        }
         _ => bad_pack::refused(error, ending, context),
     })?;
     for warning in &outcome.warnings {

@@ -17,7 +17,7 @@ use super::{Outcome, Warning, Work};
 use crate::fsck::{Inspector, Levels, Scope};
 use crate::remote::connection::from_wire;
 use crate::remote::{
-    Both, FROM_BUNDLE, checks_objects, keep_linked_objects, receive_pack, require, shallow,
+    Both, FROM_BUNDLE, checks_objects, incomplete, keep_linked_objects, receive_pack, require, shallow,
     unpack_limit, unusable,
 };
 use crate::remote::{
@@ -421,8 +421,9 @@ impl Fetched {
         let rules = work.options.rules.as_ref();
         let is_promised = rules.is_some_and(|rules| rules.promised.is_some());
         if work.remote.promisor || work.options.filter.is_some() || is_promised {
-            let tips = entries.iter().map(|entry| entry.id).collect();
-            return self.refuse(work, self.missing(tips)?.is_empty());
+            let tips: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
+            let is_whole = self.missing(tips.clone())?.is_empty();
+            return self.refuse(work, is_whole, &tips);
         }
         let mut tips: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
         if self.foreign_cut && !work.options.update_shallow {
@@ -455,7 +456,7 @@ impl Fetched {
             new: &self.cut,
         };
         let whole = is_connected(self.store(), &tips, &known, cuts)?;
-        self.refuse(work, whole)
+        self.refuse(work, whole, &tips)
     }
 
     /// Forgets those shallow commits of the other side that have not arrived.
@@ -467,13 +468,18 @@ impl Fetched {
         Ok(())
     }
 
-    fn refuse(&self, work: &Work<'_>, whole: bool) -> Result<()> {
-        if whole {
+    /// Fails with the name of what is missing of `tips`, unless all is there.
+    fn refuse(&self, work: &Work<'_>, is_whole: bool, tips: &[ObjectId]) -> Result<()> {
+        if is_whole {
             return Ok(());
         }
-        let url: &BString = &work.url;
-        let message = format!("{url} did not send all necessary objects");
-        Err(Error::new(ErrorKind::Object, message))
+        let known: Vec<ObjectId> = work.ours.values().copied().collect();
+        let cuts = Cuts {
+            old: &work.cut,
+            new: &self.cut,
+        };
+        let source = work.url.to_string();
+        Err(incomplete(&source, self.store(), tips, &known, cuts)?)
     }
 
     /// Moves in what has arrived.

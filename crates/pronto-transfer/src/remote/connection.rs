@@ -81,6 +81,7 @@ pub fn connect_with(
     let address = Address::parse(url).map_err(from_wire)?;
     let options = options(&address, settings, config, environment)?;
     if is_path(url)
+        && !settings.no_bundles
         && let Some(opened) = bundle::open(url, environment)
     {
         options

@@ -20,7 +20,7 @@ use super::heads::Heads;
 use crate::durability::Component;
 use crate::remote::connection::from_wire;
 use crate::remote::{Exact, History, Links, Receive, alternate_tips, receive_pack, shallow};
-use crate::remote::{require, unusable};
+use crate::remote::{Cuts, incomplete, require, unusable};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Files that are on their way to the disk.
@@ -188,7 +188,7 @@ fn receive(
         false => error,
     })?;
     write_cut(&cut, repository)?;
-    check(links, request, repository)?;
+    check(links, request, repository, &cut)?;
     let fsync = repository.fsync()?;
     Ok(Received::flush([
         (outcome.pack, fsync.of(Component::Pack)),
@@ -206,20 +206,23 @@ fn write_cut(cut: &BTreeSet<ObjectId>, repository: &Repository) -> Result<()> {
     written.context(ErrorKind::Io, "could not write", &file)
 }
 
-/// Sees that nothing is missing.
-fn check(links: Links<'_>, request: &Request, repository: &Repository) -> Result<()> {
+/// Sees that nothing is missing. If something is, it is named.
+fn check(
+    links: Links<'_>,
+    request: &Request,
+    repository: &Repository,
+    cut: &BTreeSet<ObjectId>,
+) -> Result<()> {
     let _region = pronto_io::region!("clone", "check_connected");
     let store = open(repository)?;
-    let incomplete = || {
-        let message = "remote did not send all necessary objects";
-        Error::new(ErrorKind::Object, message)
-    };
-    if let Some(id) = missing(&request.wants, &store)?.first() {
-        return Err(incomplete().on_object(id));
-    }
-    match links.first_missing(&store)? {
-        Some(id) => Err(incomplete().on_object(id)),
-        None => Ok(()),
+    let is_whole =
+        missing(&request.wants, &store)?.is_empty() && links.first_missing(&store)?.is_none();
+    match is_whole {
+        true => Ok(()),
+        false => {
+            let cuts = Cuts::unchanged(cut);
+            Err(incomplete("remote", &store, &request.wants, &[], cuts)?)
+        }
     }
 }
 
