@@ -116,10 +116,6 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.diag_url {
         return address::print(url, context);
     }
-    if args.verbose && args.stdin {
-        // Which version of the protocol is spoken shows only when the list is read.
-        return Err(CliError::unsupported("'fetch-pack -v' with '--stdin'"));
-    }
     let remote = Remote {
         name: url.to_owned(),
         urls: vec![url.to_owned()],

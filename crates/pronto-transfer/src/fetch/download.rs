@@ -163,12 +163,16 @@ impl Fetched {
             return Ok(());
         }
         let known: HashSet<&ObjectId> = work.ours.values().collect();
-        for theirs in refs {
-            if let Some(id) = theirs.id.filter(|id| known.contains(id)) {
-                negotiator.add_known_common(&id).map_err(from_wire)?;
+        let mut history = History::new(&store, &work.cut);
+        // A deeper history needs commits below what both have.
+        let of_theirs = refs.iter().filter_map(|theirs| theirs.id);
+        for id in of_theirs.filter(|_| !deepens) {
+            if known.contains(&id)
+                && let Some(commit) = history.peel(&id).map_err(from_store)?
+            {
+                negotiator.add_known_common(&commit).map_err(from_wire)?;
             }
         }
-        let mut history = History::new(&store, &work.cut);
         let head = work.repository.refs().head()?.id();
         let borrowed = alternate_tips(work.repository)?;
         for id in work.ours.values().chain(&head).chain(&borrowed) {
@@ -283,9 +287,10 @@ impl Fetched {
             .as_ref()
             .is_some_and(|client| client.bundle().is_none());
         if work.options.filter.is_some() && !can_filter && is_server {
-            work.watch
-                .progress()
-                .message("warning: filtering not recognized by server, ignoring");
+            let message = "warning: filtering not recognized by server, ignoring";
+            // Git finds it in two places.
+            work.watch.progress().message(message);
+            work.watch.progress().message(message);
         }
         Ok(Request {
             wants,
@@ -297,6 +302,7 @@ impl Fetched {
             thin_pack: work.options.thin_pack,
             no_progress: !work.options.show_progress,
             server_options: work.server_options(),
+            tells_steps: work.options.rules.as_ref().is_some_and(|rules| rules.is_verbose),
         })
     }
 
