@@ -11,8 +11,7 @@ use crate::bundle::{self, Bundle};
 use crate::fsck::{Inspector, Scope};
 use crate::refs::Expected;
 use crate::remote::{Both, Fitness, Links, failure_lines, from_store, fsck_levels, unusable, verify};
-use crate::{ErrorKind, Repository, Result};
-use pronto_repository::Notice;
+use crate::{ErrorKind, Result};
 
 /// The message of reflogs.
 const MESSAGE: &str = "fetched bundle";
@@ -106,7 +105,11 @@ impl Taking<'_> {
         let inspect = both.is_needed().then_some(&both as _);
         let watch = Watch::from(self.watch.interrupt());
         let landed = bundle::land(repository, bundle, inspect, &watch);
-        report_findings(repository, checks.as_ref());
+        for report in checks.iter().flat_map(Inspector::take_reports) {
+            if !report.is_error {
+                self.warn(&report.to_string());
+            }
+        }
         let quarantine = match landed {
             Ok(quarantine) => quarantine,
             Err(error) => return self.explain(unusable(error)),
@@ -157,18 +160,5 @@ impl Taking<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Tells the repository what was found that is no error.
-fn report_findings(repository: &Repository, checks: Option<&Inspector<'_>>) {
-    for report in checks.into_iter().flat_map(Inspector::take_reports) {
-        if let (Some(message), false) = (report.message, report.is_error) {
-            repository.notify(Notice::MalformedObject {
-                object: report.object,
-                check: message.name(),
-                detail: report.detail,
-            });
-        }
     }
 }
