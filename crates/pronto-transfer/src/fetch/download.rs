@@ -288,9 +288,12 @@ impl Fetched {
             .is_some_and(|client| client.bundle().is_none());
         if work.options.filter.is_some() && !can_filter && is_server {
             let message = "warning: filtering not recognized by server, ignoring";
-            // Git finds it in two places.
             work.watch.progress().message(message);
-            work.watch.progress().message(message);
+            // Git finds it again when it asks for something.
+            let ids = entries.iter().map(|entry| entry.id).collect();
+            if !self.missing(ids)?.is_empty() {
+                work.watch.progress().message(message);
+            }
         }
         Ok(Request {
             wants,
