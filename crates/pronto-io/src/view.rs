@@ -298,6 +298,14 @@ impl View {
         }
     }
 
+    /// Begins to fetch what lies at `offsets`, which ascend, if the file is read by block from elsewhere. Does not
+    /// wait. Does nothing for other files, and for offsets behind the end.
+    pub fn expect(&self, offsets: &[u64]) {
+        if let Source::Blocks(file) = &self.source {
+            file.expect(offsets);
+        }
+    }
+
     /// Advises the system how a mapped file will be read. Never fails, because it is only a hint.
     pub fn advise(&self, advice: Advice) {
         if let Source::Mapped(Mapped { map, .. }) = &self.source {

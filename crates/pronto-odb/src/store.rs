@@ -1,5 +1,6 @@
 //! The object store: reads objects by id from packs, loose files and alternates.
 
+mod ahead;
 mod batch;
 mod bitmapped;
 mod details;

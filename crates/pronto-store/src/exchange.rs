@@ -21,6 +21,7 @@ use crate::commit::Creating;
 use crate::manifest::{FileKind, Pack};
 use crate::refs::{self, Expected, RefUpdate, Value};
 use crate::repository::Generation;
+use crate::upkeep::due::BITMAPPED_TIPS;
 use crate::upload::{NewFile, NewPack};
 use crate::view::interrupted;
 use crate::{Error, ErrorKind, Result};
@@ -252,7 +253,8 @@ fn make_pack(
     let store = source.objects().map_err(unreadable)?;
     let made = store.pack_into(&contents, &options, directory, files, watch);
     let (written, _) = made.map_err(|error| error.map_kind(|_| ErrorKind::Repository))?;
-    let tips = source.bitmap_tips().map_err(unreadable)?;
+    let mut tips = source.bitmap_tips().map_err(unreadable)?;
+    tips.every = BITMAPPED_TIPS;
     let settings = source.bitmap_settings().map_err(unreadable)?;
     let bitmap = source.write_pack_bitmaps(&written.index, &tips, &settings, watch);
     match bitmap {

@@ -1,7 +1,7 @@
 //! Upkeep: merging tables, and deleting what has expired. Any number of processes may do it at the same
 //! time.
 
-mod due;
+pub(crate) mod due;
 mod pass;
 mod repack;
 mod role;

@@ -3,24 +3,13 @@
 
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
-mod client;
-mod counts;
-mod fetch;
-mod group;
-mod http;
-mod packets;
-mod push;
 mod scenario;
-mod server;
 mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-/// An error is text for the table.
-type Result<T> = std::result::Result<T, String>;
 
 #[derive(Parser)]
 #[command(about = "Measures a Git server under load")]

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use crate::client::Client;
-use crate::counts::{median, percentile};
-use crate::fetch;
-use crate::group::Sampler;
-use crate::push::Changes;
-use crate::server::Server;
-use crate::{Measure, Result};
+use crate::Measure;
+use bench::load::Result;
+use bench::load::client::Client;
+use bench::load::counts::{median, percentile};
+use bench::load::fetch;
+use bench::load::group::Sampler;
+use bench::load::push::Changes;
+use bench::load::server::Server;
 
 /// The repositories: a large one, one with many refs and packs, and a small one.
 const LARGE: &str = "large.git";
@@ -216,7 +217,7 @@ fn idle_after_request(run: &Run<'_>) -> Result<Map<String, Value>> {
     if run.measure.url.starts_with("git://") {
         return Err("git:// has one request for each connection".to_owned());
     }
-    hold(run, &|client| client.fetch(SMALL)?.into_stream())
+    hold(run, &|client| Ok(client.fetch(SMALL)?.into_stream()))
 }
 
 /// Opens connections and keeps them, and measures the memory that they take.

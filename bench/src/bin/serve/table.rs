@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::Result;
+use bench::load::Result;
 
 type Row = Map<String, Value>;
 

@@ -31,7 +31,7 @@ use fetches::{Fetch, Outcome};
 pub use fetches::Request;
 pub use spare::Spare;
 pub(super) use stub::find as find_stub;
-pub use stub::{Published, Stub};
+pub use stub::{Published, Stub, are_used};
 
 /// The size of a block; the last one of a file can be shorter.
 pub const BLOCK_BYTES: u64 = 1 << 20;
@@ -189,6 +189,23 @@ impl BlockFile {
     pub fn prefetch(self: &Arc<Self>, block: u32) {
         if block < self.blocks() {
             let range = block..block + 1;
+            self.request(&Plan { range, mark: None }, None);
+        }
+    }
+
+    /// Begins to fetch the blocks at `offsets`, which ascend. Neighbours are fetched together.
+    pub(super) fn expect(self: &Arc<Self>, offsets: &[u64]) {
+        let blocks = offsets.iter().map(|offset| offset / BLOCK_BYTES);
+        let mut blocks = blocks
+            .filter_map(|block| u32::try_from(block).ok())
+            .take_while(|block| *block < self.blocks())
+            .peekable();
+        while let Some(first) = blocks.next() {
+            let mut end = first + 1;
+            while let Some(next) = blocks.next_if(|next| *next <= end) {
+                end = next + 1;
+            }
+            let range = first..end;
             self.request(&Plan { range, mark: None }, None);
         }
     }

@@ -182,10 +182,18 @@ impl<'a> Walk<'a> {
 
     /// Commits before trees: their bitmaps say most of what is in trees.
     fn run(mut self, tips: &[ObjectId], watch: &Watch<'_>) -> Result<Self> {
-        for tip in tips {
-            self.tip(tip)?;
+        // Tags are followed together, so that what they name can be expected together.
+        let mut tips = tips.to_vec();
+        while !tips.is_empty() {
+            self.expect(&tips)?;
+            let mut targets = Vec::new();
+            for tip in tips {
+                targets.extend(self.tip(tip)?);
+            }
+            tips = targets;
         }
         self.cover()?;
+        self.expect(&self.commits)?;
         loop {
             let interrupted = |reason: pronto_io::interrupt::Interrupted| {
                 Error::new(ErrorKind::Interrupted, reason.to_string())
@@ -199,6 +207,13 @@ impl<'a> Walk<'a> {
                 return Ok(self);
             }
         }
+    }
+
+    /// Begins to fetch objects that will be read, if they lie elsewhere.
+    fn expect(&self, ids: &[ObjectId]) -> Result<()> {
+        let store = self.repository.objects()?;
+        store.expect(ids.iter().map(AsRef::as_ref));
+        Ok(())
     }
 
     /// Adds all that the bitmaps of tips cover. Other tips are often ancestors of these.
@@ -235,34 +250,30 @@ impl<'a> Walk<'a> {
         Ok(found.is_some())
     }
 
-    fn tip(&mut self, tip: &oid) -> Result<()> {
-        let mut id = tip.to_owned();
-        loop {
-            let store = self.repository.objects()?;
-            let header = store.header(&id).map_err(from_odb)?;
-            match header.map(|header| header.kind) {
-                None if self.lenient => return Ok(()),
-                None => {
-                    let message = format!("bad object {id}");
-                    return Err(Error::new(ErrorKind::Object, message));
-                }
-                Some(ObjectKind::Commit) => self.commits.push(id),
-                Some(ObjectKind::Tree) => self.trees.push(id),
-                Some(ObjectKind::Blob) => _ = self.add(&id)?,
-                Some(ObjectKind::Tag) => {
-                    self.add(&id)?;
-                    store.find(&id, &mut self.buffer).map_err(from_odb)?;
-                    let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
-                    match tag_target(&self.buffer) {
-                        Some(target) => id = target,
-                        None if self.lenient => return Ok(()),
-                        None => return Err(malformed()),
-                    }
-                    continue;
-                }
+    /// Adds a tip to what is walked. If it is a tag, returns what it names.
+    fn tip(&mut self, id: ObjectId) -> Result<Option<ObjectId>> {
+        let store = self.repository.objects()?;
+        let header = store.header(&id).map_err(from_odb)?;
+        match header.map(|header| header.kind) {
+            None if self.lenient => {}
+            None => {
+                let message = format!("bad object {id}");
+                return Err(Error::new(ErrorKind::Object, message));
             }
-            return Ok(());
+            Some(ObjectKind::Commit) => self.commits.push(id),
+            Some(ObjectKind::Tree) => self.trees.push(id),
+            Some(ObjectKind::Blob) => _ = self.add(&id)?,
+            Some(ObjectKind::Tag) => {
+                self.add(&id)?;
+                store.find(&id, &mut self.buffer).map_err(from_odb)?;
+                let target = tag_target(&self.buffer);
+                if target.is_none() && !self.lenient {
+                    return Err(Error::new(ErrorKind::Object, "malformed tag").on_object(id));
+                }
+                return Ok(target);
+            }
         }
+        Ok(None)
     }
 
     fn commit(&mut self, id: &oid) -> Result<()> {
@@ -274,6 +285,10 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let links = self.repository.commit_links(id, &mut self.buffer)?;
+        if store.can_expect() {
+            self.expect(&links.parents)?;
+            self.expect(&[links.tree])?;
+        }
         self.commits.extend(links.parents);
         // Queued: a bitmap may cover it before its turn comes.
         self.trees.push(links.tree);
@@ -294,6 +309,7 @@ impl<'a> Walk<'a> {
                 return Err(Error::new(ErrorKind::Object, message));
             }
         }
+        let before = self.trees.len();
         for entry in tree_entries(&content, id.kind().len_in_bytes()) {
             let Ok(child) = ObjectId::try_from(entry.id) else {
                 continue;
@@ -305,6 +321,9 @@ impl<'a> Walk<'a> {
             }
         }
         self.buffer = content;
+        if self.repository.objects()?.can_expect() {
+            self.expect(&self.trees[before..])?;
+        }
         Ok(())
     }
 }

@@ -63,6 +63,9 @@ pub struct Tips {
     pub ids: Vec<ObjectId>,
     /// Those that are to have a bitmap before others (`pack.preferBitmapTips`).
     pub preferred: BTreeSet<ObjectId>,
+    /// So many tips, the youngest, have a bitmap in any case. Git has no such rule: of a stretch of history, which is
+    /// the longer the older it is, one commit has a bitmap, and a clone walks from all other tips of it.
+    pub every: usize,
 }
 
 /// Returns whether the ref `name` is below `directory`, with or without a slash at its end.
@@ -202,7 +205,7 @@ impl Work<'_> {
         target: &Path,
     ) -> Result<()> {
         let history = commits::gather(self, objects, tips)?;
-        let selected = history.select(self.watch.progress(), &tips.preferred);
+        let selected = history.select(self.watch.progress(), tips);
         let history = history.ancestors_of(&selected);
         // Missing commits are reported before other missing objects.
         (history.commits.iter()).try_for_each(|commit| commit.row().map(drop))?;

@@ -90,6 +90,8 @@ pub struct Options {
     pub keep_packs: Vec<BString>,
     /// Whether to write bitmaps.
     pub bitmaps: Bitmaps,
+    /// So many tips of refs, the youngest, have a bitmap in any case.
+    pub bitmapped_tips: usize,
     /// Whether to write a multi-pack-index, to which the bitmaps then belong.
     pub multi_pack_index: bool,
     /// Whether to write what servers of files need (`objects/info/packs`, `info/refs`).
@@ -113,6 +115,7 @@ impl Default for Options {
             pack_kept_objects: false,
             keep_packs: Vec::new(),
             bitmaps: Bitmaps::No,
+            bitmapped_tips: 0,
             multi_pack_index: false,
             server_info: true,
             unpack_unreachable: None,
@@ -319,7 +322,8 @@ impl Work<'_> {
             }
             return Ok(Some((stem, counts)));
         }
-        let (tips, settings) = (repository.bitmap_tips()?, repository.bitmap_settings()?);
+        let (mut tips, settings) = (repository.bitmap_tips()?, repository.bitmap_settings()?);
+        tips.every = options.bitmapped_tips;
         let bitmaps = repository.write_pack_bitmaps(&written.index, &tips, &settings, self.watch);
         match bitmaps {
             Err(error) if is_quiet && *error.kind() == ErrorKind::Refused => {}

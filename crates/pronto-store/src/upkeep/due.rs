@@ -11,6 +11,10 @@ pub(super) const FACTOR: u32 = 2;
 /// The fewest objects for which bitmaps pay.
 const FEWEST_WITH_BITMAP: u64 = 1000;
 
+/// The number of tips of refs, the youngest, that have a bitmap in any case. A walk from a tip without one reads
+/// objects one after the other, each in a round trip if its block is not there yet.
+pub(crate) const BITMAPPED_TIPS: usize = 4096;
+
 /// The packs that are to be packed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {

@@ -15,7 +15,7 @@ use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use pronto_io::view::Access;
 
-use super::due::{Due, FACTOR};
+use super::due::{BITMAPPED_TIPS, Due, FACTOR};
 use crate::backend::Backend as _;
 use crate::blocking::{Store, Stored};
 use crate::blocks::{BlockOptions, RangedView};
@@ -100,6 +100,7 @@ impl Work<'_> {
             (Some(Due::Small), None) => (What::Geometric(FACTOR), Bitmaps::No),
             _ => (What::Cruft(cruft), Bitmaps::IfPossible),
         };
+        options.bitmapped_tips = BITMAPPED_TIPS;
         options.delete = true;
         options.server_info = false;
         // Nobody else uses the view.

@@ -249,3 +249,80 @@ fn a_pack_that_lacks_something_gets_no_bitmaps() {
     let left = std::fs::read_dir(&directory).expect("it is there");
     assert_eq!(left.count(), 4, "nothing was left behind");
 }
+
+#[test]
+fn every_tip_has_a_bitmap_if_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.repository("r");
+    let git = |arguments: &[&str]| sandbox.git("r", arguments);
+    let commit = |number: u32| {
+        let from = if number == 0 {
+            "from refs/heads/main^0\n"
+        } else {
+            ""
+        };
+        let time = 1_700_000_000 + number;
+        format!(
+            "commit refs/heads/main\ncommitter A <a@b> {time} +0000\ndata 1\nc\n{from}\
+             M 644 inline f{number}\ndata 1\n.\n"
+        )
+    };
+    let stream: String = (0..600).map(commit).collect();
+    let file = sandbox.root.join("stream");
+    std::fs::write(&file, stream).expect("a file");
+    let import = std::process::Command::new("git")
+        .args(["fast-import", "--quiet"])
+        .current_dir(sandbox.root.join("r"))
+        .stdin(std::fs::File::open(&file).expect("it was written"))
+        .status();
+    assert!(import.expect("git runs").success());
+    // Old ones, of which few have a bitmap; the last is the oldest.
+    let old: Vec<String> = (0..40)
+        .map(|number| format!("main~{}", 300 + number * 7))
+        .collect();
+    for (number, commit) in old.iter().enumerate() {
+        git(&["tag", &format!("t{number}"), commit]);
+    }
+    git(&["repack", "-adq", "--no-write-bitmap-index"]);
+    let bitmapped = |every: usize| {
+        let repository = sandbox.open("r");
+        let mut tips = repository.bitmap_tips().expect("references can be read");
+        tips.every = every;
+        let settings = repository.bitmap_settings().expect("no wrong values");
+        let index = pack_index(&sandbox);
+        let written = repository
+            .write_pack_bitmaps(&index, &tips, &settings, &Watch::none())
+            .expect("the pack is whole");
+        git(&["rev-list", "--test-bitmap", "main"]);
+        let listed = git(&[
+            "rev-list",
+            "--count",
+            "--objects",
+            "--use-bitmap-index",
+            "--all",
+        ]);
+        assert_eq!(listed, git(&["rev-list", "--count", "--objects", "--all"]));
+        let repository = sandbox.open("r");
+        let store = repository.objects().expect("objects");
+        let bitmaps = store.bitmaps().expect("readable").expect("written");
+        let tips = ids(
+            &sandbox,
+            &old.iter().map(String::as_str).collect::<Vec<_>>(),
+        );
+        let found = tips.iter().map(|tip| {
+            let bits = bitmaps.reachable_from(tip).expect("readable");
+            bits.is_some()
+        });
+        let found: Vec<bool> = found.collect();
+        std::fs::remove_file(written).expect("it is there");
+        found
+    };
+    assert!(bitmapped(0).iter().filter(|has| **has).count() < 20);
+    let some = bitmapped(21);
+    assert!(
+        some[..20].iter().all(|has| *has),
+        "the youngest, after main"
+    );
+    assert!(some.iter().any(|has| !has));
+    assert!(bitmapped(41).iter().all(|has| *has));
+}

@@ -95,6 +95,12 @@ impl Drop for Published {
     }
 }
 
+/// Whether this process reads any file by block.
+#[must_use]
+pub fn are_used() -> bool {
+    COUNT.load(Ordering::Acquire) > 0
+}
+
 /// Returns the block file that `file`, of `len` bytes, stands for.
 pub(in crate::view) fn find(file: &File, len: u64) -> Option<Arc<BlockFile>> {
     if len != STUB_LEN as u64 || COUNT.load(Ordering::Acquire) == 0 {

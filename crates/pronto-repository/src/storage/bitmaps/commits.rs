@@ -1,7 +1,7 @@
 //! The history for bitmaps, and the selection of commits that get one.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
 use gix_object::Kind as ObjectKind;
@@ -211,12 +211,8 @@ impl History {
 
     /// Which commits are to have bitmaps, the youngest first: as Git chooses them, many of the
     /// youngest and ever fewer of those before. In each stretch a preferred commit is taken, else
-    /// the oldest merge, else the oldest commit.
-    pub(super) fn select(
-        &self,
-        progress: &dyn Progress,
-        preferred: &BTreeSet<ObjectId>,
-    ) -> Vec<Number> {
+    /// the oldest merge, else the oldest commit. Then the youngest tips, as far as `tips` asks for it.
+    pub(super) fn select(&self, progress: &dyn Progress, tips: &Tips) -> Vec<Number> {
         let candidates = self.candidates();
         if candidates.len() < FEW {
             return candidates;
@@ -227,7 +223,7 @@ impl History {
         while let Some(stretch) = candidates.get(at..=at + distance(at)) {
             meter.add(stretch.len() as u64);
             let commit = |number: &Number| &self.commits[*number as usize];
-            let is_preferred = |number: &&Number| preferred.contains(&commit(number).id);
+            let is_preferred = |number: &&Number| tips.preferred.contains(&commit(number).id);
             let is_merge = |number: &&Number| commit(number).parents.len() > 1;
             let chosen = match stretch {
                 [only] => Some(only),
@@ -239,7 +235,26 @@ impl History {
             at += stretch.len();
         }
         meter.finish();
-        selected
+        match tips.every {
+            0 => selected,
+            every => self.with_tips(&selected, every, &candidates),
+        }
+    }
+
+    /// Adds so many tips to what is selected, the youngest, in the order of all candidates.
+    fn with_tips(&self, selected: &[Number], every: usize, candidates: &[Number]) -> Vec<Number> {
+        let mut is_tip = vec![false; self.commits.len()];
+        self.tips
+            .iter()
+            .for_each(|tip| is_tip[*tip as usize] = true);
+        let tips = candidates.iter().filter(|number| is_tip[**number as usize]);
+        let mut is_selected = vec![false; self.commits.len()];
+        let all = selected.iter().chain(tips.take(every));
+        all.for_each(|number| is_selected[*number as usize] = true);
+        let found = candidates
+            .iter()
+            .filter(|number| is_selected[**number as usize]);
+        found.copied().collect()
     }
 
     /// The ancestors of the selected commits, and these.

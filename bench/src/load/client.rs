@@ -4,9 +4,9 @@ use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::Result;
-use crate::http::{Http, Request};
-use crate::packets::{self, Packet};
+use super::Result;
+use super::http::{Http, Request};
+use super::packets::{self, Packet};
 
 /// The time without a byte after which a request has failed.
 const STALL: Duration = Duration::from_secs(300);
@@ -16,9 +16,10 @@ const SHORT_STALL: Duration = Duration::from_secs(10);
 
 /// The address of a server.
 #[derive(Clone, Debug)]
-pub(crate) struct Client {
+pub struct Client {
     is_http: bool,
-    pub(crate) address: SocketAddr,
+    /// The address of the server.
+    pub address: SocketAddr,
     /// The path of the repositories, without a slash at the end.
     path: String,
     authorization: Option<String>,
@@ -26,14 +27,21 @@ pub(crate) struct Client {
 }
 
 /// A connection for one repository.
-pub(crate) enum Conversation {
+pub struct Conversation {
+    channel: Channel,
+}
+
+enum Channel {
     Http { http: Http, path: String },
     Socket(BufReader<TcpStream>),
 }
 
 impl Client {
     /// Reads a URL.
-    pub(crate) fn new(url: &str, login: Option<&str>) -> Result<Self> {
+    ///
+    /// # Errors
+    /// The URL is malformed, or is not of the loopback interface.
+    pub fn new(url: &str, login: Option<&str>) -> Result<Self> {
         let (scheme, rest) = url.split_once("://").ok_or("the URL has no scheme")?;
         let (address, path) = rest.split_once('/').unwrap_or((rest, ""));
         let address: SocketAddr = address.parse().map_err(|_| {
@@ -54,7 +62,7 @@ impl Client {
     }
 
     /// The client that does not wait long.
-    pub(crate) fn impatient(&self) -> Self {
+    pub fn impatient(&self) -> Self {
         Client {
             stall: SHORT_STALL,
             ..self.clone()
@@ -62,7 +70,10 @@ impl Client {
     }
 
     /// Opens a connection.
-    pub(crate) fn connect(&self) -> Result<TcpStream> {
+    ///
+    /// # Errors
+    /// The server does not take the connection.
+    pub fn connect(&self) -> Result<TcpStream> {
         let failed = |error| format!("cannot connect: {error}");
         let stream = TcpStream::connect_timeout(&self.address, self.stall).map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
@@ -72,18 +83,20 @@ impl Client {
     }
 
     /// Starts a fetch with version 2 of the protocol, up to the capabilities.
-    pub(crate) fn fetch(&self, repository: &str) -> Result<Conversation> {
+    ///
+    /// # Errors
+    /// The server refuses, or the connection is lost.
+    pub fn fetch(&self, repository: &str) -> Result<Conversation> {
         let mut conversation = self.begin(repository, "git-upload-pack", "version=2")?;
         conversation.advertisement("git-upload-pack", &mut |_| ())?;
         Ok(conversation)
     }
 
     /// Starts a push. `each` gets the lines of the advertisement.
-    pub(crate) fn push(
-        &self,
-        repository: &str,
-        each: &mut dyn FnMut(&[u8]),
-    ) -> Result<Conversation> {
+    ///
+    /// # Errors
+    /// The server refuses, or the connection is lost.
+    pub fn push(&self, repository: &str, each: &mut dyn FnMut(&[u8])) -> Result<Conversation> {
         let mut conversation = self.begin(repository, "git-receive-pack", "version=0")?;
         conversation.advertisement("git-receive-pack", each)?;
         Ok(conversation)
@@ -94,26 +107,28 @@ impl Client {
         let path = format!("{}/{repository}", self.path);
         if self.is_http {
             let http = Http::new(stream, self.address, self.authorization.clone());
-            return Ok(Conversation::Http { http, path });
+            return Ok(Conversation {
+                channel: Channel::Http { http, path },
+            });
         }
         let mut line = Vec::new();
         let text = format!("{service} {path}\0host={}\0\0{version}\0", self.address);
         packets::write(&mut line, text.as_bytes());
         let failed = |error| format!("the connection is lost: {error}");
         stream.write_all(&line).map_err(failed)?;
-        Ok(Conversation::Socket(BufReader::with_capacity(
-            256 * 1024,
-            stream,
-        )))
+        let stream = BufReader::with_capacity(256 * 1024, stream);
+        Ok(Conversation {
+            channel: Channel::Socket(stream),
+        })
     }
 }
 
 impl Conversation {
     /// Reads the first answer of a service.
     fn advertisement(&mut self, service: &str, each: &mut dyn FnMut(&[u8])) -> Result<()> {
-        match self {
-            Conversation::Socket(stream) => lines(stream, each),
-            Conversation::Http { http, path } => {
+        match &mut self.channel {
+            Channel::Socket(stream) => lines(stream, each),
+            Channel::Http { http, path } => {
                 let version = match service {
                     "git-upload-pack" => "Git-Protocol: version=2\r\n",
                     _ => "",
@@ -142,27 +157,31 @@ impl Conversation {
     }
 
     /// The connection, to be kept.
-    pub(crate) fn into_stream(self) -> Result<TcpStream> {
-        match self {
-            Conversation::Socket(stream) => Ok(stream.into_inner()),
-            Conversation::Http { http, .. } => Ok(http.into_stream()),
+    #[must_use]
+    pub fn into_stream(self) -> TcpStream {
+        match self.channel {
+            Channel::Socket(stream) => stream.into_inner(),
+            Channel::Http { http, .. } => http.into_stream(),
         }
     }
 
     /// Sends a request, and gives its answer to `read`.
-    pub(crate) fn ask<T>(
+    ///
+    /// # Errors
+    /// The server refuses, the connection is lost, or `read` fails.
+    pub fn ask<T>(
         &mut self,
         service: &str,
         body: &[u8],
         read: impl FnOnce(&mut dyn Read) -> Result<T>,
     ) -> Result<T> {
-        match self {
-            Conversation::Socket(stream) => {
+        match &mut self.channel {
+            Channel::Socket(stream) => {
                 let written = stream.get_mut().write_all(body);
                 written.map_err(|error| format!("the connection is lost: {error}"))?;
                 read(stream)
             }
-            Conversation::Http { http, path } => {
+            Channel::Http { http, path } => {
                 let version = match service {
                     "git-upload-pack" => "Git-Protocol: version=2\r\n",
                     _ => "",

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::Result;
+use super::Result;
 
 /// The time between two samples of memory.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A group, removed when it is dropped.
 #[derive(Clone)]
-pub(crate) struct Group {
+pub struct Group {
     processor: PathBuf,
     memory: PathBuf,
     is_unified: bool,
@@ -22,7 +22,10 @@ pub(crate) struct Group {
 
 impl Group {
     /// Creates a group below the root, of version 1 or 2 of control groups. Needs root.
-    pub(crate) fn new() -> Result<Self> {
+    ///
+    /// # Errors
+    /// The file system of control groups refuses.
+    pub fn new() -> Result<Self> {
         let name = format!("pronto-bench-{}", std::process::id());
         let top = Path::new("/sys/fs/cgroup");
         let is_unified = top.join("cgroup.controllers").exists();
@@ -53,13 +56,13 @@ impl Group {
     }
 
     /// The files through which a process enters.
-    pub(crate) fn doors(&self) -> Vec<PathBuf> {
+    pub fn doors(&self) -> Vec<PathBuf> {
         let paths = self.paths().into_iter();
         paths.map(|path| path.join("cgroup.procs")).collect()
     }
 
     /// Seconds of processor time so far.
-    pub(crate) fn seconds(&self) -> f64 {
+    pub fn seconds(&self) -> f64 {
         let text = |name| fs::read_to_string(self.processor.join(name)).unwrap_or_default();
         match self.is_unified {
             true => field(&text("cpu.stat"), "usage_usec ") / 1e6,
@@ -68,7 +71,7 @@ impl Group {
     }
 
     /// Bytes of anonymous memory now.
-    pub(crate) fn anonymous(&self) -> f64 {
+    pub fn anonymous(&self) -> f64 {
         let text = fs::read_to_string(self.memory.join("memory.stat")).unwrap_or_default();
         let name = if self.is_unified {
             "anon "
@@ -79,13 +82,13 @@ impl Group {
     }
 
     /// The processes in it.
-    pub(crate) fn processes(&self) -> Vec<i32> {
+    pub fn processes(&self) -> Vec<i32> {
         let text = fs::read_to_string(self.processor.join("cgroup.procs")).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
     /// Removes it. Its processes have ended.
-    pub(crate) fn remove(&self) {
+    pub fn remove(&self) {
         for path in self.paths() {
             // It is empty and costs nothing.
             let _ = fs::remove_dir(path);
@@ -101,14 +104,16 @@ fn field(text: &str, name: &str) -> f64 {
 }
 
 /// Samples the anonymous memory of a group.
-pub(crate) struct Sampler {
+pub struct Sampler {
     stop: Arc<AtomicBool>,
     peak: Arc<AtomicU64>,
     thread: JoinHandle<()>,
 }
 
 impl Sampler {
-    pub(crate) fn start(group: &Group) -> Self {
+    /// Starts a thread that looks at the memory again and again.
+    #[must_use]
+    pub fn start(group: &Group) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let peak = Arc::new(AtomicU64::new(0));
         let (group, ends, most) = (group.clone(), Arc::clone(&stop), Arc::clone(&peak));
@@ -122,7 +127,7 @@ impl Sampler {
     }
 
     /// The largest sample in bytes.
-    pub(crate) fn finish(self) -> f64 {
+    pub fn finish(self) -> f64 {
         self.stop.store(true, Relaxed);
         // It does not panic.
         let _ = self.thread.join();

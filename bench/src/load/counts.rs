@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Returns the value below which `share` of the times lie, in milliseconds; 0 without times.
-pub(crate) fn percentile(times: &[Duration], share: f64) -> f64 {
+pub fn percentile(times: &[Duration], share: f64) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
     let last = sorted.len().saturating_sub(1);
@@ -12,7 +12,7 @@ pub(crate) fn percentile(times: &[Duration], share: f64) -> f64 {
 }
 
 /// Returns the median of numbers; 0 without numbers.
-pub(crate) fn median(numbers: &[f64]) -> f64 {
+pub fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::Result;
+use super::Result;
 
 /// A connection that is kept.
 pub(crate) struct Http {

@@ -3,24 +3,28 @@
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use crate::Result;
-use crate::client::{Client, Conversation};
-use crate::packets::{self, DELIMITER, FLUSH, Packet};
+use super::Result;
+use super::client::{Client, Conversation};
+use super::packets::{self, DELIMITER, FLUSH, Packet};
 
 const SERVICE: &str = "git-upload-pack";
 
 /// Times and size of a clone.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cloned {
+pub struct Cloned {
     /// Until the first byte of the pack.
-    pub(crate) first: Duration,
-    pub(crate) all: Duration,
+    pub first: Duration,
+    /// Until the last one.
+    pub all: Duration,
     /// The size of the pack.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 /// Clones a repository: the pack is read, its frames are checked, and nothing is kept.
-pub(crate) fn clone(client: &Client, repository: &str) -> Result<Cloned> {
+///
+/// # Errors
+/// The server refuses, or the answer is malformed or ends too early.
+pub fn clone(client: &Client, repository: &str) -> Result<Cloned> {
     let begun = Instant::now();
     let mut conversation = client.fetch(repository)?;
     let mut wants = Vec::new();
@@ -52,7 +56,10 @@ pub(crate) fn clone(client: &Client, repository: &str) -> Result<Cloned> {
 }
 
 /// Lists the refs, as a client that has everything; their number.
-pub(crate) fn nothing(client: &Client, repository: &str) -> Result<u64> {
+///
+/// # Errors
+/// The server refuses, or the answer is malformed.
+pub fn nothing(client: &Client, repository: &str) -> Result<u64> {
     let mut conversation = client.fetch(repository)?;
     let mut count = 0;
     refs(&mut conversation, &mut |_| count += 1)?;

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::Result;
+use super::Result;
 
 /// A packet.
 #[derive(Debug, PartialEq, Eq)]

@@ -6,21 +6,25 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::Result;
-use crate::group::Group;
+use super::Result;
+use super::group::Group;
 
 /// The time in which a server starts, and in which its processes end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server. Dropping it ends all processes of its group.
-pub(crate) struct Server {
+pub struct Server {
     child: Child,
-    pub(crate) group: Group,
+    /// The control group of its processes.
+    pub group: Group,
 }
 
 impl Server {
     /// Starts `command` and waits until it listens at `address`.
-    pub(crate) fn start(command: &[String], address: SocketAddr) -> Result<Self> {
+    ///
+    /// # Errors
+    /// The server ends, or does not listen within a minute.
+    pub fn start(command: &[String], address: SocketAddr) -> Result<Self> {
         if TcpStream::connect(address).is_ok() {
             return Err(format!("another server listens at {address}"));
         }
@@ -55,7 +59,7 @@ impl Server {
     }
 
     /// Waits until the server takes no processor time: work after an answer counts as well.
-    pub(crate) fn settle(&self) {
+    pub fn settle(&self) {
         let begun = Instant::now();
         let mut before = self.group.seconds();
         loop {

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use crate::Result;
-use crate::client::Client;
-use crate::packets::{self, FLUSH};
+use super::Result;
+use super::client::Client;
+use super::packets::{self, FLUSH};
 
 const SERVICE: &str = "git-receive-pack";
 
@@ -18,14 +18,17 @@ struct Change {
 }
 
 /// Commits on top of a repository, each in a pack of its own, made before anything is measured.
-pub(crate) struct Changes {
+pub struct Changes {
     changes: Mutex<Vec<Change>>,
     base: String,
 }
 
 impl Changes {
     /// Makes `count` commits on the branch `main` of `template`, in a directory beside it.
-    pub(crate) fn make(template: &Path, count: u32) -> Result<Self> {
+    ///
+    /// # Errors
+    /// git fails.
+    pub fn make(template: &Path, count: u32) -> Result<Self> {
         let folder = template.with_file_name(format!("changes-{}", std::process::id()));
         // Of a run with the same number, which has ended.
         let _ = std::fs::remove_dir_all(&folder);
@@ -65,7 +68,10 @@ impl Changes {
     }
 
     /// Pushes the next commit as a new branch.
-    pub(crate) fn push(&self, client: &Client, repository: &str) -> Result<()> {
+    ///
+    /// # Errors
+    /// The push is refused, or no commit is left.
+    pub fn push(&self, client: &Client, repository: &str) -> Result<()> {
         let mut changes = self.changes.lock().map_err(|_| "a push has panicked")?;
         let change = changes.pop().ok_or("there are no commits left to push")?;
         drop(changes);

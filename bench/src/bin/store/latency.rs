@@ -1,0 +1,240 @@
+//! Clones, fetches and pushes over a store whose calls take long.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use bench::load::counts::{median, percentile};
+use bench::load::group::Sampler;
+use bench::load::push::Changes;
+use bench::load::{Result, fetch};
+
+use crate::bucket::Bucket;
+use crate::site::{Served, Site, Start};
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// Bytes of a ranged read, and such reads at once, with which the store's own rate is measured.
+const RANGE_BYTES: u64 = 8 << 20;
+const READERS: u64 = 8;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// The repository to clone
+    #[arg(long)]
+    repository: PathBuf,
+    /// Rates of the store's link in MiB/s at which it is cloned
+    #[arg(long, value_delimiter = ',', default_value = "120,600")]
+    rates: Vec<u64>,
+    /// Clients that push at once
+    #[arg(long, default_value_t = 64)]
+    clients: u32,
+    /// Pushes of each client
+    #[arg(long, default_value_t = 30)]
+    pushes: u32,
+    /// Repetitions of clones
+    #[arg(long, default_value_t = 3)]
+    runs: u32,
+}
+
+pub(crate) fn run(start: &Start, options: &Options) -> Result<()> {
+    let site = Site::new(start)?;
+    site.import(&options.repository, "large")?;
+    for rate in &options.rates {
+        clones(&site, start, options, *rate)?;
+    }
+    site.bucket.slow(Duration::ZERO, 0);
+    fetches(&site, start)?;
+    let small = small(&site)?;
+    for clients in [1, options.clients] {
+        site.bucket.slow(Duration::ZERO, 0);
+        site.import(&small, &format!("pushed{clients}"))?;
+        pushes(&site, start, options, clients, &small)?;
+    }
+    Ok(())
+}
+
+/// A repository with a branch.
+fn small(site: &Site) -> Result<PathBuf> {
+    let path = site.path("small.git");
+    crate::growth::history(&path, 100, 1)?;
+    Ok(path)
+}
+
+/// Clones with an empty cache, beside plain reads of the largest object by eight connections.
+fn clones(site: &Site, start: &Start, options: &Options, rate: u64) -> Result<()> {
+    let (mut first, mut ours, mut plain, mut peak) = (Vec::new(), Vec::new(), Vec::new(), 0.0_f64);
+    let mut calls = 0;
+    for run in 0..options.runs {
+        site.bucket.slow(start.delay, 0);
+        let served = site.serve(&format!("cold-{rate}-{run}"))?;
+        site.bucket.slow(start.delay, rate << 20);
+        let before = site.bucket.calls();
+        let sampler = Sampler::start(&served.server.group);
+        let clone = fetch::clone(&served.client, "large")?;
+        peak = peak.max(sampler.finish());
+        let taken = site.bucket.calls().since(before);
+        calls = taken.all();
+        first.push(clone.first.as_secs_f64() * 1e3);
+        ours.push(taken.sent as f64 / clone.all.as_secs_f64() / MIB);
+        plain.push(read_plainly(&site.bucket)?);
+        if run == 0 {
+            println!(
+                "clone at {rate} MiB/s: {} bytes in {:.2} s, {} bytes of the store, cache {} bytes",
+                clone.bytes,
+                clone.all.as_secs_f64(),
+                taken.sent,
+                served.cache_bytes()
+            );
+        }
+    }
+    let trips = median(&first) / (start.delay.as_secs_f64() * 1e3);
+    println!(
+        "cold clone at {rate} MiB/s: first byte {:.0} ms ({trips:.1} round trips), {:.0} MiB/s of the store's {:.0} ({:.0} %), {calls} calls, {:.0} MiB anonymous",
+        median(&first),
+        median(&ours),
+        median(&plain),
+        100.0 * median(&ours) / median(&plain),
+        peak / MIB
+    );
+    Ok(())
+}
+
+/// Reads the largest object with plain requests; MiB in a second.
+fn read_plainly(bucket: &Bucket) -> Result<f64> {
+    let (name, size) = bucket.largest().ok_or("the store is empty")?;
+    let next = AtomicU64::new(0);
+    let failure = Mutex::new(None);
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                if let Err(error) = read_ranges(bucket, &name, size, &next) {
+                    *failure
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner) =
+                        Some(error.to_string());
+                }
+            });
+        }
+    });
+    match failure.into_inner() {
+        Ok(None) => Ok(size as f64 / MIB / begun.elapsed().as_secs_f64()),
+        failure => Err(format!("cannot read '{name}': {failure:?}")),
+    }
+}
+
+fn read_ranges(bucket: &Bucket, name: &str, size: u64, next: &AtomicU64) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect(bucket.address)?;
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        let start = next.fetch_add(RANGE_BYTES, Relaxed);
+        if start >= size {
+            return Ok(());
+        }
+        let end = size.min(start + RANGE_BYTES);
+        let head = format!(
+            "GET /bucket/{name} HTTP/1.1\r\nRange: bytes={start}-{}\r\n\r\n",
+            end - 1
+        );
+        stream.write_all(head.as_bytes())?;
+        // The head of the answer ends with an empty line, and the body begins there.
+        let mut seen = Vec::new();
+        let begin = loop {
+            let count = stream.read(&mut buffer)?;
+            seen.extend_from_slice(&buffer[..count]);
+            if let Some(at) = seen.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                break at + 4;
+            }
+            if count == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+        };
+        let mut left = (end - start).saturating_sub((seen.len() - begin) as u64);
+        while left > 0 {
+            let count = stream.read(&mut buffer)? as u64;
+            if count == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            left = left.saturating_sub(count);
+        }
+    }
+}
+
+/// Fetches of nothing, warm.
+fn fetches(site: &Site, start: &Start) -> Result<()> {
+    let served = site.serve("warm")?;
+    fetch::nothing(&served.client, "large")?;
+    site.bucket.slow(start.delay, 0);
+    let before = site.bucket.calls();
+    let begun = Instant::now();
+    let count = 10;
+    for _ in 0..count {
+        fetch::nothing(&served.client, "large")?;
+    }
+    let taken = site.bucket.calls().since(before);
+    println!(
+        "fetch of nothing, warm: {:.1} calls, {:.0} ms",
+        taken.all() as f64 / f64::from(count),
+        begun.elapsed().as_secs_f64() * 1e3 / f64::from(count)
+    );
+    Ok(())
+}
+
+/// Pushes to different branches of one repository.
+fn pushes(
+    site: &Site,
+    start: &Start,
+    options: &Options,
+    clients: u32,
+    small: &std::path::Path,
+) -> Result<()> {
+    let changes = Changes::make(small, clients * options.pushes + 1)?;
+    let served = site.serve(&format!("pushed-{clients}"))?;
+    let name = format!("pushed{clients}");
+    changes.push(&served.client, &name)?;
+    site.bucket.slow(start.delay, 0);
+    let before = site.bucket.calls();
+    let processor = served.server.group.seconds();
+    let sampler = Sampler::start(&served.server.group);
+    let begun = Instant::now();
+    let results = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..clients)
+            .map(|_| scope.spawn(|| push_some(&changes, &served, &name, options.pushes)))
+            .collect();
+        let results = threads.into_iter().map(|thread| thread.join());
+        results
+            .map(|result| result.unwrap_or_else(|_| Err("a push has panicked".to_owned())))
+            .collect::<Result<Vec<_>>>()
+    })?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let times = results.concat();
+    let taken = site.bucket.calls().since(before);
+    let each = |number: u64| number as f64 / times.len() as f64;
+    println!(
+        "pushes of {clients} clients: {:.1} in a second, P50 {:.0} ms, P99 {:.0} ms, {:.1} calls ({:.1} GET, {:.1} PUT) and {:.0} bytes written each, {:.1} ms of processor time, {:.0} MiB anonymous",
+        times.len() as f64 / seconds,
+        percentile(&times, 0.5),
+        percentile(&times, 0.99),
+        each(taken.all()),
+        each(taken.gets + taken.missing),
+        each(taken.puts),
+        each(taken.received),
+        (served.server.group.seconds() - processor) * 1e3 / times.len() as f64,
+        sampler.finish() / MIB
+    );
+    Ok(())
+}
+
+fn push_some(changes: &Changes, served: &Served, name: &str, count: u32) -> Result<Vec<Duration>> {
+    let mut times = Vec::new();
+    for _ in 0..count {
+        let begun = Instant::now();
+        changes.push(&served.client, name)?;
+        times.push(begun.elapsed());
+    }
+    Ok(times)
+}

@@ -1,0 +1,58 @@
+//! Measures `pronto serve --store`: calls, bytes and times of requests over a store whose calls take long.
+
+#![expect(clippy::print_stdout, reason = "a program that reports")]
+
+mod bucket;
+mod exchange;
+mod growth;
+mod latency;
+mod model;
+mod site;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Measures a server whose repositories are in an object store")]
+struct Arguments {
+    /// The program to measure
+    #[arg(long, default_value = "target/release/pronto")]
+    pronto: PathBuf,
+    /// Milliseconds that are added to each call of the store
+    #[arg(long, default_value_t = 50)]
+    delay: u64,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Clones, fetches and pushes at this delay
+    Latency(latency::Options),
+    /// Calls and bytes of a push and of a fetch, for ever larger repositories
+    Growth(growth::Options),
+    /// Clones in a second of many servers, from the measured costs of one
+    Model(model::Options),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let start = site::Start {
+        pronto: arguments.pronto,
+        delay: std::time::Duration::from_millis(arguments.delay),
+    };
+    let done = match arguments.command {
+        Command::Latency(options) => latency::run(&start, &options),
+        Command::Growth(options) => growth::run(&start, &options),
+        Command::Model(options) => model::run(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A store, and servers before it.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use bench::load::Result;
+use bench::load::client::Client;
+use bench::load::server::Server;
+
+use crate::bucket::Bucket;
+
+/// What a measurement starts with.
+pub(crate) struct Start {
+    pub(crate) pronto: PathBuf,
+    pub(crate) delay: Duration,
+}
+
+/// A store, and a directory for caches and configurations.
+pub(crate) struct Site {
+    pub(crate) bucket: Bucket,
+    pronto: PathBuf,
+    scratch: tempfile::TempDir,
+}
+
+/// A server with a cache of its own, and a client of it.
+pub(crate) struct Served {
+    pub(crate) client: Client,
+    pub(crate) server: Server,
+    cache: PathBuf,
+}
+
+/// The URL of the store.
+const STORE: &str = "s3://bucket/git";
+
+impl Site {
+    pub(crate) fn new(start: &Start) -> Result<Self> {
+        let failed = |error| format!("cannot make a directory: {error}");
+        let pronto = start.pronto.canonicalize();
+        Ok(Site {
+            bucket: Bucket::start()?,
+            pronto: pronto.map_err(|error| format!("'{}': {error}", start.pronto.display()))?,
+            scratch: tempfile::tempdir().map_err(failed)?,
+        })
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// Makes a repository of the store from one of Git.
+    pub(crate) fn import(&self, repository: &Path, name: &str) -> Result<()> {
+        let mut command = Command::new("env");
+        command.args(self.bucket.variables()).arg(&self.pronto);
+        command.args(["store", "-q", "import"]).arg(repository);
+        let output = command.args([STORE, name]).output();
+        let output = output.map_err(|error| format!("cannot run pronto: {error}"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+
+    /// Starts a server. Anonymous users may write.
+    pub(crate) fn serve(&self, name: &str) -> Result<Served> {
+        let failed = |error| format!("cannot prepare a server: {error}");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        drop(listener);
+        let cache = self.path(name);
+        let text = format!(
+            "[http]\nlisten = [\"{address}\"]\n[[grant]]\nrepository = \"**\"\nusers = [\"anonymous\"]\n\
+             role = \"admin\"\n[limits]\nconnections_per_address = 1024\nuser_share = 100\n\
+             [store]\nurl = \"{STORE}\"\ncache = \"{}\"\nrole = \"serve\"\n",
+            cache.display()
+        );
+        let file = self.path(&format!("{name}.toml"));
+        std::fs::write(&file, text).map_err(failed)?;
+        let mut command = vec!["env".to_owned()];
+        command.extend(self.bucket.variables());
+        command.push(self.pronto.display().to_string());
+        command.extend(["serve", "--config"].map(str::to_owned));
+        command.push(file.display().to_string());
+        Ok(Served {
+            client: Client::new(&format!("http://{address}/"), None)?,
+            server: Server::start(&command, address)?,
+            cache,
+        })
+    }
+}
+
+impl Served {
+    /// Bytes on disk of its cache.
+    pub(crate) fn cache_bytes(&self) -> u64 {
+        let output = Command::new("du").args(["-sk"]).arg(&self.cache).output();
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let kib = text
+            .ok()
+            .and_then(|text| text.split('\t').next()?.parse::<u64>().ok());
+        kib.unwrap_or(0) * 1024
+    }
+}
