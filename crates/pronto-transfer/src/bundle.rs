@@ -80,7 +80,9 @@ impl Bundle {
 /// # Errors
 /// The pack is malformed, or the objects cannot be stored. Nothing stays then.
 pub fn unbundle(repository: &Repository, bundle: &mut Bundle, watch: &Watch<'_>) -> Result<()> {
-    land(repository, bundle, None, watch)?.publish().map_err(from_store)
+    land(repository, bundle, None, watch)?
+        .publish()
+        .map_err(from_store)
 }
 
 /// Puts the objects of `bundle` into a quarantine of `repository`. `inspect` sees each of them.

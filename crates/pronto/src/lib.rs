@@ -114,7 +114,8 @@ pub use pronto_repository::{
 };
 use pronto_repository::{durability, local};
 pub use pronto_transfer::{
-    bundle, bundle_uri, configured_remotes, fetch, ls_remote, push, receive_pack, remote, upload_pack,
+    bundle, bundle_uri, configured_remotes, fetch, ls_remote, push, receive_pack, remote,
+    upload_pack,
 };
 
 pub use bstr;

@@ -237,7 +237,9 @@ fn check(args: &Args) -> Result<(), CliError> {
     };
     let is_bare = args.bare || args.mirror;
     if args.bundle_uri.is_some()
-        && (args.depth.is_some() || args.shallow_since.is_some() || !args.shallow_exclude.is_empty())
+        && (args.depth.is_some()
+            || args.shallow_since.is_some()
+            || !args.shallow_exclude.is_empty())
     {
         let limits = "--depth/--shallow-since/--shallow-exclude";
         return together("--bundle-uri", limits);

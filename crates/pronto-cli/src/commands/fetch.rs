@@ -2,6 +2,7 @@
 
 mod bundles;
 mod deepen;
+mod refspecs;
 mod table;
 
 use std::ffi::OsString;
@@ -117,6 +118,12 @@ pub(crate) struct Args {
     /// Run no maintenance afterwards
     #[arg(long)]
     no_auto_gc: bool,
+    /// Whether to report which updates are no fast-forwards
+    #[arg(long)]
+    show_forced_updates: Option<bool>,
+    /// Read more refspecs from standard input, one a line
+    #[arg(long)]
+    stdin: bool,
     /// Whether to fetch in submodules, too
     #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
     recurse_submodules: Option<String>,
@@ -138,10 +145,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             && repository.config().bool_or("fetch.all", false)?);
     let mut options = options(args, context, &repository)?;
     let remotes = remotes(args, fetch_all, &repository)?;
-    options.refspecs = match args.multiple || fetch_all {
-        true => Vec::new(),
-        false => refspecs(&args.refspecs)?,
-    };
+    if args.stdin && (args.multiple || fetch_all) {
+        let message = "--stdin can only be used when fetching from one remote";
+        return Err(CliError::fatal(message));
+    }
     let several = remotes.len() > 1 || (args.multiple && !fetch_all);
     if several && args.filter.is_some() {
         let message =
@@ -154,6 +161,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             return Err(CliError::unsupported("messages about looking up a host"));
         }
         fetch::check(&repository, remote, &options).map_err(CliError::of)?;
+    }
+    if !args.multiple && !fetch_all {
+        options.refspecs = refspecs::all(args)?;
     }
     bundles::take(&repository, context)?;
     if several || remotes.is_empty() {
@@ -236,11 +246,14 @@ fn one(
             bad_pack::report_absent(&error, context);
             CliError::error(error.message())
         }
+        // Git could not read the list again.
+        ErrorKind::Unsupported if args.stdin => CliError::fatal(error.message()),
         _ => bad_pack::refused(error, ending, context),
     })?;
     for warning in &outcome.warnings {
         context.warn(&warning.to_string());
     }
+    warn_of_hidden(options, repository, context)?;
     context.report();
     for error in &outcome.errors {
         context.report_error(&error.to_string());
@@ -263,6 +276,28 @@ fn one(
         }
     }
     Ok(outcome.failed)
+}
+
+/// Warns if forced updates are not found out.
+fn warn_of_hidden(
+    options: &Options,
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let config = repository.config();
+    let shows = match options.show_forced_updates {
+        Some(set) => set,
+        None => config.bool_or("fetch.showforcedupdates", true)?,
+    };
+    let key = "advice.fetchshowforcedupdates";
+    if !shows && context.wants_advice() && config.bool_or(key, true)? {
+        context.warn(
+            "fetch normally indicates which branches had a forced update,\n\
+             but that check has been disabled; to re-enable, use '--show-forced-updates'\n\
+             flag or run 'git config fetch.showForcedUpdates true'",
+        );
+    }
+    Ok(())
 }
 
 /// Returns the remotes to fetch from.
@@ -324,25 +359,6 @@ fn remotes(args: &Args, all: bool, repository: &Arc<Repository>) -> Result<Vec<R
     Ok(remotes)
 }
 
-/// Parses the refspecs of the command line; `tag NAME` stands for a tag.
-fn refspecs(given: &[OsString]) -> Result<Vec<Refspec>, CliError> {
-    let mut specs = Vec::new();
-    let mut given = given.iter();
-    while let Some(text) = given.next() {
-        if text == "tag" {
-            let Some(name) = given.next() else {
-                return Err(CliError::fatal("You need to specify a tag name."));
-            };
-            let name = name.as_bytes();
-            let spec = [b"refs/tags/", name, b":refs/tags/", name].concat();
-            specs.push(Refspec::parse(spec.as_slice().into())?);
-        } else {
-            specs.push(Refspec::parse(text.as_bytes().into())?);
-        }
-    }
-    Ok(specs)
-}
-
 fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Options, CliError> {
     let mut options = Options::default();
     if !args.refmap.is_empty() {
@@ -361,6 +377,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
         (Some(true), _) => Some(Tags::All),
         _ => None,
     };
+    options.show_forced_updates = args.show_forced_updates;
     options.prune = args.prune;
     options.prune_tags = args.prune_tags;
     options.force = args.force;

@@ -85,8 +85,16 @@ mod tests {
     #[test]
     fn addresses_are_relative_to_their_list() {
         let cases = [
-            ("https://host/a/", "b.bundle", Some("https://host/a/b.bundle")),
-            ("https://host/a.git", "bundle/x", Some("https://host/a.git/bundle/x")),
+            (
+                "https://host/a/",
+                "b.bundle",
+                Some("https://host/a/b.bundle"),
+            ),
+            (
+                "https://host/a.git",
+                "bundle/x",
+                Some("https://host/a.git/bundle/x"),
+            ),
             ("https://host/a/b", "../c", Some("https://host/a/c")),
             ("https://host/a", "/etc/x", Some("/etc/x")),
             ("https://host/a", "file:///x", Some("file:///x")),
@@ -105,7 +113,10 @@ mod tests {
 
     #[test]
     fn the_directory_ends_with_a_slash() {
-        assert_eq!(directory_of("https://host/a/list".into()), "https://host/a/");
+        assert_eq!(
+            directory_of("https://host/a/list".into()),
+            "https://host/a/"
+        );
         assert_eq!(directory_of("list".into()), "");
     }
 }

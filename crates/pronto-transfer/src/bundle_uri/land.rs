@@ -10,7 +10,9 @@ use super::{Downloaded, Taking, list};
 use crate::bundle::{self, Bundle};
 use crate::fsck::{Inspector, Scope};
 use crate::refs::Expected;
-use crate::remote::{Both, Fitness, Links, failure_lines, from_store, fsck_levels, unusable, verify};
+use crate::remote::{
+    Both, Fitness, Links, failure_lines, from_store, fsck_levels, unusable, verify,
+};
 use crate::{ErrorKind, Result};
 
 /// The message of reflogs.

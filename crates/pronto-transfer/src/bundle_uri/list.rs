@@ -94,7 +94,9 @@ impl List {
         let mut reading = Reading::new(base);
         let mut parser = Parser::new(text);
         loop {
-            let event = parser.next_event().map_err(|bad| BadList::FileLine(bad.0))?;
+            let event = parser
+                .next_event()
+                .map_err(|bad| BadList::FileLine(bad.0))?;
             match event {
                 None => return Ok(reading.list),
                 Some(Event::Entry) => {

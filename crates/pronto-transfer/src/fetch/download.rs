@@ -17,8 +17,8 @@ use super::{Outcome, Warning, Work};
 use crate::fsck::{Inspector, Levels, Scope};
 use crate::remote::connection::from_wire;
 use crate::remote::{
-    Both, FROM_BUNDLE, checks_objects, incomplete, keep_linked_objects, receive_pack, require, shallow,
-    unpack_limit, unusable,
+    Both, FROM_BUNDLE, checks_objects, incomplete, keep_linked_objects, receive_pack, require,
+    shallow, unpack_limit, unusable,
 };
 use crate::remote::{
     Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected,
@@ -305,7 +305,11 @@ impl Fetched {
             thin_pack: work.options.thin_pack,
             no_progress: !work.options.show_progress,
             server_options: work.server_options(),
-            tells_steps: work.options.rules.as_ref().is_some_and(|rules| rules.is_verbose),
+            tells_steps: work
+                .options
+                .rules
+                .as_ref()
+                .is_some_and(|rules| rules.is_verbose),
         })
     }
 

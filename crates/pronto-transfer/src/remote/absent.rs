@@ -120,7 +120,11 @@ impl Search<'_> {
     ) -> Result<Option<Absent>> {
         let mut seen = HashSet::new();
         while seen.insert(id) {
-            match self.store.find(&id, &mut self.content).map_err(from_store)? {
+            match self
+                .store
+                .find(&id, &mut self.content)
+                .map_err(from_store)?
+            {
                 None => return Ok(Some(Absent::Tip(id))),
                 Some(ObjectKind::Commit) => commits.push(id),
                 Some(ObjectKind::Tree) => trees.push(id),
@@ -202,7 +206,10 @@ impl Search<'_> {
                     false => return Ok(Some(Absent::Blob(id))),
                 }
             }
-            let found = self.store.find(&id, &mut self.content).map_err(from_store)?;
+            let found = self
+                .store
+                .find(&id, &mut self.content)
+                .map_err(from_store)?;
             if found != Some(ObjectKind::Tree) {
                 return Ok(Some(Absent::Tree(id)));
             }

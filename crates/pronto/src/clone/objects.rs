@@ -19,8 +19,8 @@ use super::Work;
 use super::heads::Heads;
 use crate::durability::Component;
 use crate::remote::connection::from_wire;
-use crate::remote::{Exact, History, Links, Receive, alternate_tips, receive_pack, shallow};
 use crate::remote::{Cuts, incomplete, require, unusable};
+use crate::remote::{Exact, History, Links, Receive, alternate_tips, receive_pack, shallow};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Files that are on their way to the disk.

@@ -109,7 +109,9 @@ fn credentials(table: &mut Table) {
         let server =
             scene.http(move |request, out| crate::servers::http::offer(&offer, request, out));
         let secret = scene.secret(Some(server));
-        scene.configure(&format!("[http]\n\textraHeader = Authorization: {secret}\n"));
+        scene.configure(&format!(
+            "[http]\n\textraHeader = Authorization: {secret}\n"
+        ));
         let url = format!("http://127.0.0.1:{server}/x");
         command(["-c", "transfer.bundleURI=true", "clone", &url, "clone"])
             .succeeds()
@@ -178,7 +180,10 @@ fn contents(table: &mut Table) {
             let text = [start.as_bytes(), header.as_bytes(), b"\n", &scene.ids.pack].concat();
             let evil = scene.http(move |_, out| respond(out, "200 OK", &[], &text));
             let attack = clone(scene, &format!("http://127.0.0.1:{evil}/x")).succeeds();
-            attack.git_differs_if(name == "filter", "it takes the bundle, and fails afterwards")
+            attack.git_differs_if(
+                name == "filter",
+                "it takes the bundle, and fails afterwards",
+            )
         });
     }
 }
@@ -188,6 +193,12 @@ fn bundle(scene: &Scene, path: &str) {
     scene.repository("server/secret");
     let file = scene.path(path).display().to_string();
     scene.write(path, "");
-    scene.git("server/secret", &["commit", "-q", "--allow-empty", "-m", "secret"]);
-    scene.git("server/secret", &["bundle", "create", "-q", &file, "HEAD", "--all"]);
+    scene.git(
+        "server/secret",
+        &["commit", "-q", "--allow-empty", "-m", "secret"],
+    );
+    scene.git(
+        "server/secret",
+        &["bundle", "create", "-q", &file, "HEAD", "--all"],
+    );
 }

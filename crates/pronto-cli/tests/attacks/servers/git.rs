@@ -239,7 +239,10 @@ impl Offer {
 
     /// Returns the response to one request of version 2, or of another version over HTTP.
     pub(crate) fn answer(&self, request: &[u8]) -> Vec<u8> {
-        if request.windows(18).any(|part| part == b"command=bundle-uri") {
+        if request
+            .windows(18)
+            .any(|part| part == b"command=bundle-uri")
+        {
             return self.bundles.clone();
         }
         let is_listing = request.windows(15).any(|part| part == b"command=ls-refs");
