@@ -1,4 +1,4 @@
-//! Bundles to start from: what a clone or a fetch takes before it asks the server for the rest.
+//! Bundles to start from: a clone or a fetch takes them before it asks the server for the rest.
 //!
 //! An address leads to a bundle or to a list of bundles ([`List`]), whose entries can be lists again. A
 //! bundle that fits is taken in, and its refs become `refs/bundles/…`, which the negotiation offers to the
@@ -91,7 +91,7 @@ pub fn fetch_list(
     Ok(true)
 }
 
-/// Where an address comes from.
+/// The origin of an address, which decides what it may lead to.
 #[derive(Clone, Debug)]
 struct Provenance {
     /// Whether the user named it, or a file of the user: then it may lead to files.
@@ -108,7 +108,7 @@ impl Provenance {
         }
     }
 
-    /// What the server at `url` names.
+    /// The provenance of addresses that the server at `url` names.
     fn of_server(url: &BStr) -> Self {
         let is_here = pronto_wire::address::is_local(url) || url.starts_with(b"file://");
         Provenance {
@@ -117,7 +117,7 @@ impl Provenance {
         }
     }
 
-    /// What the list at `uri` names, whose own address comes from here.
+    /// The provenance of addresses in the list at `uri`, whose own address comes from here.
     fn of_list(&self, uri: &BStr) -> Self {
         Provenance {
             is_trusted: self.is_trusted && !address::is_web(uri),
@@ -197,6 +197,13 @@ impl<'a> Taking<'a> {
     /// Downloads what `named` leads to: a bundle, or the bundles of a list.
     fn take(&mut self, named: &Named, from: &Provenance, depth: u32) -> Result<Taken> {
         let uri = &named.uri;
+        let Some(left) = self.files_left.checked_sub(1) else {
+            return Ok(Taken::Nothing);
+        };
+        self.files_left = left;
+        if left == 0 {
+            self.report("too many bundles");
+        }
         if depth >= MOST_NESTED {
             self.warn(&format!(
                 "exceeded bundle URI recursion limit ({MOST_NESTED})"

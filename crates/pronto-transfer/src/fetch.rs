@@ -8,6 +8,7 @@ mod download;
 mod follow_head;
 mod head_file;
 mod ignored;
+mod keep;
 mod map;
 mod outcome;
 mod pack;

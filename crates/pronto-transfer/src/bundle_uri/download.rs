@@ -26,12 +26,7 @@ const SIGNATURE_BYTES: usize = 16;
 
 impl Taking<'_> {
     /// Downloads the file at `uri`. `None` if that failed; the reason is reported only if Git does.
-    pub(super) fn download(&mut self, uri: &BStr, from: &Provenance) -> Result<Option<File>> {
-        let Some(left) = self.files_left.checked_sub(1) else {
-            self.report("too many bundles");
-            return Ok(None);
-        };
-        self.files_left = left;
+    pub(super) fn download(&self, uri: &BStr, from: &Provenance) -> Result<Option<File>> {
         let mut source: Box<dyn Read> = match self.open(uri, from) {
             Ok(source) => source,
             Err(error) if *error.kind() == ErrorKind::Refused => {

@@ -21,7 +21,7 @@ pub enum Mode {
     Any,
 }
 
-/// What is known of the order of the bundles.
+/// A rule for the order of the bundles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Heuristic {
@@ -47,7 +47,7 @@ pub struct Entry {
 pub struct List {
     /// Which bundles are needed.
     pub mode: Option<Mode>,
-    /// What is known of their order.
+    /// The rule for their order.
     pub heuristic: Option<Heuristic>,
     /// The bundles, in the order in which the list names them.
     pub entries: Vec<Entry>,

@@ -1,4 +1,4 @@
-//! Names what is missing, in Git's words, after a check has found that something is.
+//! Names a missing object in Git's words, after a check has found that there is one.
 
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use std::fmt;
@@ -12,11 +12,11 @@ use super::negotiate::History;
 use crate::links::{tag_target, tree_entries};
 use crate::{Error, ErrorKind, Result};
 
-/// What the other side did not send. `Display` writes the lines of Git's `rev-list`, with their prefixes.
+/// An object that the other side did not send. `Display` writes the lines of Git's `rev-list`, with their prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Absent {
-    /// What a ref points to, or the target of a tag.
+    /// The target of a ref or of a tag.
     Tip(ObjectId),
     /// The parent of a commit.
     Parent {

@@ -313,7 +313,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Tells of an acknowledgement, with Git's number of its kind.
+    /// Reports an acknowledgement, with Git's number of its kind.
     fn tell_acknowledgment(&mut self, line: &[u8]) {
         let Some(rest) = line.strip_prefix(b"ACK ") else {
             return;

@@ -28,7 +28,7 @@ fn clone(scene: &mut Scene, uri: &str) -> Attack {
         b"bundle.mode=all",
         format!("bundle.x.uri={uri}").as_bytes(),
     ]);
-    let offer = Offer::new(scene.ids).bundles([list, b"0000".to_vec()].concat());
+    let offer = Offer::new(scene.ids).bundles(list);
     let server = scene.git_server(offer);
     command(["-c", "transfer.bundleURI=true", "clone", &server, "clone"])
         .leaves_no("work/clone/.git/refs/bundles")
@@ -105,7 +105,7 @@ fn credentials(table: &mut Table) {
             b"bundle.mode=all",
             format!("bundle.x.uri=http://127.0.0.1:{evil}/x").as_bytes(),
         ]);
-        let offer = Offer::new(scene.ids).bundles([list, b"0000".to_vec()].concat());
+        let offer = Offer::new(scene.ids).bundles(list);
         let server =
             scene.http(move |request, out| crate::servers::http::offer(&offer, request, out));
         let secret = scene.secret(Some(server));
