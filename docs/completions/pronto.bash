@@ -468,7 +468,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__clone)
-            opts="-v -q -n -l -s -j -o -b -u -c -4 -6 --verbose --quiet --progress --reject-shallow --sparse --no-checkout --bare --mirror --local --no-hardlinks --shared --recurse-submodules --jobs --template --reference --reference-if-able --origin --branch --revision --upload-pack --depth --shallow-since --shallow-exclude --single-branch --no-tags --shallow-submodules --separate-git-dir --ref-format --config --server-option --filter --ipv4 --ipv6"
+            opts="-v -q -n -l -s -j -o -b -u -c -4 -6 --verbose --quiet --progress --reject-shallow --sparse --no-checkout --bare --mirror --local --no-hardlinks --shared --recurse-submodules --jobs --template --reference --reference-if-able --origin --branch --revision --upload-pack --depth --shallow-since --shallow-exclude --single-branch --no-tags --shallow-submodules --separate-git-dir --ref-format --config --server-option --filter --bundle-uri --ipv4 --ipv6"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -559,6 +559,10 @@ _pronto() {
                     return 0
                     ;;
                 --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bundle-uri)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -806,7 +810,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__fetch)
-            opts="-v -q -m -j -a -f -t -n -p -P -k -u -o -4 -6 --verbose --quiet --progress --all --multiple --jobs --append --atomic --upload-pack --force --tags --prune --prune-tags --dry-run --porcelain --no-write-fetch-head --keep --update-head-ok --depth --deepen --shallow-since --shallow-exclude --unshallow --update-shallow --refmap --server-option --filter --refetch --no-auto-maintenance --no-auto-gc --recurse-submodules --ipv4 --ipv6"
+            opts="-v -q -m -j -a -f -t -n -p -P -k -u -o -4 -6 --verbose --quiet --progress --all --multiple --jobs --append --atomic --upload-pack --force --tags --prune --prune-tags --dry-run --porcelain --no-write-fetch-head --keep --update-head-ok --depth --deepen --shallow-since --shallow-exclude --unshallow --update-shallow --refmap --server-option --filter --refetch --no-auto-maintenance --no-auto-gc --show-forced-updates --stdin --recurse-submodules --ipv4 --ipv6"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

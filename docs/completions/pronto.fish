@@ -215,6 +215,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand clone" -l ref-format -d 'T
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s c -l config -d 'A configuration variable for the new repository' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l server-option -d 'A value for the hooks of the remote side' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l filter -d 'Omit these objects until they are needed' -r
+complete -c pronto -n "__fish_pronto_using_subcommand clone" -l bundle-uri -d 'A bundle, or a list of bundles, to start from' -r
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s v -l verbose -d 'Be more verbose'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -s q -l quiet -d 'Print only errors'
 complete -c pronto -n "__fish_pronto_using_subcommand clone" -l progress -d 'Show progress even if standard error is not a terminal'
@@ -347,6 +348,8 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l update-shallow -
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l refetch -d 'Fetch everything again, without negotiation'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-maintenance -d 'Run no maintenance afterwards'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-gc -d 'Run no maintenance afterwards'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l show-forced-updates -d 'Whether to report which updates are no fast-forwards'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l stdin -d 'Read more refspecs from standard input, one a line'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 4 -l ipv4 -d 'Use only IPv4 addresses'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s 6 -l ipv6 -d 'Use only IPv6 addresses'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch-pack" -l upload-pack -d 'The program on the other side' -r

@@ -62,23 +62,18 @@ pub(crate) fn refused(error: pronto::Error, ending: &str, context: &mut Context)
     CliError::fatal("fsck error in packed object").and(ending)
 }
 
+/// Prints what the other side left out. Git finds it with another program, whose messages come first.
+pub(crate) fn report_absent(error: &pronto::Error, context: &mut Context) {
+    let absent = std::error::Error::source(error).map(ToString::to_string);
+    for line in absent.iter().flat_map(|absent| absent.lines()) {
+        context.remark(line);
+    }
+}
+
 /// Prints why a bundle cannot be used. Git reads its pack with another program, whose error comes first.
 pub(crate) fn report_bundle(error: &pronto::Error, context: &mut Context) {
-    let cause = std::error::Error::source(error);
-    if let Some(cause) = cause.and_then(|cause| cause.downcast_ref::<pronto::Error>()) {
-        let is_rejected = *cause.kind() == pronto::ErrorKind::Rejected;
-        let reason = std::error::Error::source(cause).filter(|_| is_rejected);
-        let reason = reason.map(ToString::to_string);
-        for line in reason.iter().flat_map(|reason| reason.lines()) {
-            context.report_error(line);
-        }
-        context.remark(&match is_rejected {
-            true => "fatal: fsck error in packed object".to_owned(),
-            false => format!("fatal: {}", cause.message()),
-        });
-    }
-    for line in error.message().lines() {
-        context.report_error(line);
+    for line in pronto::bundle::failure_lines(error) {
+        context.remark(&line);
     }
 }
 

@@ -57,6 +57,8 @@ pub enum ErrorKind {
     /// A bundle cannot be used: commits that it requires are missing (each line of the message is an
     /// error of its own), or its pack cannot be read (the cause says why).
     Bundle,
+    /// The other side did not send all objects that are needed.
+    Incomplete,
     /// An object of a received pack is malformed.
     Rejected,
     /// An object of a received pack links to one that is not there, or of another type.

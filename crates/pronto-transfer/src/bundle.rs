@@ -10,7 +10,7 @@ mod create;
 mod revisions;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 
 use bstr::{BStr, BString};
 use pronto_io::untrusted::{self, Links};
@@ -18,10 +18,11 @@ use pronto_io::watch::Watch;
 use pronto_odb::Quarantine;
 use pronto_pack::bundle::BadHeader;
 pub use pronto_pack::bundle::{Header, Prerequisite, Reference, Version};
+use pronto_pack::indexer::Inspect;
 
 use crate::environment::Environment;
-use crate::remote::{FROM_BUNDLE, from_store, receive_stream};
-pub use crate::remote::{Fitness, require, verify};
+use crate::remote::{FROM_BUNDLE, Stream, from_store, receive_stream};
+pub use crate::remote::{Fitness, failure_lines, require, verify};
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub use create::{CreateOptions, Created, create};
@@ -79,6 +80,21 @@ impl Bundle {
 /// # Errors
 /// The pack is malformed, or the objects cannot be stored. Nothing stays then.
 pub fn unbundle(repository: &Repository, bundle: &mut Bundle, watch: &Watch<'_>) -> Result<()> {
+    land(repository, bundle, None, watch)?
+        .publish()
+        .map_err(from_store)
+}
+
+/// Puts the objects of `bundle` into a quarantine of `repository`. `inspect` sees each of them.
+///
+/// # Errors
+/// As for [`unbundle`].
+pub(crate) fn land(
+    repository: &Repository,
+    bundle: &mut Bundle,
+    inspect: Option<&dyn Inspect>,
+    watch: &Watch<'_>,
+) -> Result<Quarantine> {
     if bundle.header.hash != repository.object_hash() {
         let (ours, theirs) = (repository.object_hash(), bundle.header.hash);
         let message = format!("mismatched algorithms: repository {ours}; bundle {theirs}");
@@ -86,13 +102,14 @@ pub fn unbundle(repository: &Repository, bundle: &mut Bundle, watch: &Watch<'_>)
     }
     let store = repository.objects()?;
     let quarantine = Quarantine::begin(store).map_err(from_store)?;
-    let directory = quarantine.pack_directory();
-    let is_filtered = bundle.header.filter.is_some();
-    let promisor = is_filtered.then(|| FROM_BUNDLE.to_vec());
-    let source: &mut dyn Read = &mut bundle.source;
-    receive_stream(repository, source, &directory, promisor, watch)?;
+    let stream = Stream {
+        directory: &quarantine.pack_directory(),
+        promisor: bundle.header.filter.as_ref().map(|_| FROM_BUNDLE.to_vec()),
+        inspect,
+    };
+    receive_stream(repository, &mut bundle.source, stream, watch)?;
     quarantine.store().refresh().map_err(from_store)?;
-    quarantine.publish().map_err(from_store)
+    Ok(quarantine)
 }
 
 /// The refs of a bundle that have one of `names`, or all.

@@ -8,6 +8,7 @@ mod download;
 mod follow_head;
 mod head_file;
 mod ignored;
+mod keep;
 mod map;
 mod outcome;
 mod pack;
@@ -92,6 +93,8 @@ pub struct Options {
     pub thin_pack: bool,
     /// Whether unchanged refs are reported, too.
     pub tell_unchanged: bool,
+    /// Whether to find out which updates are no fast-forwards, instead of the configured choice.
+    pub show_forced_updates: Option<bool>,
     /// The start of reflog messages: the command as it was called.
     pub action: BString,
 }
@@ -125,6 +128,7 @@ impl Default for Options {
             rules: None,
             thin_pack: true,
             tell_unchanged: false,
+            show_forced_updates: None,
             action: "fetch".into(),
         }
     }

@@ -2,6 +2,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod bundle;
+pub mod bundle_uri;
 pub mod configured_remotes;
 mod enter;
 pub mod fetch;

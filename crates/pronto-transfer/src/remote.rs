@@ -5,6 +5,7 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::config::Config;
 use crate::{Error, ErrorKind, Repository, Result};
 
+mod absent;
 mod alternates;
 mod bundle;
 pub mod connection;
@@ -24,8 +25,9 @@ mod settings;
 mod stale;
 mod web;
 
+pub use absent::{Absent, incomplete};
 pub use alternates::alternate_tips;
-pub use bundle::{FROM_BUNDLE, Fitness, require, unusable, verify};
+pub use bundle::{FROM_BUNDLE, Fitness, failure_lines, require, unusable, verify};
 pub use connectivity::{Cuts, Links, from_store, is_connected};
 pub use lazy::Exact;
 pub use negotiate::History;
@@ -35,8 +37,8 @@ pub use promised_links::keep as keep_linked_objects;
 pub use pronto_repository::shallow;
 pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};
 pub use pronto_wire::transport::Family;
-pub(crate) use receive::receive_stream;
 pub use receive::{Both, Receive, Unpack, checks_objects, receive_pack, unpack_limit};
+pub(crate) use receive::{Stream, fsck_levels, receive_stream};
 pub use refspec::Refspec;
 pub use refspec::local_name;
 pub use stale::Dangling;

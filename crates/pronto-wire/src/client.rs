@@ -1,6 +1,7 @@
 //! The blocking client: runs the state machines of the protocol over a connection, or reads a bundle.
 
 mod bundle;
+mod bundle_uri;
 
 use std::io::{self, BufRead, Read};
 
@@ -177,7 +178,7 @@ impl Client {
         };
         let (sideband, announced) = match self.greeting.version {
             Version::V2 => exchange.fetch_v2(request, negotiator)?,
-            Version::V0 | Version::V1 => exchange.fetch_v0(request, negotiator)?,
+            Version::V0 | Version::V1 => exchange.fetch_v0(request, negotiator, progress)?,
         };
         let packets = &mut server.packets;
         let pack = match sideband {
@@ -258,6 +259,7 @@ impl Exchange<'_> {
         &mut self,
         request: &Request,
         negotiator: &mut dyn Negotiator,
+        progress: &dyn Progress,
     ) -> Result<(bool, Announced), Error> {
         let stateless = self.server.packets.source_mut().is_stateless();
         let mut conversation = v0::Conversation::new(request, self.greeting, stateless)?;
@@ -268,6 +270,7 @@ impl Exchange<'_> {
             rounds += 1;
             out.clear();
             let mut next = conversation.write_request(negotiator, &mut out)?;
+            tell(conversation.take_steps(), progress);
             self.server.packets.source_mut().send(&out)?;
             let mut room = Room::new(MOST_PACKETS, "packets");
             while next == Next::Receive {
@@ -280,12 +283,19 @@ impl Exchange<'_> {
                     None => return Err(hung_up()),
                 };
                 next = conversation.receive(packet, negotiator)?;
+                tell(conversation.take_steps(), progress);
             }
             if let Next::Pack { sideband } = next {
                 pronto_io::data!("negotiation_v0_v1", "total_rounds", rounds);
                 return Ok((sideband, conversation.into_announced()));
             }
         }
+    }
+}
+
+fn tell(steps: Vec<String>, progress: &dyn Progress) {
+    for step in steps {
+        progress.message(&step);
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Request {
     pub no_progress: bool,
     /// Values for the other side's hooks (`--server-option`).
     pub server_options: Vec<BString>,
+    /// Whether each step of a negotiation in version 0 or 1 is told to the progress.
+    pub tells_steps: bool,
 }
 
 /// The new shallow boundary. By default the history is not cut.

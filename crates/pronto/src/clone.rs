@@ -5,9 +5,11 @@
 //! that looks like a repository. See [`clone`].
 
 mod announce;
+mod bundles;
 mod checkout;
 mod heads;
 mod objects;
+mod options;
 mod outcome;
 mod place;
 mod references;
@@ -21,8 +23,8 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_wire::client::Client;
-use pronto_wire::fetch::Deepen;
 
+pub use options::Options;
 pub use outcome::{Outcome, Warning};
 pub use source::{guess_directory, guess_directory_of_bundle, is_bundle};
 
@@ -31,8 +33,8 @@ use crate::config::{self, Config};
 use crate::environment::Environment;
 use crate::init::StorageChoice;
 use crate::local;
-use crate::remote::connection::{self, Settings};
-use crate::repository::{Notice, RefStorage};
+use crate::remote::connection;
+use crate::repository::Notice;
 use crate::{
     Error, ErrorKind, Repository, Result, checkout_tree, gitmodules, path, remote, sparse_checkout,
 };
@@ -40,105 +42,6 @@ use announce::Announcement;
 use heads::Heads;
 use place::Place;
 use pronto_config::safety;
-
-/// Options of a clone. The default is `git clone` without options.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// Whether the repository has no worktree.
-    pub bare: bool,
-    /// Whether all refs keep their names, also in later fetches; implies `bare`.
-    pub mirror: bool,
-    /// Whether files are checked out.
-    pub checkout: bool,
-    /// The branch or tag to check out.
-    pub branch: Option<BString>,
-    /// Fetches only this ref or commit, and detaches `HEAD` there.
-    pub revision: Option<BString>,
-    /// The name of the remote.
-    pub origin: Option<BString>,
-    /// The limits of a shallow history.
-    pub deepen: Deepen,
-    /// Whether only one branch is fetched. The default is true for a shallow clone.
-    pub single_branch: Option<bool>,
-    /// Whether tags are fetched.
-    pub tags: bool,
-    /// Whether only files at the top are checked out.
-    pub sparse: bool,
-    /// The filter of a partial clone.
-    pub filter: Option<BString>,
-    /// Local repositories whose objects may be used, and whether each is required.
-    pub references: Vec<(PathBuf, bool)>,
-    /// Whether the objects of a local repository are used in place instead of copied.
-    pub shared: bool,
-    /// Whether object files of a local repository are linked or copied.
-    pub local: Option<bool>,
-    /// Whether these files may be hard links.
-    pub hardlinks: bool,
-    /// Settings for the new repository, `key=value`.
-    pub config: Vec<BString>,
-    /// The directory of templates; an empty path means none.
-    pub template: Option<PathBuf>,
-    /// The directory for the repository, if it is not in the worktree.
-    pub separate_git_dir: Option<PathBuf>,
-    /// The storage of refs. The default comes from environment and configuration, and is files
-    /// otherwise.
-    pub ref_storage: Option<RefStorage>,
-    /// Whether a shallow source is refused.
-    pub reject_shallow: Option<bool>,
-    /// Settings of the connection.
-    pub settings: Settings,
-    /// Values for the hooks of the other side.
-    pub server_options: Vec<BString>,
-    /// Whether progress is shown; if not, the other side need not send its own.
-    pub show_progress: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            bare: false,
-            mirror: false,
-            checkout: true,
-            branch: None,
-            revision: None,
-            origin: None,
-            deepen: Deepen::default(),
-            single_branch: None,
-            tags: true,
-            sparse: false,
-            filter: None,
-            references: Vec::new(),
-            shared: false,
-            local: None,
-            hardlinks: true,
-            config: Vec::new(),
-            template: None,
-            separate_git_dir: None,
-            ref_storage: None,
-            reject_shallow: None,
-            settings: Settings::default(),
-            server_options: Vec::new(),
-            show_progress: false,
-        }
-    }
-}
-
-impl Options {
-    fn is_bare(&self) -> bool {
-        self.bare || self.mirror
-    }
-
-    fn takes_one_branch(&self) -> bool {
-        self.single_branch.unwrap_or(!self.deepen.is_none()) && self.revision.is_none()
-    }
-
-    fn takes_tags(&self) -> bool {
-        // As in Git, all tags come where one branch of several is checked out by name.
-        let by_name = self.branch.is_some() && !self.takes_one_branch();
-        (self.tags || by_name) && !self.mirror && self.revision.is_none()
-    }
-}
 
 /// State that the steps of a clone share.
 struct Work<'a> {
@@ -355,7 +258,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn build(&self, client: Client, heads: &Heads<'_>, place: &mut Place) -> Result<Outcome> {
+    fn build(&self, mut client: Client, heads: &Heads<'_>, place: &mut Place) -> Result<Outcome> {
         let mut warnings = heads.warnings.clone();
         if let Some(Notice::UnknownRefStorage(name)) = &self.storage.warning {
             warnings.push(Warning::UnknownRefStorage(name.clone()));
@@ -368,6 +271,7 @@ impl<'a> Work<'a> {
         }
         let objects = repository.objects_dir();
         let missing_references = self.use_references(&objects)?;
+        self.take_bundles(&mut client, &repository)?;
         let received = if takes_files {
             self.take_files(&objects)?;
             client.close().map_err(connection::from_wire)?;
@@ -375,6 +279,7 @@ impl<'a> Work<'a> {
         } else {
             objects::fetch(self, client, heads, &repository)?
         };
+        self.follow(&repository, heads)?;
         let store = objects::open(&repository)?;
         let head = references::write(self, heads, &repository, &store)?;
         warnings.extend(head.warning.clone());

@@ -83,7 +83,7 @@
 //! | to | see |
 //! |---|---|
 //! | open, discover or make a repository | [`Repository`], [`init`], [`environment`], [`config`] |
-//! | copy a repository, exchange history | [`clone`](mod@clone), [`fetch`], [`bundle`], [`ls_remote`], [`remote`], [`configured_remotes`], [`upload_pack`] |
+//! | copy a repository, exchange history | [`clone`](mod@clone), [`fetch`], [`bundle`], [`bundle_uri`], [`ls_remote`], [`remote`], [`configured_remotes`], [`upload_pack`] |
 //! | look at files | [`status`], [`diff`], [`attributes`], [`monitor`], [`archive`] |
 //! | change the index | [`add`], [`update_index`], [`read_tree`], [`write_tree`], [`refresh`] |
 //! | change files and branches | [`switch`], [`reset`], [`checkout_paths`], [`checkout_index`], [`clean`], [`merge`] |
@@ -114,8 +114,8 @@ pub use pronto_repository::{
 };
 use pronto_repository::{durability, local};
 pub use pronto_transfer::{
-    bundle, configured_remotes, fetch, ls_remote, push, receive_pack, remote, remote_archive,
-    upload_pack,
+    bundle, bundle_uri, configured_remotes, fetch, ls_remote, push, receive_pack, remote,
+    remote_archive, upload_pack,
 };
 
 pub use bstr;

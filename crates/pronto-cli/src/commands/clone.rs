@@ -117,6 +117,9 @@ pub(crate) struct Args {
     /// Omit these objects until they are needed
     #[arg(long, value_name = "FILTER")]
     filter: Option<OsString>,
+    /// A bundle, or a list of bundles, to start from
+    #[arg(long, value_name = "URI")]
+    bundle_uri: Option<OsString>,
     /// Use only IPv4 addresses
     #[arg(long, short = '4', overrides_with = "ipv6")]
     ipv4: bool,
@@ -161,6 +164,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         ErrorKind::Bundle => {
             bad_pack::report_bundle(&error, context);
             CliError::fatal("remote transport reported error")
+        }
+        ErrorKind::Incomplete => {
+            bad_pack::report_absent(&error, context);
+            CliError::fatal(error.message())
         }
         _ => bad_pack::refused(error, ending, context),
     })?;
@@ -229,6 +236,14 @@ fn check(args: &Args) -> Result<(), CliError> {
         Err(CliError::fatal(message))
     };
     let is_bare = args.bare || args.mirror;
+    if args.bundle_uri.is_some()
+        && (args.depth.is_some()
+            || args.shallow_since.is_some()
+            || !args.shallow_exclude.is_empty())
+    {
+        let limits = "--depth/--shallow-since/--shallow-exclude";
+        return together("--bundle-uri", limits);
+    }
     if args.separate_git_dir.is_some() && is_bare {
         return together("--bare", "--separate-git-dir");
     }
@@ -285,6 +300,7 @@ fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
     options.separate_git_dir.clone_from(&args.separate_git_dir);
     options.ref_storage = init::ref_storage(args.ref_format.as_deref())?;
     options.reject_shallow = args.reject_shallow;
+    options.bundle_uri = args.bundle_uri.as_ref().map(|uri| bytes(uri).into());
     let mut settings = Settings::default();
     settings.upload_pack = args
         .upload_pack

@@ -1,5 +1,8 @@
 //! `fetch`: get new objects and refs from other repositories.
 
+mod bundles;
+mod deepen;
+mod refspecs;
 mod table;
 
 use std::ffi::OsString;
@@ -10,7 +13,7 @@ use std::sync::Arc;
 use pronto::config::value;
 use pronto::fetch::{self, Options};
 use pronto::remote::connection::Settings;
-use pronto::remote::{Deepen, Family, Refspec, Remote, Tags, filter_spec, parse_date};
+use pronto::remote::{Family, Refspec, Remote, Tags, filter_spec};
 use pronto::{ErrorKind, Repository, Watch};
 
 use crate::{CliError, Context, ExitCode, bad_pack, maintenance};
@@ -115,6 +118,12 @@ pub(crate) struct Args {
     /// Run no maintenance afterwards
     #[arg(long)]
     no_auto_gc: bool,
+    /// Whether to report which updates are no fast-forwards
+    #[arg(long)]
+    show_forced_updates: Option<bool>,
+    /// Read more refspecs from standard input, one a line
+    #[arg(long)]
+    stdin: bool,
     /// Whether to fetch in submodules, too
     #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
     recurse_submodules: Option<String>,
@@ -136,10 +145,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             && repository.config().bool_or("fetch.all", false)?);
     let mut options = options(args, context, &repository)?;
     let remotes = remotes(args, fetch_all, &repository)?;
-    options.refspecs = match args.multiple || fetch_all {
-        true => Vec::new(),
-        false => refspecs(&args.refspecs)?,
-    };
+    if args.stdin && (args.multiple || fetch_all) {
+        let message = "--stdin can only be used when fetching from one remote";
+        return Err(CliError::fatal(message));
+    }
     let several = remotes.len() > 1 || (args.multiple && !fetch_all);
     if several && args.filter.is_some() {
         let message =
@@ -153,6 +162,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
         fetch::check(&repository, remote, &options).map_err(CliError::of)?;
     }
+    if !args.multiple && !fetch_all {
+        options.refspecs = refspecs::all(args)?;
+    }
+    bundles::take(&repository, context)?;
     if several || remotes.is_empty() {
         if options.write_fetch_head && !options.append {
             fetch::truncate(&repository)?;
@@ -229,11 +242,18 @@ fn one(
             bad_pack::report_bundle(&error, context);
             CliError::silent(ExitCode::FAILURE)
         }
+        ErrorKind::Incomplete => {
+            bad_pack::report_absent(&error, context);
+            CliError::error(error.message())
+        }
+        // Git could not read the list again.
+        ErrorKind::Unsupported if args.stdin => CliError::fatal(error.message()),
         _ => bad_pack::refused(error, ending, context),
     })?;
     for warning in &outcome.warnings {
         context.warn(&warning.to_string());
     }
+    warn_of_hidden(options, repository, context)?;
     context.report();
     for error in &outcome.errors {
         context.report_error(&error.to_string());
@@ -256,6 +276,28 @@ fn one(
         }
     }
     Ok(outcome.failed)
+}
+
+/// Warns if forced updates are not found out.
+fn warn_of_hidden(
+    options: &Options,
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let config = repository.config();
+    let shows = match options.show_forced_updates {
+        Some(set) => set,
+        None => config.bool_or("fetch.showforcedupdates", true)?,
+    };
+    let key = "advice.fetchshowforcedupdates";
+    if !shows && context.wants_advice() && config.bool_or(key, true)? {
+        context.warn(
+            "fetch normally indicates which branches had a forced update,\n\
+             but that check has been disabled; to re-enable, use '--show-forced-updates'\n\
+             flag or run 'git config fetch.showForcedUpdates true'",
+        );
+    }
+    Ok(())
 }
 
 /// Returns the remotes to fetch from.
@@ -317,25 +359,6 @@ fn remotes(args: &Args, all: bool, repository: &Arc<Repository>) -> Result<Vec<R
     Ok(remotes)
 }
 
-/// Parses the refspecs of the command line; `tag NAME` stands for a tag.
-fn refspecs(given: &[OsString]) -> Result<Vec<Refspec>, CliError> {
-    let mut specs = Vec::new();
-    let mut given = given.iter();
-    while let Some(text) = given.next() {
-        if text == "tag" {
-            let Some(name) = given.next() else {
-                return Err(CliError::fatal("You need to specify a tag name."));
-            };
-            let name = name.as_bytes();
-            let spec = [b"refs/tags/", name, b":refs/tags/", name].concat();
-            specs.push(Refspec::parse(spec.as_slice().into())?);
-        } else {
-            specs.push(Refspec::parse(text.as_bytes().into())?);
-        }
-    }
-    Ok(specs)
-}
-
 fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Options, CliError> {
     let mut options = Options::default();
     if !args.refmap.is_empty() {
@@ -354,6 +377,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
         (Some(true), _) => Some(Tags::All),
         _ => None,
     };
+    options.show_forced_updates = args.show_forced_updates;
     options.prune = args.prune;
     options.prune_tags = args.prune_tags;
     options.force = args.force;
@@ -362,7 +386,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     options.atomic = args.atomic;
     options.update_head = args.update_head_ok;
     options.write_fetch_head = !args.no_write_fetch_head && !args.dry_run;
-    options.deepen = deepen(args)?;
+    options.deepen = deepen::deepen(args)?;
     options.unshallow = args.unshallow;
     options.update_shallow = args.update_shallow;
     let filter = args
@@ -440,42 +464,6 @@ fn action_of_many(args: &Args, remote: &Remote) -> Vec<u8> {
     action.push(b' ');
     action.extend_from_slice(&remote.name);
     action
-}
-
-fn deepen(args: &Args) -> Result<Deepen, CliError> {
-    let mut deepen = Deepen::default();
-    let together = |first: &str, second: &str| {
-        let message = format!("options '{first}' and '{second}' cannot be used together");
-        Err(CliError::fatal(message))
-    };
-    let number = |text: &String| {
-        let parsed = text.parse::<u32>().ok().filter(|&depth| depth > 0);
-        let message = format!("depth {text} is not a positive number");
-        parsed.ok_or_else(|| CliError::fatal(message))
-    };
-    if args.deepen.is_some() && args.depth.is_some() {
-        return together("--deepen", "--depth");
-    }
-    if args.unshallow && args.depth.is_some() {
-        return together("--depth", "--unshallow");
-    }
-    if let Some(depth) = &args.deepen {
-        if depth.starts_with('-') {
-            let message = "negative depth in --deepen is not supported";
-            return Err(CliError::fatal(message));
-        }
-        deepen.depth = Some(number(depth)?);
-        deepen.relative = true;
-    }
-    if let Some(depth) = &args.depth {
-        deepen.depth = Some(number(depth)?);
-    }
-    if let Some(since) = &args.shallow_since {
-        deepen.since = Some(parse_date(since)?);
-    }
-    let names = args.shallow_exclude.iter();
-    deepen.not = names.map(|name| name.as_bytes().into()).collect();
-    Ok(deepen)
 }
 
 /// Hands fetches of submodules to git, unless there are none or they are not wanted.

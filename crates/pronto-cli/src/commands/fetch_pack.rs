@@ -112,13 +112,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let repository = context.repository()?;
     let url = BStr::new(place.as_bytes());
-    address::check(url, repository.environment())?;
+    address::check(url)?;
     if args.diag_url {
         return address::print(url, context);
-    }
-    if args.verbose && args.stdin {
-        // Which version of the protocol is spoken shows only when the list is read.
-        return Err(CliError::unsupported("'fetch-pack -v' with '--stdin'"));
     }
     let remote = Remote {
         name: url.to_owned(),
@@ -290,6 +286,7 @@ fn options(args: &Args) -> Result<Options, CliError> {
     let excluded = args.shallow_exclude.iter();
     deepen.not = excluded.map(|name| name.as_bytes().into()).collect();
     deepen.relative = args.deepen_relative;
+    settings.no_bundles = true;
     let mut options = Options::default();
     options.settings = settings;
     options.deepen = deepen;

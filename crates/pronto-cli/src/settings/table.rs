@@ -193,12 +193,6 @@ pub static KEYS: &[Lacking] = &[
         When::Not(PRIVATE),
     ),
     row(
-        "fetch.bundleuri",
-        Place::Section,
-        &["fetch"],
-        When::NotEmpty,
-    ),
-    row(
         "fetch.negotiationalgorithm",
         Place::Section,
         &["fetch", "fetch-pack"],
@@ -293,7 +287,6 @@ pub static KEYS: &[Lacking] = &[
     row("trace2.normaltarget", Place::Section, ALL, When::Not(OFF)),
     row("trace2.perftarget", Place::Section, ALL, When::Not(OFF)),
     row("transfer.advertisesid", Place::Section, CLIENTS, When::True),
-    row("transfer.bundleuri", Place::Section, &["clone"], When::True),
     row(
         "transfer.credentialsinurl",
         Place::Section,

@@ -1,6 +1,7 @@
 //! The table of attacks.
 
 mod bounds;
+mod bundles;
 mod clients;
 mod credentials;
 mod files;
@@ -72,6 +73,7 @@ impl Table {
 pub(crate) fn all() -> Vec<Row> {
     let tables = [
         bounds::table(),
+        bundles::table(),
         clients::table(),
         credentials::table(),
         files::table(),

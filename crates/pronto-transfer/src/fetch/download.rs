@@ -12,13 +12,14 @@ use pronto_wire::client::Client;
 use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request, WantedRef};
 use pronto_wire::negotiate::Consecutive;
 
+use super::keep::{keep_from, keep_text};
 use super::map::Mapped;
 use super::{Outcome, Warning, Work};
 use crate::fsck::{Inspector, Levels, Scope};
 use crate::remote::connection::from_wire;
 use crate::remote::{
-    Both, FROM_BUNDLE, checks_objects, keep_linked_objects, receive_pack, require, shallow,
-    unpack_limit, unusable,
+    Both, FROM_BUNDLE, checks_objects, incomplete, keep_linked_objects, receive_pack, require,
+    shallow, unpack_limit, unusable,
 };
 use crate::remote::{
     Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected,
@@ -75,29 +76,6 @@ pub struct ReceivedPack {
     pub checksum: ObjectId,
     /// Whether it has a `.keep` file.
     pub is_locked: bool,
-}
-
-/// The content of the file that keeps the pack until refs lead to it. As in Git, a pack has none if all
-/// objects are to become loose ones.
-fn keep_text(work: &Work<'_>) -> Result<Option<Vec<u8>>> {
-    let options = work.options;
-    let always = options.keep && options.rules.as_ref().is_some_and(|rules| rules.lock_kept);
-    let locks = options.lock_packs && (always || unpack_limit(work.repository.config())?.is_some());
-    if !locks {
-        return Ok(None);
-    }
-    let host = rustix::system::uname();
-    let host = host.nodename().to_string_lossy();
-    let text = format!("fetch-pack {} on {host}\n", std::process::id());
-    Ok(Some(text.into_bytes()))
-}
-
-/// The number of objects from which a pack gets that file, where the rules of `git fetch-pack` apply.
-fn keep_from(work: &Work<'_>) -> Result<Option<u32>> {
-    match work.options.rules.is_some() && !work.options.keep {
-        true => unpack_limit(work.repository.config()),
-        false => Ok(None),
-    }
 }
 
 /// The content of the file that marks the pack as one whose links may be missing.
@@ -163,12 +141,16 @@ impl Fetched {
             return Ok(());
         }
         let known: HashSet<&ObjectId> = work.ours.values().collect();
-        for theirs in refs {
-            if let Some(id) = theirs.id.filter(|id| known.contains(id)) {
-                negotiator.add_known_common(&id).map_err(from_wire)?;
+        let mut history = History::new(&store, &work.cut);
+        // A deeper history needs commits below what both have.
+        let of_theirs = refs.iter().filter_map(|theirs| theirs.id);
+        for id in of_theirs.filter(|_| !deepens) {
+            if known.contains(&id)
+                && let Some(commit) = history.peel(&id).map_err(from_store)?
+            {
+                negotiator.add_known_common(&commit).map_err(from_wire)?;
             }
         }
-        let mut history = History::new(&store, &work.cut);
         let head = work.repository.refs().head()?.id();
         let borrowed = alternate_tips(work.repository)?;
         for id in work.ours.values().chain(&head).chain(&borrowed) {
@@ -283,9 +265,13 @@ impl Fetched {
             .as_ref()
             .is_some_and(|client| client.bundle().is_none());
         if work.options.filter.is_some() && !can_filter && is_server {
-            work.watch
-                .progress()
-                .message("warning: filtering not recognized by server, ignoring");
+            let message = "warning: filtering not recognized by server, ignoring";
+            work.watch.progress().message(message);
+            // Git finds it again when it asks for something.
+            let ids = entries.iter().map(|entry| entry.id).collect();
+            if !self.missing(ids)?.is_empty() {
+                work.watch.progress().message(message);
+            }
         }
         Ok(Request {
             wants,
@@ -297,6 +283,11 @@ impl Fetched {
             thin_pack: work.options.thin_pack,
             no_progress: !work.options.show_progress,
             server_options: work.server_options(),
+            tells_steps: work
+                .options
+                .rules
+                .as_ref()
+                .is_some_and(|rules| rules.is_verbose),
         })
     }
 
@@ -421,8 +412,9 @@ impl Fetched {
         let rules = work.options.rules.as_ref();
         let is_promised = rules.is_some_and(|rules| rules.promised.is_some());
         if work.remote.promisor || work.options.filter.is_some() || is_promised {
-            let tips = entries.iter().map(|entry| entry.id).collect();
-            return self.refuse(work, self.missing(tips)?.is_empty());
+            let tips: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
+            let is_whole = self.missing(tips.clone())?.is_empty();
+            return self.refuse(work, is_whole, &tips);
         }
         let mut tips: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
         if self.foreign_cut && !work.options.update_shallow {
@@ -455,7 +447,7 @@ impl Fetched {
             new: &self.cut,
         };
         let whole = is_connected(self.store(), &tips, &known, cuts)?;
-        self.refuse(work, whole)
+        self.refuse(work, whole, &tips)
     }
 
     /// Forgets those shallow commits of the other side that have not arrived.
@@ -467,13 +459,18 @@ impl Fetched {
         Ok(())
     }
 
-    fn refuse(&self, work: &Work<'_>, whole: bool) -> Result<()> {
-        if whole {
+    /// Fails with the name of what is missing of `tips`, unless all is there.
+    fn refuse(&self, work: &Work<'_>, is_whole: bool, tips: &[ObjectId]) -> Result<()> {
+        if is_whole {
             return Ok(());
         }
-        let url: &BString = &work.url;
-        let message = format!("{url} did not send all necessary objects");
-        Err(Error::new(ErrorKind::Object, message))
+        let known: Vec<ObjectId> = work.ours.values().copied().collect();
+        let cuts = Cuts {
+            old: &work.cut,
+            new: &self.cut,
+        };
+        let source = work.url.to_string();
+        Err(incomplete(&source, self.store(), tips, &known, cuts)?)
     }
 
     /// Moves in what has arrived.

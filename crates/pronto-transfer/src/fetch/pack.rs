@@ -133,9 +133,7 @@ pub fn fetch_pack(
     }
     let is_verbose = options.rules.as_ref().is_some_and(|rules| rules.is_verbose);
     if is_verbose && client.version() != Version::V2 {
-        let _ = client.close();
-        let message = "messages about older versions of the protocol are not supported";
-        return Err(Error::new(ErrorKind::Unsupported, message));
+        verbose::tell_capabilities(client.capabilities(), watch.progress());
     }
     let mut packed = Packed::default();
     let mut entries = select(&work, &client, &refs, selection, &mut packed);

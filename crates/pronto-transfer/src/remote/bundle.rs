@@ -113,3 +113,23 @@ pub fn unusable(error: Error) -> Error {
         _ => Error::new(ErrorKind::Bundle, "index-pack died").because(error),
     }
 }
+
+/// Returns the lines, with Git's prefixes, that say why a bundle cannot be used. Git reads its pack with
+/// another program, whose error comes first.
+pub fn failure_lines(error: &Error) -> Vec<String> {
+    let mut lines = Vec::new();
+    let cause = std::error::Error::source(error);
+    if let Some(cause) = cause.and_then(|cause| cause.downcast_ref::<Error>()) {
+        let is_rejected = *cause.kind() == ErrorKind::Rejected;
+        let reason = std::error::Error::source(cause).filter(|_| is_rejected);
+        let reason = reason.map(ToString::to_string).unwrap_or_default();
+        lines.extend(reason.lines().map(|line| format!("error: {line}")));
+        lines.push(match is_rejected {
+            true => "fatal: fsck error in packed object".to_owned(),
+            false => format!("fatal: {}", cause.message()),
+        });
+    }
+    let own = error.message().lines();
+    lines.extend(own.map(|line| format!("error: {line}")));
+    lines
+}

@@ -14,6 +14,7 @@ use pronto_wire::policy::{Allow, Policy};
 use pronto_wire::push::Pusher;
 use pronto_wire::transport::http::{self, Unset};
 use pronto_wire::transport::{LOCAL_VARIABLES, Options, Ssh};
+use pronto_wire::url::Origin;
 
 use super::bundle;
 use super::web::{self, WebSettings, Wrap};
@@ -81,6 +82,7 @@ pub fn connect_with(
     let address = Address::parse(url).map_err(from_wire)?;
     let options = options(&address, settings, config, environment)?;
     if is_path(url)
+        && !settings.no_bundles
         && let Some(opened) = bundle::open(url, environment)
     {
         options
@@ -159,6 +161,29 @@ fn web_settings(
         }),
         _ => Box::new(Unset),
     }
+}
+
+/// Returns the options and the user's settings for a download from the web. `named` is the origin of the
+/// address that the user named, whom the file of logins serves.
+///
+/// # Errors
+/// A setting is malformed.
+pub(crate) fn for_download(
+    named: &Origin,
+    policy: Policy,
+    config: &Config,
+    environment: &Environment,
+) -> Result<(Options, Box<dyn http::Settings>)> {
+    let mut options = Options::default();
+    options.policy = policy;
+    let settings = WebSettings {
+        config: config.clone(),
+        environment: environment.clone(),
+        settings: Settings::default(),
+        wrap: Box::new(|helpers| helpers),
+        first: Some(named.clone()),
+    };
+    Ok((options, Box::new(settings)))
 }
 
 /// The error of the crate below as one of this crate.

@@ -91,7 +91,7 @@ const HEADER_LEN: usize = 12;
 /// The connection breaks, the pack is invalid, or the files cannot be written. Nothing stays.
 pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcome> {
     let mut options = options(receive)?;
-    let levels = fsck_levels(receive)?;
+    let levels = fsck_levels(receive.repository, receive.promisor.is_some())?;
     let checks = levels.as_ref().map(|levels| {
         let scope = Scope {
             objects: true,
@@ -152,25 +152,33 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
     Ok(outcome)
 }
 
-/// Reads a pack from `source` to its end and indexes it, with bases of `repository`. `promisor` is the
-/// content of the file that marks a pack whose links may be missing.
+/// A pack that comes from a file, and the checks on the way.
+pub(crate) struct Stream<'a> {
+    /// The directory for the pack and its indexes.
+    pub(crate) directory: &'a Path,
+    /// The content of the file that marks the pack as one whose links may be missing.
+    pub(crate) promisor: Option<Vec<u8>>,
+    /// Checks each object, if that is wanted.
+    pub(crate) inspect: Option<&'a dyn Inspect>,
+}
+
+/// Reads a pack from `source` to its end and indexes it, with bases of `repository`.
 ///
 /// # Errors
 /// The pack is invalid, or the files cannot be written. Nothing stays.
 pub(crate) fn receive_stream(
     repository: &Repository,
     source: &mut dyn Read,
-    directory: &Path,
-    promisor: Option<Vec<u8>>,
+    stream: Stream<'_>,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
     let store = repository.objects()?;
     let receive = Receive {
-        directory,
+        directory: stream.directory,
         repository,
         existing: Some(store),
         inspect: None,
-        promisor,
+        promisor: stream.promisor,
         keep: None,
         keep_from: None,
         sync: true,
@@ -181,11 +189,12 @@ pub(crate) fn receive_stream(
     options.title = "Unbundling objects";
     let context = Context {
         existing: Some(store as &dyn Existing),
+        inspect: stream.inspect,
         progress: watch.progress(),
         interrupt: Some(watch.interrupt()),
         ..Context::default()
     };
-    index_stream(source, directory, &options, &context).map_err(from_pack)
+    index_stream(source, receive.directory, &options, &context).map_err(from_pack)
 }
 
 fn is_below(limit: Option<u32>, header: &[u8]) -> bool {
@@ -216,20 +225,20 @@ fn take_in(
     }
 }
 
-/// Returns the severities of findings, if objects are checked.
-fn fsck_levels(receive: &Receive<'_>) -> Result<Option<Levels>> {
-    let config = receive.repository.config();
+/// Returns the severities of findings, if what is fetched is checked.
+///
+/// # Errors
+/// A setting is malformed.
+pub(crate) fn fsck_levels(repository: &Repository, is_promised: bool) -> Result<Option<Levels>> {
+    let config = repository.config();
     if !checks_objects(config)? {
         return Ok(None);
     }
     let mut levels = Levels::strict();
     // The configured levels do not apply to a promisor remote.
-    if receive.promisor.is_none() {
-        let home = receive.repository.environment().home();
-        let warn = &mut |check| {
-            let notice = Notice::UnknownFsckCheck(check);
-            receive.repository.notify(notice);
-        };
+    if !is_promised {
+        let home = repository.environment().home();
+        let warn = &mut |check| repository.notify(Notice::UnknownFsckCheck(check));
         levels.configure(config, "fetch.fsck.", home, warn)?;
     }
     Ok(Some(levels))

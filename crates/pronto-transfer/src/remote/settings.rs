@@ -24,6 +24,8 @@ pub struct Settings {
     /// The program that serves local repositories when called with `upload-pack`; the one of the
     /// environment, or git, if that is not said.
     pub server: Option<PathBuf>,
+    /// Whether a path has to lead to a repository: a bundle is none then.
+    pub no_bundles: bool,
 }
 
 impl Settings {

@@ -1,6 +1,7 @@
 //! The fetch of versions 0 and 1 (`gitprotocol-pack(5)`), over a connection that stays open or over
 //! separate requests.
 
+use bstr::ByteSlice;
 use pronto_hash::{Kind, ObjectId};
 
 use super::v2::{hex, write_have};
@@ -32,6 +33,8 @@ pub struct Conversation<'a> {
     got_common: bool,
     got_ready: bool,
     shallow: ShallowUpdate,
+    /// The steps since they were taken away, in Git's words.
+    steps: Vec<String>,
 }
 
 /// The form of the other side's acknowledgements.
@@ -93,7 +96,19 @@ impl<'a> Conversation<'a> {
             got_common: false,
             got_ready: false,
             shallow: ShallowUpdate::default(),
+            steps: Vec::new(),
         })
+    }
+
+    /// Takes the steps away that were made since the last call.
+    pub fn take_steps(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.steps)
+    }
+
+    fn tell(&mut self, step: impl FnOnce() -> String) {
+        if self.request.tells_steps {
+            self.steps.push(step());
+        }
     }
 
     /// Appends the next request to `out` and returns the next step: [`Next::Receive`], or
@@ -125,13 +140,18 @@ impl<'a> Conversation<'a> {
             }
         }
         let gave_up = self.got_ready || (self.got_common && self.in_vain >= MAX_IN_VAIN);
+        if gave_up && !self.got_ready {
+            self.tell(|| "giving up".to_owned());
+        }
         let single_found = self.mode == Mode::Single && self.got_common;
-        let mut added = 0;
+        let (mut added, mut is_exhausted) = (0, false);
         while !gave_up && !single_found && added < self.haves_to_send {
             let Some(id) = negotiator.next_have()? else {
+                is_exhausted = true;
                 break;
             };
             write_have(&id, out)?;
+            self.tell(|| format!("have {id}"));
             added += 1;
         }
         self.in_vain += added;
@@ -140,11 +160,13 @@ impl<'a> Conversation<'a> {
         } else {
             next_stateful(self.haves_to_send)
         };
-        if added > 0 {
+        // The last ones go with the end of the negotiation, as in Git: that saves a round.
+        if added > 0 && !is_exhausted {
             pktline::write_flush(out);
             return Ok(Next::Receive);
         }
         pktline::write(out, b"done\n")?;
+        self.tell(|| "done".to_owned());
         self.done_sent = true;
         if single_found && !self.stateless {
             return Ok(self.pack());
@@ -262,7 +284,9 @@ impl<'a> Conversation<'a> {
         line: &[u8],
         negotiator: &mut dyn Negotiator,
     ) -> Result<Next, Error> {
-        match parse_acknowledgment(line, self.object_format)? {
+        let acknowledgment = parse_acknowledgment(line, self.object_format)?;
+        self.tell_acknowledgment(line);
+        match acknowledgment {
             Acknowledgment::Nak if self.done_sent => Ok(self.pack()),
             Acknowledgment::Nak if self.got_ready && self.no_done => {
                 self.state = State::LastAcknowledgment;
@@ -287,6 +311,21 @@ impl<'a> Conversation<'a> {
                 Ok(Next::Receive)
             }
         }
+    }
+
+    /// Reports an acknowledgement, with Git's number of its kind.
+    fn tell_acknowledgment(&mut self, line: &[u8]) {
+        let Some(rest) = line.strip_prefix(b"ACK ") else {
+            return;
+        };
+        let (id, kind) = rest.split_once_str(" ").unwrap_or((rest, b""));
+        let number = match kind {
+            b"" => 1,
+            b"continue" => 2,
+            b"common" => 3,
+            _ => 4,
+        };
+        self.tell(|| format!("got ack ({number}) {}", id.as_bstr()));
     }
 
     fn note(&mut self, id: ObjectId, negotiator: &mut dyn Negotiator) -> Result<(), Error> {

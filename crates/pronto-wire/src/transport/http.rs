@@ -12,11 +12,13 @@ use crate::url::Url;
 
 mod agent;
 mod dial;
+mod download;
 mod encode;
 mod site;
 mod text;
 
 pub use agent::{ExtraHeader, Options};
+pub use download::{Download, download};
 use site::{Plan, Site};
 
 /// When to follow redirections.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
@@ -18,8 +19,8 @@ use super::Work;
 use super::heads::Heads;
 use crate::durability::Component;
 use crate::remote::connection::from_wire;
+use crate::remote::{Cuts, incomplete, require, unusable};
 use crate::remote::{Exact, History, Links, Receive, alternate_tips, receive_pack, shallow};
-use crate::remote::{require, unusable};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Files that are on their way to the disk.
@@ -70,8 +71,9 @@ pub(super) fn fetch(
         .chain(heads.exact)
         .filter(|id| seen.insert(*id))
         .collect();
-    let is_borrowed = !store.alternates().is_empty();
-    let wants = match is_borrowed {
+    let bundled = bundled_tips(repository)?;
+    let has_objects = !store.alternates().is_empty() || !bundled.is_empty();
+    let wants = match has_objects {
         true => missing(&wants, &store)?,
         false => wants,
     };
@@ -91,6 +93,8 @@ pub(super) fn fetch(
             Some(_) => Deepen::default(),
             None => work.options.deepen.clone(),
         },
+        // The pack may have deltas against what bundles had.
+        thin_pack: !bundled.is_empty(),
         include_tag: work.options.takes_one_branch(),
         no_progress: !work.options.show_progress,
         filter,
@@ -100,6 +104,16 @@ pub(super) fn fetch(
     let received = receive(work, &mut client, &request, heads, repository)?;
     client.close().map_err(from_wire)?;
     Ok(Some(received))
+}
+
+/// Returns what the refs of bundles point to, from which this clone starts.
+fn bundled_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
+    let mut tips = Vec::new();
+    repository.refs().for_each("refs/bundles/", |found| {
+        tips.push(found.id);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(tips)
 }
 
 fn missing(wants: &[ObjectId], store: &Store) -> Result<Vec<ObjectId>> {
@@ -121,13 +135,13 @@ fn receive(
 ) -> Result<Received> {
     let told_shallow: Vec<ObjectId> = client.shallow().to_vec();
     let store = open(repository)?;
-    let borrowed = match store.alternates() {
-        [] => Vec::new(),
-        _ => alternate_tips(repository)?,
-    };
+    let mut offered = bundled_tips(repository)?;
+    if !store.alternates().is_empty() {
+        offered.extend(alternate_tips(repository)?);
+    }
     let uncut = BTreeSet::new();
     let mut negotiator = Consecutive::new(History::new(&store, &uncut));
-    for id in &borrowed {
+    for id in &offered {
         negotiator.add_tip(id).map_err(from_wire)?;
     }
     let is_bundle = client.bundle().is_some();
@@ -159,7 +173,7 @@ fn receive(
             directory: &directory,
             repository,
             // The pack of a bundle may need what is borrowed.
-            existing: is_bundle.then_some(&store),
+            existing: (is_bundle || request.thin_pack).then_some(&store),
             inspect,
             promisor: request.filter.as_ref().map(|_| promised(heads)),
             keep: None,
@@ -174,7 +188,7 @@ fn receive(
         false => error,
     })?;
     write_cut(&cut, repository)?;
-    check(links, request, repository)?;
+    check(links, request, repository, &cut)?;
     let fsync = repository.fsync()?;
     Ok(Received::flush([
         (outcome.pack, fsync.of(Component::Pack)),
@@ -192,20 +206,23 @@ fn write_cut(cut: &BTreeSet<ObjectId>, repository: &Repository) -> Result<()> {
     written.context(ErrorKind::Io, "could not write", &file)
 }
 
-/// Sees that nothing is missing.
-fn check(links: Links<'_>, request: &Request, repository: &Repository) -> Result<()> {
+/// Sees that nothing is missing. If something is, it is named.
+fn check(
+    links: Links<'_>,
+    request: &Request,
+    repository: &Repository,
+    cut: &BTreeSet<ObjectId>,
+) -> Result<()> {
     let _region = pronto_io::region!("clone", "check_connected");
     let store = open(repository)?;
-    let incomplete = || {
-        let message = "remote did not send all necessary objects";
-        Error::new(ErrorKind::Object, message)
-    };
-    if let Some(id) = missing(&request.wants, &store)?.first() {
-        return Err(incomplete().on_object(id));
-    }
-    match links.first_missing(&store)? {
-        Some(id) => Err(incomplete().on_object(id)),
-        None => Ok(()),
+    let is_whole =
+        missing(&request.wants, &store)?.is_empty() && links.first_missing(&store)?.is_none();
+    match is_whole {
+        true => Ok(()),
+        false => {
+            let cuts = Cuts::unchanged(cut);
+            Err(incomplete("remote", &store, &request.wants, &[], cuts)?)
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::config::edit::Document;
 use crate::init::{self, Template};
 use crate::refs::tables;
 use crate::repository::RefStorage;
-use crate::{Error, ErrorKind, Result, config, repository};
+use crate::{Error, ErrorKind, Repository, Result, config, repository};
 use pronto_repository::shared::Sharing;
 
 /// Variables that name another repository than the new one.
@@ -126,9 +126,6 @@ impl Work<'_> {
         if options.sparse {
             settings.set("extensions.worktreeConfig", "true".into());
         }
-        if let Some(branch) = heads.branch().filter(|_| !options.is_bare()) {
-            self.follow(&mut settings, branch)?;
-        }
         let text = settings.0.as_bytes();
         fs::write(file, text).context(ErrorKind::Io, "could not write", file)
     }
@@ -146,8 +143,13 @@ impl Work<'_> {
         settings.set("core.repositoryformatversion", version.into());
     }
 
-    /// Says what `branch` follows.
-    fn follow(&self, settings: &mut Settings, branch: &BStr) -> Result<()> {
+    /// Records what the first branch follows. As in Git, that comes last in the configuration.
+    pub(super) fn follow(&self, repository: &Repository, heads: &Heads<'_>) -> Result<()> {
+        let Some(branch) = heads.branch().filter(|_| !self.options.is_bare()) else {
+            return Ok(());
+        };
+        let file = repository.git_dir().join("config");
+        let mut settings = Settings::read(&file)?;
         let full = [b"refs/heads/", branch.as_bytes()].concat();
         let mut set = |name: &str, value: &BStr| {
             let key =
@@ -161,7 +163,8 @@ impl Work<'_> {
         if rebase.is_some_and(|wanted| matches!(wanted.as_bytes(), b"always" | b"remote")) {
             set("rebase", "true".into())?;
         }
-        Ok(())
+        let text = settings.0.as_bytes();
+        fs::write(&file, text).context(ErrorKind::Io, "could not write", &file)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use bstr::{BStr, ByteSlice};
-use pronto::Environment;
 use pronto::remote::connection;
 use pronto::wire::address::{Address, is_url};
 
@@ -13,7 +12,7 @@ use crate::{CliError, Context, ExitCode};
 const SCHEMES: &[&str] = &["file", "git", "ssh", "git+ssh", "ssh+git"];
 
 /// Fails if `fetch-pack` takes no such address: a web server needs a helper, as in Git.
-pub(super) fn check(url: &BStr, environment: &Environment) -> Result<(), CliError> {
+pub(super) fn check(url: &BStr) -> Result<(), CliError> {
     if let Some((scheme, _)) = url.split_once_str("://").filter(|_| is_url(url)) {
         let scheme = scheme.as_bstr();
         if !SCHEMES.iter().any(|known| scheme == *known) {
@@ -21,10 +20,7 @@ pub(super) fn check(url: &BStr, environment: &Environment) -> Result<(), CliErro
             return Err(CliError::fatal(message));
         }
     }
-    match connection::is_bundle(url, environment) {
-        true => Err(CliError::unsupported("'fetch-pack' from a bundle")),
-        false => Ok(()),
-    }
+    Ok(())
 }
 
 /// Prints the parts of `url`.

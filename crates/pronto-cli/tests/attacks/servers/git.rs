@@ -20,6 +20,7 @@ pub(crate) struct Offer {
     messages: Vec<u8>,
     pack: Vec<u8>,
     ending: Vec<u8>,
+    bundles: Vec<u8>,
 }
 
 /// A packet line.
@@ -64,6 +65,7 @@ impl Offer {
             messages: Vec::new(),
             pack: ids.pack.clone(),
             ending: Vec::new(),
+            bundles: Vec::new(),
         }
     }
 
@@ -119,6 +121,12 @@ impl Offer {
     pub(crate) fn section(mut self, bytes: Vec<u8>) -> Self {
         self.sections.extend(bytes);
         self
+    }
+
+    /// Answers `bundle-uri` with this.
+    pub(crate) fn bundles(mut self, bytes: Vec<u8>) -> Self {
+        self.bundles = bytes;
+        self.capability("bundle-uri")
     }
 
     /// Adds `content` on a side band before the pack.
@@ -231,6 +239,12 @@ impl Offer {
 
     /// Returns the response to one request of version 2, or of another version over HTTP.
     pub(crate) fn answer(&self, request: &[u8]) -> Vec<u8> {
+        if request
+            .windows(18)
+            .any(|part| part == b"command=bundle-uri")
+        {
+            return self.bundles.clone();
+        }
         let is_listing = request.windows(15).any(|part| part == b"command=ls-refs");
         match is_listing {
             true => self.answer_listing(),

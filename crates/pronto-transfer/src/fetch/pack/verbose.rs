@@ -1,11 +1,14 @@
-//! The decisions of a fetch in Git's words, for `git fetch-pack -v` over version 2 of the protocol.
+//! The decisions of a fetch in Git's words, for `git fetch-pack -v`.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::ops::ControlFlow;
 
+use bstr::ByteSlice;
 use pronto_hash::ObjectId;
+use pronto_io::progress::Progress;
 use pronto_wire::advertisement::RemoteRef;
+use pronto_wire::capabilities::Capabilities;
 use pronto_wire::negotiate::Commits;
 
 use super::super::Work;
@@ -14,6 +17,37 @@ use crate::Result;
 use crate::links::tag_target;
 use crate::remote::connection::from_wire;
 use crate::remote::{History, alternate_tips, from_store};
+
+/// Tells what a server of version 0 or 1 supports.
+pub(super) fn tell_capabilities(capabilities: &Capabilities, progress: &dyn Progress) {
+    let has = |name: &str| capabilities.has(name);
+    if let Some(agent) = capabilities.value("agent") {
+        progress.message(&format!("Server version is {}", agent.as_bstr()));
+    }
+    let supported = [
+        ("shallow", true),
+        ("multi_ack_detailed", true),
+        ("no-done", has("multi_ack_detailed")),
+        ("multi_ack", !has("multi_ack_detailed")),
+        ("side-band-64k", true),
+        ("side-band", !has("side-band-64k")),
+        ("allow-tip-sha1-in-want", true),
+        ("allow-reachable-sha1-in-want", true),
+        ("thin-pack", true),
+        ("no-progress", true),
+        ("include-tag", true),
+        ("ofs-delta", true),
+        ("filter", true),
+        ("deepen-since", true),
+        ("deepen-not", true),
+        ("deepen-relative", true),
+    ];
+    for (name, is_told) in supported {
+        if is_told && has(name) {
+            progress.message(&format!("Server supports {name}"));
+        }
+    }
+}
 
 /// Tells which recent commits are complete, and which of `entries` are wanted.
 pub(super) fn tell(work: &Work<'_>, refs: &[RemoteRef], entries: &[Mapped]) -> Result<()> {

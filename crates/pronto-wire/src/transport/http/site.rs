@@ -44,6 +44,15 @@ impl Plan {
         }
     }
 
+    /// Plans the download of a file at an address that comes from a server of `first`.
+    pub(super) fn for_download(self, first: &Origin) -> Self {
+        Plan {
+            version: None,
+            first: first.clone(),
+            ..self
+        }
+    }
+
     /// Fails unless a server may redirect to `target`.
     pub(super) fn check_redirect(&self, target: &Url) -> Result<(), Error> {
         self.policy.check_redirect(target.scheme())

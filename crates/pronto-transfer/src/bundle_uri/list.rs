@@ -1,0 +1,338 @@
+//! Lists of bundles: from a file in the format of configuration files, or from the lines of a server.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::address::resolve;
+use crate::config::parse::{Event, Parser};
+use crate::config::{Key, value};
+
+/// The largest number of bundles in a list.
+const MOST_ENTRIES: usize = 1 << 16;
+
+/// Which bundles of a list are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// All.
+    All,
+    /// Any one.
+    Any,
+}
+
+/// A rule for the order of the bundles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Heuristic {
+    /// Newer bundles have larger tokens.
+    CreationToken,
+}
+
+/// A bundle of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// Its name in the list.
+    pub id: BString,
+    /// Its address.
+    pub uri: Option<BString>,
+    /// Its token; 0 if it has none.
+    pub creation_token: u64,
+}
+
+/// A list of bundles (`git bundle-uri`, "BUNDLE LISTS").
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct List {
+    /// Which bundles are needed.
+    pub mode: Option<Mode>,
+    /// The rule for their order.
+    pub heuristic: Option<Heuristic>,
+    /// The bundles, in the order in which the list names them.
+    pub entries: Vec<Entry>,
+    /// Tokens that are no numbers.
+    pub bad_tokens: Vec<BString>,
+}
+
+/// A list is malformed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadList {
+    /// This line of a file.
+    FileLine(u32),
+    /// This line of an answer, with its number.
+    AnswerLine(usize, BString),
+}
+
+impl fmt::Display for BadList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadList::FileLine(line) => write!(f, "bad config line {line}"),
+            BadList::AnswerLine(number, line) => {
+                write!(f, "error on bundle-uri response line {number}: {line}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BadList {}
+
+/// The number of the first line of an answer in messages, as in Git.
+const FIRST_LINE: usize = 2;
+
+/// A value that a list cannot have.
+struct Refused;
+
+impl List {
+    /// Parses the text of a file. Addresses in it are relative to `base`. Files that it wants to include
+    /// are not read.
+    ///
+    /// # Errors
+    /// A line is malformed, or has a value that is not understood.
+    pub fn parse(text: &[u8], base: &BStr) -> Result<Self, BadList> {
+        let mut reading = Reading::new(base);
+        let mut parser = Parser::new(text);
+        loop {
+            let event = parser
+                .next_event()
+                .map_err(|bad| BadList::FileLine(bad.0))?;
+            match event {
+                None => return Ok(reading.list),
+                Some(Event::Entry) => {
+                    let key = [&parser.section[..], &parser.name].concat();
+                    let value = parser.value.as_deref().map(BStr::new);
+                    let set = reading.set(key.as_bstr(), value);
+                    set.map_err(|Refused| BadList::FileLine(parser.entry_line))?;
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Parses the lines of a server's answer. Addresses in it are relative to `base`.
+    ///
+    /// # Errors
+    /// A line is malformed, or has a value that is not understood.
+    pub fn parse_lines(lines: &[BString], base: &BStr) -> Result<Self, BadList> {
+        let mut reading = Reading::new(base);
+        for (at, line) in lines.iter().enumerate() {
+            let parts = line.split_once_str("=");
+            let parts = parts.filter(|(key, value)| !key.is_empty() && !value.is_empty());
+            let set = parts
+                .ok_or(Refused)
+                .and_then(|(key, value)| reading.set(key.as_bstr(), Some(value.as_bstr())));
+            set.map_err(|Refused| BadList::AnswerLine(at + FIRST_LINE, line.clone()))?;
+        }
+        Ok(reading.list)
+    }
+
+    /// Returns the bundles in the order in which Git goes through them.
+    pub fn in_order(&self) -> Vec<&Entry> {
+        let ids = self.entries.iter().map(|entry| entry.id.as_bstr());
+        order(ids).into_iter().map(|at| &self.entries[at]).collect()
+    }
+}
+
+/// A list of which a part has been read.
+struct Reading<'a> {
+    base: &'a BStr,
+    list: List,
+    /// The places of the bundles in the list.
+    places: HashMap<BString, usize>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(base: &'a BStr) -> Self {
+        Reading {
+            base,
+            list: List::default(),
+            places: HashMap::new(),
+        }
+    }
+
+    /// Sets one key. Keys of later versions are ignored.
+    fn set(&mut self, key: &BStr, set: Option<&BStr>) -> Result<(), Refused> {
+        let key = Key::split(key);
+        if !key.section.eq_ignore_ascii_case(b"bundle") {
+            return Err(Refused);
+        }
+        let variable = key.variable.to_ascii_lowercase();
+        let Some(id) = key.subsection else {
+            return self.set_own(&variable, set);
+        };
+        let base = self.base;
+        let entry = self.entry(id)?;
+        match variable.as_slice() {
+            b"uri" => {
+                let uri = set.and_then(|uri| resolve(base, uri)).ok_or(Refused)?;
+                if entry.uri.replace(uri).is_some() {
+                    return Err(Refused);
+                }
+            }
+            b"creationtoken" => {
+                let text = set.unwrap_or_default();
+                match leading_number(text) {
+                    Some(token) => entry.creation_token = token,
+                    None => self.list.bad_tokens.push(text.into()),
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn set_own(&mut self, variable: &[u8], set: Option<&BStr>) -> Result<(), Refused> {
+        let list = &mut self.list;
+        match variable {
+            b"version" => match set.map(value::parse_i64) {
+                Some(Ok(1)) => {}
+                _ => return Err(Refused),
+            },
+            b"mode" => {
+                list.mode = Some(match set.map(|mode| mode.as_bytes()) {
+                    Some(b"all") => Mode::All,
+                    Some(b"any") => Mode::Any,
+                    _ => return Err(Refused),
+                });
+            }
+            b"heuristic" if set == Some("creationToken".into()) => {
+                list.heuristic = Some(Heuristic::CreationToken);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, id: &BStr) -> Result<&mut Entry, Refused> {
+        let entries = &mut self.list.entries;
+        let at = match self.places.get(id) {
+            Some(at) => *at,
+            None if entries.len() >= MOST_ENTRIES => return Err(Refused),
+            None => {
+                self.places.insert(id.into(), entries.len());
+                entries.push(Entry {
+                    id: id.into(),
+                    uri: None,
+                    creation_token: 0,
+                });
+                entries.len() - 1
+            }
+        };
+        Ok(&mut entries[at])
+    }
+}
+
+/// Returns the number at the start of `text`, as `scanf` reads it.
+pub(super) fn leading_number(text: &BStr) -> Option<u64> {
+    let text = text.trim_start();
+    let end = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = text.get(..end).filter(|digits| !digits.is_empty())?;
+    let digits = std::str::from_utf8(digits).ok()?;
+    Some(digits.parse().unwrap_or(u64::MAX))
+}
+
+/// The number of buckets of the table in which Git keeps a list, at first.
+const FIRST_BUCKETS: usize = 64;
+
+/// Returns the order in which Git's hash table returns `ids`: which bundle is tried first shows.
+pub(super) fn order<'a>(ids: impl Iterator<Item = &'a BStr>) -> Vec<usize> {
+    let mut buckets: Vec<Vec<usize>> = vec![Vec::new(); FIRST_BUCKETS];
+    let mut hashes = Vec::new();
+    for (at, id) in ids.enumerate() {
+        let hash = hash(id);
+        hashes.push(hash);
+        let bucket = hash as usize % buckets.len();
+        buckets[bucket].push(at);
+        if hashes.len() > buckets.len() * 80 / 100 {
+            let mut larger: Vec<Vec<usize>> = vec![Vec::new(); buckets.len() * 4];
+            // The newest of a bucket comes first.
+            for at in buckets.iter().flat_map(|bucket| bucket.iter().rev()) {
+                let bucket = hashes[*at] as usize % larger.len();
+                larger[bucket].push(*at);
+            }
+            buckets = larger;
+        }
+    }
+    buckets
+        .iter()
+        .flat_map(|bucket| bucket.iter().rev().copied())
+        .collect()
+}
+
+/// The hash function FNV-1 with 32 bits.
+fn hash(text: &BStr) -> u32 {
+    text.iter().fold(0x811c_9dc5, |hash: u32, byte| {
+        hash.wrapping_mul(0x0100_0193) ^ u32::from(*byte)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "[bundle]\nversion = 1\nmode = any\nheuristic = creationToken\nnew = 1\n\
+        [bundle \"a\"]\nuri = a.bundle\ncreationToken = 7x\n\
+        [bundle \"b\"]\nuri = https://other/b\ncreationToken = x\nsize = 1\n";
+
+    #[test]
+    fn a_file_and_an_answer_say_the_same() {
+        let file = List::parse(LIST.as_bytes(), "https://host/".into()).expect("a list");
+        let lines = [
+            "bundle.version=1",
+            "bundle.mode=any",
+            "bundle.heuristic=creationToken",
+            "bundle.a.uri=a.bundle",
+            "bundle.a.creationToken=7x",
+            "bundle.b.uri=https://other/b",
+            "bundle.b.creationtoken=x",
+        ];
+        let lines: Vec<BString> = lines.iter().map(|line| BString::from(*line)).collect();
+        let answer = List::parse_lines(&lines, "https://host".into()).expect("a list");
+        assert_eq!(file, answer);
+        assert_eq!(file.mode, Some(Mode::Any));
+        assert_eq!(file.heuristic, Some(Heuristic::CreationToken));
+        assert_eq!(file.entries[0].uri, Some("https://host/a.bundle".into()));
+        assert_eq!(file.entries[0].creation_token, 7);
+        assert_eq!(file.bad_tokens, ["x"]);
+    }
+
+    #[test]
+    fn broken_lists_are_refused_with_their_line() {
+        let cases = [
+            ("[bundle]\nversion = 2\n", 2),
+            ("[bundle]\nmode = some\n", 2),
+            ("[other]\nkey = 1\n", 2),
+            ("junk\n", 1),
+            ("[bundle \"a\"]\nuri\n", 2),
+            ("[bundle \"a\"]\nuri = x\nuri = y\n", 3),
+            ("[bundle \"a\"\nuri = x\n", 1),
+        ];
+        for (text, line) in cases {
+            let bad = List::parse(text.as_bytes(), "/".into()).expect_err(text);
+            let BadList::FileLine(found) = bad else {
+                panic!("{text}: {bad}");
+            };
+            assert!(found.abs_diff(line) <= 1, "{text}: {found}");
+        }
+        for line in ["", "bundle.version", "=1", "bundle.mode=", "other.mode=all"] {
+            List::parse_lines(&[line.into()], "/".into()).expect_err(line);
+        }
+    }
+
+    #[test]
+    fn a_list_has_so_many_bundles() {
+        let lines = (0..=MOST_ENTRIES).map(|at| format!("bundle.{at}.uri=x").into());
+        let lines: Vec<BString> = lines.collect();
+        List::parse_lines(&lines[1..], "/".into()).expect("not too many");
+        let bad = List::parse_lines(&lines, "/".into()).expect_err("too many");
+        assert!(matches!(bad, BadList::AnswerLine(number, _) if number == lines.len() + 1));
+    }
+
+    #[test]
+    fn bundles_come_in_the_order_of_gits_table() {
+        let ids = ["a", "b", "c", "bad"];
+        let order = order(ids.iter().map(|id| BStr::new(*id)));
+        assert_eq!(order, [3, 2, 1, 0]);
+    }
+}

@@ -1,0 +1,93 @@
+//! Lists whose newer bundles have larger tokens: only what is needed is downloaded.
+
+use bstr::BStr;
+use pronto_config::config::edit::set_in_file;
+
+use super::{List, Named, Provenance, Taken, Taking};
+use crate::Result;
+
+/// The setting of the largest token that was taken in.
+const TOKEN_KEY: &str = "fetch.bundleCreationToken";
+
+/// The state of one bundle of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not downloaded yet.
+    Unknown,
+    /// Downloaded, at this place; it does not fit yet.
+    Waiting(usize),
+    /// Taken in, or not to be had.
+    Settled,
+}
+
+impl Taking<'_> {
+    /// Takes the bundles of `list`, the newest first. One that does not fit needs older ones; when those
+    /// are there, it is tried again. Returns whether the newest could be taken.
+    pub(super) fn take_by_tokens(
+        &mut self,
+        list: &List,
+        from: &Provenance,
+        depth: u32,
+    ) -> Result<bool> {
+        let mut entries: Vec<(u64, Named)> = list
+            .in_order()
+            .into_iter()
+            .filter(|entry| entry.creation_token > 0)
+            .filter_map(|entry| Some((entry.creation_token, entry.named()?)))
+            .collect();
+        entries.sort_by_key(|(token, _)| std::cmp::Reverse(*token));
+        let mut largest = self.largest_token();
+        if let (Some(known), Some((newest, _))) = (largest, entries.first())
+            && *newest <= known
+        {
+            return Ok(true);
+        }
+        let mut states = vec![State::Unknown; entries.len()];
+        let (mut at, mut is_forward) = (0_usize, true);
+        while let (Some((token, named)), Some(state)) = (entries.get(at), states.get_mut(at)) {
+            if *state == State::Unknown {
+                match self.take(named, from, depth + 1)? {
+                    Taken::Bundle => *state = State::Waiting(self.bundles.len() - 1),
+                    Taken::List => {
+                        let uri = &named.uri;
+                        self.warn(&format!("file downloaded from '{uri}' is not a bundle"));
+                        return Ok(false);
+                    }
+                    Taken::Nothing => {
+                        *state = State::Settled;
+                        is_forward = true;
+                    }
+                }
+            }
+            if let State::Waiting(place) = *state {
+                is_forward = !self.land(place)?;
+                if !is_forward {
+                    *state = State::Settled;
+                    largest = largest.max(Some(*token));
+                }
+            }
+            match (is_forward, at) {
+                (true, _) => at += 1,
+                (false, 0) => {
+                    self.store_token(largest.unwrap_or(0));
+                    return Ok(true);
+                }
+                (false, _) => at -= 1,
+            }
+        }
+        Ok(false)
+    }
+
+    fn largest_token(&self) -> Option<u64> {
+        let value = self.repository.config().raw(TOKEN_KEY)?;
+        super::list::leading_number(value)
+    }
+
+    fn store_token(&self, token: u64) {
+        let file = self.repository.common_dir().join("config");
+        let text = token.to_string();
+        if set_in_file(&file, TOKEN_KEY, BStr::new(&text)).is_err() {
+            self.warn("failed to store maximum creation token");
+        }
+    }
+}

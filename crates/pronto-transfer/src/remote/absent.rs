@@ -1,0 +1,226 @@
+//! Names a missing object in Git's words, after a check has found that there is one.
+
+use std::collections::{BTreeSet, BinaryHeap, HashSet};
+use std::fmt;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+use pronto_odb::Store;
+
+use super::connectivity::{Cuts, from_store};
+use super::negotiate::History;
+use crate::links::{tag_target, tree_entries};
+use crate::{Error, ErrorKind, Result};
+
+/// An object that the other side did not send. `Display` writes the lines of Git's `rev-list`, with their prefixes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Absent {
+    /// The target of a ref or of a tag.
+    Tip(ObjectId),
+    /// The parent of a commit.
+    Parent {
+        /// The commit.
+        commit: ObjectId,
+        /// Its parent.
+        parent: ObjectId,
+    },
+    /// A tree.
+    Tree(ObjectId),
+    /// A file.
+    Blob(ObjectId),
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Absent::Tip(id) => write!(f, "fatal: bad object {id}"),
+            Absent::Parent { commit, parent } => write!(
+                f,
+                "error: Could not read {parent}\n\
+                 fatal: Failed to traverse parents of commit {commit}"
+            ),
+            Absent::Tree(id) => write!(f, "fatal: bad tree object {id}"),
+            Absent::Blob(id) => write!(f, "fatal: missing blob object '{id}'"),
+        }
+    }
+}
+
+impl std::error::Error for Absent {}
+
+/// The error of a fetch from `source`, which left out something of what `tips` lead to.
+///
+/// Costs a walk of all that is new. The caller has found already that something is missing.
+///
+/// # Errors
+/// A present object cannot be read.
+pub fn incomplete(
+    source: &str,
+    store: &Store,
+    tips: &[ObjectId],
+    known: &[ObjectId],
+    cuts: Cuts<'_>,
+) -> Result<Error> {
+    let message = format!("{source} did not send all necessary objects");
+    let error = Error::new(ErrorKind::Incomplete, message);
+    let mut search = Search {
+        store,
+        history: History::new(store, cuts.new),
+        content: Vec::new(),
+    };
+    Ok(match search.run(tips, known, cuts.old)? {
+        Some(absent) => error.because(absent),
+        None => error,
+    })
+}
+
+struct Search<'a> {
+    store: &'a Store,
+    history: History<'a>,
+    content: Vec<u8>,
+}
+
+impl Search<'_> {
+    fn run(
+        &mut self,
+        tips: &[ObjectId],
+        known: &[ObjectId],
+        old_cut: &BTreeSet<ObjectId>,
+    ) -> Result<Option<Absent>> {
+        for tip in tips {
+            if !self.store.contains(tip).map_err(from_store)? {
+                return Ok(Some(Absent::Tip(*tip)));
+            }
+        }
+        let (mut commits, mut trees) = (Vec::new(), Vec::new());
+        for tip in tips {
+            if let Some(absent) = self.peel(*tip, &mut commits, &mut trees)? {
+                return Ok(Some(absent));
+            }
+        }
+        let known = self.ancestors(known, old_cut)?;
+        if let Some(absent) = self.walk(&commits, &known, &mut trees)? {
+            return Ok(Some(absent));
+        }
+        let mut seen = HashSet::new();
+        for tree in trees {
+            if let Some(absent) = self.tree(tree, &mut seen)? {
+                return Ok(Some(absent));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sorts what `id` leads to through tags.
+    fn peel(
+        &mut self,
+        mut id: ObjectId,
+        commits: &mut Vec<ObjectId>,
+        trees: &mut Vec<ObjectId>,
+    ) -> Result<Option<Absent>> {
+        let mut seen = HashSet::new();
+        while seen.insert(id) {
+            match self
+                .store
+                .find(&id, &mut self.content)
+                .map_err(from_store)?
+            {
+                None => return Ok(Some(Absent::Tip(id))),
+                Some(ObjectKind::Commit) => commits.push(id),
+                Some(ObjectKind::Tree) => trees.push(id),
+                Some(ObjectKind::Blob) => {}
+                Some(ObjectKind::Tag) => match tag_target(&self.content) {
+                    Some(target) => id = target,
+                    None => return Ok(Some(Absent::Tip(id))),
+                },
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns all commits that `tips` lead to, as far as they are here.
+    fn ancestors(
+        &mut self,
+        tips: &[ObjectId],
+        cut: &BTreeSet<ObjectId>,
+    ) -> Result<HashSet<ObjectId>> {
+        let (mut found, mut left) = (HashSet::new(), Vec::new());
+        for tip in tips {
+            left.extend(self.history.peel(tip).map_err(from_store)?);
+        }
+        while let Some(id) = left.pop() {
+            if !found.insert(id) || cut.contains(&id) {
+                continue;
+            }
+            let links = self.history.links(&id).map_err(from_store)?;
+            left.extend(links.into_iter().flat_map(|links| links.parents));
+        }
+        Ok(found)
+    }
+
+    /// Looks for a parent that is missing: first in the newest commits. Collects the trees.
+    fn walk(
+        &mut self,
+        tips: &[ObjectId],
+        known: &HashSet<ObjectId>,
+        trees: &mut Vec<ObjectId>,
+    ) -> Result<Option<Absent>> {
+        let (mut seen, mut queue) = (HashSet::new(), BinaryHeap::new());
+        for tip in tips {
+            if let Some(links) = self.history.links(tip).map_err(from_store)?
+                && !known.contains(tip)
+                && seen.insert(*tip)
+            {
+                queue.push((links.time, *tip));
+            }
+        }
+        while let Some((_, commit)) = queue.pop() {
+            let Some(links) = self.history.links(&commit).map_err(from_store)? else {
+                continue;
+            };
+            trees.push(links.tree);
+            for parent in links.parents {
+                if known.contains(&parent) || !seen.insert(parent) {
+                    continue;
+                }
+                match self.history.links(&parent).map_err(from_store)? {
+                    Some(links) => queue.push((links.time, parent)),
+                    None => return Ok(Some(Absent::Parent { commit, parent })),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Looks for a part of the tree `id` that is missing, in the order of the entries.
+    fn tree(&mut self, id: ObjectId, seen: &mut HashSet<ObjectId>) -> Result<Option<Absent>> {
+        let length = self.store.kind().len_in_bytes();
+        let mut left = vec![(id, true)];
+        while let Some((id, is_tree)) = left.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            if !is_tree {
+                match self.store.contains(&id).map_err(from_store)? {
+                    true => continue,
+                    false => return Ok(Some(Absent::Blob(id))),
+                }
+            }
+            let found = self
+                .store
+                .find(&id, &mut self.content)
+                .map_err(from_store)?;
+            if found != Some(ObjectKind::Tree) {
+                return Ok(Some(Absent::Tree(id)));
+            }
+            let start = left.len();
+            for entry in tree_entries(&self.content, length) {
+                if let (false, Ok(child)) = (entry.is_submodule(), ObjectId::try_from(entry.id)) {
+                    left.push((child, entry.is_directory()));
+                }
+            }
+            left[start..].reverse();
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,65 @@
+//! Bundles to start from, which the user or the server names.
+
+use bstr::{BString, ByteSlice};
+use pronto_wire::client::Client;
+
+use super::Work;
+use crate::bundle_uri::{self, List};
+use crate::config::edit::set_in_file;
+use crate::remote::connection::from_wire;
+use crate::{Repository, Result};
+
+impl Work<'_> {
+    /// Takes the bundles that the user named, or else those that the server names, if the user accepts
+    /// that (`transfer.bundleURI`).
+    ///
+    /// # Errors
+    /// The operation was interrupted, the connection broke, or something cannot be written.
+    pub(super) fn take_bundles(&self, client: &mut Client, repository: &Repository) -> Result<()> {
+        match &self.options.bundle_uri {
+            Some(uri) => self.take_named(uri, repository),
+            None if self.config.bool_or("transfer.bundleuri", false)? => {
+                self.take_offered(client, repository)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn take_named(&self, uri: &BString, repository: &Repository) -> Result<()> {
+        let taken = bundle_uri::fetch(repository, uri.as_bstr(), self.watch)?;
+        if !taken.succeeded {
+            self.warn(&format!("failed to fetch objects from bundle URI '{uri}'"));
+        } else if taken.has_heuristic {
+            let file = repository.git_dir().join("config");
+            set_in_file(&file, "fetch.bundleuri", uri.as_bstr())?;
+        }
+        Ok(())
+    }
+
+    fn take_offered(&self, client: &mut Client, repository: &Repository) -> Result<()> {
+        let lines = client
+            .bundle_lines(&self.options.server_options)
+            .map_err(from_wire)?;
+        let url = self.address();
+        let list = match List::parse_lines(&lines, url.as_bstr()) {
+            Ok(list) => list,
+            Err(bad) => {
+                let progress = self.watch.progress();
+                progress.message(&format!("error: {bad}"));
+                progress.message("error: could not retrieve server-advertised bundle-uri list");
+                return Ok(());
+            }
+        };
+        if list.entries.is_empty() {
+            return Ok(());
+        }
+        if !bundle_uri::fetch_list(repository, &list, url.as_bstr(), self.watch)? {
+            self.warn("failed to fetch advertised bundles");
+        }
+        Ok(())
+    }
+
+    fn warn(&self, text: &str) {
+        self.watch.progress().message(&format!("warning: {text}"));
+    }
+}
