@@ -12,6 +12,8 @@ use pronto::receive_pack::Landing;
 use pronto_io::error::IoContext as _;
 use pronto_store::{Generation, View};
 
+use crate::{ErrorKind, Result};
+
 /// A repository that was opened for a request.
 pub struct Opened {
     repository: Repository,

@@ -56,7 +56,7 @@ macro_rules! in_a_directory_only {
     ($($name:ident: $reason:literal),* $(,)?) => {
         mod in_a_directory_only {
             $(#[test]
-            #[expect(clippy::print_stdout, reason = "the reasons are a list")]
+            #[allow(clippy::print_stdout, reason = "the reasons are a list")]
             fn $name() {
                 println!("{} is not for a store: {}", stringify!($name), $reason);
                 super::$name();
