@@ -12,6 +12,9 @@ use super::Result;
 /// The time between two samples of memory.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// The number of the next group of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
 /// A group, removed when it is dropped.
 #[derive(Clone)]
 pub struct Group {
@@ -26,7 +29,8 @@ impl Group {
     /// # Errors
     /// The file system of control groups refuses.
     pub fn new() -> Result<Self> {
-        let name = format!("pronto-bench-{}", std::process::id());
+        let number = NEXT.fetch_add(1, Relaxed);
+        let name = format!("pronto-bench-{}-{number}", std::process::id());
         let top = Path::new("/sys/fs/cgroup");
         let is_unified = top.join("cgroup.controllers").exists();
         let group = match is_unified {

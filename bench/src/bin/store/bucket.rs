@@ -84,7 +84,7 @@ impl Calls {
         self.gets + self.missing + self.puts + self.lists + self.deletes
     }
 
-    /// Returns what came after `before`.
+    /// Returns the calls after `before`.
     pub(crate) fn since(self, before: Calls) -> Calls {
         Calls {
             gets: self.gets - before.gets,

@@ -54,7 +54,7 @@ struct Server {
     load: u64,
 }
 
-/// A clone that goes on at `at`.
+/// A clone that continues at `at`.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     at: Moment,

@@ -11,7 +11,7 @@ use bench::load::server::Server;
 
 use crate::bucket::Bucket;
 
-/// What a measurement starts with.
+/// The program to measure, and the delay of its store.
 pub(crate) struct Start {
     pub(crate) pronto: PathBuf,
     pub(crate) delay: Duration,

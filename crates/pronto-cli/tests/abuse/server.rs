@@ -162,6 +162,7 @@ impl Drop for Server {
 /// Waits until something is true; whether it became so in time.
 pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + PATIENCE;
+    let mut pause = Duration::from_millis(20);
     loop {
         if is_true() {
             return true;
@@ -169,7 +170,9 @@ pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) -> bool {
         if Instant::now() > end {
             return false;
         }
-        // A look costs time of the processor that the server needs.
-        std::thread::sleep(Duration::from_millis(20));
+        // A look costs time of the processor that the server needs, and often a connection, which a slow server still
+        // counts when the next look comes.
+        std::thread::sleep(pause);
+        pause = (2 * pause).min(Duration::from_millis(500));
     }
 }

@@ -20,10 +20,10 @@ const SERVERS: usize = 3;
 
 /// Repositories, each with a file of this size that cannot be compressed.
 const REPOSITORIES: usize = 3;
-const FILE_BYTES: usize = 6 << 20;
+const FILE_BYTES: usize = 2 << 20;
 
 /// Less than all repositories take, so that some are evicted again and again.
-const CACHE_BYTES: u64 = 16 << 20;
+const CACHE_BYTES: u64 = 5 << 20;
 
 /// The memory that a server may take: 256 MiB.
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -42,7 +42,7 @@ struct Storm {
 /// A clone, whose branch nobody else pushes to.
 struct Client {
     number: usize,
-    /// What it pushed since the last push that was acknowledged, and that one first.
+    /// The pushed commits since the last push that was acknowledged, and the commit of that push first.
     candidates: Mutex<Vec<String>>,
     /// A push was acknowledged.
     is_born: AtomicBool,

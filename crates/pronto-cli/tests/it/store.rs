@@ -235,7 +235,7 @@ fn repositories_are_brought_up_to_date() {
     // A commit with its root tree; a blob.
     let updated = world.store(&["import", "--update", "one", &url, "r"]);
     assert_eq!(updated, "4 refs and 3 objects\n");
-    assert!(world.store(&["list", &url, "r"]).starts_with("1\t"));
+    assert!(world.store(&["list", &url, "r"]).starts_with("2\t"));
     assert_eq!(world.store(&["list", &url, "r"]).lines().count(), 2);
     world.store(&["export", &url, "r", "out.git"]);
     assert_eq!(refs("out.git"), refs("one"));
@@ -260,10 +260,15 @@ fn all_repositories_of_a_directory_are_imported() {
         "a: 4 refs and 62 objects\nteam/b: 4 refs and 62 objects\n"
     );
     world.git("root/team/b.git", &["update-ref", "refs/heads/x", "HEAD~1"]);
-    fs::remove_dir_all(world.path("root/a.git/objects/pack")).expect("a directory");
+    let shallow = world.git("one", &["rev-parse", "HEAD"]);
+    fs::write(world.path("root/a.git/shallow"), shallow).expect("a file");
     clone("root/c.git");
     let (code, out, err) = world.try_store(&["import", "--update", "root", &url]);
-    assert_eq!((code, err.contains("a: ")), (1, true), "{out}{err}");
+    assert_eq!(
+        (code, err.contains("a: the repository is shallow")),
+        (1, true),
+        "{out}{err}"
+    );
     assert_eq!(
         out,
         "c: 4 refs and 62 objects\nteam/b: 1 refs and 0 objects\n"

@@ -27,7 +27,7 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`]: there is no such repository. [`ErrorKind::Unsupported`]: the source is shallow, a
-    /// partial clone, or has another object format. [`ErrorKind::Conflict`]: somebody else changed a ref meanwhile.
+    /// partial clone, or has another object format. [`ErrorKind::Conflict`]: another process changed a ref meanwhile.
     /// [`ErrorKind::Repository`]: the source cannot be read. Those of the store.
     pub fn update(
         &self,
@@ -72,7 +72,8 @@ impl Store {
         {
             true => Ok(written),
             false => {
-                let message = "somebody else changed refs of the repository in the store meanwhile";
+                let message =
+                    "another process changed refs of the repository in the store meanwhile";
                 let hint = "let nobody push there before it serves in place of the old one, and repeat this";
                 Err(Error::new(ErrorKind::Conflict, message).with_hint(hint))
             }

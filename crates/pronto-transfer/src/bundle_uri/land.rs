@@ -149,6 +149,15 @@ impl Taking<'_> {
                 fail(&format!("refusing to update ref with bad name '{name}'"));
                 continue;
             }
+            // Without a look, the directories of a ref that is not made would stay.
+            let store = self.repository.objects()?;
+            if !store.contains(&found.id).map_err(from_store)? {
+                let id = found.id;
+                fail(&format!(
+                    "trying to write ref '{name}' with nonexistent object {id}"
+                ));
+                continue;
+            }
             let mut transaction = self.repository.transaction();
             transaction.update(&name, found.id, Expected::Anything, MESSAGE);
             match transaction.commit() {
