@@ -2016,7 +2016,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__store)
-            opts="-q --generations --target-generations --generation --sizes-only --scratch --cache --every --prune-after --quiet"
+            opts="-q --generations --target-generations --generation --sizes-only --update --scratch --cache --every --prune-after --ref-format --add --unset --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2047,6 +2047,10 @@ _pronto() {
                     return 0
                     ;;
                 --prune-after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ref-format)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -766,7 +766,9 @@ complete -c pronto -n "__fish_pronto_using_subcommand store" -l scratch -d 'The 
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l cache -d 'Keep downloaded files in this directory, and use them again (upkeep)' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l every -d 'Run until the process is stopped, and look at each repository so often (upkeep)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l prune-after -d 'Delete unreachable Git objects this many days after they were noticed; \'never\' keeps them (upkeep)' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l ref-format -d 'Keep refs in this format: \'files\' or \'reftable\' (export)' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l sizes-only -d 'Compare names and sizes only, and read no object (verify)'
+complete -c pronto -n "__fish_pronto_using_subcommand store" -l update -d 'Bring repositories that are there already up to date (import)'
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l add -d 'Add a value to those that the key has (config)'
 complete -c pronto -n "__fish_pronto_using_subcommand store" -l unset -d 'Remove all values of the key (config)'
 complete -c pronto -n "__fish_pronto_using_subcommand store" -s q -l quiet -d 'Show no progress'

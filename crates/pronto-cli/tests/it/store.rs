@@ -241,7 +241,7 @@ fn repositories_are_brought_up_to_date() {
     assert_eq!(refs("out.git"), refs("one"));
     world.git("out.git", &["fsck", "--full", "--strict"]);
     let (code, _, err) = world.try_store(&["import", "one", &url, "r"]);
-    assert!(code == 128 && err.contains("exists"), "{code} {err}");
+    assert!(code == 128 && err.contains("already"), "{code} {err}");
     let verified = world.store(&["verify", &url]);
     assert!(verified.ends_with(" 0 problems\n"), "{verified}");
 }
