@@ -319,7 +319,11 @@ fn a_push_elsewhere_costs_the_files_of_its_pack() {
         let mut calls = bucket.calls();
         calls.sort_unstable();
         assert_eq!(calls, ["get", "idx", "list", "pack"]);
-        assert_eq!(begun.elapsed(), TRIP * 3, "probe with the manifest, listing, files");
+        assert_eq!(
+            begun.elapsed(),
+            TRIP * 3,
+            "probe with the manifest, listing, files"
+        );
         // After a restart nothing is fetched but what says which generation is the newest.
         let again = open(&bucket);
         let handle = tokio::runtime::Handle::current();

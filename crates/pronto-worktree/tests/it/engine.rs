@@ -504,7 +504,9 @@ fn a_full_file_system_leaves_no_part_of_a_file() {
                 .len()
         })
         .collect();
+    // A process that another test forks may have an open file there for a moment.
     let unmounted = std::process::Command::new("umount")
+        .arg("--lazy")
         .arg(scratch.path())
         .status();
     assert!(unmounted.is_ok_and(|status| status.success()));
