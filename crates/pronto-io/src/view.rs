@@ -19,6 +19,7 @@
 //! A view of a [stub](blocks::Stub) reads a file whose blocks are fetched when they are read.
 
 pub mod blocks;
+mod count;
 mod descriptors;
 mod faults;
 
@@ -30,6 +31,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use blocks::BlockFile;
+use count::Counted;
 use descriptors::Pooled;
 use faults::Registration;
 use memmap2::{Mmap, MmapOptions};
@@ -49,7 +51,8 @@ pub fn is_local(file: &impl AsFd) -> io::Result<bool> {
 /// The way in which a [`View`] reads its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Mapped on local file systems, by position on network and FUSE ones.
+    /// Mapped on local file systems, by position on network and FUSE ones, and where the process has very
+    /// many maps already.
     #[default]
     Auto,
     /// Mapped wherever the file is.
@@ -106,6 +109,7 @@ struct Mapped {
     map: Mmap,
     /// The last bytes of the file when it was opened.
     tail: u64,
+    _counted: Counted,
 }
 
 impl View {
@@ -149,7 +153,9 @@ impl View {
             });
         }
         let mapped = match access {
-            Access::Auto => FileSystem::on_device(&file, identity.device).is_local(),
+            Access::Auto => {
+                FileSystem::on_device(&file, identity.device).is_local() && count::has_room()
+            }
             Access::Mapped => true,
             Access::Positional => false,
         };
@@ -333,6 +339,7 @@ impl Mapped {
             registration,
             map,
             tail,
+            _counted: Counted::new(),
         })
     }
 }

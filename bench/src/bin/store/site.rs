@@ -72,7 +72,7 @@ impl Site {
         let text = format!(
             "[http]\nlisten = [\"{address}\"]\n[[grant]]\nrepository = \"**\"\nusers = [\"anonymous\"]\n\
              role = \"admin\"\n[limits]\nconnections_per_address = 1024\nuser_share = 100\n\
-             [store]\nurl = \"{STORE}\"\ncache = \"{}\"\nrole = \"serve\"\n",
+             [store]\nurl = \"{STORE}\"\ncache = \"{}\"\nrole = \"both\"\n",
             cache.display()
         );
         let file = self.path(&format!("{name}.toml"));

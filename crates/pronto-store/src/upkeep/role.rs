@@ -17,6 +17,10 @@ use crate::clock::Clock as _;
 /// The interval in which a sleeping loop looks whether it was interrupted.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// The number of changes after which a repository is looked at without a pause: each may have brought a pack, and a
+/// request opens all of them.
+const MANY_CHANGES: u32 = 50;
+
 /// The most times that the pause of a repository is doubled.
 const DOUBLINGS: u32 = 6;
 
@@ -57,6 +61,8 @@ struct Known {
     /// The generation over which the last pass found nothing to do; 0 if there is none.
     seen: u64,
     quiet: u32,
+    /// Changes since the last look.
+    changes: u32,
     next: Instant,
     next_deletion: Instant,
     next_pruning: Instant,
@@ -74,11 +80,17 @@ impl UpkeepRole {
         }
     }
 
-    /// Says that repository `name` has changed, so that it is looked at next.
+    /// Says that repository `name` has changed, so that it is looked at soon: after a quarter of the interval, or at once
+    /// after 50 changes.
     pub fn note_change(&self, name: &str) {
         if let Some(known) = self.known().get_mut(name) {
             known.quiet = 0;
-            known.next = known.next.min(Instant::now() + self.every / 4);
+            known.changes = known.changes.saturating_add(1);
+            let pause = match known.changes < MANY_CHANGES {
+                true => self.every / 4,
+                false => Duration::ZERO,
+            };
+            known.next = known.next.min(Instant::now() + pause);
         }
         self.changed.notify_one();
     }
@@ -129,6 +141,7 @@ impl UpkeepRole {
                     repository: Arc::new(repository),
                     seen: 0,
                     quiet: 0,
+                    changes: 0,
                     next: now,
                     next_deletion: now,
                     next_pruning: now,
@@ -153,8 +166,9 @@ impl UpkeepRole {
     /// Looks at a repository, and does a pass if it has changed, or a deletion is due.
     fn look_at(&self, name: &str, interrupt: &Interrupt, tell: &dyn Fn(&Pass<'_>)) {
         let mut options = self.options.clone();
-        let (repository, seen) = match self.known().get(name) {
+        let (repository, seen) = match self.known().get_mut(name) {
             Some(known) => {
+                known.changes = 0;
                 let now = Instant::now();
                 options.deletes &= known.next_deletion <= now;
                 options.prune_after = options.prune_after.filter(|_| known.next_pruning <= now);
@@ -204,6 +218,10 @@ impl Known {
         let is_quiet = done == Some(self.seen);
         self.quiet = if is_quiet { self.quiet + 1 } else { 0 };
         self.seen = done.unwrap_or(0);
-        self.next = Instant::now() + every * (1 << self.quiet.min(DOUBLINGS));
+        let pause = match self.changes < MANY_CHANGES {
+            true => every * (1 << self.quiet.min(DOUBLINGS)),
+            false => Duration::ZERO,
+        };
+        self.next = Instant::now() + pause;
     }
 }

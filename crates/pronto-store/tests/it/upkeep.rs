@@ -132,10 +132,14 @@ impl World {
 
     /// Pushes `count` commits to `main`, each with a pack of its own.
     fn push_many(&self, count: usize) -> ObjectId {
+        self.push_many_to("main", count)
+    }
+
+    fn push_many_to(&self, branch: &str, count: usize) -> ObjectId {
         let mut old = None;
         for number in 0..count {
-            let new = self.change(&format!("file{number}"));
-            self.push("refs/heads/main", old, new);
+            let new = self.change(&format!("{branch}{number}"));
+            self.push(&format!("refs/heads/{branch}"), old, new);
             old = Some(new);
         }
         old.expect("one at least")
@@ -374,4 +378,32 @@ fn a_role_finds_what_is_due_until_it_is_stopped() {
     let creating = Creating::default();
     let again = world.server.repository.create(&creating, Push::default());
     assert!(world.server.store.wait(again).is_err());
+}
+
+#[test]
+fn many_changes_are_not_kept_waiting() {
+    let world = World::new();
+    world.push_many(13);
+    let store = Arc::new(Server::new(&world.path("store")).store);
+    let role = UpkeepRole::new(store, world.options(), Duration::from_secs(3600));
+    let interrupt = Interrupt::new();
+    std::thread::scope(|scope| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (role, interrupt) = (&role, &interrupt);
+        scope.spawn(move || {
+            role.run(interrupt, &|pass| {
+                let done = pass.result.as_ref().expect("done");
+                let _ = sender.send(done.repacked);
+            });
+        });
+        receiver.recv().expect("a pass").expect("it was due");
+        // The next look would be in an hour.
+        world.push_many_to("other", 13);
+        for _ in 0..50 {
+            role.note_change("team/r");
+        }
+        receiver.recv().expect("a pass").expect("it was due");
+        interrupt.trigger();
+    });
+    assert!(world.manifest().packs.len() < 13);
 }
