@@ -95,6 +95,7 @@ impl std::error::Error for BadList {}
 const FIRST_LINE: usize = 2;
 
 /// The reason why a key or a value cannot be in a list.
+#[derive(Clone, Copy, Debug)]
 enum Fault {
     /// Its line is malformed.
     Line,

@@ -65,6 +65,12 @@ fn places(table: &mut Table) {
         let uri = format!("http://127.0.0.1:{evil}/list");
         clone(scene, &uri).succeeds().git_differs(TRUSTING)
     });
+    table.row("file-where-files-are-allowed", |scene| {
+        bundle(scene, "outside/secret.bundle");
+        scene.configure("[protocol \"file\"]\n\tallow = always\n");
+        let uri = format!("file://{}/outside/secret.bundle", scene.root().display());
+        clone(scene, &uri).succeeds().git_differs(TRUSTING)
+    });
     for (name, uri) in [
         ("command", "ext::PAYLOAD"),
         ("ssh", "ssh://-oProxyCommand=PAYLOAD/x"),
@@ -201,6 +207,33 @@ fn bounds(table: &mut Table) {
             respond(out, "200 OK", &[], list.as_bytes())
         });
         clone(scene, &format!("http://127.0.0.1:{evil}/list"))
+            .succeeds()
+            .only_pronto(PATIENT)
+    });
+    table.row("list-with-a-long-address", |scene| {
+        let long = "x".repeat(30_000);
+        let evil = scene.http(|_, out| {
+            let mut list = "[bundle]\nversion = 1\nmode = all\n".to_owned();
+            for number in 0..30_000 {
+                list.push_str(&format!("[bundle \"{number}\"]\nuri = y\n"));
+            }
+            respond(out, "200 OK", &[], list.as_bytes())
+        });
+        clone(scene, &format!("http://127.0.0.1:{evil}/{long}/list"))
+            .succeeds()
+            .only_pronto(PATIENT)
+    });
+    table.row("long-header", |scene| {
+        let evil = scene.http(|_, out| {
+            begin(out, "200 OK", &[])?;
+            out.write_all(b"\r\n# v2 git bundle\n")?;
+            let lines = format!("{} refs/heads/x\n", "1".repeat(40)).repeat(10_000);
+            for _ in 0..500 {
+                out.write_all(lines.as_bytes())?;
+            }
+            out.flush()
+        });
+        clone(scene, &format!("http://127.0.0.1:{evil}/x"))
             .succeeds()
             .only_pronto(PATIENT)
     });
