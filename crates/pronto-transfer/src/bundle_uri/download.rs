@@ -21,7 +21,7 @@ const LARGEST_LIST_BYTES: u64 = 16 << 20;
 /// The number of bytes that are copied at once.
 const PIECE_BYTES: usize = 128 << 10;
 
-/// The number of bytes that tell a bundle.
+/// The number of bytes at the start of a file that show whether it is a bundle.
 const SIGNATURE_BYTES: usize = 16;
 
 impl Taking<'_> {

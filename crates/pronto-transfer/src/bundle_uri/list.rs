@@ -1,4 +1,4 @@
-//! Lists of bundles: from a file in the format of configuration files, or from the lines of a server.
+//! Lists of bundles, in the format of configuration files or as the lines of a server's answer.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Lists whose newer bundles have larger tokens: only what is needed is downloaded.
+//! Lists with creation tokens: newer bundles have larger tokens, and only the needed bundles are downloaded.
 
 use bstr::BStr;
 use pronto_config::config::edit::set_in_file;

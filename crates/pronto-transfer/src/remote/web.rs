@@ -18,10 +18,10 @@ use crate::config::{Config, Key, NormalUrl};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result};
 
-/// Makes something of the credentials for a URL before they are used.
+/// Wraps the credentials for a URL before they are used.
 pub(crate) type Wrap = Box<dyn Fn(Box<dyn Credentials>) -> Box<dyn Credentials> + Send>;
 
-/// The configuration and the environment, asked for one URL after another.
+/// The user's HTTP settings: the configuration, the environment and the options of the command.
 pub(super) struct WebSettings {
     pub(super) config: Config,
     pub(super) environment: Environment,
@@ -30,8 +30,8 @@ pub(super) struct WebSettings {
     pub(super) logins: Logins,
 }
 
-/// The origin whose requests use `~/.netrc`. The file names hosts, not ports and schemes: a server that
-/// names an address must not choose who gets the password.
+/// The origin whose requests use `~/.netrc`. The file names hosts without ports and schemes. A server that
+/// names an address must not choose the port that gets the password.
 pub(super) enum Logins {
     /// The origin of the first URL, which the user named.
     OfFirst,
