@@ -1758,7 +1758,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__send__subcmd__pack)
-            opts="-v -q -n -f --verbose --quiet --receive-pack --exec --remote --all --dry-run --mirror --force --push-option --progress --thin --atomic --stdin"
+            opts="-v -q -n -f --verbose --quiet --receive-pack --exec --remote --all --dry-run --mirror --force --push-option --progress --thin --signed --atomic --stdin"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1777,6 +1777,10 @@ _pronto() {
                     return 0
                     ;;
                 --push-option)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --signed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -687,6 +687,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l receive-pack
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l exec -d 'The program on the other side' -r
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l remote -d 'The remote whose remote-tracking branches are updated' -r
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l push-option -d 'A value for the hooks of the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l signed -d 'Sign the push' -r
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -s v -l verbose -d 'Show refs that were up to date, too'
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -s q -l quiet -d 'Print only errors'
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l all -d 'Push all branches'

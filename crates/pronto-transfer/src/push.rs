@@ -3,6 +3,7 @@
 //! Costs: one exchange with the other side, which lists its refs; a pack of what it lacks, made and
 //! sent at once; and one transaction for the refs here that follow those there.
 
+mod certificate;
 mod decide;
 mod defaults;
 mod destination;
@@ -22,6 +23,7 @@ use pronto_wire::push::Pusher;
 use crate::remote::connection::{self, Settings};
 use crate::{ErrorKind, Repository, Result, hooks};
 
+pub use certificate::Signed;
 pub use defaults::{Defaults, default_specs, expand_spec};
 pub use destination::Destination;
 pub use lease::{Lease, Leases};
@@ -56,6 +58,8 @@ pub struct Options {
     pub verify: bool,
     /// Let branches follow those they are sent to.
     pub set_upstream: bool,
+    /// Whether the push is signed.
+    pub signed: Signed,
     /// Values for the hooks of the other side.
     pub push_options: Vec<BString>,
     /// Which values refs of the other side must have.
@@ -218,6 +222,9 @@ pub struct Outcome {
     pub decided: bool,
     /// The branches that shall follow those that they were sent to, if that was asked for.
     pub upstreams: Vec<Upstream>,
+    /// Whether the push is not signed because the other side takes no signed pushes
+    /// ([`Signed::IfAsked`]).
+    pub unsigned: bool,
     /// Names of refs here that follow those there, in the order in which they were changed.
     pub tracked: Vec<BString>,
 }
@@ -283,7 +290,16 @@ pub fn push(
         close(pusher)?;
         return Ok(outcome);
     }
-    match send::send(repository, &mut pusher, options, &mut outcome.refs, watch) {
+    let has_certificates = pusher.greeting().capabilities.has("push-cert");
+    outcome.unsigned =
+        options.signed == Signed::IfAsked && !has_certificates && !outcome.refs.is_empty();
+    let sending = send::Sending {
+        repository,
+        url,
+        options,
+        watch,
+    };
+    match sending.send(&mut pusher, &mut outcome.refs) {
         Ok(is_fine) => outcome.failed |= !is_fine,
         Err(error) => {
             pusher.abandon();

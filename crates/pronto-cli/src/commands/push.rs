@@ -1,6 +1,7 @@
 //! `push`: send refs, with the objects they lead to, to another repository.
 
 mod advice;
+pub(super) mod signed;
 pub(super) mod table;
 
 use std::ffi::OsString;
@@ -179,6 +180,9 @@ fn push_to(
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let outcome = push::push(&repository, destination, url, options, &watch)?;
     context.report();
+    if outcome.unsigned {
+        context.warn(signed::NOT_SENT);
+    }
     let mut rejections = advice::Rejections::default();
     if outcome.decided {
         show(args, destination, &outcome, &shown, context)?;
@@ -254,22 +258,9 @@ fn follow(
     Ok(set_up.to_string())
 }
 
-/// Leaves calls to git that need what pronto lacks: signatures, submodules, negotiation.
+/// Leaves calls to git that need what pronto lacks: submodules, negotiation.
 fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), CliError> {
     let config = repository.config();
-    let signed = match &args.signed {
-        Some(when) => Some(when.clone()),
-        None => config.string("push.gpgsign")?.map(ToString::to_string),
-    };
-    let is_off = |value: &str| {
-        matches!(
-            value.to_ascii_lowercase().as_str(),
-            "no" | "false" | "off" | "0"
-        )
-    };
-    if signed.is_some_and(|signed| !is_off(&signed)) {
-        return Err(CliError::unsupported("signed pushes"));
-    }
     if config.contains("hook.jobs") {
         return Err(CliError::unsupported("setting 'hook.jobs'"));
     }
@@ -298,6 +289,12 @@ fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), Cl
             Some(when) => Some(when.to_string()),
             None => config.bool("submodule.recurse")?.map(|set| set.to_string()),
         },
+    };
+    let is_off = |value: &str| {
+        matches!(
+            value.to_ascii_lowercase().as_str(),
+            "no" | "false" | "off" | "0"
+        )
     };
     if recurse.is_some_and(|recurse| !is_off(&recurse)) {
         return Err(CliError::unsupported("a push of submodules"));
@@ -376,6 +373,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     connection.family = family;
     connection.server = std::env::current_exe().ok();
     let mut options = Options::default();
+    options.signed = signed::choose(args.signed.as_deref(), Some(config))?;
     options.all = args.all || args.branches;
     options.mirror = args.mirror;
     options.prune = args.prune;

@@ -68,6 +68,7 @@ mod servers;
 mod serving;
 mod settings;
 mod signals;
+mod signed_pushes;
 mod slow_status;
 mod small_directories;
 mod spawning;
