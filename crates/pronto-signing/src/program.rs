@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pronto_config::Environment;
 use pronto_io::interrupt::Interrupt;
@@ -29,6 +29,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) interrupt: &'a Interrupt,
     /// Whether they have no terminal: then they end together with the programs that they have started.
     pub(crate) is_detached: bool,
+    /// The moment at which they are ended.
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// The result of a program.
@@ -87,9 +89,7 @@ impl Surroundings<'_> {
         let (mut printed, mut reported) = (Vec::new(), Vec::new());
         let mut left = input;
         while stdout.is_some() || stderr.is_some() {
-            if self.interrupt.is_triggered() {
-                return Err(interrupted());
-            }
+            self.check()?;
             let ready = ready(stdin.as_ref(), stdout.as_ref(), stderr.as_ref())?;
             if ready.stdin && !write_some(stdin.as_mut(), &mut left)? {
                 stdin = None;
@@ -104,6 +104,19 @@ impl Surroundings<'_> {
         Ok((printed, reported))
     }
 
+    /// Fails once the program has to end.
+    fn check(&self) -> io::Result<()> {
+        if self.interrupt.is_triggered() {
+            return Err(interrupted());
+        }
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => {
+                Err(io::Error::other("it has not ended in time"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn wait(&self, running: &mut Running) -> io::Result<ExitStatus> {
         let mut pause = Duration::from_millis(1);
         loop {
@@ -111,9 +124,7 @@ impl Surroundings<'_> {
                 running.has_ended = true;
                 return Ok(status);
             }
-            if self.interrupt.is_triggered() {
-                return Err(interrupted());
-            }
+            self.check()?;
             std::thread::sleep(pause);
             pause = TICK.min(pause * 2);
         }
@@ -239,6 +250,7 @@ mod tests {
             environment,
             interrupt,
             is_detached: true,
+            deadline: None,
         }
     }
 
@@ -271,6 +283,12 @@ mod tests {
             .run(script("yes"), b"")
             .err()
             .expect("its output has a bound");
+        let late = Surroundings {
+            deadline: Some(Instant::now() + Duration::from_millis(100)),
+            ..around
+        };
+        let ended = late.run(script("sleep 1000; :"), b"");
+        assert!(!is_interrupted(&ended.err().expect("it was late")));
         std::thread::scope(|scope| {
             let other = interrupt.clone();
             scope.spawn(move || {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_config::{Environment, Error, ErrorKind, Result, path};
@@ -65,6 +66,7 @@ impl<'a> Signer<'a> {
             environment,
             interrupt,
             is_detached: false,
+            deadline: None,
         };
         Signer { settings, around }
     }
@@ -74,6 +76,13 @@ impl<'a> Signer<'a> {
     #[must_use]
     pub fn detached(mut self) -> Self {
         self.around.is_detached = true;
+        self
+    }
+
+    /// Ends programs that have not ended after `limit`, from now on. Then the call fails.
+    #[must_use]
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.around.deadline = Instant::now().checked_add(limit);
         self
     }
 
