@@ -77,8 +77,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let repository = context.repository()?;
     let config = repository.config();
-    let is_for_git = config.bool_or("push.negotiate", false)?
-        || config.bool_or("transfer.advertisesid", false)?
+    let is_for_git = config.bool_or("transfer.advertisesid", false)?
         || repository.has_promisor().map_err(CliError::of)?;
     if is_for_git {
         return Err(CliError::unsupported("'send-pack' with these settings"));
@@ -103,14 +102,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     // A malformed setting is an error, and no other has an effect here.
     signed::choose(None, Some(config))?;
     let mut options = options(args, specs, context);
+    options.negotiate = config.bool_or("push.negotiate", false)?;
     options.signed = signed::choose(args.signed.as_deref(), None)?;
     let progress = context.progress(args.progress, args.quiet);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let outcome = push::push(&repository, &destination, url, &options, &watch)?;
     context.report();
-    if outcome.unsigned {
-        context.warn(signed::NOT_SENT);
-    }
+    signed::warn(&outcome, context);
     show(args, &outcome, url, context)
 }
 

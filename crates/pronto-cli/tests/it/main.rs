@@ -45,6 +45,7 @@ mod options;
 mod packing;
 mod pairs;
 mod pruning;
+mod push_negotiation;
 mod pushing;
 mod reflinks;
 mod reftables;

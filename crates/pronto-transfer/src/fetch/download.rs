@@ -153,7 +153,13 @@ impl Fetched {
         }
         let head = work.repository.refs().head()?.id();
         let borrowed = alternate_tips(work.repository)?;
-        for id in work.ours.values().chain(&head).chain(&borrowed) {
+        let all = work.ours.values().chain(&head).chain(&borrowed);
+        let chosen = work.options.negotiation_tips.as_ref();
+        let tips: Vec<&ObjectId> = match chosen {
+            Some(chosen) => chosen.iter().collect(),
+            None => all.collect(),
+        };
+        for id in tips {
             if let Some(id) = history.peel(id).map_err(from_store)? {
                 negotiator.add_tip(&id).map_err(from_wire)?;
             }

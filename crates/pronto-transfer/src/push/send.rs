@@ -13,7 +13,8 @@ use super::certificate::{self, Unsigned};
 use super::{Options, PushedRef, Status};
 use crate::objects::from_odb;
 use crate::pack_objects::Select;
-use crate::remote::connection::from_wire;
+use crate::remote::common_commits;
+use crate::remote::connection::{self, from_wire};
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PushNotice};
 
@@ -37,7 +38,13 @@ pub(super) struct Sending<'a> {
 impl Sending<'_> {
     /// Sends what may be sent, and notes what the other side says about it. Returns false if something
     /// failed apart from single refs, which is reported.
-    pub(super) fn send(self, pusher: &mut Pusher, refs: &mut [PushedRef]) -> Result<bool> {
+    /// Both sides have `commons`.
+    pub(super) fn send(
+        self,
+        pusher: &mut Pusher,
+        refs: &mut [PushedRef],
+        commons: Vec<ObjectId>,
+    ) -> Result<bool> {
         let (repository, options) = (self.repository, self.options);
         if refs.is_empty() {
             self.watch.progress().message(
@@ -84,7 +91,24 @@ impl Sending<'_> {
             options: (!options.push_options.is_empty()).then(|| options.push_options.clone()),
             certificate,
         };
-        self.request(pusher, &request, refs)
+        self.request(pusher, &request, commons, refs)
+    }
+
+    /// Finds commits that both sides have, over a connection like that of a fetch.
+    pub(super) fn negotiate(self, refs: &[PushedRef]) -> Result<Vec<ObjectId>> {
+        let new = refs.iter().map(|pushed| pushed.new);
+        let tips: Vec<ObjectId> = new.filter(|id| !id.is_null()).collect();
+        if tips.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (config, environment) = (self.repository.config(), self.repository.environment());
+        let settings = &self.options.connection;
+        let client = connection::connect(self.url, settings, config, environment, self.watch);
+        let mut client = client?;
+        let found = common_commits(self.repository, &mut client, &tips, &[]);
+        // The answer is complete.
+        let _ = client.close();
+        found
     }
 
     fn sign(self, nonce: BString, commands: &[Command]) -> Result<Option<BString>> {
@@ -102,11 +126,13 @@ impl Sending<'_> {
         self,
         pusher: &mut Pusher,
         request: &Request,
+        commons: Vec<ObjectId>,
         refs: &mut [PushedRef],
     ) -> Result<bool> {
         let (repository, watch) = (self.repository, self.watch);
         let greeting = pusher.greeting();
-        let haves = haves(repository, greeting)?;
+        let mut haves = haves(repository, greeting)?;
+        haves.extend(commons);
         let wants = request.commands.iter().map(|command| command.new);
         let wants: Vec<ObjectId> = wants.filter(|id| !id.is_null()).collect();
         let has_offsets = greeting.capabilities.has("ofs-delta");

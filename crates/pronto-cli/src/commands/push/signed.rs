@@ -1,14 +1,25 @@
-//! Whether a push is signed.
+//! Whether a push is signed, and warnings about what a push does without.
 
 use bstr::ByteSlice;
 use pronto::config::{Config, value};
-use pronto::push::Signed;
+use pronto::push::{Outcome, Signed};
 
-use crate::CliError;
+use crate::{CliError, Context};
 
 /// The warning about a server that takes no signed pushes.
-pub(in crate::commands) const NOT_SENT: &str =
+const NOT_SENT: &str =
     "not sending a push certificate since the receiving end does not support --signed push";
+
+/// Prints warnings about a certificate or a negotiation that the other side does not support.
+pub(in crate::commands) fn warn(outcome: &Outcome, context: &mut Context) {
+    if let Some(error) = &outcome.not_negotiated {
+        context.warn(&error.to_string());
+        context.warn("push negotiation failed; proceeding anyway with push");
+    }
+    if outcome.unsigned {
+        context.warn(NOT_SENT);
+    }
+}
 
 /// Returns whether the push is signed: by the value of `--signed`, or else by `push.gpgSign`.
 ///
