@@ -33,6 +33,7 @@ pub use common::common_commits;
 pub use connectivity::{Cuts, Links, from_store, is_connected};
 pub use lazy::Exact;
 pub use negotiate::History;
+pub(crate) use negotiate::negotiator;
 pub(crate) use partial::register as register_promisor;
 pub use partial::{combined_filter, filter_spec, has_whole_history};
 pub use promised_links::keep as keep_linked_objects;

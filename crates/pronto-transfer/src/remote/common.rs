@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_wire::client::Client;
-use pronto_wire::negotiate::{Commits, Consecutive};
+use pronto_wire::negotiate::Commits;
 
 use super::connection::from_wire;
 use super::connectivity::from_store;
-use super::negotiate::History;
+use super::negotiate::{History, negotiator};
 use crate::{Repository, Result};
 
 /// Returns commits that `tips` lead to and that the other side has, too. Objects that are no commits are
@@ -28,7 +28,8 @@ pub fn common_commits(
     let graph = repository.commit_graph()?;
     let mut history = History::new(store, &cut).with_graph(graph);
     let mut commits = Vec::new();
-    let mut negotiator = Consecutive::new(History::new(store, &cut).with_graph(graph));
+    let offered = History::new(store, &cut).with_graph(graph);
+    let mut negotiator = negotiator(repository.config(), offered);
     for tip in tips {
         if let Some(id) = history.peel(tip).map_err(from_store)? {
             negotiator.add_tip(&id).map_err(from_wire)?;
@@ -36,7 +37,7 @@ pub fn common_commits(
         }
     }
     let mut is_enough = |common: &[ObjectId]| all_lead_to(&commits, common, &mut history);
-    let found = client.find_common(server_options, &mut negotiator, &mut is_enough);
+    let found = client.find_common(server_options, &mut *negotiator, &mut is_enough);
     found.map_err(from_wire)
 }
 
