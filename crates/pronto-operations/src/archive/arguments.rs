@@ -4,6 +4,10 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
+use super::{Format, Options, unsupported};
+use crate::revision::parse_date;
+use crate::{Error, ErrorKind, Result as Done};
+
 /// The arguments, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -32,6 +36,7 @@ pub struct Arguments {
 
 /// A file that is added to an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Added {
     /// `--add-file`: the prefix that was given before it, and the path.
     File {
@@ -69,6 +74,18 @@ impl fmt::Display for ArgumentsError {
 }
 
 impl std::error::Error for ArgumentsError {}
+
+impl ArgumentsError {
+    /// Returns the message, without a prefix.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns whether Git also shows the ways to call the command.
+    pub fn shows_usage(&self) -> bool {
+        self.shows_usage
+    }
+}
 
 /// An option with a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -140,6 +157,44 @@ impl Arguments {
             }
         }
         Ok(parsed)
+    }
+
+    /// Fails if there is an option that these arguments cannot have.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] in Git's words.
+    pub fn check_places(&self) -> Done<()> {
+        let message = match self.misplaced {
+            None => return Ok(()),
+            Some("exec") => "the option '--exec' requires '--remote'".to_owned(),
+            Some(name) => format!("Unexpected option --{name}"),
+        };
+        Err(Error::new(ErrorKind::InvalidInput, message))
+    }
+
+    /// Returns the options of an archive in `format`: the first operand names its tree, and the others are
+    /// pathspecs. The caller adds files, because it knows which directory their paths are relative to.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] if the format does not have the level of compression, and
+    /// [`ErrorKind::Unsupported`] for a time in a form that only git understands.
+    pub fn options(&self, format: &Format) -> Done<Options> {
+        if let Some(level) = self.level {
+            format.check_level(level)?;
+        }
+        let moment = |text: &BString| {
+            let moment = parse_date(text.as_bstr());
+            moment.ok_or_else(|| unsupported(&format!("the form '{text}' of --mtime")))
+        };
+        Ok(Options {
+            format: format.clone(),
+            level: self.level,
+            prefix: self.prefix.clone(),
+            modified: self.modified.as_ref().map(moment).transpose()?,
+            worktree_attributes: self.worktree_attributes,
+            pathspecs: self.operands.iter().skip(1).cloned().collect(),
+            ..Options::default()
+        })
     }
 
     fn long<'a>(

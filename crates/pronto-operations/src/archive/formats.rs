@@ -2,6 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
+use super::Arguments;
 use crate::config::Config;
 use crate::{Error, ErrorKind, Result};
 
@@ -144,6 +145,22 @@ impl Formats {
     /// Returns the formats, in the order of `--list`.
     pub fn iter(&self) -> impl Iterator<Item = &Format> {
         self.0.iter()
+    }
+
+    /// Returns the names of the formats, each as a line: what `--list` prints. Another machine sees those that
+    /// are for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] if the arguments have an operand.
+    pub fn listing(&self, arguments: &Arguments, is_served: bool) -> Result<Vec<u8>> {
+        if let Some(extra) = arguments.operands.first() {
+            let message = format!("extra command line parameter '{extra}'");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        let formats = self.iter();
+        let formats = formats.filter(|format| !is_served || format.is_remote());
+        let lines = formats.map(|format| [format.name().as_bytes(), b"\n"].concat());
+        Ok(lines.collect::<Vec<_>>().concat())
     }
 
     /// Returns the format of this name.

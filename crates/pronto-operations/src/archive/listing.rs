@@ -263,6 +263,20 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
+    fn states(&mut self, path: &BStr) -> Result<States> {
+        let states = self.stack.states(path).map_err(from_worktree)?;
+        let [ignore, substitute, diff, conversion @ ..] = states else {
+            let message = format!("the attributes of '{path}' are not known");
+            return Err(Error::new(ErrorKind::Worktree, message));
+        };
+        Ok(States {
+            is_ignored: *ignore == State::Set,
+            substitutes: *substitute == State::Set,
+            is_binary: is_binary(self.repository.config(), diff)?,
+            conversion: self.settings.conversion(conversion),
+        })
+    }
+
     fn take(&mut self, found: &Found) -> Result<()> {
         let path = found.path.as_bstr();
         if let Some(ignored) = &self.ignored {
@@ -278,31 +292,25 @@ impl Choice<'_> {
         if kind == EntryKind::Directory {
             asked.push(b'/');
         }
-        let states = self.stack.states(asked.as_bstr()).map_err(from_worktree)?;
-        let [ignore, substitute, ..] = states else {
-            return Ok(());
-        };
-        if *ignore == State::Set {
+        let states = self.states(asked.as_bstr())?;
+        if states.is_ignored {
             self.ignored = found.is_tree().then_some(asked);
             return Ok(());
         }
-        let substitutes = *substitute == State::Set && matches!(kind, EntryKind::File { .. });
+        let substitutes = states.substitutes && matches!(kind, EntryKind::File { .. });
         // As in Git, the other attributes are those of the path in the archive.
-        let shown = asked.strip_prefix(self.here.as_bytes()).unwrap_or(&asked);
-        if shown.is_empty() {
-            return Ok(());
-        }
-        let states = self.stack.states(shown.as_bstr()).map_err(from_worktree)?;
-        let [_, _, diff, conversion @ ..] = states else {
-            return Ok(());
+        let states = match asked.strip_prefix(self.here.as_bytes()) {
+            Some(b"") => return Ok(()),
+            Some(shown) if !self.here.is_empty() => self.states(shown.as_bstr())?,
+            _ => states,
         };
         let entry = Entry {
             kind,
             id: found.id,
             substitutes,
-            is_binary: is_binary(self.repository.config(), diff)?,
+            is_binary: states.is_binary,
             conversion: match kind {
-                EntryKind::File { .. } => self.settings.conversion(conversion),
+                EntryKind::File { .. } => states.conversion,
                 _ => Conversion::NONE,
             },
             path: asked,
@@ -315,6 +323,16 @@ impl Choice<'_> {
         }
         Ok(())
     }
+}
+
+/// The attributes of a path.
+struct States {
+    /// The attribute `export-ignore`.
+    is_ignored: bool,
+    /// The attribute `export-subst`.
+    substitutes: bool,
+    is_binary: Option<bool>,
+    conversion: Conversion,
 }
 
 /// Returns what the attribute `diff` says about the content.
