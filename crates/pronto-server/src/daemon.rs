@@ -26,7 +26,7 @@ pub use request::{DaemonRequest, parse};
 /// The longest request.
 const LONGEST_BYTES: usize = 8192;
 
-/// The most bytes of a push that are read and discarded after its answer.
+/// The most bytes that are read and discarded after an answer.
 const LINGERING_BYTES: u64 = 64 << 20;
 
 /// Serves a connection.
@@ -172,7 +172,7 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                     output: &mut output,
                 };
                 let done = (job.work).converse(&repository, &Services::of(&job.state), streams);
-                if job.work.target.service == Service::ReceivePack {
+                if lingers(job.work.target.service, &done) {
                     discard(&socket, &mut input);
                 }
                 done
@@ -181,6 +181,7 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                 let packet = packet(&record::text(&error, &job.id));
                 // A client that is gone needs no answer.
                 let _ = output.write_all(&packet);
+                discard(&socket, &mut input);
                 Err(error)
             }
         }
@@ -189,8 +190,20 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
     task.await.map_err(crashed)?
 }
 
-/// Ends the answer to a push, then reads and discards what the client still sends, so that it can read the
-/// answer.
+/// Returns whether the client may still send something when it is answered: a push, or a request for an archive
+/// that was refused before it was read.
+fn lingers(service: Service, done: &Result<()>) -> bool {
+    match service {
+        Service::UploadPack => false,
+        Service::UploadArchive => {
+            matches!(done, Err(error) if *error.kind() == ErrorKind::Malformed)
+        }
+        Service::ReceivePack => true,
+    }
+}
+
+/// Ends the answer, then reads and discards what the client still sends. If there were unread bytes at the end of a
+/// connection, its client would get an error in place of the answer.
 fn discard(socket: &BlockingStream, input: &mut impl Read) {
     let _ = socket.shutdown(std::net::Shutdown::Write);
     let _ = io::copy(&mut input.take(LINGERING_BYTES), &mut io::sink());

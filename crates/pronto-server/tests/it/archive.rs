@@ -80,10 +80,22 @@ fn the_daemon_serves_archives_where_that_is_allowed(place: Place) {
         String::from_utf8_lossy(&answer).into_owned()
     };
     assert!(ask().contains("ERR the repository does not allow this: daemon.uploadarch"));
+    // The client of git still writes its request when it is refused.
+    let remote = format!("--remote=git://{}/team/a", server.started.daemon[0]);
+    let client = |arguments: &[&str]| {
+        let all = [&["archive", &remote], arguments].concat();
+        let output = site.try_git(&site.path(""), &all);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let refused = "fatal: remote error: the repository does not allow this: daemon.uploadarch";
+    let said = client(&["main"]);
+    assert!(said.starts_with(refused), "{said}");
     let repository = site.path("root/team/a.git");
     site.git(&repository, &["config", "daemon.uploadArch", "true"]);
     site.publish("team/a");
     assert!(ask().contains("pax_global_header"));
+    let said = client(&[&["main"][..], &["x"; 2000]].concat());
+    assert!(said.contains("fatal: Too many options (>63)"), "{said}");
 }
 
 fn only_refs_that_are_shown_are_archived(place: Place) {
