@@ -172,8 +172,12 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                     output: &mut output,
                 };
                 let done = (job.work).converse(&repository, &Services::of(&job.state), streams);
-                if lingers(job.work.target.service, &done) {
-                    discard(&socket, &mut input);
+                match job.work.target.service {
+                    Service::ReceivePack => discard(&socket, &mut input),
+                    Service::UploadArchive if is_refusal(&done) => {
+                        discard(&socket, &mut job.lingering(&socket));
+                    }
+                    Service::UploadArchive | Service::UploadPack => {}
                 }
                 done
             }
@@ -181,7 +185,7 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                 let packet = packet(&record::text(&error, &job.id));
                 // A client that is gone needs no answer.
                 let _ = output.write_all(&packet);
-                discard(&socket, &mut input);
+                discard(&socket, &mut job.lingering(&socket));
                 Err(error)
             }
         }
@@ -190,16 +194,26 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
     task.await.map_err(crashed)?
 }
 
-/// Returns whether the client may still send something when it is answered: a push, or a request for an archive
-/// that was refused before it was read.
-fn lingers(service: Service, done: &Result<()>) -> bool {
-    match service {
-        Service::UploadPack => false,
-        Service::UploadArchive => {
-            matches!(done, Err(error) if *error.kind() == ErrorKind::Malformed)
+impl Job {
+    /// Returns the input of a client that was refused. It has as much time as for the head of a request: the client
+    /// has only to read why.
+    fn lingering<'a>(&'a self, socket: &'a BlockingStream) -> Counted<'a> {
+        let time = self.work.setup.config.limits.head;
+        let patience = Patience {
+            stall: self.patience.stall.min(time),
+            end: self.patience.end.min(Instant::now() + time),
+        };
+        Counted {
+            socket,
+            counters: &self.counters,
+            pace: Pace::new(patience),
         }
-        Service::ReceivePack => true,
     }
+}
+
+/// Returns whether the client was told that its request is refused. It may not have been read to its end.
+fn is_refusal(done: &Result<()>) -> bool {
+    matches!(done, Err(error) if *error.kind() == ErrorKind::Malformed)
 }
 
 /// Ends the answer, then reads and discards what the client still sends. If there were unread bytes at the end of a

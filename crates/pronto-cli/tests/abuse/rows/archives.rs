@@ -116,6 +116,15 @@ fn trees(table: &mut Table) {
         let text = String::from_utf8_lossy(&daemon.ends()?).into_owned();
         require(text.contains("ERR ") && !text.contains("ustar"), || text)
     });
+    table.row("without-a-user-who-stays", |stage| {
+        stage.limits("head_seconds = 1");
+        let mut daemon = stage.connect_git();
+        let line = format!("{ARCHIVE} /open/p\0host=x\0");
+        daemon.send(packet(line)).send(arguments(&["main"]));
+        stage.slots(0)?;
+        let text = String::from_utf8_lossy(&daemon.ends()?).into_owned();
+        require(text.contains("ERR "), || text)
+    });
     table.row("of-another-repository", |stage| {
         let token = stage.token("mallory");
         let answer = stage.ask(post("vault/x", ARCHIVE, &token, &arguments(&["main"])))?;
