@@ -55,11 +55,14 @@ const DEFAULT_LEVEL: u32 = 6;
 /// a link, and a file in which placeholders are replaced, before and after that.
 const MOST_SERVED_BYTES: u64 = 64 << 20;
 
+/// The memory that the entries of the tree of a served archive may take.
+const MOST_SERVED_ENTRY_BYTES: u64 = 256 << 20;
+
 /// The content of a file that is not in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtraContent {
-    /// That of a file. It is read when the archive is written, as a whole.
+    /// The content of the file at this path. The whole file is read when the archive is written.
     File(PathBuf),
     /// These bytes.
     Bytes(Vec<u8>),
@@ -107,8 +110,8 @@ pub struct Options {
     /// Files that are not in the tree.
     pub extra: Vec<ExtraFile>,
     /// Whether the archive is for another machine. Programs then run in the directory of the repository, in a
-    /// process group of their own; contents that are held in memory have at most 64 MiB; hidden refs are not
-    /// named; and missing objects are not fetched.
+    /// process group of their own; contents that must be held in memory have at most 64 MiB, and all entries of
+    /// the tree 256 MiB; hidden refs are not named; and missing objects are not fetched.
     pub is_served: bool,
 }
 
@@ -229,7 +232,11 @@ pub(crate) fn prepare_subject<'r>(
         entries: Vec::new(),
         substitution: None,
     };
-    let listing = Listing::read(repository, tree, watch)?;
+    let most_bytes = match archive.options.is_served {
+        true => MOST_SERVED_ENTRY_BYTES,
+        false => u64::MAX,
+    };
+    let listing = Listing::read(repository, tree, most_bytes, watch)?;
     archive.entries = listing.select(repository, &archive.options, &archive.settings, watch)?;
     if !archive.options.is_served {
         let blobs = archive.entries.iter();
@@ -243,6 +250,15 @@ pub(crate) fn prepare_subject<'r>(
 
 fn unsupported(what: &str) -> Error {
     Error::new(ErrorKind::Unsupported, what)
+}
+
+/// Returns the error for a content that must be held in memory and is too large for that.
+fn too_large(path: &BStr, most_bytes: u64) -> Error {
+    let message = format!(
+        "'{path}' has more than {most_bytes} bytes, which is too large for a link or a file with \
+         the attribute export-subst"
+    );
+    Error::new(ErrorKind::Refused, message)
 }
 
 /// Returns `tar.umask`.

@@ -161,7 +161,7 @@ impl Request<'_, '_> {
         let formats = Formats::configured(self.repository.config())?;
         if arguments.lists {
             let mut data = self.bands;
-            let lines = formats.listing(&arguments, true)?;
+            let lines = arguments.listing(&formats, true)?;
             return Ok(data.write_all(&lines).map_err(broken)?);
         }
         let Some(tree) = arguments.operands.first() else {

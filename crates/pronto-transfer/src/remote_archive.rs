@@ -41,11 +41,7 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// Creates a request to the usual program.
-    pub fn new(
-        arguments: &'a [BString],
-        config: &'a Config,
-        environment: &'a Environment,
-    ) -> Self {
+    pub fn new(arguments: &'a [BString], config: &'a Config, environment: &'a Environment) -> Self {
         Call {
             program: None,
             arguments,

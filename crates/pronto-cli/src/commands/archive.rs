@@ -95,7 +95,7 @@ fn list(
         None => context.configuration()?,
     };
     let formats = Formats::configured(&config).map_err(CliError::of)?;
-    let text = formats.listing(arguments, false).map_err(CliError::of)?;
+    let text = arguments.listing(&formats, false).map_err(CliError::of)?;
     match output {
         Some(_) => open(output, context)?.write_all(&text)?,
         None => context.out.write_all(&text)?,

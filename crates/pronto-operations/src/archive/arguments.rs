@@ -4,11 +4,11 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::{Format, Options, unsupported};
+use super::{Format, Formats, Options, unsupported};
 use crate::revision::parse_date;
 use crate::{Error, ErrorKind, Result as Done};
 
-/// The arguments, taken apart.
+/// The parsed arguments of `archive`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Arguments {
@@ -139,7 +139,7 @@ impl Arguments {
     /// Parses arguments. Options may follow operands, and their names may be abbreviated.
     ///
     /// # Errors
-    /// An option is unknown or ambiguous, or its value is missing or too much.
+    /// An option is unknown or ambiguous, lacks its value, or has one that it does not take.
     pub fn parse<'a>(
         words: impl IntoIterator<Item = &'a BStr>,
     ) -> Result<Arguments, ArgumentsError> {
@@ -197,6 +197,22 @@ impl Arguments {
         })
     }
 
+    /// Returns the names of `formats`, each as a line: what `--list` prints. Another machine sees those that
+    /// are for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] if there is an operand.
+    pub fn listing(&self, formats: &Formats, is_served: bool) -> Done<Vec<u8>> {
+        if let Some(extra) = self.operands.first() {
+            let message = format!("extra command line parameter '{extra}'");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        let formats = formats.iter();
+        let formats = formats.filter(|format| !is_served || format.is_remote());
+        let lines = formats.map(|format| [format.name().as_bytes(), b"\n"].concat());
+        Ok(lines.collect::<Vec<_>>().concat())
+    }
+
     fn long<'a>(
         &mut self,
         text: &BStr,
@@ -234,7 +250,7 @@ impl Arguments {
             if letter.is_ascii_digit() {
                 let end = rest.find_not_byteset(b"0123456789").unwrap_or(rest.len());
                 let (digits, behind) = rest.split_at(end);
-                // As for Git, a number that is too large is some large number.
+                // As in Git, a number that is too large stands for another large number.
                 let level = digits.to_str().ok().and_then(|text| text.parse().ok());
                 self.level = Some(level.unwrap_or(u32::MAX));
                 rest = behind;

@@ -9,7 +9,7 @@ use pronto_odb::{Content, ObjectReader, Store};
 use pronto_worktree::filter::{Asked, FileToSmudge, Internal, Programs, Settings};
 
 use super::substitute::Substitution;
-use super::{Entry, EntryKind, unsupported};
+use super::{Entry, EntryKind, too_large, unsupported};
 use crate::errors::{from_odb, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -155,13 +155,4 @@ impl<'a> Contents<'a> {
             Asked::Unfiltered | Asked::Delayed(_) => Ok(Body::Bytes(content)),
         }
     }
-}
-
-/// Returns the error for a content that must be held in memory and is too large for that.
-pub(super) fn too_large(path: &BStr, most_bytes: u64) -> Error {
-    let message = format!(
-        "'{path}' has more than {most_bytes} bytes, which is too large for a link or a file with \
-         the attribute export-subst"
-    );
-    Error::new(ErrorKind::Refused, message)
 }

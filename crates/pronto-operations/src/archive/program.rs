@@ -404,7 +404,11 @@ mod tests {
     #[test]
     fn the_group_of_the_program_ends_with_an_interrupted_archive() {
         // The first does not read, the second does not write, and the third does not end.
-        for (rest, bytes) in [("wait", 10_000_000), ("wait", 1), ("exec >&- 2>&-; wait", 1)] {
+        for (rest, bytes) in [
+            ("wait", 10_000_000),
+            ("wait", 1),
+            ("exec >&- 2>&-; wait", 1),
+        ] {
             let case = Case::new(&format!("{FAMILY}echo stop >&2; {rest}"), bytes, false);
             assert_eq!(case.kind(), Some(ErrorKind::Interrupted));
             case.check_ends();

@@ -1,8 +1,7 @@
-//! Files with the attribute `export-subst`: `$Format:...$` is replaced by what the commit has for the
-//! placeholders between (`gitattributes(5)`; the placeholders are those of `git log --format`).
+//! Files with the attribute `export-subst`: `$Format:...$` is replaced by its format, in which placeholders are
+//! replaced by values of the commit (`gitattributes(5)`). The placeholders are those of `git log --format`.
 //!
-//! Placeholders that are not exactly as Git's here are an error of kind `Unsupported`, so that the call goes
-//! to git.
+//! A placeholder that is not supported is an error of kind `Unsupported`, so that the call goes to git.
 
 mod commit;
 mod decorations;
@@ -15,15 +14,14 @@ use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_transfer::upload_pack::hidden::Hidden;
 
-use super::contents::too_large;
-use super::{check, unsupported};
+use super::{check, too_large, unsupported};
 use crate::{Repository, Result};
 use commit::{Commit, Person};
 
 /// The start of what is replaced.
 const START: &[u8] = b"$Format:";
 
-/// Replaces placeholders by what one commit has for them. Each value is computed once.
+/// Replaces placeholders by the values of one commit. Each value is computed once.
 pub(super) struct Substitution<'r> {
     repository: &'r Repository,
     id: ObjectId,
@@ -52,13 +50,13 @@ struct Replacing<'a> {
     watch: &'a Watch<'a>,
 }
 
-/// A change before the value of a placeholder.
+/// A change of the text before the value of a placeholder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
     /// Line feeds before an empty value are removed (`%-`).
     RemoveLines,
-    /// A value that is not empty follows this (`%+`, `% `).
+    /// This byte is inserted before a value that is not empty (`%+`, `% `).
     Insert(u8),
 }
 
@@ -90,8 +88,8 @@ impl<'r> Substitution<'r> {
     /// Returns the content of the file `path` with its placeholders replaced.
     ///
     /// # Errors
-    /// As said for unknown placeholders; an object cannot be read; the result is too large; or the operation
-    /// is interrupted.
+    /// An object cannot be read, the result is too large, or the operation is interrupted.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for unknown placeholders.
     pub(super) fn apply(&self, path: &BStr, content: &[u8], watch: &Watch<'_>) -> Result<Vec<u8>> {
         let out = Vec::with_capacity(content.len());
         let mut replacing = Replacing { path, out, watch };
@@ -268,7 +266,7 @@ mod tests {
         git(&scratch, &["init", "-q", "-b", "main"]);
         git(&scratch, &["commit", "-q", "--allow-empty", "-m", message]);
         let environment = Environment::empty(scratch.path());
-        let repository = Repository::open(&scratch.join(".git"), &environment);
+        let repository = Repository::open(scratch.join(".git"), &environment);
         let repository = repository.expect("a repository");
         let id = repository.resolve("HEAD").expect("a commit");
         let substitution = Substitution::new(&repository, id, true, MOST_BYTES);
@@ -301,7 +299,11 @@ mod tests {
             for content in ["$Format:%s$".repeat(143), "x".repeat(1001)] {
                 let error = apply(substitution, &content).expect_err("it is too long");
                 assert_eq!(*error.kind(), ErrorKind::Refused);
-                assert!(error.to_string().contains("'file' has more than 1000 bytes"));
+                assert!(
+                    error
+                        .to_string()
+                        .contains("'file' has more than 1000 bytes")
+                );
             }
         });
     }

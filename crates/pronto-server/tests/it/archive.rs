@@ -94,7 +94,7 @@ fn the_daemon_serves_archives_where_that_is_allowed(place: Place) {
     site.git(&repository, &["config", "daemon.uploadArch", "true"]);
     site.publish("team/a");
     assert!(ask().contains("pax_global_header"));
-    let said = client(&[&["main"][..], &["x"; 2000]].concat());
+    let said = client(&[vec!["main"], vec!["x"; 2000]].concat());
     assert!(said.contains("fatal: Too many options (>63)"), "{said}");
 }
 
@@ -160,7 +160,10 @@ fn placeholders_do_not_name_hidden_refs(place: Place) {
     let hide = ["config", "--add", "uploadpack.hideRefs", "refs/heads/main"];
     site.git(&repository, &hide);
     assert_eq!(shown(), both("HEAD, shown"));
-    site.git(&repository, &["config", "--add", "transfer.hideRefs", "HEAD"]);
+    site.git(
+        &repository,
+        &["config", "--add", "transfer.hideRefs", "HEAD"],
+    );
     assert_eq!(shown(), both("shown"));
 }
 
@@ -170,7 +173,10 @@ fn missing_objects_are_not_fetched() {
     let (source, partial) = (site.path("source.git"), site.path("root/team/a.git"));
     std::fs::rename(&partial, &source).expect("a repository");
     site.git(&source, &["config", "uploadpack.allowFilter", "true"]);
-    site.git(&source, &["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    site.git(
+        &source,
+        &["config", "uploadpack.allowAnySHA1InWant", "true"],
+    );
     let url = format!("file://{}", source.display());
     let partial = partial.to_str().expect("it is UTF-8");
     let clone = ["clone", "-q", "--bare", "--filter=blob:none", &url, partial];

@@ -55,11 +55,7 @@ pub(super) fn connect(
 }
 
 /// Starts the program that makes the connection (`core.gitProxy`).
-fn through(
-    program: &OsStr,
-    target: &Target<'_>,
-    options: &Options,
-) -> Result<Process, Error> {
+fn through(program: &OsStr, target: &Target<'_>, options: &Options) -> Result<Process, Error> {
     let mut command = pronto_io::child::command(program);
     command.arg(target.host);
     command.arg(target.port.unwrap_or(PORT).to_string());

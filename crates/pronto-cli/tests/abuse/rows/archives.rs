@@ -180,15 +180,16 @@ fn files(table: &mut Table) {
 /// Replaces `main` of `open/p` by a commit whose only file has this content and placeholders in it are replaced.
 fn substitute(stage: &mut Stage, message: &str, content: &str) {
     let at = stage.site.path("root/open/p.git");
-    let write = |arguments: &[&str], input: &str| {
-        text_of(&isolated(&at, arguments, input.as_bytes()))
-    };
+    let write =
+        |arguments: &[&str], input: &str| text_of(&isolated(&at, arguments, input.as_bytes()));
     let blob = |content: &str| write(&["hash-object", "-w", "--stdin"], content);
     let (attributes, file) = (blob("file export-subst\n"), blob(content));
     let lines = format!("100644 blob {attributes}\t.gitattributes\n100644 blob {file}\tfile\n");
     let tree = write(&["mktree"], &lines);
     let commit = write(&["commit-tree", &tree, "-F", "-"], message);
-    stage.site.git(&at, &["update-ref", "refs/heads/main", &commit]);
+    stage
+        .site
+        .git(&at, &["update-ref", "refs/heads/main", &commit]);
     stage.allow("open/p", "refs/heads/main");
 }
 
@@ -196,7 +197,11 @@ fn costs(table: &mut Table) {
     table.row("placeholders-that-grow", |stage| {
         let message = format!("subject\n\n{}\n", "x".repeat(1 << 20));
         substitute(stage, &message, &"$Format:%B$".repeat(1000));
-        denied(stage, &arguments(&["main"]), "'file' has more than 67108864 bytes")
+        denied(
+            stage,
+            &arguments(&["main"]),
+            "'file' has more than 67108864 bytes",
+        )
     });
     table.row("placeholders-without-a-value", |stage| {
         // Each looks for the end of the subject.
@@ -212,7 +217,9 @@ fn costs(table: &mut Table) {
         let line = format!("120000 blob {}\tlink\n", text_of(&blob));
         let tree = text_of(&isolated(&at, &["mktree"], line.as_bytes()));
         let commit = stage.site.git(&at, &["commit-tree", &tree, "-m", "link"]);
-        stage.site.git(&at, &["update-ref", "refs/heads/main", &commit]);
+        stage
+            .site
+            .git(&at, &["update-ref", "refs/heads/main", &commit]);
         stage.allow("open/p", "refs/heads/main");
         let text = ask(stage, &arguments(&["main"]))?;
         require(text.contains("'link' has more than 67108864 bytes"), || {

@@ -74,11 +74,17 @@ fn archives(table: &mut Table) {
         ("refused", line(format!("NACK {ESCAPES}\n"))),
         ("error", line(format!("ERR {ESCAPES}\n"))),
         ("unknown", line(format!("{ESCAPES}\n"))),
-        ("message", [accepted.clone(), band(2), b"0000".to_vec()].concat()),
+        (
+            "message",
+            [accepted.clone(), band(2), b"0000".to_vec()].concat(),
+        ),
         ("message-and-end", [accepted.clone(), band(2)].concat()),
         ("fatal-band", [accepted.clone(), band(3)].concat()),
         ("bad-band", [accepted.clone(), band(27)].concat()),
-        ("late-error", [accepted, line(format!("ERR {ESCAPES}\n"))].concat()),
+        (
+            "late-error",
+            [accepted, line(format!("ERR {ESCAPES}\n"))].concat(),
+        ),
     ];
     for (name, answer) in answers {
         table.row(format!("archive-{name}"), move |scene| {

@@ -1,4 +1,4 @@
-//! The refs that lead to a commit, as Git lists them beside it.
+//! The names of the refs that lead to a commit, in Git's form.
 
 use std::ops::ControlFlow;
 
@@ -12,8 +12,8 @@ use super::super::{check, unsupported};
 use crate::refs::Head;
 use crate::{Repository, Result};
 
-/// Returns the list of the commit `id`: `HEAD` and its branch, then other refs, the last name first. It does not
-/// name refs that are `hidden`.
+/// Returns the names of the refs of the commit `id`: `HEAD` and its branch, then other refs, the last name first.
+/// Refs that are `hidden` are left out. Costs a look at each ref.
 ///
 /// # Errors
 /// Refs cannot be read, or the operation is interrupted. [`Unsupported`](crate::ErrorKind::Unsupported) where
