@@ -59,6 +59,8 @@ pub enum ErrorKind {
     Bundle,
     /// The other side did not send all objects that are needed.
     Incomplete,
+    /// A received pack is larger than the limit of the receiver.
+    PackTooLarge,
     /// An object of a received pack is malformed.
     Rejected,
     /// An object of a received pack links to one that is not there, or of another type.

@@ -306,9 +306,9 @@ impl View {
 
     /// Begins to fetch what lies at `offsets`, which ascend, if the file is read by block from elsewhere. Does not
     /// wait. Does nothing for other files, and for offsets behind the end.
-    pub fn expect(&self, offsets: &[u64]) {
+    pub fn prefetch_all(&self, offsets: &[u64]) {
         if let Source::Blocks(file) = &self.source {
-            file.expect(offsets);
+            file.prefetch_all(offsets);
         }
     }
 

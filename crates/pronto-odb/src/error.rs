@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Unsupported,
     /// An object or file is too large for a limit.
     Limit,
+    /// A pack is larger than the caller permits.
+    PackTooLarge,
     /// Something that another object needs is not there.
     Missing,
     /// An object looks made to collide with another.
@@ -37,7 +39,8 @@ impl From<pronto_pack::ErrorKind> for ErrorKind {
             | Pack::PackVersion { .. }
             | Pack::IndexVersion { .. }
             | Pack::OtherHash => ErrorKind::Unsupported,
-            Pack::Limit | Pack::PackTooLarge => ErrorKind::Limit,
+            Pack::Limit => ErrorKind::Limit,
+            Pack::PackTooLarge => ErrorKind::PackTooLarge,
             Pack::Missing | Pack::Unresolved | Pack::BrokenLink => ErrorKind::Missing,
             Pack::Rejected | Pack::RejectedBlob { .. } => ErrorKind::Rejected,
             Pack::Collision => ErrorKind::Collision,
@@ -54,6 +57,7 @@ impl From<ErrorKind> for pronto_pack::ErrorKind {
             ErrorKind::Corrupt | ErrorKind::UnknownType => Pack::Corrupt,
             ErrorKind::Unsupported => Pack::Unsupported,
             ErrorKind::Limit => Pack::Limit,
+            ErrorKind::PackTooLarge => Pack::PackTooLarge,
             ErrorKind::Missing => Pack::Missing,
             ErrorKind::Collision => Pack::Collision,
             ErrorKind::Rejected => Pack::Rejected,

@@ -31,7 +31,7 @@ pub struct Config {
     pub users: PathBuf,
     /// Whether a push creates repositories.
     pub create_on_push: bool,
-    /// Whether repositories need the file [`EXPORT_OK`] to be served to clients without a user.
+    /// Whether repositories need the file [`EXPORT_OK_FILE`](pronto_store::EXPORT_OK_FILE) to be served to clients without a user.
     pub require_export_ok: bool,
     /// Addresses for HTTP or HTTPS.
     pub http: Vec<SocketAddr>,
@@ -64,9 +64,6 @@ pub struct Config {
     /// The object store of the repositories, in place of the root.
     pub store: Option<StoreConfig>,
 }
-
-/// The file of a repository that may be served to everyone.
-pub const EXPORT_OK: &str = "git-daemon-export-ok";
 
 /// The repositories that take pushes over `git://`, by users who are unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]

@@ -128,11 +128,9 @@ impl Allowance {
         let limits = self.quotas.iter().filter_map(|quota| {
             let most = quota.bytes?;
             let what = format!("the push is too large: the repository has {bytes} of {most} bytes");
-            Some(PackLimit {
-                // The smallest pack has no objects, and is refused for another reason.
-                bytes: most.saturating_sub(bytes).max(1),
-                reason: quota.reason(&what),
-            })
+            // The smallest pack has no objects, and is refused for another reason.
+            let rest = most.saturating_sub(bytes).max(1);
+            Some(PackLimit::new(rest, quota.reason(&what)))
         });
         limits.min_by_key(|limit| limit.bytes)
     }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use crate::bridge::Counters;
 use crate::error::public_message;
 use crate::log;
-use crate::route::Service;
 use crate::state::State;
 use crate::store::Tally;
 use crate::{Error, ErrorKind};
@@ -68,10 +67,6 @@ impl Record {
 
     pub(crate) fn service(&mut self, service: &'static str) {
         self.request.service = service;
-    }
-
-    pub(crate) fn is_push(&self) -> bool {
-        self.request.service == Service::ReceivePack.name()
     }
 
     pub(crate) fn status(&mut self, status: u16) {

@@ -48,8 +48,8 @@ const COMMANDS: &str = "shell";
 /// The most processes that serve one request each at the same time.
 const MOST_COMMANDS: usize = 256;
 
-/// The part of the room for the cache that each of them gets.
-const COMMAND_SHARE: u64 = 8;
+/// The number of them that share half of the room for the cache. The others share a quarter.
+const ROOMY_COMMANDS: usize = 8;
 
 /// The number of repositories that are looked at when the server starts.
 const LOOKED_AT: usize = 32;
@@ -79,6 +79,14 @@ type Report = dyn Fn(&str) + Send + Sync;
 pub(crate) enum Purpose {
     Fetch,
     Push,
+}
+
+/// Returns the room for cache `number` of those of processes that serve one request each.
+fn share_of_command(all_bytes: u64, number: usize) -> u64 {
+    match number < ROOMY_COMMANDS {
+        true => all_bytes / (2 * ROOMY_COMMANDS as u64),
+        false => all_bytes / (4 * MOST_COMMANDS as u64),
+    }
 }
 
 impl StoredRepositories {
@@ -126,8 +134,8 @@ impl StoredRepositories {
     /// # Errors
     /// All are in use, or a directory cannot be used.
     pub(crate) fn with_free_cache(mut self) -> Result<Self> {
-        let bytes = self.config.cache_bytes / COMMAND_SHARE;
         for number in 0..MOST_COMMANDS {
+            let bytes = share_of_command(self.config.cache_bytes, number);
             let directory = self.config.cache.join(COMMANDS).join(number.to_string());
             match self.open_cache(&directory, bytes) {
                 Err(error) if *error.kind() == pronto_store::ErrorKind::InUse => {}

@@ -10,7 +10,7 @@ use pronto_io::interrupt::Interrupt;
 use crate::access::{RefChange, Role};
 use crate::admission::{Network, Owner, Slot};
 use crate::bridge::{Bounded, Patience};
-use crate::config::{DaemonPush, EXPORT_OK};
+use crate::config::DaemonPush;
 use crate::opened::Opened;
 use crate::quota::Allowance;
 use crate::repositories::Client;
@@ -157,7 +157,10 @@ impl Work {
             return false;
         }
         match repository.is_view() {
-            false => !repository.git_dir().join(EXPORT_OK).exists(),
+            false => !repository
+                .git_dir()
+                .join(pronto_store::EXPORT_OK_FILE)
+                .exists(),
             true => {
                 let marked = repository.config().bool(pronto_store::EXPORT_OK);
                 !matches!(marked, Ok(Some(true)))

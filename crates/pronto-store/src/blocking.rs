@@ -1,6 +1,6 @@
 //! The store for threads that may wait.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use pronto::Environment;
@@ -37,6 +37,8 @@ pub struct Store {
     cloud: Cloud,
     backend: Arc<Plain<Metered<Cloud>>>,
     options: Options,
+    /// Set once the store was found to have conditional creation.
+    has_creation: OnceLock<()>,
 }
 
 impl Store {
@@ -60,6 +62,7 @@ impl Store {
             backend: Arc::new(Plain::new(Metered::new(cloud.clone()))),
             cloud,
             options: Options::default(),
+            has_creation: OnceLock::new(),
         })
     }
 
@@ -104,7 +107,7 @@ impl Store {
     }
 
     /// Checks that one of several processes that create a generation is the only one. A few calls, if the store is a
-    /// service and has the generations.
+    /// service and has the generations; none once it was found.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`]: the store has no conditional creation. Those of the store.
@@ -112,8 +115,14 @@ impl Store {
         let is_needed = matches!(self.backend.generations(), Placed::Bucket(_));
         match is_needed && !self.cloud.is_directory() {
             true => {
+                if self.has_creation.get().is_some() {
+                    return Ok(());
+                }
                 let name = format!("upkeep/creation-{:016x}", self.backend.clock().random());
-                self.wait(creation::check(self.backend.bucket(), &name))
+                self.wait(creation::check(self.backend.bucket(), &name))?;
+                // Another thread may have found the same.
+                let _ = self.has_creation.set(());
+                Ok(())
             }
             false => Ok(()),
         }

@@ -28,8 +28,7 @@ const NEWEST: &str = "SELECT number, (extract(epoch FROM created) * 1000)::bigin
 const LIST: &str = "SELECT number, (extract(epoch FROM created) * 1000)::bigint \
     FROM pronto_generations WHERE store = $1 AND repository = $2 ORDER BY number DESC";
 
-// One byte more than is allowed shows that it is too large.
-const READ: &str = "SELECT substr(manifest, 1, 8388609) FROM pronto_generations \
+const READ: &str = "SELECT substr(manifest, 1, $4) FROM pronto_generations \
     WHERE store = $1 AND repository = $2 AND number = $3";
 
 // The primary key decides. A generation is only put behind the one before it, so that a server that knows a
@@ -57,7 +56,7 @@ const REPOSITORIES: &str = "WITH RECURSIVE names AS (\
                 WHERE next.store = $1 AND next.repository > names.repository \
                 ORDER BY next.repository LIMIT 1) \
         FROM names WHERE names.repository IS NOT NULL) \
-    SELECT repository FROM names WHERE repository IS NOT NULL LIMIT 100000";
+    SELECT repository FROM names WHERE repository IS NOT NULL LIMIT $2";
 
 /// Generations as rows of a table. Everything else is in the store.
 pub struct Database<B> {
@@ -136,10 +135,13 @@ impl<B: Bucket> Generations for Database<B> {
         let Ok(number) = i64::try_from(number) else {
             return Ok(None);
         };
-        let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
+        // One byte more than is allowed shows that it is too large.
+        let most = i32::try_from(MOST_MANIFEST_BYTES + 1).unwrap_or(i32::MAX);
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
             (&self.store, Type::TEXT),
             (&prefix, Type::TEXT),
             (&number, Type::INT8),
+            (&most, Type::INT4),
         ];
         let call = async {
             let rows = self.pool.ask(READ, &parameters).await?;
@@ -219,35 +221,44 @@ impl<B: Bucket> Generations for Database<B> {
 
     async fn claim(&self, prefix: &str) -> Result<()> {
         let repository = prefix.trim_end_matches(".git/");
-        let place = format!("{prefix}{}", name::GENERATIONS);
-        let own = self.bucket.list(&place, 1, None).await?;
-        if !own.entries.is_empty() {
-            let message = format!("the store has generations of '{repository}' itself");
-            let hint = "use it without a database, or copy the repository: `pronto store copy`";
-            return Err(Error::new(ErrorKind::Options, message).with_hint(hint));
-        }
-        match marker(&*self.bucket, prefix).await? {
-            Some(found) if found == self.store => Ok(()),
+        let file = format!("{prefix}{}", name::DATABASE);
+        let is_new = match marker(&*self.bucket, prefix).await? {
+            Some(found) if found == self.store => false,
             Some(found) => {
                 let message = format!(
                     "the generations of '{repository}' are in a database, as those of the store '{found}'"
                 );
                 let hint = format!("name it in the address of the database: pronto_store={found}");
-                Err(Error::new(ErrorKind::Options, message).with_hint(hint))
+                return Err(Error::new(ErrorKind::Misplaced, message).with_hint(hint));
             }
             None => {
                 let content = Content::Bytes(Bytes::from(format!("{}\n", self.store)));
-                let marker = format!("{prefix}{}", name::DATABASE);
-                self.bucket.put(&marker, &content).await
+                self.bucket.put(&file, &content).await?;
+                true
             }
+        };
+        // A process without a database looks for the marker before it makes the first generation. So at least one of
+        // the two sees the other.
+        let place = format!("{prefix}{}", name::GENERATIONS);
+        let own = self.bucket.list(&place, 1, None).await?;
+        if own.entries.is_empty() {
+            return Ok(());
         }
+        if is_new {
+            self.bucket.delete(&file).await?;
+        }
+        let message = format!("the store has generations of '{repository}' itself");
+        let hint = "use it without a database, or copy the repository: `pronto store copy`";
+        Err(Error::new(ErrorKind::Misplaced, message).with_hint(hint))
     }
 
     async fn repositories(&self) -> Result<Vec<String>> {
-        let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&self.store, Type::TEXT)];
+        let most = i64::try_from(MOST_LISTED).unwrap_or(i64::MAX);
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&self.store, Type::TEXT), (&most, Type::INT8)];
         let call = self.ask(CallKind::DatabaseList, REPOSITORIES, &parameters);
         let mut names = Vec::new();
-        for row in call.await?.iter().take(MOST_LISTED) {
+        for row in &call.await? {
             let prefix: &str = row.try_get(0).map_err(|error| self.malformed(error))?;
             names.extend(prefix.strip_suffix(".git/").map(str::to_owned));
         }

@@ -8,6 +8,12 @@ pub enum ErrorKind {
     Options,
     /// There is no such repository or generation.
     NotFound,
+    /// The bucket, the database or its tables do not exist.
+    NoStore,
+    /// The repository has its generations in another place: in the store, in a database, or under another name there.
+    Misplaced,
+    /// The clock of this machine is far behind that of the store.
+    Clock,
     /// There is a repository of that name already.
     Exists,
     /// An object that a generation names is not in the store.

@@ -23,14 +23,11 @@ use crate::commit::Creating;
 use crate::manifest::{FileKind, Pack};
 use crate::refs::{self, Expected, RefUpdate, Value};
 use crate::repository::Generation;
-use crate::settings::{self, EXPORT_OK};
+use crate::settings::{self, EXPORT_OK, EXPORT_OK_FILE};
 use crate::upkeep::due::BITMAPPED_TIPS;
 use crate::upload::{NewFile, NewPack};
 use crate::view::interrupted;
 use crate::{Error, ErrorKind, Result};
-
-/// The file that makes a repository visible to everyone, in a directory.
-const EXPORT_OK_FILE: &str = "git-daemon-export-ok";
 
 /// The counts of an import or a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +40,27 @@ pub struct Written {
 }
 
 impl Store {
+    /// Makes the repository `target`, or brings it up to date if there is one: [`import`](Self::import) or
+    /// [`update`](Self::update).
+    ///
+    /// # Errors
+    /// As for these two. [`ErrorKind::Exists`]: it was made meanwhile.
+    pub fn import_or_update(
+        &self,
+        source: &pronto::Repository,
+        target: &Stored,
+        scratch: &Path,
+        watch: &Watch<'_>,
+    ) -> Result<Written> {
+        match self.wait(target.latest()) {
+            Ok(_) => self.update(source, target, scratch, watch),
+            Err(error) if *error.kind() == ErrorKind::NotFound => {
+                self.import(source, target, scratch, watch)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Makes the repository `target` of all that the refs of a Git repository lead to: one pack with
     /// bitmaps, and one table of refs. Files are made in `scratch`, and removed.
     ///
@@ -285,7 +303,7 @@ fn make_pack(
 
 fn write_bitmaps(source: &pronto::Repository, index: &Path, watch: &Watch<'_>) -> Result<()> {
     let mut tips = source.bitmap_tips().map_err(unreadable)?;
-    tips.every = BITMAPPED_TIPS;
+    tips.bitmapped_tips = BITMAPPED_TIPS;
     let settings = source.bitmap_settings().map_err(unreadable)?;
     match source.write_pack_bitmaps(index, &tips, &settings, watch) {
         // A repository without commits has none.

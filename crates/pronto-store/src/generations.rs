@@ -84,10 +84,10 @@ pub trait Generations: Send + Sync + 'static {
     /// Prepares the first generation of a repository, and checks that it has no generations in another place.
     ///
     /// # Errors
-    /// [`ErrorKind::Options`]: it has. The store does not answer or refuses.
+    /// [`ErrorKind::Misplaced`]: it has. The store does not answer or refuses.
     fn claim(&self, prefix: &str) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns the names of repositories with generations, some of which may be none, in any order.
+    /// Returns the names of directories that may hold a repository, in any order. The caller looks at each.
     ///
     /// # Errors
     /// The store does not answer or refuses.
@@ -165,9 +165,12 @@ impl<B: Bucket> Generations for InBucket<B> {
         time_of(&*self.0, prefix).await
     }
 
-    async fn claim(&self, _: &str) -> Result<()> {
-        // Looking for the newest one has shown it.
-        Ok(())
+    async fn claim(&self, prefix: &str) -> Result<()> {
+        // A process with a database writes the marker before it looks for generations here.
+        match marker(&*self.0, prefix).await? {
+            None => Ok(()),
+            Some(_) => Err(in_database(prefix)),
+        }
     }
 
     async fn repositories(&self) -> Result<Vec<String>> {
@@ -209,7 +212,7 @@ fn in_database(prefix: &str) -> Error {
     let repository = prefix.trim_end_matches(".git/");
     let message = format!("the generations of '{repository}' are in a database");
     let hint = "name it: --generations postgres://…, or the setting `generations` of a server";
-    Error::new(ErrorKind::Options, message).with_hint(hint)
+    Error::new(ErrorKind::Misplaced, message).with_hint(hint)
 }
 
 fn directory(prefix: &str) -> String {

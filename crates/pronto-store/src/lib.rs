@@ -85,7 +85,7 @@ pub use manifest::{
 pub use name::UploadId;
 pub use refs::{Expected, RefUpdate, Value, Verdict};
 pub use repository::{Generation, Options, Repository};
-pub use settings::{EXPORT_OK, Settings, check_key};
+pub use settings::{EXPORT_OK, EXPORT_OK_FILE, Settings, check_key};
 pub use upkeep::{Deleted, Pass, Repacked, Upkeep, UpkeepOptions, UpkeepRole};
 pub use upload::{NewFile, NewPack};
 pub use verify::{Problem, Verified};

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use pronto::config::edit::Document;
 use pronto::config::parse::{Event, Parser};
 use pronto::config::{self, Key, value};
+use pronto_refs::RefNameRef;
 
 use crate::blocking::{Store, Stored};
 use crate::change::{Change, Configuration, Push};
@@ -41,47 +42,6 @@ const KINDS_OF_PROBLEMS: &str = "fsck";
 /// Variables that name programs or files, and are in sections that are read.
 const EXCLUDED: [&str; 2] = ["receive.fsck.skiplist", "uploadpack.packobjectshook"];
 
-/// Sections that exist to name programs or other files.
-const SECTIONS_OF_PROGRAMS: [&str; 22] = [
-    "alias",
-    "browser",
-    "credential",
-    "diff",
-    "difftool",
-    "filter",
-    "gpg",
-    "guitool",
-    "hook",
-    "include",
-    "includeif",
-    "interactive",
-    "man",
-    "merge",
-    "mergetool",
-    "pager",
-    "remote",
-    "sequence",
-    "submodule",
-    "tar",
-    "trailer",
-    "web",
-];
-
-/// Variables of the section `core` that name programs or files.
-const CORE_PROGRAMS: [&str; 11] = [
-    "alternaterefscommand",
-    "askpass",
-    "attributesfile",
-    "editor",
-    "excludesfile",
-    "fsmonitor",
-    "gitproxy",
-    "hookspath",
-    "pager",
-    "sshcommand",
-    "worktree",
-];
-
 /// The number of times that a change is made again because another one came first.
 const TRIES: usize = 16;
 
@@ -89,27 +49,23 @@ const TRIES: usize = 16;
 /// `git-daemon-export-ok` does in a directory.
 pub const EXPORT_OK: &str = "daemon.exportOk";
 
+/// The file that makes a repository in a directory visible to clients without a user.
+pub const EXPORT_OK_FILE: &str = "git-daemon-export-ok";
+
 /// Returns the canonical form of a key that a repository in a store can have.
 ///
 /// # Errors
-/// [`ErrorKind::Options`]: it is malformed, names a program or a file, or is not read by servers.
+/// [`ErrorKind::Options`]: it is malformed, or servers do not read it: it names a program or a file, for instance.
 pub fn check_key(key: &BStr) -> Result<BString> {
     let canonical =
         config::canonical(key).map_err(|error| error.map_kind(|_| ErrorKind::Options))?;
     if is_read(canonical.as_bstr()) {
         return Ok(canonical);
     }
-    let (message, hint) = match names_program(canonical.as_bstr()) {
-        true => (
-            format!("'{key}' names a program or a file, which a repository of a store cannot have"),
-            "set it in the configuration of the user that runs the server",
-        ),
-        false => (
-            format!("'{key}' is not read from a repository of a store"),
-            "the keys are those of receive, transfer, uploadpack, uploadarchive and lsrefs, and \
-             those of http and daemon that allow services",
-        ),
-    };
+    let message = format!("'{key}' is not read from a repository of a store");
+    let hint = "the keys are those of receive, transfer, uploadpack, uploadarchive and lsrefs, and those of http and \
+                daemon that allow services; programs and files are named by the configuration of the user that runs \
+                the server";
     Err(Error::new(ErrorKind::Options, message).with_hint(hint))
 }
 
@@ -126,15 +82,6 @@ pub(crate) fn is_read(canonical: &BStr) -> bool {
         Some(name) => key.section == "receive" && name == KINDS_OF_PROBLEMS,
     };
     is_one_of(&SWITCHES) || section && subsection && !is_one_of(&EXCLUDED)
-}
-
-fn names_program(canonical: &BStr) -> bool {
-    let key = Key::split(canonical);
-    let is_in = |names: &[&str], part: &BStr| names.iter().any(|name| *name == part);
-    is_in(&EXCLUDED, canonical)
-        || is_in(&SECTIONS_OF_PROGRAMS, key.section)
-        || key.section == "core" && is_in(&CORE_PROGRAMS, key.variable)
-        || canonical.ends_with(b"hook")
 }
 
 /// The configuration of a repository in a store, to be read or changed.
@@ -308,7 +255,7 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::Options`]: it is no name of a branch. As for [`commit`](crate::Repository::commit).
     pub fn set_head(&self, repository: &Stored, target: &BStr) -> Result<u64> {
-        if !target.starts_with(b"refs/heads/") {
+        if !target.starts_with(b"refs/heads/") || RefNameRef::new(target).is_err() {
             let message = format!("'{target}' is not the full name of a branch");
             return Err(Error::new(ErrorKind::Options, message));
         }
@@ -348,15 +295,15 @@ mod tests {
             settings.set(key.into(), value.into()).expect(key);
         }
         for (key, reason) in [
-            ("core.fsmonitor", "names a program"),
-            ("core.hooksPath", "names a program"),
-            ("filter.x.clean", "names a program"),
-            ("alias.x", "names a program"),
-            ("include.path", "names a program"),
-            ("tar.x.command", "names a program"),
-            ("uploadpack.packObjectsHook", "names a program"),
-            ("receive.fsck.skipList", "names a program"),
-            ("remote.x.url", "names a program"),
+            ("core.fsmonitor", "is not read"),
+            ("core.hooksPath", "is not read"),
+            ("filter.x.clean", "is not read"),
+            ("alias.x", "is not read"),
+            ("include.path", "is not read"),
+            ("tar.x.command", "is not read"),
+            ("uploadpack.packObjectsHook", "is not read"),
+            ("receive.fsck.skipList", "is not read"),
+            ("remote.x.url", "is not read"),
             ("core.bare", "is not read"),
             ("extensions.objectFormat", "is not read"),
             ("http.proxy", "is not read"),

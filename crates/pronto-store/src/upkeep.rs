@@ -129,8 +129,7 @@ impl<B: Backend> Repository<B> {
     pub async fn sweep(&self) -> Result<Deleted> {
         let policy = self.tip().await?.manifest.policy;
         // Objects have the time of the store, also if generations are in a database with another clock.
-        let now = self.persist(|| time_of(self.backend.bucket(), &self.prefix));
-        let ages = self.ages(policy, now.await?);
+        let ages = self.ages(policy, self.time().await?);
         let mut candidates = BTreeMap::new();
         for directory in CONTENTS {
             self.list(directory, |name, _, modified| {
@@ -165,6 +164,15 @@ impl<B: Backend> Repository<B> {
             orphans,
             ..Deleted::default()
         })
+    }
+
+    /// Returns the time of the clock that dates objects. Costs two calls.
+    ///
+    /// # Errors
+    /// Those of the store.
+    async fn time(&self) -> Result<Duration> {
+        self.persist(|| time_of(self.backend.bucket(), &self.prefix))
+            .await
     }
 
     /// `now` is the time of the clock with which the ages are measured.

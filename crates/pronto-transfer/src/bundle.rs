@@ -10,7 +10,7 @@ mod create;
 mod revisions;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 
 use bstr::{BStr, BString};
 use pronto_io::untrusted::{self, Links};
@@ -80,23 +80,26 @@ impl Bundle {
 /// # Errors
 /// The pack is malformed, or the objects cannot be stored. Nothing stays then.
 pub fn unbundle(repository: &Repository, bundle: &mut Bundle, watch: &Watch<'_>) -> Result<()> {
-    land(repository, bundle, None, watch)?
+    let Bundle { header, source } = bundle;
+    land(repository, header, source, None, watch)?
         .publish()
         .map_err(from_store)
 }
 
-/// Puts the objects of `bundle` into a quarantine of `repository`. `inspect` sees each of them.
+/// Puts the objects of `pack`, which follows `header` in a bundle, into a quarantine of `repository`. `inspect`
+/// sees each of them.
 ///
 /// # Errors
 /// As for [`unbundle`].
 pub(crate) fn land(
     repository: &Repository,
-    bundle: &mut Bundle,
+    header: &Header,
+    pack: &mut dyn Read,
     inspect: Option<&dyn Inspect>,
     watch: &Watch<'_>,
 ) -> Result<Quarantine> {
-    if bundle.header.hash != repository.object_hash() {
-        let (ours, theirs) = (repository.object_hash(), bundle.header.hash);
+    if header.hash != repository.object_hash() {
+        let (ours, theirs) = (repository.object_hash(), header.hash);
         let message = format!("mismatched algorithms: repository {ours}; bundle {theirs}");
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
@@ -104,10 +107,10 @@ pub(crate) fn land(
     let quarantine = Quarantine::begin(store).map_err(from_store)?;
     let stream = Stream {
         directory: &quarantine.pack_directory(),
-        promisor: bundle.header.filter.as_ref().map(|_| FROM_BUNDLE.to_vec()),
+        promisor: header.filter.as_ref().map(|_| FROM_BUNDLE.to_vec()),
         inspect,
     };
-    receive_stream(repository, &mut bundle.source, stream, watch)?;
+    receive_stream(repository, pack, stream, watch)?;
     quarantine.store().refresh().map_err(from_store)?;
     Ok(quarantine)
 }

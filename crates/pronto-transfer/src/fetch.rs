@@ -26,6 +26,7 @@ use pronto_wire::advertisement::{LsRefs, RemoteRef};
 use pronto_wire::client::Client;
 use pronto_wire::fetch::Deepen;
 
+use crate::config::Config;
 use crate::refs::Broken;
 use crate::remote::connection::{self, Settings, from_wire};
 use crate::remote::{INFINITE_DEPTH, Refspec, Remote, Tags, register_promisor, shallow};
@@ -93,10 +94,23 @@ pub struct Options {
     pub thin_pack: bool,
     /// Whether unchanged refs are reported, too.
     pub tell_unchanged: bool,
-    /// Whether to find out which updates are no fast-forwards, instead of the configured choice.
+    /// Whether to find out which updates are not fast-forwards, instead of the configured choice.
     pub show_forced_updates: Option<bool>,
     /// The start of reflog messages: the command as it was called.
     pub action: BString,
+}
+
+impl Options {
+    /// Whether to find out which updates are not fast-forwards: as the options say, or `fetch.showForcedUpdates`.
+    ///
+    /// # Errors
+    /// The setting is not a boolean.
+    pub fn shows_forced_updates(&self, config: &Config) -> Result<bool> {
+        match self.show_forced_updates {
+            Some(set) => Ok(set),
+            None => config.bool_or("fetch.showforcedupdates", true),
+        }
+    }
 }
 
 impl Default for Options {

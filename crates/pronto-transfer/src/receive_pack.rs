@@ -69,7 +69,7 @@ pub struct Options {
     /// The largest commit, tree or tag that is received; larger blobs are made in files, not in memory.
     /// Without it, all sizes are received, as by Git.
     pub most_object_bytes: Option<u64>,
-    /// The size that the pack may have, whatever the repository's settings allow.
+    /// The size that the pack may have, if the repository's `receive.maxInputSize` is not smaller.
     pub pack_limit: Option<PackLimit>,
     /// The place where the push is recorded, if the repository is only a view of it. Received objects stay
     /// a pack then, and what would be lost with the view is refused.
@@ -98,11 +98,22 @@ impl Options {
 
 /// The size that a pack may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PackLimit {
     /// The size.
     pub bytes: u64,
-    /// The reason that the client is told.
+    /// The error message for the client whose pack is larger.
     pub reason: String,
+}
+
+impl PackLimit {
+    /// Allows packs of `bytes`. `reason` is the error message for the client whose pack is larger.
+    pub fn new(bytes: u64, reason: impl Into<String>) -> Self {
+        PackLimit {
+            bytes,
+            reason: reason.into(),
+        }
+    }
 }
 
 /// The streams of one connection.

@@ -25,7 +25,7 @@ mod settings;
 mod stale;
 mod web;
 
-pub use absent::{Absent, incomplete};
+pub use absent::{Absent, FetchedTips, incomplete};
 pub use alternates::alternate_tips;
 pub use bundle::{FROM_BUNDLE, Fitness, failure_lines, require, unusable, verify};
 pub use connectivity::{Cuts, Links, from_store, is_connected};

@@ -1,8 +1,9 @@
 //! Support code that tests of several crates share: the git programs of the machine, scratch
-//! directories, random numbers, default signals, and skipping.
+//! directories, random numbers, free ports, default signals, and skipping.
 
 pub mod cut_proxy;
 pub mod git;
+mod port;
 pub mod postgres;
 mod random;
 pub mod s3;
@@ -11,6 +12,7 @@ mod signals;
 mod skip;
 pub mod store_proxy;
 
+pub use port::free_port;
 pub use random::Random;
 pub use scratch::{Scratch, copy_program, write_program};
 pub use signals::{DEFAULT_SIGNALS, ignoring_signal, with_default_signals};

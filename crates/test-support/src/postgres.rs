@@ -1,13 +1,13 @@
 //! A server of PostgreSQL, for tests.
 
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use crate::Scratch;
+use crate::{Scratch, free_port};
 
 /// The password of the user `postgres`.
 pub const PASSWORD: &str = "se/cr:et";
@@ -37,7 +37,7 @@ impl PostgresServer {
             scratch: Scratch::new(),
             programs: programs()?,
             user: other_user(),
-            address: free_address(),
+            address: (Ipv4Addr::LOCALHOST, free_port()).into(),
             running: None,
         };
         let directory = server.scratch.path();
@@ -165,6 +165,12 @@ impl PostgresServer {
         let mut command = Command::new(self.programs.join(program));
         command.current_dir("/").stdin(Stdio::null());
         command.env_remove("LC_ALL").env("LANG", "C");
+        // The variables of a user's own database.
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"PG") {
+                command.env_remove(name);
+            }
+        }
         self.run_as_other(&mut command);
         command
     }
@@ -217,9 +223,4 @@ fn other_user() -> Option<(u32, u32)> {
         Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     });
     Some(own.unwrap_or((65534, 65534)))
-}
-
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    listener.local_addr().expect("bound")
 }

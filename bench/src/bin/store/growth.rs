@@ -10,7 +10,7 @@ use bench::load::push::Changes;
 use bench::load::{Result, fetch};
 
 use crate::bucket::Calls;
-use crate::site::{Site, Start};
+use crate::site::{Role, Site, Start};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -45,7 +45,10 @@ fn one(start: &Start, options: &Options, commits: u32, refs: u32) -> Result<()> 
     history(&source, commits, refs)?;
     site.import(&source, "r")?;
     let changes = Changes::make(&source, 2 * options.operations + 2)?;
-    let (near, far) = (site.serve("near")?, site.serve("far")?);
+    let (near, far) = (
+        site.serve("near", Role::Serve)?,
+        site.serve("far", Role::Serve)?,
+    );
     for served in [&near, &far] {
         changes.push(&served.client, "r")?;
         fetch::nothing(&served.client, "r")?;

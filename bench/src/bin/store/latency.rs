@@ -13,7 +13,7 @@ use bench::load::push::Changes;
 use bench::load::{Result, fetch};
 
 use crate::bucket::Bucket;
-use crate::site::{Served, Site, Start};
+use crate::site::{Role, Served, Site, Start};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -70,7 +70,7 @@ fn clones(site: &Site, start: &Start, options: &Options, rate: u64) -> Result<()
     let mut calls = 0;
     for run in 0..options.runs {
         site.bucket.slow(start.delay, 0);
-        let served = site.serve(&format!("cold-{rate}-{run}"))?;
+        let served = site.serve(&format!("cold-{rate}-{run}"), Role::Both)?;
         site.bucket.slow(start.delay, rate << 20);
         let before = site.bucket.calls();
         let sampler = Sampler::start(&served.server.group);
@@ -166,7 +166,7 @@ fn read_ranges(bucket: &Bucket, name: &str, size: u64, next: &AtomicU64) -> std:
 
 /// Fetches of nothing, warm.
 fn fetches(site: &Site, start: &Start) -> Result<()> {
-    let served = site.serve("warm")?;
+    let served = site.serve("warm", Role::Both)?;
     fetch::nothing(&served.client, "large")?;
     site.bucket.slow(start.delay, 0);
     let before = site.bucket.calls();
@@ -193,7 +193,7 @@ fn pushes(
     small: &std::path::Path,
 ) -> Result<()> {
     let changes = Changes::make(small, clients * options.pushes + 1)?;
-    let served = site.serve(&format!("pushed-{clients}"))?;
+    let served = site.serve(&format!("pushed-{clients}"), Role::Both)?;
     let name = format!("pushed{clients}");
     changes.push(&served.client, &name)?;
     site.bucket.slow(start.delay, 0);

@@ -34,6 +34,24 @@ pub(crate) struct Served {
 /// The URL of the store.
 const STORE: &str = "s3://bucket/git";
 
+/// The work of a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Role {
+    /// Requests alone, to which all calls of the store belong.
+    Serve,
+    /// Requests and upkeep.
+    Both,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Role::Serve => "serve",
+            Role::Both => "both",
+        }
+    }
+}
+
 impl Site {
     pub(crate) fn new(start: &Start) -> Result<Self> {
         let failed = |error| format!("cannot make a directory: {error}");
@@ -63,7 +81,7 @@ impl Site {
     }
 
     /// Starts a server. Anonymous users may write.
-    pub(crate) fn serve(&self, name: &str) -> Result<Served> {
+    pub(crate) fn serve(&self, name: &str, role: Role) -> Result<Served> {
         let failed = |error| format!("cannot prepare a server: {error}");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -72,8 +90,9 @@ impl Site {
         let text = format!(
             "[http]\nlisten = [\"{address}\"]\n[[grant]]\nrepository = \"**\"\nusers = [\"anonymous\"]\n\
              role = \"admin\"\n[limits]\nconnections_per_address = 1024\nuser_share = 100\n\
-             [store]\nurl = \"{STORE}\"\ncache = \"{}\"\nrole = \"both\"\n",
-            cache.display()
+             [store]\nurl = \"{STORE}\"\ncache = \"{}\"\nrole = \"{}\"\n",
+            cache.display(),
+            role.name()
         );
         let file = self.path(&format!("{name}.toml"));
         std::fs::write(&file, text).map_err(failed)?;

@@ -278,17 +278,14 @@ fn one(
     Ok(outcome.failed)
 }
 
-/// Warns if forced updates are not found out.
+/// Warns that forced updates are not shown, if they are not.
 fn warn_of_hidden(
     options: &Options,
     repository: &Repository,
     context: &mut Context,
 ) -> Result<(), CliError> {
     let config = repository.config();
-    let shows = match options.show_forced_updates {
-        Some(set) => set,
-        None => config.bool_or("fetch.showforcedupdates", true)?,
-    };
+    let shows = options.shows_forced_updates(config)?;
     let key = "advice.fetchshowforcedupdates";
     if !shows && context.wants_advice() && config.bool_or(key, true)? {
         context.warn(

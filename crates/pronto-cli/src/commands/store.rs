@@ -1,5 +1,6 @@
 //! `store`: repositories in an object store.
 
+use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use bstr::ByteSlice as _;
 use pronto::refs::MigrateOptions;
 use pronto::repository::RefStorage;
 use pronto::{Environment, Repository, Watch, io::progress::Progress};
-use pronto_store::{DatabaseAddress, Generation, Source, Store, Stored};
+use pronto_store::{DatabaseAddress, EXPORT_OK, EXPORT_OK_FILE, Generation, Source, Store, Stored};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -64,8 +65,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     quiet: bool,
     /// 'import REPOSITORY STORE NAME' makes a repository of a Git repository, 'import DIRECTORY STORE' one of each
-    /// below a directory; 'export STORE NAME
-    /// DIRECTORY' the other way round; 'copy STORE NAME STORE NAME' copies one; 'verify STORE
+    /// below a directory; 'export STORE NAME DIRECTORY' the other way round; 'copy STORE NAME STORE NAME' copies one; 'verify STORE
     /// [NAME]' looks for damage; 'upkeep STORE [NAME]' packs again what is due and deletes what has
     /// expired; 'list STORE [NAME]' shows repositories, or generations; 'config STORE NAME [KEY [VALUE]]'
     /// shows or changes the configuration, 'head STORE NAME [BRANCH]' the default branch
@@ -125,8 +125,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             settings::set_head(&place, branch, context)
         }
         _ => Err(CliError::usage(
-            "store needs 'import REPOSITORY STORE NAME', 'export STORE NAME DIRECTORY', \
-             'copy STORE NAME STORE NAME', 'verify STORE [NAME]', 'upkeep STORE [NAME]', 'list STORE [NAME]', \
+            "store needs 'import REPOSITORY STORE NAME', 'import DIRECTORY STORE', \
+             'export STORE NAME DIRECTORY', 'copy STORE NAME STORE NAME', 'verify STORE [NAME]', 'upkeep STORE [NAME]', 'list STORE [NAME]', \
              'config STORE NAME [KEY [VALUE]]' or 'head STORE NAME [BRANCH]'",
         )),
     }
@@ -260,8 +260,23 @@ fn export(
         let exported = Repository::open(&directory, &Environment::empty(&directory))?;
         exported.migrate_refs(&MigrateOptions::new(storage))?;
     }
+    mark_visible(&directory)?;
     writeln!(context.out, "generation {}", generation.number())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Marks the repository for servers that need a mark, if it had one in the store.
+fn mark_visible(directory: &Path) -> Result<(), CliError> {
+    let exported = Repository::open(directory, &Environment::empty(directory))?;
+    if exported.config().bool_or(EXPORT_OK, false)? {
+        let file = directory.join(EXPORT_OK_FILE);
+        let created = File::create_new(&file);
+        created.map_err(|error| {
+            let reason = pronto_io::error::reason(&error);
+            CliError::fatal(format!("cannot create '{}': {reason}", file.display()))
+        })?;
+    }
+    Ok(())
 }
 
 fn copy(

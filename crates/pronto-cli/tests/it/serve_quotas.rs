@@ -93,6 +93,53 @@ fn quotas_hold_over_http() {
 }
 
 #[test]
+fn a_smaller_limit_of_the_repository_holds() {
+    let world = World::new();
+    let text = format!(
+        "root = \"root\"\ncreate_on_push = true\n[http]\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\n\
+         repository = \"**\"\nusers = [\"anonymous\"]\nrole = \"admin\"\n{QUOTAS}"
+    );
+    std::fs::create_dir(world.scratch.join("root")).expect("a directory");
+    std::fs::write(world.scratch.join("server.toml"), text).expect("a file");
+    let arguments = ["--config", "server.toml"];
+    let server = Server::start(
+        world.scratch.path(),
+        &arguments,
+        "there are no repositories",
+    );
+    let run = |arguments: &[&str]| {
+        let output = git(&world.scratch, &world.work, arguments);
+        (output.status.success(), stderr(&output) + &stdout(&output))
+    };
+    let url = address(&server, "team/a");
+    assert!(run(&["push", &url, "main"]).0);
+    let repository = world.scratch.join("root/team/a.git");
+    let set = |key: &str, value: &str| {
+        let repository = repository.to_str().expect("text");
+        assert!(run(&["-C", repository, "config", key, value]).0);
+    };
+    commit(&run, &world.work, 40_000);
+    set("receive.maxInputSize", "20000");
+    // The second time, git serves the push.
+    for value in ["", "seed"] {
+        if !value.is_empty() {
+            set("receive.certNonceSeed", value);
+        }
+        let (success, said) = run(&["push", &url, "main"]);
+        let reason = "exceeds maximum allowed size";
+        assert!(!success && said.contains(reason), "{said}");
+        assert!(!said.contains("quota for"), "{said}");
+    }
+    set("receive.maxInputSize", "0");
+    commit(&run, &world.work, 300_000);
+    let (success, said) = run(&["push", &url, "main"]);
+    assert!(!success, "the quota holds without a limit: {said}");
+    assert!(run(&["reset", "-q", "--hard", "HEAD~1"]).0);
+    let (success, said) = run(&["push", &url, "main"]);
+    assert!(success, "{said}");
+}
+
+#[test]
 fn quotas_hold_for_a_store() {
     let world = World::new();
     let server = world.serve_configured("one", QUOTAS);

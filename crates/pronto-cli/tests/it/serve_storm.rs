@@ -1,6 +1,6 @@
 //! Three servers on one bucket: clients push, fetch and clone while servers are killed, and calls of the store fail.
 //!
-//! `PRONTO_TEST_SECONDS` and `PRONTO_TEST_CLIENTS` make it longer and larger.
+//! `PRONTO_TEST_STORM=SECONDS,CLIENTS` makes it longer and larger.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -13,7 +13,6 @@ use test_support::store_proxy::{Faults, StoreProxy};
 use test_support::{Random, skip};
 
 use crate::serve::{Server, git};
-use crate::serve_pushes::number;
 use crate::support::{Scratch, pronto, stderr, stdout};
 
 const SERVERS: usize = 3;
@@ -204,6 +203,8 @@ impl Storm {
         while !self.is_over.load(Relaxed) {
             let server = random.below(SERVERS as u64) as usize;
             let Some(url) = self.address(server, &repository_of(client.number)) else {
+                // It starts again.
+                std::thread::sleep(Duration::from_millis(20));
                 continue;
             };
             match random.below(10) {
@@ -363,10 +364,20 @@ fn disk_bytes(path: &Path) -> u64 {
     bytes.values().sum()
 }
 
+/// Returns the seconds and the number of clients.
+fn extent() -> (u64, usize) {
+    let Ok(text) = std::env::var("PRONTO_TEST_STORM") else {
+        return (12, 6);
+    };
+    let parsed = text
+        .split_once(',')
+        .and_then(|(seconds, clients)| Some((seconds.parse().ok()?, clients.parse().ok()?)));
+    parsed.expect("PRONTO_TEST_STORM is SECONDS,CLIENTS")
+}
+
 #[test]
 fn nothing_acknowledged_is_lost_in_a_storm() {
-    let seconds = number("PRONTO_TEST_SECONDS", 12) as u64;
-    let clients = number("PRONTO_TEST_CLIENTS", 6);
+    let (seconds, clients) = extent();
     let Some(store) = S3Server::start() else {
         skip!("moto, a server of S3, is not installed");
     };

@@ -47,6 +47,19 @@ fn changes_are_seen_by_servers_that_run() {
     assert!(listed().contains("ref: refs/heads/x\tHEAD"));
     assert!(head(&["refs/heads/to-come"]).0);
     assert_eq!(head(&[]).1, "refs/heads/to-come\n");
+    // An export has the mark of a repository that everyone may see.
+    let exported = |name: &str| {
+        let (success, said) = store(&world, &["export", &world.url, "r", name]);
+        assert!(success, "{said}");
+        world
+            .scratch
+            .join(name)
+            .join("git-daemon-export-ok")
+            .exists()
+    };
+    assert!(!exported("unmarked.git"));
+    assert!(config(&["daemon.exportOk", "true"]).0);
+    assert!(exported("marked.git"));
     world.verify();
 }
 
@@ -68,7 +81,10 @@ fn keys_of_programs_and_mistakes_are_refused() {
         "uploadpack.packObjectsHook",
         "include.path",
     ] {
-        refused(&["config", url, "r", key, "/bin/sh"], "names a program");
+        refused(
+            &["config", url, "r", key, "/bin/sh"],
+            "is not read from a repository of a store",
+        );
     }
     refused(&["config", url, "r", "core.bare", "false"], "is not read");
     refused(&["config", url, "r", "http.uploadpack", "x"], "bad boolean");

@@ -31,7 +31,7 @@ use fetches::{Fetch, Outcome};
 pub use fetches::Request;
 pub use spare::Spare;
 pub(super) use stub::find as find_stub;
-pub use stub::{Published, Stub, are_used};
+pub use stub::{Published, Stub, is_any_published};
 
 /// The size of a block; the last one of a file can be shorter.
 pub const BLOCK_BYTES: u64 = 1 << 20;
@@ -194,7 +194,7 @@ impl BlockFile {
     }
 
     /// Begins to fetch the blocks at `offsets`, which ascend. Neighbours are fetched together.
-    pub(super) fn expect(self: &Arc<Self>, offsets: &[u64]) {
+    pub(super) fn prefetch_all(self: &Arc<Self>, offsets: &[u64]) {
         let blocks = offsets.iter().map(|offset| offset / BLOCK_BYTES);
         let mut blocks = blocks
             .filter_map(|block| u32::try_from(block).ok())

@@ -8,19 +8,19 @@ use pronto_io::view::blocks;
 use super::Store;
 
 impl Store {
-    /// Whether [`expect`](Self::expect) can save time: whether the process reads any file by block from elsewhere.
+    /// Whether [`prefetch`](Self::prefetch) can save time: whether the process reads any file by block from elsewhere.
     #[must_use]
-    pub fn can_expect(&self) -> bool {
-        blocks::are_used()
+    pub fn can_prefetch(&self) -> bool {
+        blocks::is_any_published()
     }
 
     /// Begins to fetch the parts of packs in which objects lie, if their packs are read by block from elsewhere.
     ///
-    /// Objects that are read one after the other cost a round trip each; when they are expected together, they cost
+    /// Objects that are read one after the other cost a round trip each; when they are requested together, they cost
     /// one. Does not wait. What cannot be found or opened is left to the read that comes later. Costs a search of the
     /// indexes for each object.
-    pub fn expect<'a>(&self, ids: impl IntoIterator<Item = &'a oid>) {
-        if !self.can_expect() {
+    pub fn prefetch<'a>(&self, ids: impl IntoIterator<Item = &'a oid>) {
+        if !self.can_prefetch() {
             return;
         }
         let mut offsets: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
@@ -35,7 +35,7 @@ impl Store {
             offsets.sort_unstable();
             let opened = snapshot.pack(pack).and_then(|pack| pack.pack().ok());
             if let Some(opened) = opened {
-                opened.view().expect(&offsets);
+                opened.view().prefetch_all(&offsets);
             }
         }
     }

@@ -185,7 +185,7 @@ impl<'a> Walk<'a> {
         // Tags are followed together, so that what they name can be expected together.
         let mut tips = tips.to_vec();
         while !tips.is_empty() {
-            self.expect(&tips)?;
+            self.prefetch(&tips)?;
             let mut targets = Vec::new();
             for tip in tips {
                 targets.extend(self.tip(tip)?);
@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
             tips = targets;
         }
         self.cover()?;
-        self.expect(&self.commits)?;
+        self.prefetch(&self.commits)?;
         loop {
             let interrupted = |reason: pronto_io::interrupt::Interrupted| {
                 Error::new(ErrorKind::Interrupted, reason.to_string())
@@ -210,9 +210,9 @@ impl<'a> Walk<'a> {
     }
 
     /// Begins to fetch objects that will be read, if they lie elsewhere.
-    fn expect(&self, ids: &[ObjectId]) -> Result<()> {
+    fn prefetch(&self, ids: &[ObjectId]) -> Result<()> {
         let store = self.repository.objects()?;
-        store.expect(ids.iter().map(AsRef::as_ref));
+        store.prefetch(ids.iter().map(AsRef::as_ref));
         Ok(())
     }
 
@@ -285,9 +285,9 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let links = self.repository.commit_links(id, &mut self.buffer)?;
-        if store.can_expect() {
-            self.expect(&links.parents)?;
-            self.expect(&[links.tree])?;
+        if store.can_prefetch() {
+            self.prefetch(&links.parents)?;
+            self.prefetch(&[links.tree])?;
         }
         self.commits.extend(links.parents);
         // Queued: a bitmap may cover it before its turn comes.
@@ -321,8 +321,8 @@ impl<'a> Walk<'a> {
             }
         }
         self.buffer = content;
-        if self.repository.objects()?.can_expect() {
-            self.expect(&self.trees[before..])?;
+        if self.repository.objects()?.can_prefetch() {
+            self.prefetch(&self.trees[before..])?;
         }
         Ok(())
     }

@@ -109,6 +109,7 @@ pub fn from_pack(error: pronto_pack::Error) -> Error {
         Pack::Io => ErrorKind::Io,
         Pack::Rejected | Pack::RejectedBlob { .. } => ErrorKind::Rejected,
         Pack::BrokenLink => ErrorKind::BrokenLink,
+        Pack::PackTooLarge => ErrorKind::PackTooLarge,
         _ => ErrorKind::Object,
     })
 }

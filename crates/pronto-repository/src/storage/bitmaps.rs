@@ -63,9 +63,9 @@ pub struct Tips {
     pub ids: Vec<ObjectId>,
     /// Those that are to have a bitmap before others (`pack.preferBitmapTips`).
     pub preferred: BTreeSet<ObjectId>,
-    /// So many tips, the youngest, have a bitmap in any case. Git has no such rule: of a stretch of history, which is
-    /// the longer the older it is, one commit has a bitmap, and a clone walks from all other tips of it.
-    pub every: usize,
+    /// The number of tips, the youngest ones, that get a bitmap in any case. Git has no such rule: it gives a bitmap
+    /// to one commit of each stretch of history, and stretches get longer with age. A clone walks from the other tips.
+    pub bitmapped_tips: usize,
 }
 
 /// Returns whether the ref `name` is below `directory`, with or without a slash at its end.

@@ -323,7 +323,7 @@ impl Work<'_> {
             return Ok(Some((stem, counts)));
         }
         let (mut tips, settings) = (repository.bitmap_tips()?, repository.bitmap_settings()?);
-        tips.every = options.bitmapped_tips;
+        tips.bitmapped_tips = options.bitmapped_tips;
         let bitmaps = repository.write_pack_bitmaps(&written.index, &tips, &settings, self.watch);
         match bitmaps {
             Err(error) if is_quiet && *error.kind() == ErrorKind::Refused => {}

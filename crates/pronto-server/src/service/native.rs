@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
+use pronto::receive_pack::PackLimit;
 use pronto::upload_pack::{self, Ended, Options, Selections};
 use pronto::{Repository, Watch, receive_pack, upload_archive};
 
@@ -141,7 +142,7 @@ impl GitService for Native {
                 if !can_serve {
                     let limits = ReceiveLimits {
                         forbids_force: !fast_forward_only.is_empty(),
-                        pack_bytes: pack_limit.map(|limit| limit.bytes),
+                        pack_bytes: pack_limit_of_git(request, pack_limit)?,
                     };
                     return self.git.receive(request, limits, streams);
                 }
@@ -227,6 +228,21 @@ fn can_serve(request: &Request<'_>) -> Result<bool> {
     }
     let message = "the configuration of the repository needs git, which cannot push to a store";
     Err(Error::new(ErrorKind::Unsupported, message))
+}
+
+/// Returns the size that git must be told, for a push with this limit: none if that of the repository is smaller.
+///
+/// # Errors
+/// `receive.maxInputSize` is not a number.
+fn pack_limit_of_git(request: &Request<'_>, limit: Option<PackLimit>) -> Result<Option<u64>> {
+    let Some(limit) = limit else {
+        return Ok(None);
+    };
+    let own = request.repository.config().u64("receive.maxinputsize");
+    let own = own.map_err(|error| error.map_kind(|_| ErrorKind::Failed))?;
+    // 0 is no limit.
+    let is_smaller = own.is_some_and(|own| 0 < own && own < limit.bytes);
+    Ok((!is_smaller).then_some(limit.bytes))
 }
 
 fn answer(request: &Request<'_>, options: &Options, streams: Streams<'_>) -> Result<()> {

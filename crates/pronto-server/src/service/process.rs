@@ -55,7 +55,7 @@ impl Git {
 pub(super) struct ReceiveLimits {
     /// Whether refs may only be fast-forwarded.
     pub(super) forbids_force: bool,
-    /// The size that the pack may have.
+    /// The size that the pack may have. `None` leaves `receive.maxInputSize` as it is.
     pub(super) pack_bytes: Option<u64>,
 }
 

@@ -6,12 +6,16 @@ use std::sync::{Arc, OnceLock};
 use hyper::body::Bytes;
 use russh::server::Handle;
 use russh::{ChannelId, ChannelMsg, ChannelReadHalf};
+use tokio::sync::oneshot;
 
 use super::link::{Link, REFUSED, Waiting};
 use crate::activity::{Active, Activity, Taking};
 use crate::admission::Slot;
-use crate::bridge::{Pace, Patience, PieceReader, PieceWriter, Pieces, Pipe, Source, pipe};
+use crate::bridge::{
+    Counters, Pace, Patience, PieceReader, PieceWriter, Pieces, Pipe, Source, pipe,
+};
 use crate::record::{self, Record, UNFINISHED};
+use crate::route::Service;
 use crate::service::Streams;
 use crate::state::State;
 use crate::work::{Requester, Services, UnderWay, Work};
@@ -70,52 +74,37 @@ impl Exec {
     /// Serves the request.
     pub(super) async fn run(self, link: Arc<Link>) {
         let active = Active::new(&link.activity);
-        let mut record = Record::new(&link.state, link.address, "ssh");
-        let patience = Patience::from_now(&link.state.setup().config.limits);
-        let id = self.waiting.channel.id();
+        let _open = self.waiting.open;
+        let output = Output {
+            handle: self.handle,
+            id: self.waiting.channel.id(),
+            activity: Arc::clone(active.activity()),
+        };
         let (channel, _) = self.waiting.channel.split();
-        let mut input = Some(Input {
+        let input = Input {
             channel,
             has_ended: false,
+        };
+        let asked = self.user.map(|user| Asked {
+            user,
+            command: self.command,
+            protocol: self.waiting.protocol,
         });
-        let _open = self.waiting.open;
+        let (leave, left) = oneshot::channel();
         let request = Request {
             link: &link,
-            output: Output {
-                handle: self.handle,
-                id,
-                activity: Arc::clone(active.activity()),
-            },
+            output: &output,
+            leave,
         };
-        let done = match self.user {
-            Ok(user) => {
-                record.user(user.as_deref());
-                let asked = Asked {
-                    user,
-                    command: self.command,
-                    protocol: self.waiting.protocol,
-                };
-                request.serve(asked, &mut input, &mut record).await
+        let patience = Patience::from_now(&link.state.setup().config.limits);
+        // A client that still sends reads the answer only if its bytes are taken meanwhile.
+        let discarded = async {
+            if let Ok(mut input) = left.await {
+                input.discard(patience).await;
             }
-            Err(error) => Err(error),
         };
-        record.status(200);
-        let mut text = None;
-        if let Err(error) = &done {
-            record.failed(error);
-            text = Some(format!("pronto: {}\n", record::text(error, record.id())));
-        }
-        // A client that was sent nothing waits for the advertisement, and sends no pack.
-        let sends_pack = record.is_push() && record.counters.sent() > 0;
-        if let Err(error) = request.output.end(text).await {
-            record.error(error.to_string());
-        }
-        drop(record);
-        // Without a service the input is unread, and the client waits for an answer.
-        if let Some(mut input) = input.filter(|_| sends_pack) {
-            input.discard(patience).await;
-        }
-        request.output.close().await;
+        tokio::join!(request.answer(asked, input), discarded);
+        output.close().await;
     }
 }
 
@@ -129,18 +118,35 @@ struct Asked {
 /// A request under way.
 struct Request<'a> {
     link: &'a Link,
-    output: Output,
+    output: &'a Output,
+    /// Takes the input of a push whose service has ended before the client.
+    leave: oneshot::Sender<Input>,
 }
 
 impl Request<'_> {
-    /// Serves it. Leaves the input of a service that has run in `input`.
-    async fn serve(
-        &self,
-        asked: Asked,
-        input: &mut Option<Input>,
-        record: &mut Record,
-    ) -> Result<()> {
-        let source = input.take();
+    /// Serves the request, and sends its end and its status.
+    async fn answer(self, asked: Result<Asked>, input: Input) {
+        let (link, output) = (self.link, self.output);
+        let mut record = Record::new(&link.state, link.address, "ssh");
+        let done = match asked {
+            Ok(asked) => {
+                record.user(asked.user.as_deref());
+                self.serve(asked, input, &mut record).await
+            }
+            Err(error) => Err(error),
+        };
+        record.status(200);
+        let mut text = None;
+        if let Err(error) = &done {
+            record.failed(error);
+            text = Some(format!("pronto: {}\n", record::text(error, record.id())));
+        }
+        if let Err(error) = output.end(text).await {
+            record.error(error.to_string());
+        }
+    }
+
+    async fn serve(self, asked: Asked, input: Input, record: &mut Record) -> Result<()> {
         let target = command::parse(&asked.command)?;
         record.service(target.service.name());
         record.repository(target.name.as_str());
@@ -165,21 +171,20 @@ impl Request<'_> {
         })?;
         let patience = work.patience();
         let slot = work.slot().await?;
-        let Some(source) = source else { return Ok(()) };
         let counters = Arc::clone(&record.counters);
-        let reader = PieceReader::new(source, patience, counters);
+        let reader = PieceReader::new(input, patience, counters);
         let Pipe { writer, pieces, .. } = pipe(patience);
         let job = Job {
             state: Arc::clone(state),
             work,
+            counters: Arc::clone(&record.counters),
+            leave: self.leave,
             _slot: slot,
         };
         let task = tokio::task::spawn_blocking(move || job.run(reader, writer));
         let sent = self.output.send(pieces, record).await;
         let crashed = |_| Error::new(ErrorKind::Failed, "the request has crashed");
-        let finished = task.await.map_err(crashed)?;
-        *input = Some(finished.input);
-        finished.done.and(sent)
+        task.await.map_err(crashed)?.and(sent)
     }
 }
 
@@ -242,17 +247,13 @@ impl Output {
 struct Job {
     state: Arc<State>,
     work: Work,
+    counters: Arc<Counters>,
+    leave: oneshot::Sender<Input>,
     _slot: Slot,
 }
 
-/// The result of a service, and the input that it has not read.
-struct Finished {
-    done: Result<()>,
-    input: Input,
-}
-
 impl Job {
-    fn run(self, mut reader: PieceReader<Input>, mut writer: PieceWriter) -> Finished {
+    fn run(self, mut reader: PieceReader<Input>, mut writer: PieceWriter) -> Result<()> {
         let _under_way = UnderWay::new(&self.state);
         let streams = Streams {
             input: &mut reader,
@@ -266,9 +267,11 @@ impl Job {
             Ok(()) => writer.finish(None),
             Err(error) => writer.fail(&error.to_string()),
         }
-        Finished {
-            done,
-            input: reader.into_source(),
+        // A client that was sent nothing waits for the advertisement, and sends no pack.
+        if self.work.target.service == Service::ReceivePack && self.counters.sent() > 0 {
+            // The connection may have ended.
+            let _ = self.leave.send(reader.into_source());
         }
+        done
     }
 }

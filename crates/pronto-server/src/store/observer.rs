@@ -76,7 +76,7 @@ impl pronto_store::Observer for Observer {
         tally::called(call.bytes, call.duration);
         let is_unreachable = matches!(
             call.error,
-            Some(ErrorKind::Unavailable | ErrorKind::Denied | ErrorKind::NotFound)
+            Some(ErrorKind::Unavailable | ErrorKind::Denied | ErrorKind::NoStore)
         );
         let now = Instant::now();
         let mut state = self.state();

@@ -390,7 +390,7 @@ fn failed(error: &StoreError, name: impl Display) -> Error {
         StoreError::NotSupported { .. } | StoreError::NotImplemented { .. } => {
             (ErrorKind::Unsupported, "the store lacks a feature")
         }
-        StoreError::NotFound { .. } => (ErrorKind::NotFound, "there is no such bucket"),
+        StoreError::NotFound { .. } => (ErrorKind::NoStore, "there is no such bucket"),
         StoreError::InvalidPath { .. } => (ErrorKind::Options, "the store refuses the name"),
         _ => (
             ErrorKind::Unavailable,

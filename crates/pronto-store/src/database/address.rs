@@ -66,6 +66,10 @@ impl DatabaseAddress {
         });
         // A standby is behind, and takes no commits.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        let has_at = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
+        if config.get_hosts().iter().any(has_at) {
+            return Err(wrong("an '@' in the password must be written as %40"));
+        }
         let target = target_of(&config);
         if config.get_password().is_none()
             && let Some(found) = password::find(&target, environment)?
@@ -149,8 +153,11 @@ impl Own {
                 name == "localhost" || name.parse().is_ok_and(is_loopback)
             }
         };
-        self.encrypts
-            .unwrap_or_else(|| !config.get_hosts().iter().all(is_here))
+        // Connections are made to `hostaddr` if it is there, whatever `host` says.
+        let mut addresses = config.get_hostaddrs().iter();
+        self.encrypts.unwrap_or_else(|| {
+            !config.get_hosts().iter().all(is_here) || addresses.any(|it| !it.is_loopback())
+        })
     }
 }
 
@@ -218,6 +225,14 @@ mod tests {
             ),
             ("postgres://ann@localhost,db/git", SslMode::Require),
             ("postgres://ann@db/git?sslmode=disable", SslMode::Disable),
+            (
+                "postgres://ann@localhost/git?hostaddr=203.0.113.5",
+                SslMode::Require,
+            ),
+            (
+                "postgres://ann@localhost/git?hostaddr=127.0.0.1",
+                SslMode::Disable,
+            ),
         ] {
             let found = parse(url).expect(url);
             assert_eq!(found.config.get_ssl_mode(), mode, "{url}");
@@ -231,6 +246,7 @@ mod tests {
             "postgres://ann:secret@/git",
             "postgres://:secret@db/git",
             "postgres://ann:secret@db:port/git",
+            "postgres://ann:sec@secret@db/git",
             "postgres://ann:secret@db/git?sslmode=prefer",
             "postgres://ann:secret@db/git?sslmode=verify-ca",
             "postgres://ann:secret@db/git?sslrootcert=%2",

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
 
 use pronto::Environment;
 use pronto_io::untrusted::{self, Links};
@@ -36,7 +35,8 @@ pub(super) fn find(target: &Target, environment: &Environment) -> Result<Option<
         return Ok(Some(password.to_vec()));
     }
     let own = || environment.home().map(|home| home.join(".pgpass"));
-    let given = environment.path("PGPASSFILE").map(PathBuf::from);
+    let given = environment.path("PGPASSFILE");
+    let given = given.map(|path| environment.absolute(path));
     let Some(path) = given.or_else(own) else {
         return Ok(None);
     };
@@ -51,7 +51,9 @@ pub(super) fn find(target: &Target, environment: &Environment) -> Result<Option<
     };
     let bytes = untrusted::read_open(&file, LARGEST_BYTES);
     let bytes = bytes.map_err(|error| wrong(&pronto_io::error::reason(&error)))?;
-    let mode = file.metadata().map_or(0, |found| found.mode());
+    let found = file.metadata();
+    let found = found.map_err(|error| wrong(&pronto_io::error::reason(&error)))?;
+    let mode = found.mode();
     if mode & 0o077 != 0 {
         let hint = format!("chmod 600 {}", path.display());
         return Err(wrong("others may read them").with_hint(hint));

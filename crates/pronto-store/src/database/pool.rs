@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::types::{ToSql, Type};
@@ -11,7 +12,7 @@ use tokio_postgres::{Client, Error as SqlError, NoTls, Row};
 
 use super::address::DatabaseAddress;
 use super::connector::Connector;
-use super::failure::{ends_connection, failed};
+use super::failure::{ends_connection, failed, not_connected};
 use super::schema::{self, Found};
 use crate::{Error, ErrorKind, Result};
 
@@ -38,10 +39,22 @@ pub(super) struct Pool {
     address: DatabaseAddress,
     connector: Option<Connector>,
     turns: Semaphore,
-    idle: Mutex<Vec<Client>>,
+    idle: Mutex<Vec<Connected>>,
     outage: Mutex<Outage>,
     /// Whether the tables have been looked at.
     is_prepared: tokio::sync::Mutex<bool>,
+}
+
+/// A connection. Its task ends with it, also if the server never answers.
+struct Connected {
+    client: Client,
+    task: AbortHandle,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 /// Failures to connect, one after the other.
@@ -84,7 +97,7 @@ impl Pool {
     /// later, if this fails.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if a repetition may succeed. [`ErrorKind::Denied`], [`ErrorKind::NotFound`],
+    /// [`ErrorKind::Unavailable`] if a repetition may succeed. [`ErrorKind::Denied`], [`ErrorKind::NoStore`],
     /// [`ErrorKind::Unsupported`].
     pub(super) async fn ask(
         &self,
@@ -94,10 +107,11 @@ impl Pool {
         let Ok(turn) = timeout(WAIT, self.turns.acquire()).await else {
             return Err(self.silent("has too many calls of this process"));
         };
-        let client = match self.take_idle() {
-            Some(client) => client,
+        let connected = match self.take_idle() {
+            Some(connected) => connected,
             None => self.connect().await?,
         };
+        let client = &connected.client;
         let answer = timeout(ANSWER, client.query_typed(statement, parameters)).await;
         let Ok(answer) = answer else {
             // The answer may come later: the connection is of no use.
@@ -108,19 +122,19 @@ impl Pool {
             Err(error) => error.code().is_some_and(|code| !ends_connection(code)),
         };
         if is_sound && !client.is_closed() {
-            self.idle().push(client);
+            self.idle().push(connected);
         }
         drop(turn);
         answer.map_err(|error| failed(&error, self.name()))
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Client>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Connected>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_idle(&self) -> Option<Client> {
+    fn take_idle(&self) -> Option<Connected> {
         let mut idle = self.idle();
-        idle.retain(|client| !client.is_closed());
+        idle.retain(|connected| !connected.client.is_closed());
         idle.pop()
     }
 
@@ -132,13 +146,19 @@ impl Pool {
         Error::new(ErrorKind::Unavailable, format!("{} {what}", self.name()))
     }
 
-    async fn connect(&self) -> Result<Client> {
+    async fn connect(&self) -> Result<Connected> {
+        let begun = Instant::now();
         if let Some((until, reason)) = &self.outage().wait
-            && Instant::now() < *until
+            && begun < *until
         {
             return Err(self.silent("cannot be reached").because(reason.clone()));
         }
-        let connected = match timeout(CONNECT * 2, self.connect_now()).await {
+        // Each host may have addresses of two families, and each address its own time.
+        let config = &self.address.config;
+        let each = config.get_connect_timeout().copied().unwrap_or(CONNECT);
+        let hosts = u32::try_from(config.get_hosts().len()).unwrap_or(1);
+        let most = each * hosts.saturating_mul(2).saturating_add(1);
+        let connected = match timeout(most, self.connect_now()).await {
             Ok(connected) => connected,
             Err(_) => Err(self.silent("does not take connections")),
         };
@@ -146,35 +166,46 @@ impl Pool {
         match &connected {
             Ok(_) => *outage = Outage::default(),
             Err(error) if *error.kind() == ErrorKind::Unavailable => {
-                outage.pause = (outage.pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
-                outage.wait = Some((Instant::now() + outage.pause, error.to_string()));
+                // Calls that fail together are one failure.
+                let is_new = outage
+                    .wait
+                    .as_ref()
+                    .is_none_or(|(until, _)| *until <= begun);
+                if is_new {
+                    outage.pause = (outage.pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+                    outage.wait = Some((Instant::now() + outage.pause, error.to_string()));
+                }
             }
             Err(_) => {}
         }
         connected
     }
 
-    async fn connect_now(&self) -> Result<Client> {
+    async fn connect_now(&self) -> Result<Connected> {
         let to_error = |error: SqlError| failed(&error, self.name());
+        let refused = |error: SqlError| not_connected(&error, self.name());
         let config = &self.address.config;
-        let mut client = match &self.connector {
+        // The end of a connection is noticed by its client.
+        let (client, task) = match &self.connector {
             Some(connector) => {
                 let connected = config.connect(connector.clone()).await;
-                let (client, connection) = connected.map_err(to_error)?;
-                // Its end is noticed by the client.
-                tokio::spawn(async move { drop(connection.await) });
-                client
+                let (client, connection) = connected.map_err(refused)?;
+                (client, tokio::spawn(async move { drop(connection.await) }))
             }
             None => {
-                let (client, connection) = config.connect(NoTls).await.map_err(to_error)?;
-                tokio::spawn(async move { drop(connection.await) });
-                client
+                let (client, connection) = config.connect(NoTls).await.map_err(refused)?;
+                (client, tokio::spawn(async move { drop(connection.await) }))
             }
         };
-        schema::begin_session(&client).await.map_err(to_error)?;
+        let mut connected = Connected {
+            client,
+            task: task.abort_handle(),
+        };
+        let client = &mut connected.client;
+        schema::begin_session(client).await.map_err(to_error)?;
         let mut is_prepared = self.is_prepared.lock().await;
         if !*is_prepared {
-            match schema::prepare(&mut client).await.map_err(to_error)? {
+            match schema::prepare(client).await.map_err(to_error)? {
                 Found::Current => *is_prepared = true,
                 Found::Newer(version) => {
                     let message = format!(
@@ -188,6 +219,6 @@ impl Pool {
             }
         }
         drop(is_prepared);
-        Ok(client)
+        Ok(connected)
     }
 }

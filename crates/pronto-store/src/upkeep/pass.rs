@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use pronto::Watch;
 use pronto_io::cleanup::Guard;
@@ -13,13 +13,18 @@ use pronto_pack::mtimes::Mtimes;
 use super::Deleted;
 use super::due::due;
 use super::repack::{Repacked, Work};
+use crate::backend::Backend as _;
 use crate::blocking::{Store, Stored};
+use crate::clock::Clock as _;
 use crate::manifest::FileKind;
 use crate::repository::Generation;
 use crate::{ErrorKind, Result};
 
 /// The number of times that tables are merged in a pass.
 const MERGES: u32 = 20;
+
+/// The time by which the clock of this machine may be behind that of the store.
+const MOST_BEHIND: Duration = Duration::from_secs(3600);
 
 /// The largest file of times: of 250 million objects.
 const MOST_TIMES_BYTES: u64 = 1 << 30;
@@ -32,7 +37,7 @@ pub struct UpkeepOptions {
     pub scratch: PathBuf,
     /// The directory of downloaded files, which are used again.
     pub cache: Option<PathBuf>,
-    /// Whether packs are packed again where that is due. It depends on the generation alone.
+    /// Whether packs are packed again where that is due, which the packs of the generation decide.
     pub repacks: bool,
     /// Whether expired generations and orphans are deleted. That lists all objects of the repository.
     pub deletes: bool,
@@ -105,7 +110,7 @@ impl Store {
     ///
     /// # Errors
     /// As for [`latest`](crate::Repository::latest), [`write_view`](crate::Repository::write_view) and
-    /// [`commit`](crate::Repository::commit). Each step is whole or not done.
+    /// [`commit`](crate::Repository::commit). [`ErrorKind::Clock`]. Each step is whole or not done.
     pub fn keep_up(
         &self,
         repository: &Arc<Stored>,
@@ -151,8 +156,12 @@ impl Store {
     ) -> Result<Option<Repacked>> {
         let newest = self.wait(repository.latest())?;
         let due = due(&newest.manifest).filter(|_| options.repacks);
+        if due.is_none() && options.prune_after.is_none() {
+            return Ok(None);
+        }
+        let now = self.time(repository)?;
         let expiry = match options.prune_after {
-            Some(after) => self.expiry(repository, &newest, after)?,
+            Some(after) => self.expiry(repository, &newest, now.saturating_sub(after))?,
             None => None,
         };
         if due.is_none() && expiry.is_none() {
@@ -172,16 +181,33 @@ impl Store {
         work.run(due, expiry, watch).map(Some)
     }
 
-    /// Returns the time before which unreachable objects are deleted, in seconds since 1970; `None` if there are
-    /// none. Reads the times of all unreachable objects.
+    /// Returns the time of the clock that is behind: of this machine or of the store. Objects that a repack finds
+    /// unreachable get the time of this machine, so its clock must not be far behind. Costs two calls.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Clock`]: it is. Those of the store.
+    fn time(&self, repository: &Stored) -> Result<Duration> {
+        let stored = self.wait(repository.time())?;
+        let own = repository.backend.clock().time();
+        let behind = stored.saturating_sub(own);
+        if behind <= MOST_BEHIND {
+            return Ok(stored.min(own));
+        }
+        let seconds = behind.as_secs();
+        let message = format!("the clock of this machine is {seconds} s behind that of the store");
+        let hint = "set it, for instance with NTP: upkeep keeps unreachable objects by it";
+        Err(crate::Error::new(ErrorKind::Clock, message).with_hint(hint))
+    }
+
+    /// Returns `before`, in seconds since 1970, if there are unreachable objects that were noticed earlier. Reads the
+    /// times of all unreachable objects.
     fn expiry(
         &self,
         repository: &Stored,
         generation: &Generation,
-        after: Duration,
+        before: Duration,
     ) -> Result<Option<i64>> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let before = now.unwrap_or_default().saturating_sub(after).as_secs();
+        let before = before.as_secs();
         for pack in &generation.manifest.packs {
             let mut objects = pack.objects().zip(&pack.files);
             let Some((times, _)) = objects.find(|(_, file)| file.kind == FileKind::Times) else {

@@ -192,12 +192,18 @@ impl UpkeepRole {
         };
         let did_nothing = result.as_ref().is_ok_and(|done| *done == Upkeep::default());
         if let Some(known) = self.known().get_mut(name) {
-            known.look_again(self.every, did_nothing.then_some(number));
+            let seen = match &result {
+                Ok(_) => Ok(did_nothing.then_some(number)),
+                Err(_) => Err(()),
+            };
+            known.look_again(self.every, seen);
+            // A pass that failed, or that another process overtook, has not done its deletions.
+            let is_whole = result.as_ref().is_ok_and(|done| !done.was_overtaken);
             let now = Instant::now();
-            if options.deletes {
+            if is_whole && options.deletes {
                 known.next_deletion = now + BETWEEN_DELETIONS;
             }
-            if options.prune_after.is_some() {
+            if is_whole && options.prune_after.is_some() {
                 known.next_pruning = now + BETWEEN_PRUNINGS;
             }
         }
@@ -212,13 +218,14 @@ impl UpkeepRole {
 }
 
 impl Known {
-    /// Plans the next look. `done` is the generation over which a pass has found nothing to do; `None` if it did
-    /// something or failed.
-    fn look_again(&mut self, every: Duration, done: Option<u64>) {
-        let is_quiet = done == Some(self.seen);
+    /// Plans the next look after a pass. `None` if it did something, else the generation over which there was nothing to
+    /// do; an error if the pass failed.
+    fn look_again(&mut self, every: Duration, done: std::result::Result<Option<u64>, ()>) {
+        let is_quiet = done == Ok(Some(self.seen));
         self.quiet = if is_quiet { self.quiet + 1 } else { 0 };
-        self.seen = done.unwrap_or(0);
-        let pause = match self.changes < MANY_CHANGES {
+        self.seen = done.ok().flatten().unwrap_or(0);
+        // What failed fails again: the store gets a pause.
+        let pause = match done.is_err() || self.changes < MANY_CHANGES {
             true => every * (1 << self.quiet.min(DOUBLINGS)),
             false => Duration::ZERO,
         };

@@ -338,10 +338,10 @@ fn a_database_that_refuses_says_why_and_never_the_password() {
     );
     let none = format!("{}/none", server.url().trim_end_matches("/postgres"));
     let (kind, text) = check(&none);
-    assert_eq!(kind, ErrorKind::NotFound, "{text}");
+    assert_eq!(kind, ErrorKind::NoStore, "{text}");
     assert!(text.contains("createdb"), "{text}");
     let (kind, text) = check(&format!("{}?sslmode=require", server.url()));
-    assert_eq!(kind, ErrorKind::Unavailable, "{text}");
+    assert_eq!(kind, ErrorKind::Denied, "{text}");
     assert!(text.contains("sslmode=disable"), "{text}");
     // A later program has changed the tables.
     let node = open(folder.path(), &server.url());

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use pronto::config::Scope;
 use pronto::refs::{Head, Target};
@@ -74,6 +74,8 @@ pub(crate) struct Behind {
     home: PathBuf,
     store: Store,
     environment: Environment,
+    /// Set once the configuration of the server's user names the hooks.
+    hooks_named: Once,
 }
 
 impl Behind {
@@ -87,6 +89,7 @@ impl Behind {
             folder: folder.to_owned(),
             home: folder.to_owned(),
             environment,
+            hooks_named: Once::new(),
         }
     }
 
@@ -263,13 +266,14 @@ impl Behind {
             }
             fs::create_dir_all(&hooks).expect("a directory");
             fs::rename(entry.path(), hooks.join(name)).expect("a hook");
-            let file = self.home.join(".gitconfig");
-            let file = file.to_str().expect("text");
-            let hooks = hooks.to_str().expect("text");
-            git(
-                &self.folder,
-                &["config", "-f", file, "core.hooksPath", hooks],
-            );
+            // Repositories are published at the same time.
+            self.hooks_named.call_once(|| {
+                let file = self.home.join(".gitconfig");
+                let file = file.to_str().expect("text");
+                let hooks = hooks.to_str().expect("text");
+                let arguments = ["config", "-f", file, "core.hooksPath", hooks];
+                git(&self.folder, &arguments);
+            });
         }
     }
 
@@ -281,7 +285,11 @@ impl Behind {
 
     /// Returns whether the store has a repository.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.store.wait(self.repository(name).latest()).is_ok()
+        match self.store.wait(self.repository(name).latest()) {
+            Ok(_) => true,
+            Err(error) if *error.kind() == ErrorKind::NotFound => false,
+            Err(error) => panic!("{name}: {error}"),
+        }
     }
 
     /// Writes the newest generation of a repository as a bare repository that every git reads, in place of

@@ -1,6 +1,7 @@
-//! Addresses of bundles, and what they are relative to.
+//! Addresses of bundles: paths, web addresses, and addresses relative to a list.
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_wire::address::is_local;
 
 /// Whether `uri` is the address of a web server.
 pub(super) fn is_web(uri: &BStr) -> bool {
@@ -12,7 +13,7 @@ pub(super) fn path_of(uri: &BStr) -> &BStr {
     uri.strip_prefix(b"file://").unwrap_or(uri).as_bstr()
 }
 
-/// Returns `uri` up to its last slash: what the addresses in a list are relative to.
+/// Returns `uri` up to its last slash. Addresses in the list at `uri` are relative to that.
 pub(super) fn directory_of(uri: &BStr) -> &BStr {
     let end = uri.rfind_byte(b'/').map_or(0, |at| at + 1);
     uri[..end].as_bstr()
@@ -67,15 +68,6 @@ fn chop(base: &mut Vec<u8>, is_relative: bool, separator: &mut u8) -> bool {
     }
     *base = b".".to_vec();
     true
-}
-
-/// Whether `text` is a path: no colon comes before the first slash.
-fn is_local(text: &BStr) -> bool {
-    match (text.find_byte(b':'), text.find_byte(b'/')) {
-        (Some(colon), Some(slash)) => slash < colon,
-        (Some(_), None) => false,
-        (None, _) => true,
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
-//! Files from the web and from this machine, as files without a name.
+//! Downloads from the web and copies from this machine.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, Read};
 
 use bstr::BStr;
 use pronto_io::error::IoContext;
@@ -11,7 +10,8 @@ use pronto_wire::policy::Policy;
 use pronto_wire::transport::http;
 use pronto_wire::url::Url;
 
-use super::{Provenance, Taking, address};
+use super::spool::Section;
+use super::{List, MOST_HEADER_BYTES, Provenance, Taking, Waiting, address};
 use crate::remote::connection;
 use crate::{Error, ErrorKind, Result};
 
@@ -21,28 +21,30 @@ const LARGEST_LIST_BYTES: u64 = 16 << 20;
 /// The number of bytes that are copied at once.
 const PIECE_BYTES: usize = 128 << 10;
 
-/// The number of bytes that tell a bundle.
+/// The number of bytes at the start of a file that show whether it is a bundle.
 const SIGNATURE_BYTES: usize = 16;
 
 impl Taking<'_> {
-    /// Downloads the file at `uri`. `None` if that failed; the reason is reported only if Git does.
-    pub(super) fn download(&self, uri: &BStr, from: &Provenance) -> Result<Option<File>> {
-        let mut source: Box<dyn Read> = match self.open(uri, from) {
+    /// Downloads the file at `uri`. Returns `None` if that fails; the reason is reported if Git reports it.
+    ///
+    /// # Errors
+    /// The operation was interrupted.
+    pub(super) fn download(&mut self, uri: &BStr, from: &Provenance) -> Result<Option<Section>> {
+        let mut source = match self.open(uri, from) {
             Ok(source) => source,
-            Err(error) if *error.kind() == ErrorKind::Refused => {
-                self.report(error.message());
+            Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),
+            Err(error) => {
+                if *error.kind() == ErrorKind::Refused {
+                    self.report(error.message());
+                }
                 return Ok(None);
             }
-            Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),
-            Err(_) => return Ok(None),
         };
-        let directory = &self.directory;
-        let file = tempfile::tempfile_in(directory);
-        let mut file = file.context(ErrorKind::Io, "failed to create temporary file", directory)?;
-        match self.copy(&mut *source, &mut file)? {
-            None => Ok(Some(file)),
-            Some(error) => {
-                self.report(&format!("copy-fd: read returned: {error}"));
+        match self.copy(&mut *source) {
+            Ok(section) => Ok(Some(section)),
+            Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                self.report(&error.to_string());
                 Ok(None)
             }
         }
@@ -51,14 +53,14 @@ impl Taking<'_> {
     /// Opens the file at `uri`.
     ///
     /// # Errors
-    /// It cannot be opened; with [`ErrorKind::Refused`] if it may not.
+    /// The file cannot be opened. The kind is [`ErrorKind::Refused`] if the address may not be used.
     fn open(&self, uri: &BStr, from: &Provenance) -> Result<Box<dyn Read>> {
-        let policy = self.policy(from)?;
         if address::is_web(uri) {
-            return self.request(uri, from, policy);
+            return self.request(uri, from);
         }
         if !from.is_trusted {
-            policy.check("file").map_err(refused)?;
+            let message = format!("a bundle list of another machine names the local file '{uri}'");
+            return Err(Error::new(ErrorKind::Refused, message));
         }
         let environment = self.repository.environment();
         let path = environment.absolute(crate::path::borrow(address::path_of(uri)));
@@ -74,15 +76,9 @@ impl Taking<'_> {
         )?))
     }
 
-    /// Which transports are allowed for an address that comes from there.
-    fn policy(&self, from: &Provenance) -> Result<Policy> {
-        let (config, environment) = (self.repository.config(), self.repository.environment());
-        let mut policy = connection::policy(config, environment)?;
-        policy.from_user &= from.is_trusted;
-        Ok(policy)
-    }
-
-    fn request(&self, uri: &BStr, from: &Provenance, policy: Policy) -> Result<Box<dyn Read>> {
+    /// Requests the file at the web address `uri`.
+    fn request(&self, uri: &BStr, from: &Provenance) -> Result<Box<dyn Read>> {
+        let policy = self.policy(from)?;
         if uri.iter().any(|byte| byte.is_ascii_whitespace()) {
             let message = format!("bundle-uri: URI is malformed: '{uri}'");
             return Err(Error::new(ErrorKind::Refused, message));
@@ -91,72 +87,118 @@ impl Taking<'_> {
         if !from.is_trusted {
             policy.check(url.scheme()).map_err(refused)?;
         }
-        let named = from.origin.as_ref().unwrap_or(url.origin());
-        let (options, settings) =
-            connection::for_download(named, policy, self.repository.config(), self.environment())?;
+        let named = from.origin.as_ref();
+        let (config, environment) = (self.repository.config(), self.repository.environment());
+        let (options, settings) = connection::for_download(named, policy, config, environment)?;
         let download = http::download(&url, named, &options, settings);
         Ok(Box::new(download.map_err(connection::from_wire)?))
     }
 
-    fn environment(&self) -> &crate::Environment {
-        self.repository.environment()
+    /// Returns which protocols are allowed for an address of this provenance.
+    fn policy(&self, from: &Provenance) -> Result<Policy> {
+        let (config, environment) = (self.repository.config(), self.repository.environment());
+        let mut policy = connection::policy(config, environment)?;
+        policy.from_user &= from.is_trusted;
+        Ok(policy)
     }
 
-    /// Copies `source` into `file`. Returns the error of `source`, if it has one. What is no bundle may
-    /// have the size of a list.
-    fn copy(&self, source: &mut dyn Read, file: &mut File) -> Result<Option<io::Error>> {
+    /// Copies `source` into the spool. A file without the signature of a bundle may have the size of a list.
+    fn copy(&mut self, source: &mut dyn Read) -> Result<Section> {
+        let interrupt = self.watch.interrupt();
+        let directory = self.spool.directory().to_owned();
+        let mut entrance = self.spool.begin().context(
+            ErrorKind::Io,
+            "failed to create temporary file in",
+            &directory,
+        )?;
         let mut piece = vec![0; PIECE_BYTES];
-        let (mut start, mut copied) = (Vec::new(), 0_u64);
+        let mut start = Vec::new();
         loop {
-            let interrupt = self.watch.interrupt();
             interrupt.check().map_err(crate::interrupted)?;
             let count = match source.read(&mut piece) {
-                Ok(0) => break,
+                Ok(0) => return Ok(entrance.finish()),
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Ok(Some(error)),
+                Err(error) => {
+                    let message = format!("copy-fd: read returned: {error}");
+                    return Err(Error::new(ErrorKind::Transport, message));
+                }
             };
             let bytes = piece.get(..count).unwrap_or_default();
             if start.len() < SIGNATURE_BYTES {
                 start.extend(bytes.iter().take(SIGNATURE_BYTES - start.len()));
             }
-            copied += bytes.len() as u64;
-            if copied > LARGEST_LIST_BYTES && version_of(&start).is_none() {
+            let written = entrance.write(bytes);
+            written.context(ErrorKind::Io, "cannot write a bundle into", &directory)?;
+            if entrance.size_bytes() > LARGEST_LIST_BYTES && version_of(&start).is_none() {
                 let message = "the file is neither a bundle nor a bundle list";
-                return Ok(Some(io::Error::other(message)));
+                return Err(Error::new(ErrorKind::InvalidInput, message));
             }
-            let directory = &self.directory;
-            let written = file.write_all(bytes);
-            written.context(ErrorKind::Io, "cannot write a bundle into", directory)?;
         }
-        file.rewind()
-            .context(ErrorKind::Io, "cannot read a bundle in", &self.directory)?;
-        Ok(None)
+    }
+
+    /// Reads the header of the bundle at `section`. Returns `None` if that is not a bundle.
+    ///
+    /// # Errors
+    /// The headers of all bundles are too long together.
+    pub(super) fn read_header(&mut self, section: Section, uri: &BStr) -> Result<Option<Waiting>> {
+        let size = section.size_bytes().min(self.header_bytes_left);
+        let start = Section {
+            end: section.start + size,
+            ..section
+        };
+        let Ok(mut source) = self.spool.reader(start) else {
+            return Ok(None);
+        };
+        let header = Header::read(&mut source);
+        let used = size - source.get_ref().limit() - source.buffer().len() as u64;
+        match header {
+            Ok(header) => {
+                self.header_bytes_left -= used;
+                let pack = Section {
+                    start: section.start + used,
+                    ..section
+                };
+                Ok(Some(Waiting {
+                    header,
+                    pack,
+                    lacking: None,
+                }))
+            }
+            Err(_) if used == size && size < section.size_bytes() => {
+                let message = format!(
+                    "the headers of bundles up to '{uri}' have more than {MOST_HEADER_BYTES} bytes"
+                );
+                Err(Error::new(ErrorKind::Refused, message))
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Reads the list at `section`, which came from `uri`. Returns `None` if it is malformed.
+    pub(super) fn read_list(&self, section: Section, uri: &BStr) -> Option<List> {
+        let text = match self.text(section) {
+            Ok(text) => text,
+            Err(error) => {
+                self.report(&format!("cannot read the bundle list of '{uri}': {error}"));
+                return None;
+            }
+        };
+        let list = List::parse(&text, address::directory_of(uri));
+        list.map_err(|bad| self.report(&format!("{bad} in file {uri}")))
+            .ok()
+    }
+
+    fn text(&self, section: Section) -> io::Result<Vec<u8>> {
+        if section.size_bytes() > LARGEST_LIST_BYTES {
+            return Err(io::Error::other("it is too long"));
+        }
+        let mut text = Vec::new();
+        self.spool.reader(section)?.read_to_end(&mut text)?;
+        Ok(text)
     }
 }
 
 fn refused(error: pronto_wire::Error) -> Error {
     error.map_kind(|_| ErrorKind::Refused)
-}
-
-/// Whether `file` has the header of a bundle.
-pub(super) fn is_bundle(file: &File) -> bool {
-    let mut start = file;
-    let is_one = start.rewind().is_ok() && Header::read(&mut BufReader::new(start)).is_ok();
-    is_one && start.rewind().is_ok()
-}
-
-/// Returns the text of a list.
-///
-/// # Errors
-/// The file cannot be read, or is too long.
-pub(super) fn text_of(file: &File) -> io::Result<Vec<u8>> {
-    let mut start = file;
-    start.rewind()?;
-    let mut text = Vec::new();
-    let read = start.take(LARGEST_LIST_BYTES + 1).read_to_end(&mut text)?;
-    match read as u64 > LARGEST_LIST_BYTES {
-        true => Err(io::Error::other("it is too long")),
-        false => Ok(text),
-    }
 }

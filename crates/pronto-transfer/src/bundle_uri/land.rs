@@ -1,33 +1,34 @@
-//! Takes downloaded bundles into the repository.
+//! Lands downloaded bundles: stores their objects and their refs in the repository.
 
 use std::collections::BTreeSet;
-use std::io::BufReader;
+use std::io::Read;
 
 use bstr::{BString, ByteSlice};
+use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
+use pronto_pack::bundle::Header;
 
-use super::{Downloaded, Taking, list};
-use crate::bundle::{self, Bundle};
+use super::{Landing, Taking, Waiting, list};
+use crate::bundle;
 use crate::fsck::{Inspector, Scope};
 use crate::refs::Expected;
 use crate::remote::{
     Both, Fitness, Links, failure_lines, from_store, fsck_levels, unusable, verify,
 };
-use crate::{ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// The message of reflogs.
 const MESSAGE: &str = "fetched bundle";
 
 impl Taking<'_> {
-    /// Takes in the bundles that fit. One that was taken in can make others fit.
+    /// Lands the bundles that fit. After each one the others are tried again, since they may fit now.
     pub(super) fn land_all(&mut self) -> Result<()> {
         let ids: Vec<BString> = self.bundles.iter().map(|found| found.id.clone()).collect();
         let order = list::order(ids.iter().map(|id| id.as_bstr()));
         loop {
             let mut has_landed = false;
             for at in &order {
-                let is_waiting = self.bundles.get(*at).is_some_and(|found| !found.is_landed);
-                if is_waiting && self.land(*at)? {
+                if self.land(*at)? == Some(Landing::Landed) {
                     has_landed = true;
                     break;
                 }
@@ -38,53 +39,65 @@ impl Taking<'_> {
         }
     }
 
-    /// Takes in the bundle at `at`. Returns whether it fits.
-    pub(super) fn land(&mut self, at: usize) -> Result<bool> {
-        let Some(found) = self.bundles.get(at) else {
-            return Ok(false);
+    /// Lands the bundle at `at`. Returns `None` if that bundle does not wait.
+    ///
+    /// # Errors
+    /// The operation was interrupted, or a setting is malformed. Other failures make the bundle unusable, and
+    /// are reported.
+    pub(super) fn land(&mut self, at: usize) -> Result<Option<Landing>> {
+        let found = self.bundles.get_mut(at);
+        let Some(mut waiting) = found.and_then(|found| found.waiting.take()) else {
+            return Ok(None);
         };
-        let has_landed = self.try_landing(found)?;
-        if let Some(found) = self.bundles.get_mut(at) {
-            found.is_landed = has_landed;
+        let interrupt = self.watch.interrupt();
+        interrupt.check().map_err(crate::interrupted)?;
+        let landing = match self.try_landing(&mut waiting) {
+            Ok(landing) => landing,
+            Err(error) => self.explain(error)?,
+        };
+        if let (Landing::Waiting, Some(found)) = (landing, self.bundles.get_mut(at)) {
+            found.waiting = Some(waiting);
         }
-        Ok(has_landed)
+        Ok(Some(landing))
     }
 
-    fn try_landing(&self, found: &Downloaded) -> Result<bool> {
-        let Ok(file) = found.file.try_clone() else {
-            return Ok(false);
-        };
-        let mut file = file;
-        if std::io::Seek::rewind(&mut file).is_err() {
-            return Ok(false);
-        }
-        let name = &found.id;
-        let mut bundle = match Bundle::read(Box::new(BufReader::new(file)), name.as_ref()) {
-            Ok(bundle) => bundle,
-            Err(error) => {
-                self.report(error.message());
-                return Ok(false);
-            }
-        };
-        if verify(self.repository, bundle.header())? != Fitness::Fits {
-            return Ok(false);
-        }
-        let is_filtered = bundle.header().filter.is_some();
-        if is_filtered && !self.repository.has_promisor()? {
-            self.report("the bundle leaves objects out, and the repository is no partial clone");
-            return Ok(false);
-        }
-        if !self.take_objects(&mut bundle)? {
-            return Ok(false);
-        }
-        self.write_refs(&bundle)?;
-        Ok(true)
-    }
-
-    /// Takes in the objects. Returns whether they can be used.
-    fn take_objects(&self, bundle: &mut Bundle) -> Result<bool> {
+    fn try_landing(&self, waiting: &mut Waiting) -> Result<Landing> {
         let repository = self.repository;
-        let is_filtered = bundle.header().filter.is_some();
+        if let Some(id) = waiting.lacking
+            && repository.kind_of(id)?.is_none()
+        {
+            return Ok(Landing::Waiting);
+        }
+        let header = &waiting.header;
+        match verify(repository, header)? {
+            Fitness::Fits => {}
+            Fitness::Lacks(commits) => {
+                waiting.lacking = commits.first().map(|commit| commit.id);
+                return Ok(Landing::Waiting);
+            }
+            Fitness::Unconnected => return Ok(Landing::Waiting),
+        }
+        if header.filter.is_some() && !repository.has_promisor()? {
+            self.report("the bundle leaves objects out, and the repository is no partial clone");
+            return Ok(Landing::Unusable);
+        }
+        let pack = self.spool.reader(waiting.pack);
+        let mut pack = pack.context(
+            ErrorKind::Io,
+            "cannot read a bundle in",
+            self.spool.directory(),
+        )?;
+        if !self.take_objects(header, &mut pack)? {
+            return Ok(Landing::Unusable);
+        }
+        self.write_refs(header)?;
+        Ok(Landing::Landed)
+    }
+
+    /// Stores the objects of `pack`. Returns whether the repository then has all objects to which they link.
+    fn take_objects(&self, header: &Header, pack: &mut dyn Read) -> Result<bool> {
+        let repository = self.repository;
+        let is_filtered = header.filter.is_some();
         let levels = fsck_levels(repository, is_filtered)?;
         let checks = levels.as_ref().map(|levels| {
             let scope = Scope {
@@ -106,16 +119,13 @@ impl Taking<'_> {
         };
         let inspect = both.is_needed().then_some(&both as _);
         let watch = Watch::from(self.watch.interrupt());
-        let landed = bundle::land(repository, bundle, inspect, &watch);
+        let landed = bundle::land(repository, header, pack, inspect, &watch);
         for report in checks.iter().flat_map(Inspector::take_reports) {
             if !report.is_error {
                 self.warn(&report.to_string());
             }
         }
-        let quarantine = match landed {
-            Ok(quarantine) => quarantine,
-            Err(error) => return self.explain(unusable(error)),
-        };
+        let quarantine = landed.map_err(unusable)?;
         if let Some(id) = links.first_missing(quarantine.store())? {
             self.report(&format!("the bundle lacks object {id}"));
             return Ok(false);
@@ -124,20 +134,29 @@ impl Taking<'_> {
         Ok(true)
     }
 
-    /// Reports why a bundle cannot be used. Only an interruption, or a failure to write, ends the call.
-    fn explain(&self, error: crate::Error) -> Result<bool> {
-        if *error.kind() != ErrorKind::Bundle {
-            return Err(error);
+    /// Reports why a bundle cannot be used.
+    ///
+    /// # Errors
+    /// The bundle is not the reason: the operation was interrupted, or a setting is malformed.
+    fn explain(&self, error: Error) -> Result<Landing> {
+        match error.kind() {
+            ErrorKind::Interrupted | ErrorKind::Config | ErrorKind::ConfigValue => Err(error),
+            ErrorKind::Bundle => {
+                for line in failure_lines(&error) {
+                    self.watch.progress().message(&line);
+                }
+                Ok(Landing::Unusable)
+            }
+            _ => {
+                self.report(&error.to_string());
+                Ok(Landing::Unusable)
+            }
         }
-        for line in failure_lines(&error) {
-            self.watch.progress().message(&line);
-        }
-        Ok(false)
     }
 
-    /// Writes the refs of a bundle as `refs/bundles/…`.
-    fn write_refs(&self, bundle: &Bundle) -> Result<()> {
-        for found in &bundle.header().references {
+    /// Writes the refs of a bundle as `refs/bundles/…`. A ref that cannot be written is reported.
+    fn write_refs(&self, header: &Header) -> Result<()> {
+        for found in &header.references {
             let Some(rest) = found.name.strip_prefix(b"refs/") else {
                 continue;
             };
@@ -149,7 +168,7 @@ impl Taking<'_> {
                 fail(&format!("refusing to update ref with bad name '{name}'"));
                 continue;
             }
-            // Without a look, the directories of a ref that is not made would stay.
+            // A refused transaction leaves the directories of the ref behind.
             let store = self.repository.objects()?;
             if !store.contains(&found.id).map_err(from_store)? {
                 let id = found.id;
@@ -163,11 +182,7 @@ impl Taking<'_> {
             match transaction.commit() {
                 Ok(()) => {}
                 Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),
-                Err(error) => {
-                    let message = error.message();
-                    let prefix = format!("cannot update ref '{name}': ");
-                    fail(message.strip_prefix(&prefix).unwrap_or(message));
-                }
+                Err(error) => fail(error.message()),
             }
         }
         Ok(())

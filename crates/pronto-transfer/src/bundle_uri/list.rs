@@ -1,9 +1,11 @@
-//! Lists of bundles: from a file in the format of configuration files, or from the lines of a server.
+//! Lists of bundles, in the format of configuration files or as the lines of a server's answer.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
+
+use pronto_wire::address::without_credentials;
 
 use super::address::resolve;
 use crate::config::parse::{Event, Parser};
@@ -12,16 +14,21 @@ use crate::config::{Key, value};
 /// The largest number of bundles in a list.
 const MOST_ENTRIES: usize = 1 << 16;
 
-/// Which bundles of a list are needed.
+/// The size that the resolved addresses of a list may have together. Each relative one has a copy of the
+/// address of the list.
+const MOST_ADDRESS_BYTES: usize = 16 << 20;
+
+/// The bundles of a list that a clone needs (`bundle.mode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mode {
-    /// All.
+    /// All bundles.
     All,
-    /// Any one.
+    /// Any one bundle: the others have the same objects.
     Any,
 }
 
-/// A rule for the order of the bundles.
+/// A rule for the order of the bundles (`bundle.heuristic`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Heuristic {
@@ -35,7 +42,7 @@ pub enum Heuristic {
 pub struct Entry {
     /// Its name in the list.
     pub id: BString,
-    /// Its address.
+    /// Its address: `bundle.<id>.uri`, resolved.
     pub uri: Option<BString>,
     /// Its token; 0 if it has none.
     pub creation_token: u64,
@@ -45,24 +52,26 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct List {
-    /// Which bundles are needed.
+    /// The bundles that are needed; all of them if this is not set.
     pub mode: Option<Mode>,
     /// The rule for their order.
     pub heuristic: Option<Heuristic>,
     /// The bundles, in the order in which the list names them.
     pub entries: Vec<Entry>,
-    /// Tokens that are no numbers.
+    /// Tokens that are not numbers.
     pub bad_tokens: Vec<BString>,
 }
 
-/// A list is malformed.
+/// The fault of a malformed list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadList {
-    /// This line of a file.
+    /// The line of a file with this number is malformed.
     FileLine(u32),
-    /// This line of an answer, with its number.
+    /// The line of an answer with this number and content is malformed.
     AnswerLine(usize, BString),
+    /// The addresses of the list are too long together. They are relative to this address.
+    Addresses(BString),
 }
 
 impl fmt::Display for BadList {
@@ -72,6 +81,10 @@ impl fmt::Display for BadList {
             BadList::AnswerLine(number, line) => {
                 write!(f, "error on bundle-uri response line {number}: {line}")
             }
+            BadList::Addresses(base) => write!(
+                f,
+                "the addresses of the bundle list at '{base}' have more than {MOST_ADDRESS_BYTES} bytes"
+            ),
         }
     }
 }
@@ -81,15 +94,21 @@ impl std::error::Error for BadList {}
 /// The number of the first line of an answer in messages, as in Git.
 const FIRST_LINE: usize = 2;
 
-/// A value that a list cannot have.
-struct Refused;
+/// The reason why a key or a value cannot be in a list.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// Its line is malformed.
+    Line,
+    /// The addresses are too long together.
+    Addresses,
+}
 
 impl List {
-    /// Parses the text of a file. Addresses in it are relative to `base`. Files that it wants to include
-    /// are not read.
+    /// Parses the text of a file. Addresses in it are relative to `base`. Files that it includes are not read.
     ///
     /// # Errors
-    /// A line is malformed, or has a value that is not understood.
+    /// A line is malformed or has a value that is not understood, or the list exceeds a limit: 65,536 bundles, or
+    /// 16 MiB of addresses.
     pub fn parse(text: &[u8], base: &BStr) -> Result<Self, BadList> {
         let mut reading = Reading::new(base);
         let mut parser = Parser::new(text);
@@ -103,7 +122,8 @@ impl List {
                     let key = [&parser.section[..], &parser.name].concat();
                     let value = parser.value.as_deref().map(BStr::new);
                     let set = reading.set(key.as_bstr(), value);
-                    set.map_err(|Refused| BadList::FileLine(parser.entry_line))?;
+                    let line = BadList::FileLine(parser.entry_line);
+                    set.map_err(|fault| reading.refuse(fault, line))?;
                 }
                 Some(_) => {}
             }
@@ -113,16 +133,19 @@ impl List {
     /// Parses the lines of a server's answer. Addresses in it are relative to `base`.
     ///
     /// # Errors
-    /// A line is malformed, or has a value that is not understood.
+    /// A line is malformed or has a value that is not understood, or the list exceeds a limit: 65,536 bundles, or
+    /// 16 MiB of addresses.
     pub fn parse_lines(lines: &[BString], base: &BStr) -> Result<Self, BadList> {
         let mut reading = Reading::new(base);
         for (at, line) in lines.iter().enumerate() {
             let parts = line.split_once_str("=");
             let parts = parts.filter(|(key, value)| !key.is_empty() && !value.is_empty());
             let set = parts
-                .ok_or(Refused)
+                .ok_or(Fault::Line)
                 .and_then(|(key, value)| reading.set(key.as_bstr(), Some(value.as_bstr())));
-            set.map_err(|Refused| BadList::AnswerLine(at + FIRST_LINE, line.clone()))?;
+            set.map_err(|fault| {
+                reading.refuse(fault, BadList::AnswerLine(at + FIRST_LINE, line.clone()))
+            })?;
         }
         Ok(reading.list)
     }
@@ -134,10 +157,11 @@ impl List {
     }
 }
 
-/// A list of which a part has been read.
+/// A list that has been read in part.
 struct Reading<'a> {
     base: &'a BStr,
     list: List,
+    address_bytes_left: usize,
     /// The places of the bundles in the list.
     places: HashMap<BString, usize>,
 }
@@ -147,53 +171,65 @@ impl<'a> Reading<'a> {
         Reading {
             base,
             list: List::default(),
+            address_bytes_left: MOST_ADDRESS_BYTES,
             places: HashMap::new(),
         }
     }
 
+    fn refuse(&self, fault: Fault, line: BadList) -> BadList {
+        match fault {
+            Fault::Line => line,
+            Fault::Addresses => BadList::Addresses(without_credentials(self.base)),
+        }
+    }
+
     /// Sets one key. Keys of later versions are ignored.
-    fn set(&mut self, key: &BStr, set: Option<&BStr>) -> Result<(), Refused> {
+    fn set(&mut self, key: &BStr, set: Option<&BStr>) -> Result<(), Fault> {
         let key = Key::split(key);
         if !key.section.eq_ignore_ascii_case(b"bundle") {
-            return Err(Refused);
+            return Err(Fault::Line);
         }
         let variable = key.variable.to_ascii_lowercase();
         let Some(id) = key.subsection else {
             return self.set_own(&variable, set);
         };
-        let base = self.base;
-        let entry = self.entry(id)?;
         match variable.as_slice() {
             b"uri" => {
-                let uri = set.and_then(|uri| resolve(base, uri)).ok_or(Refused)?;
-                if entry.uri.replace(uri).is_some() {
-                    return Err(Refused);
+                let uri = set.and_then(|uri| resolve(self.base, uri));
+                let uri = uri.ok_or(Fault::Line)?;
+                let left = self.address_bytes_left.checked_sub(uri.len());
+                self.address_bytes_left = left.ok_or(Fault::Addresses)?;
+                if self.entry(id)?.uri.replace(uri).is_some() {
+                    return Err(Fault::Line);
                 }
             }
             b"creationtoken" => {
                 let text = set.unwrap_or_default();
+                let entry = self.entry(id)?;
                 match leading_number(text) {
                     Some(token) => entry.creation_token = token,
                     None => self.list.bad_tokens.push(text.into()),
                 }
             }
-            _ => {}
+            _ => {
+                self.entry(id)?;
+            }
         }
         Ok(())
     }
 
-    fn set_own(&mut self, variable: &[u8], set: Option<&BStr>) -> Result<(), Refused> {
+    fn set_own(&mut self, variable: &[u8], set: Option<&BStr>) -> Result<(), Fault> {
         let list = &mut self.list;
         match variable {
             b"version" => match set.map(value::parse_i64) {
                 Some(Ok(1)) => {}
-                _ => return Err(Refused),
+                _ => return Err(Fault::Line),
             },
             b"mode" => {
                 list.mode = Some(match set.map(|mode| mode.as_bytes()) {
                     Some(b"all") => Mode::All,
                     Some(b"any") => Mode::Any,
-                    _ => return Err(Refused),
+                    _ => return Err(Fault::Line),
                 });
             }
             b"heuristic" if set == Some("creationToken".into()) => {
@@ -204,11 +240,11 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn entry(&mut self, id: &BStr) -> Result<&mut Entry, Refused> {
+    fn entry(&mut self, id: &BStr) -> Result<&mut Entry, Fault> {
         let entries = &mut self.list.entries;
         let at = match self.places.get(id) {
             Some(at) => *at,
-            None if entries.len() >= MOST_ENTRIES => return Err(Refused),
+            None if entries.len() >= MOST_ENTRIES => return Err(Fault::Line),
             None => {
                 self.places.insert(id.into(), entries.len());
                 entries.push(Entry {
@@ -235,7 +271,7 @@ pub(super) fn leading_number(text: &BStr) -> Option<u64> {
 /// The number of buckets of the table in which Git keeps a list, at first.
 const FIRST_BUCKETS: usize = 64;
 
-/// Returns the order in which Git's hash table returns `ids`: which bundle is tried first shows.
+/// Returns the order in which Git's hash table returns `ids`. The first bundle of a list is visible to users.
 pub(super) fn order<'a>(ids: impl Iterator<Item = &'a BStr>) -> Vec<usize> {
     let mut buckets: Vec<Vec<usize>> = vec![Vec::new(); FIRST_BUCKETS];
     let mut hashes = Vec::new();
@@ -327,6 +363,18 @@ mod tests {
         List::parse_lines(&lines[1..], "/".into()).expect("not too many");
         let bad = List::parse_lines(&lines, "/".into()).expect_err("too many");
         assert!(matches!(bad, BadList::AnswerLine(number, _) if number == lines.len() + 1));
+    }
+
+    #[test]
+    fn the_addresses_of_a_list_are_bounded_together() {
+        let base = format!("https://user:secret@host/{}/", "x".repeat(1 << 12));
+        let lines = (0..1 << 13).map(|at| format!("bundle.{at}.uri={at}").into());
+        let lines: Vec<BString> = lines.collect();
+        List::parse_lines(&lines[..1 << 11], base.as_str().into()).expect("not too long");
+        let bad = List::parse_lines(&lines, base.as_str().into()).expect_err("too long");
+        assert!(matches!(bad, BadList::Addresses(_)), "{bad}");
+        let text = bad.to_string();
+        assert!(text.contains("https://host/x") && !text.contains("secret"));
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! Lists whose newer bundles have larger tokens: only what is needed is downloaded.
+//! Lists with creation tokens: newer bundles have larger tokens, and only the needed bundles are downloaded.
 
 use bstr::BStr;
 use pronto_config::config::edit::set_in_file;
 
-use super::{List, Named, Provenance, Taken, Taking};
+use super::{Landing, List, Named, Provenance, Taken, Taking, list};
 use crate::Result;
 
-/// The setting of the largest token that was taken in.
+/// The setting with the largest token of a bundle that was landed.
 const TOKEN_KEY: &str = "fetch.bundleCreationToken";
 
 /// The state of one bundle of the list.
@@ -14,22 +14,23 @@ const TOKEN_KEY: &str = "fetch.bundleCreationToken";
 enum State {
     /// Not downloaded yet.
     Unknown,
-    /// Downloaded, at this place; it does not fit yet.
+    /// Downloaded, at this place among the downloaded bundles; the repository lacks commits that it requires.
     Waiting(usize),
-    /// Taken in, or not to be had.
+    /// Landed, or unusable.
     Settled,
 }
 
 impl Taking<'_> {
-    /// Takes the bundles of `list`, the newest first. One that does not fit needs older ones; when those
-    /// are there, it is tried again. Returns whether the newest could be taken.
+    /// Takes the bundles of `list`, the newest first. If the repository lacks commits that a bundle requires,
+    /// the next older bundle is taken, and then the newer one is tried again. Returns whether that led back to
+    /// the newest.
     pub(super) fn take_by_tokens(
         &mut self,
         list: &List,
         from: &Provenance,
         depth: u32,
     ) -> Result<bool> {
-        let mut entries: Vec<(u64, Named)> = list
+        let mut entries: Vec<(u64, Named<'_>)> = list
             .in_order()
             .into_iter()
             .filter(|entry| entry.creation_token > 0)
@@ -46,10 +47,10 @@ impl Taking<'_> {
         let (mut at, mut is_forward) = (0_usize, true);
         while let (Some((token, named)), Some(state)) = (entries.get(at), states.get_mut(at)) {
             if *state == State::Unknown {
-                match self.take(named, from, depth + 1)? {
+                match self.take(*named, from, depth + 1)? {
                     Taken::Bundle => *state = State::Waiting(self.bundles.len() - 1),
                     Taken::List => {
-                        let uri = &named.uri;
+                        let uri = named.uri;
                         self.warn(&format!("file downloaded from '{uri}' is not a bundle"));
                         return Ok(false);
                     }
@@ -60,10 +61,13 @@ impl Taking<'_> {
                 }
             }
             if let State::Waiting(place) = *state {
-                is_forward = !self.land(place)?;
+                let landing = self.land(place)?;
+                is_forward = landing != Some(Landing::Landed);
                 if !is_forward {
-                    *state = State::Settled;
                     largest = largest.max(Some(*token));
+                }
+                if landing != Some(Landing::Waiting) {
+                    *state = State::Settled;
                 }
             }
             match (is_forward, at) {
@@ -80,7 +84,7 @@ impl Taking<'_> {
 
     fn largest_token(&self) -> Option<u64> {
         let value = self.repository.config().raw(TOKEN_KEY)?;
-        super::list::leading_number(value)
+        list::leading_number(value)
     }
 
     fn store_token(&self, token: u64) {

@@ -18,8 +18,8 @@ use super::{Outcome, Warning, Work};
 use crate::fsck::{Inspector, Levels, Scope};
 use crate::remote::connection::from_wire;
 use crate::remote::{
-    Both, FROM_BUNDLE, checks_objects, incomplete, keep_linked_objects, receive_pack, require,
-    shallow, unpack_limit, unusable,
+    Both, FROM_BUNDLE, FetchedTips, checks_objects, incomplete, keep_linked_objects, receive_pack,
+    require, shallow, unpack_limit, unusable,
 };
 use crate::remote::{
     Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected,
@@ -470,7 +470,14 @@ impl Fetched {
             new: &self.cut,
         };
         let source = work.url.to_string();
-        Err(incomplete(&source, self.store(), tips, &known, cuts)?)
+        let fetched = FetchedTips {
+            source: &source,
+            store: self.store(),
+            tips,
+            known: &known,
+            cuts,
+        };
+        Err(incomplete(&fetched, work.watch)?)
     }
 
     /// Moves in what has arrived.

@@ -141,10 +141,7 @@ impl Planner<'_> {
             return self.plan_new(entry, local);
         };
         let config = self.work.repository.config();
-        let shows_forced = match self.work.options.show_forced_updates {
-            Some(set) => set,
-            None => config.bool_or("fetch.showforcedupdates", true)?,
-        };
+        let shows_forced = self.work.options.shows_forced_updates(config)?;
         let is_forward = !shows_forced
             || self
                 .work

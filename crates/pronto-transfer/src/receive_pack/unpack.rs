@@ -40,20 +40,10 @@ impl Read for Raw<'_, '_> {
     }
 }
 
-/// Why a pack was not taken: what the program of Git would print, and its name.
+/// The reason why a pack is refused: the error that a program of Git would print, and the name of the program.
 struct Refusal {
     error: Error,
     program: &'static str,
-}
-
-impl Refusal {
-    fn text(&self) -> &str {
-        match self.error.message() {
-            // Git finds this while it reads, if trees precede their contents.
-            "fsck error in packed blob" => "fsck error in packed object",
-            text => text,
-        }
-    }
 }
 
 impl Push<'_> {
@@ -86,7 +76,8 @@ impl Push<'_> {
         match taken? {
             None => Ok(None),
             Some(refusal) => {
-                self.bands.program_line(ProgramLine::Fatal, refusal.text());
+                self.bands
+                    .program_line(ProgramLine::Fatal, refusal.error.message());
                 Ok(Some(format!("{} abnormal exit", refusal.program)))
             }
         }
@@ -154,16 +145,24 @@ impl Push<'_> {
         }
     }
 
-    /// Gives the reason for the limit of the server if the pack exceeds it.
+    /// Replaces the message of `error` by the reason of the server if the pack exceeds the server's limit.
     fn with_reason(&self, error: Error) -> Error {
-        let Some(limit) = &self.options.pack_limit else {
-            return error;
-        };
-        let exceeds = format!("pack exceeds maximum allowed size ({})", limit.bytes);
-        match error.message() == exceeds {
-            true => Error::new(*error.kind(), limit.reason.clone()),
-            false => error,
+        match &self.options.pack_limit {
+            Some(limit)
+                if *error.kind() == ErrorKind::PackTooLarge
+                    && self.max_input_bytes() == Some(limit.bytes) =>
+            {
+                Error::new(ErrorKind::PackTooLarge, limit.reason.clone())
+            }
+            _ => error,
         }
+    }
+
+    /// The size that the pack may have: the limit of the repository or that of the server.
+    fn max_input_bytes(&self) -> Option<u64> {
+        let own = self.settings.max_input_bytes;
+        let limit = self.options.pack_limit.as_ref().map(|limit| limit.bytes);
+        own.into_iter().chain(limit).min()
     }
 
     fn unpack_loose(
@@ -174,7 +173,7 @@ impl Push<'_> {
     ) -> Result<Option<Guard>> {
         let options = self.pack_options(quarantine)?;
         let unpacked = quarantine.store().unpack(input, &options, context);
-        unpacked.map(|_| None).map_err(packs::from_pack)
+        unpacked.map(|_| None).map_err(from_pack)
     }
 
     /// Indexes the pack. Returns the file that keeps it once it is published.
@@ -196,7 +195,7 @@ impl Push<'_> {
         };
         let directory = quarantine.pack_directory();
         let outcome = index_stream(input, &directory, &options, &context);
-        let outcome = outcome.map_err(packs::from_pack)?;
+        let outcome = outcome.map_err(from_pack)?;
         let packs = self.repository.objects_dir().join("pack");
         self.pack = outcome.pack.file_name().map(|name| packs.join(name));
         let name = outcome.keep.as_deref().and_then(std::path::Path::file_name);
@@ -209,9 +208,7 @@ impl Push<'_> {
     fn pack_options(&self, quarantine: &Quarantine) -> Result<indexer::Options> {
         let config = self.repository.config();
         let mut options = packs::indexer_options(config, self.repository.object_hash())?;
-        let own = self.settings.max_input_bytes;
-        let limit = self.options.pack_limit.as_ref().map(|limit| limit.bytes);
-        options.max_input_size_bytes = own.into_iter().chain(limit).min();
+        options.max_input_size_bytes = self.max_input_bytes();
         if let Some(most) = self.options.most_object_bytes {
             options.max_object_size_bytes = Some(most);
             options.big_file_threshold_bytes = options.big_file_threshold_bytes.min(most);
@@ -245,6 +242,16 @@ impl Push<'_> {
         let host = rustix::system::uname();
         let host = host.nodename().to_string_lossy();
         format!("receive-pack {} on {host}\n", std::process::id()).into_bytes()
+    }
+}
+
+fn from_pack(error: pronto_pack::Error) -> Error {
+    match error.kind() {
+        // Git finds a bad blob as it finds other bad objects, if the trees of the pack precede it.
+        pronto_pack::ErrorKind::RejectedBlob { in_pack: true } => {
+            Error::new(ErrorKind::Rejected, "fsck error in packed object")
+        }
+        _ => packs::from_pack(error),
     }
 }
 

@@ -1,10 +1,11 @@
-//! Names a missing object in Git's words, after a check has found that there is one.
+//! Names a missing object in Git's words, after a check has found that one is missing.
 
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use std::fmt;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 
 use super::connectivity::{Cuts, from_store};
@@ -48,23 +49,41 @@ impl fmt::Display for Absent {
 
 impl std::error::Error for Absent {}
 
-/// The error of a fetch from `source`, which left out something of what `tips` lead to.
+/// The source and the target of a fetch that left out objects.
+pub struct FetchedTips<'a> {
+    /// The name of the source, for the message.
+    pub source: &'a str,
+    /// The store with the objects that arrived.
+    pub store: &'a Store,
+    /// The objects that were fetched.
+    pub tips: &'a [ObjectId],
+    /// The objects that the repository had before, with all that they lead to.
+    pub known: &'a [ObjectId],
+    /// The cuts of the history before and after the fetch.
+    pub cuts: Cuts<'a>,
+}
+
+/// Returns the error of a fetch that left out an object. The cause of the error is the [`Absent`] object. Call
+/// this when a check has found that an object is missing: it finds out which one Git would name.
 ///
-/// Costs a walk of all that is new. The caller has found already that something is missing.
+/// Costs reading all commits of `known`, and all commits, trees and tags that are new. Keeps the ids of all of
+/// them in memory.
 ///
 /// # Errors
-/// A present object cannot be read.
-pub fn incomplete(
-    source: &str,
-    store: &Store,
-    tips: &[ObjectId],
-    known: &[ObjectId],
-    cuts: Cuts<'_>,
-) -> Result<Error> {
+/// A present object cannot be read, or `watch` interrupts the search.
+pub fn incomplete(fetched: &FetchedTips<'_>, watch: &Watch<'_>) -> Result<Error> {
+    let FetchedTips {
+        source,
+        store,
+        tips,
+        known,
+        cuts,
+    } = *fetched;
     let message = format!("{source} did not send all necessary objects");
     let error = Error::new(ErrorKind::Incomplete, message);
     let mut search = Search {
         store,
+        watch,
         history: History::new(store, cuts.new),
         content: Vec::new(),
     };
@@ -76,11 +95,16 @@ pub fn incomplete(
 
 struct Search<'a> {
     store: &'a Store,
+    watch: &'a Watch<'a>,
     history: History<'a>,
     content: Vec<u8>,
 }
 
 impl Search<'_> {
+    fn check(&self) -> Result<()> {
+        self.watch.interrupt().check().map_err(crate::interrupted)
+    }
+
     fn run(
         &mut self,
         tips: &[ObjectId],
@@ -94,6 +118,7 @@ impl Search<'_> {
         }
         let (mut commits, mut trees) = (Vec::new(), Vec::new());
         for tip in tips {
+            self.check()?;
             if let Some(absent) = self.peel(*tip, &mut commits, &mut trees)? {
                 return Ok(Some(absent));
             }
@@ -111,7 +136,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Sorts what `id` leads to through tags.
+    /// Follows tags from `id`, and adds a commit or a tree at their end to `commits` or `trees`.
     fn peel(
         &mut self,
         mut id: ObjectId,
@@ -138,7 +163,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Returns all commits that `tips` lead to, as far as they are here.
+    /// Returns all commits of the history of `tips` that the store has.
     fn ancestors(
         &mut self,
         tips: &[ObjectId],
@@ -149,6 +174,7 @@ impl Search<'_> {
             left.extend(self.history.peel(tip).map_err(from_store)?);
         }
         while let Some(id) = left.pop() {
+            self.check()?;
             if !found.insert(id) || cut.contains(&id) {
                 continue;
             }
@@ -158,7 +184,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Looks for a parent that is missing: first in the newest commits. Collects the trees.
+    /// Looks for a missing parent, in the newest commits first. Adds the trees of all commits to `trees`.
     fn walk(
         &mut self,
         tips: &[ObjectId],
@@ -175,6 +201,7 @@ impl Search<'_> {
             }
         }
         while let Some((_, commit)) = queue.pop() {
+            self.check()?;
             let Some(links) = self.history.links(&commit).map_err(from_store)? else {
                 continue;
             };
@@ -192,11 +219,12 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Looks for a part of the tree `id` that is missing, in the order of the entries.
+    /// Looks for a missing object in the tree `id`, in the order of its entries.
     fn tree(&mut self, id: ObjectId, seen: &mut HashSet<ObjectId>) -> Result<Option<Absent>> {
         let length = self.store.kind().len_in_bytes();
         let mut left = vec![(id, true)];
         while let Some((id, is_tree)) = left.pop() {
+            self.check()?;
             if !seen.insert(id) {
                 continue;
             }

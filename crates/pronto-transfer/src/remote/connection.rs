@@ -17,7 +17,7 @@ use pronto_wire::transport::{LOCAL_VARIABLES, Options, Ssh};
 use pronto_wire::url::Origin;
 
 use super::bundle;
-use super::web::{self, WebSettings, Wrap};
+use super::web::{self, Logins, WebSettings, Wrap};
 
 pub use super::settings::Settings;
 use crate::config::Config;
@@ -101,7 +101,7 @@ pub fn connect_with(
             environment: environment.clone(),
             settings: settings.clone(),
             wrap,
-            first: None,
+            logins: Logins::OfFirst,
         }),
         _ => Box::new(Unset),
     };
@@ -159,19 +159,19 @@ fn web_settings(
             environment: environment.clone(),
             settings: settings.clone(),
             wrap: Box::new(|helpers| helpers),
-            first: None,
+            logins: Logins::OfFirst,
         }),
         _ => Box::new(Unset),
     }
 }
 
-/// Returns the options and the user's settings for a download from the web. `named` is the origin of the
-/// address that the user named, whom the file of logins serves.
+/// Returns the options and the user's settings for a download from the web. Only requests to `named`, the
+/// origin of the user's address, use `~/.netrc`; none does if that address is not on the web.
 ///
 /// # Errors
 /// A setting is malformed.
 pub(crate) fn for_download(
-    named: &Origin,
+    named: Option<&Origin>,
     policy: Policy,
     config: &Config,
     environment: &Environment,
@@ -183,7 +183,7 @@ pub(crate) fn for_download(
         environment: environment.clone(),
         settings: Settings::default(),
         wrap: Box::new(|helpers| helpers),
-        first: Some(named.clone()),
+        logins: Logins::Of(named.cloned()),
     };
     Ok((options, Box::new(settings)))
 }

@@ -18,17 +18,35 @@ use crate::config::{Config, Key, NormalUrl};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result};
 
-/// Makes something of the credentials for a URL before they are used.
+/// Wraps the credentials for a URL before they are used.
 pub(crate) type Wrap = Box<dyn Fn(Box<dyn Credentials>) -> Box<dyn Credentials> + Send>;
 
-/// The configuration and the environment, asked for one URL after another.
+/// The user's HTTP settings: the configuration, the environment and the options of the command.
 pub(super) struct WebSettings {
     pub(super) config: Config,
     pub(super) environment: Environment,
     pub(super) settings: Settings,
     pub(super) wrap: Wrap,
+    pub(super) logins: Logins,
+}
+
+/// The origin whose requests use `~/.netrc`. The file names hosts without ports and schemes. A server that
+/// names an address must not choose the port that gets the password.
+pub(super) enum Logins {
     /// The origin of the first URL, which the user named.
-    pub(super) first: Option<Origin>,
+    OfFirst,
+    /// This origin, or none.
+    Of(Option<Origin>),
+}
+
+impl Logins {
+    /// Whether requests to `url` use the file.
+    fn are_for(&mut self, url: &Url) -> bool {
+        if let Logins::OfFirst = self {
+            *self = Logins::Of(Some(url.origin().clone()));
+        }
+        matches!(self, Logins::Of(Some(origin)) if origin == url.origin())
+    }
 }
 
 impl Web for WebSettings {
@@ -45,9 +63,7 @@ impl Web for WebSettings {
             Ok((options, helpers))
         });
         let (options, mut helpers) = found.map_err(to_wire)?;
-        // The file of logins names hosts, not ports and schemes: a server that redirects must not choose
-        // who gets the password.
-        if self.first.get_or_insert_with(|| url.origin().clone()) != url.origin() {
+        if !self.logins.are_for(url) {
             helpers.forget_netrc();
         }
         let mut settings = UrlSettings::default();

@@ -1,4 +1,4 @@
-//! The command `bundle-uri` of version 2: where a server has bundles to start from.
+//! The command `bundle-uri` of version 2: asks a server for its list of bundles.
 
 use bstr::BString;
 
@@ -17,10 +17,11 @@ impl Client {
         self.greeting.version == Version::V2 && self.greeting.capabilities.has("bundle-uri")
     }
 
-    /// Returns the lines (`key=value`) of the other side's list of bundles; none if it has no list.
+    /// Returns the lines (`key=value`) of the other side's list of bundles; none if it has no list. Takes at most
+    /// 16 MiB of memory.
     ///
     /// # Errors
-    /// If the connection breaks, or the answer is malformed or too long.
+    /// The connection breaks, the operation is interrupted, or the answer is malformed or too long.
     pub fn bundle_lines(&mut self, server_options: &[BString]) -> Result<Vec<BString>, Error> {
         if !self.offers_bundles() {
             return Ok(Vec::new());

@@ -7,7 +7,9 @@ use ureq::http::{HeaderMap, Response};
 use ureq::{Body, BodyReader};
 
 use super::{Connection, Options as TransportOptions, Readiness, Service};
+use crate::advertisement::{GreetingParser, Version};
 use crate::error::{Error, ErrorKind};
+use crate::reader::PacketReader;
 use crate::url::Url;
 
 mod agent;
@@ -127,9 +129,6 @@ pub trait Credentials: Send {
 /// The largest number of redirections, as in Git.
 const MOST_REDIRECTIONS: u32 = 20;
 
-/// The first packet of a server that speaks version 2.
-const VERSION_2: &[u8] = b"000eversion 2\n";
-
 /// The largest rest of an answer that is read to its end, so that the connection can be used again.
 const LARGEST_REST: usize = 64 * 1024;
 
@@ -229,21 +228,20 @@ impl Http {
         Ok(())
     }
 
-    /// Fails unless the server has answered the first request in version 2: as in Git, an older one
+    /// Fails unless the server has answered the first request in version 2. As in Git, an older server
     /// serves no archives.
     fn check_version(&mut self) -> Result<(), Error> {
-        let mut start = Vec::new();
-        let answer = self.answer.take().into_iter();
-        for answer in answer {
-            let read = answer.take(VERSION_2.len() as u64).read_to_end(&mut start);
-            read.map_err(|error| {
-                let message = "error reading from the remote";
-                Error::new(ErrorKind::Connection, message).because(error)
-            })?;
+        let mut version = None;
+        if let Some(answer) = self.answer.take() {
+            let mut packets = PacketReader::new(answer);
+            let mut parser = GreetingParser::default();
+            while let (None, Some(packet)) = (version, packets.next_or_end()?) {
+                version = parser.push(packet)?.map(|greeting| greeting.version);
+            }
         }
-        match start.starts_with(&VERSION_2[..VERSION_2.len() - 1]) {
-            true => Ok(()),
-            false => Err(Error::new(
+        match version {
+            Some(Version::V2) => Ok(()),
+            _ => Err(Error::new(
                 ErrorKind::Connection,
                 "can't connect to subservice git-upload-archive",
             )),

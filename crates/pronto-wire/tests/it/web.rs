@@ -1,10 +1,13 @@
 //! Passwords, headers and redirects.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::ErrorKind;
 use pronto_wire::address::Address;
+use pronto_wire::archive;
 use pronto_wire::client::Client;
 use pronto_wire::fetch::{Nothing, Request};
 use pronto_wire::transport::{Options, http};
@@ -93,6 +96,49 @@ fn redirections_are_told_and_can_be_refused() {
     connect_with(&web.moved_url("origin"), &options, set)
         .err()
         .expect("it may not");
+}
+
+/// Returns the URL of a server that answers each request with `advertisement`.
+fn advertising(advertisement: &'static str) -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let port = listener.local_addr().expect("it is bound").port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = Vec::new();
+            let mut byte = [0];
+            while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|got| got > 0)
+            {
+                request.push(byte[0]);
+            }
+            let length = advertisement.len();
+            // A client that has what it needs may disconnect.
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\
+                 Content-Length: {length}\r\nConnection: close\r\n\r\n{advertisement}"
+            );
+        }
+    });
+    format!("http://127.0.0.1:{port}/x")
+}
+
+#[test]
+fn archives_need_version_2() {
+    let connect = |advertisement| {
+        let address = Address::parse(advertising(advertisement).as_str().into()).expect("a URL");
+        let unset = Box::new(http::Unset);
+        archive::Client::connect(&address, &Options::default(), unset, &(), &Interrupt::new())
+    };
+    let service = "001e# service=git-upload-pack\n0000000eversion 2\n0000";
+    for advertisement in ["000eversion 2\n0000", service] {
+        connect(advertisement).expect("it speaks version 2");
+    }
+    let old = "001e# service=git-upload-pack\n0000000eversion 1\n0000";
+    let refused = ["000eversion 1\n0000", "000eversion 2x0000", old, "", "junk"];
+    for advertisement in refused {
+        let error = connect(advertisement).err().expect("it is no version 2");
+        assert_ne!(*error.kind(), ErrorKind::Local, "{error}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 )]
 
 use std::io::Read;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -29,11 +29,7 @@ pub(crate) fn installed(candidates: &[&str]) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Returns a free port.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
-    listener.local_addr().expect("it is bound").port()
-}
+pub(crate) use test_support::free_port;
 
 /// A child whose process group is killed when this is dropped.
 pub(crate) struct Server {

@@ -14,7 +14,8 @@ impl Work<'_> {
     /// that (`transfer.bundleURI`).
     ///
     /// # Errors
-    /// The operation was interrupted, the connection broke, or something cannot be written.
+    /// The operation was interrupted, the connection broke, a setting is malformed, or the setting of later
+    /// fetches cannot be written.
     pub(super) fn take_bundles(&self, client: &mut Client, repository: &Repository) -> Result<()> {
         match &self.options.bundle_uri {
             Some(uri) => self.take_named(uri, repository),

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext;
 use pronto_io::sync::SyncMethod;
+use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::indexer::Inspect;
 use pronto_wire::client::Client;
@@ -19,7 +20,7 @@ use super::Work;
 use super::heads::Heads;
 use crate::durability::Component;
 use crate::remote::connection::from_wire;
-use crate::remote::{Cuts, incomplete, require, unusable};
+use crate::remote::{Cuts, FetchedTips, incomplete, require, unusable};
 use crate::remote::{Exact, History, Links, Receive, alternate_tips, receive_pack, shallow};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -188,7 +189,7 @@ fn receive(
         false => error,
     })?;
     write_cut(&cut, repository)?;
-    check(links, request, repository, &cut)?;
+    check(links, request, repository, &cut, work.watch)?;
     let fsync = repository.fsync()?;
     Ok(Received::flush([
         (outcome.pack, fsync.of(Component::Pack)),
@@ -206,12 +207,13 @@ fn write_cut(cut: &BTreeSet<ObjectId>, repository: &Repository) -> Result<()> {
     written.context(ErrorKind::Io, "could not write", &file)
 }
 
-/// Sees that nothing is missing. If something is, it is named.
+/// Fails with the name of a missing object, if an object is missing.
 fn check(
     links: Links<'_>,
     request: &Request,
     repository: &Repository,
     cut: &BTreeSet<ObjectId>,
+    watch: &Watch<'_>,
 ) -> Result<()> {
     let _region = pronto_io::region!("clone", "check_connected");
     let store = open(repository)?;
@@ -220,8 +222,14 @@ fn check(
     match is_whole {
         true => Ok(()),
         false => {
-            let cuts = Cuts::unchanged(cut);
-            Err(incomplete("remote", &store, &request.wants, &[], cuts)?)
+            let fetched = FetchedTips {
+                source: "remote",
+                store: &store,
+                tips: &request.wants,
+                known: &[],
+                cuts: Cuts::unchanged(cut),
+            };
+            Err(incomplete(&fetched, watch)?)
         }
     }
 }

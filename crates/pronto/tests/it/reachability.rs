@@ -287,7 +287,7 @@ fn every_tip_has_a_bitmap_if_that_is_asked_for() {
     let bitmapped = |every: usize| {
         let repository = sandbox.open("r");
         let mut tips = repository.bitmap_tips().expect("references can be read");
-        tips.every = every;
+        tips.bitmapped_tips = every;
         let settings = repository.bitmap_settings().expect("no wrong values");
         let index = pack_index(&sandbox);
         let written = repository

@@ -1,15 +1,17 @@
 //! Tests clone, fetch and the server of a fetch through the public API. Stock git checks each
 //! result.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use bstr::{BStr, BString};
 use pronto::Watch;
 use pronto::clone;
 use pronto::fetch::{self, Flag};
-use pronto::remote::Remote;
+use pronto::remote::{Cuts, FetchedTips, Remote, incomplete};
 use pronto::upload_pack::{self, Ended};
-use pronto::{Environment, Repository};
+use pronto::{Environment, ErrorKind, ObjectId, Repository};
+use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
 
 use crate::support::Sandbox;
@@ -46,6 +48,29 @@ fn fetch_all(repository: &Repository, options: &fetch::Options) -> fetch::Outcom
     let remote = Remote::find(repository, BStr::new("origin")).expect("it is configured");
     let outcome = fetch::fetch(repository, &remote, options, &Watch::none());
     outcome.expect("the remote can be reached")
+}
+
+#[test]
+fn the_search_for_a_missing_object_can_be_interrupted() {
+    let sandbox = Sandbox::with_files();
+    let repository = Repository::discover(Path::new("."), &environment(&sandbox, "r"));
+    let repository = repository.expect("a repository");
+    let tip = sandbox.git("r", &["rev-parse", "HEAD^{tree}"]);
+    let tip = ObjectId::from_hex(tip.trim().as_bytes()).expect("an id");
+    let cut = BTreeSet::new();
+    let fetched = FetchedTips {
+        source: "origin",
+        store: repository.objects().expect("it has objects"),
+        tips: &[tip],
+        known: &[],
+        cuts: Cuts::unchanged(&cut),
+    };
+    let error = incomplete(&fetched, &Watch::none()).expect("it can be read");
+    assert_eq!(*error.kind(), ErrorKind::Incomplete);
+    let interrupt = Interrupt::new();
+    interrupt.trigger();
+    let stopped = incomplete(&fetched, &Watch::from(&interrupt)).expect_err("it is interrupted");
+    assert_eq!(*stopped.kind(), ErrorKind::Interrupted);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use pronto::Repository;
 use pronto::Watch;
 use pronto_server::repositories::Repositories;
-use pronto_store::{ErrorKind, Store, Written};
+use pronto_store::{Store, Written};
 
 use super::{Args, Stores, progress, scratch};
 use crate::{CliError, Context, ExitCode};
@@ -80,18 +80,10 @@ fn import(
     let progress = progress(args, context);
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt).with_progress(&*progress);
-    let is_new = !args.update || !exists(store, &target)?;
-    let written = match is_new {
-        true => store.import(&source, &target, &scratch, &watch),
-        false => store.update(&source, &target, &scratch, &watch),
+    let written = match args.update {
+        true => store.import_or_update(&source, &target, &scratch, &watch),
+        false => store.import(&source, &target, &scratch, &watch),
     };
     context.settle();
     written.map_err(CliError::from)
-}
-
-fn exists(store: &Store, target: &pronto_store::Stored) -> Result<bool, CliError> {
-    match store.wait(target.latest()) {
-        Err(error) if *error.kind() == ErrorKind::NotFound => Ok(false),
-        found => found.map(|_| true).map_err(CliError::from),
-    }
 }

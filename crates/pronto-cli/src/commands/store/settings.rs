@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use bstr::{BStr, ByteSlice as _};
 use pronto::refs::RefNameRef;
-use pronto_store::{Settings, Value};
+use pronto_store::{ErrorKind, Settings, Value};
 
 use super::{Args, Place};
 use crate::{CliError, Context, ExitCode};
@@ -34,16 +34,15 @@ pub(super) fn config(
                 false => ExitCode::SUCCESS,
             })
         }
-        ([key], false, true) => {
-            let settings = place.store.settings(&place.repository)?;
-            let mut without = settings;
-            if !without.unset(BStr::new(key))? {
-                return Err(CliError::fatal(format!("'{key}' has no value")));
+        ([key], false, true) => change(place, context, |settings| {
+            match settings.unset(BStr::new(key))? {
+                true => Ok(()),
+                false => {
+                    let message = format!("'{key}' has no value");
+                    Err(pronto_store::Error::new(ErrorKind::NotFound, message))
+                }
             }
-            change(place, context, |settings| {
-                settings.unset(BStr::new(key)).map(drop)
-            })
-        }
+        }),
         ([key, value], true, false) => change(place, context, |settings| {
             settings.add(BStr::new(key), BStr::new(value))
         }),

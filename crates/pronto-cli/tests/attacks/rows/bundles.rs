@@ -9,6 +9,9 @@ use crate::servers::http::{begin, challenge, redirect, respond};
 /// The reason why git takes files of this machine.
 const TRUSTING: &str = "a server may name any file of this machine";
 
+/// The reason why git tells every server of bundles the user's secrets.
+const GENEROUS: &str = "its helper sends headers and logins to all servers";
+
 /// The reason why some rows have no control run.
 const PATIENT: &str = "it has no bound here, and would run until the server ends";
 
@@ -60,6 +63,12 @@ fn places(table: &mut Table) {
             respond(out, "200 OK", &[], list.as_bytes())
         });
         let uri = format!("http://127.0.0.1:{evil}/list");
+        clone(scene, &uri).succeeds().git_differs(TRUSTING)
+    });
+    table.row("file-where-files-are-allowed", |scene| {
+        bundle(scene, "outside/secret.bundle");
+        scene.configure("[protocol \"file\"]\n\tallow = always\n");
+        let uri = format!("file://{}/outside/secret.bundle", scene.root().display());
         clone(scene, &uri).succeeds().git_differs(TRUSTING)
     });
     for (name, uri) in [
@@ -115,8 +124,55 @@ fn credentials(table: &mut Table) {
         let url = format!("http://127.0.0.1:{server}/x");
         command(["-c", "transfer.bundleURI=true", "clone", &url, "clone"])
             .succeeds()
-            .git_differs("its helper sends all headers to all servers")
+            .git_differs(GENEROUS)
     });
+    for (name, of) in [("git", None), ("ssh", Some("ssh"))] {
+        table.row(format!("login-of-a-server-by-{name}"), move |scene| {
+            let evil = logins(scene);
+            let list = lines([
+                b"bundle.version=1".as_slice(),
+                b"bundle.mode=all",
+                format!("bundle.x.uri=http://127.0.0.1:{evil}/x").as_bytes(),
+            ]);
+            let offer = Offer::new(scene.ids).bundles(list);
+            let (url, variables) = match of {
+                None => (scene.git_server(offer), None),
+                Some(_) => ("ssh://host/x".to_owned(), Some(scene.ssh(&offer))),
+            };
+            let mut attack =
+                command(["-c", "transfer.bundleURI=true", "clone", &url, "clone"]).succeeds();
+            if let Some(ssh) = variables {
+                attack = attack.variable("GIT_SSH_COMMAND", ssh);
+            }
+            attack.git_differs(GENEROUS)
+        });
+    }
+    table.row("login-of-a-list-in-a-file", |scene| {
+        let evil = logins(scene);
+        let uri = format!("http://127.0.0.1:{evil}/x");
+        scene.write(
+            "work/list",
+            format!("[bundle]\nversion=1\nmode=all\n[bundle \"x\"]\nuri = {uri}\n"),
+        );
+        let server = scene.git_server(Offer::new(scene.ids));
+        command(["clone", "--bundle-uri=list", &server, "clone"])
+            .succeeds()
+            .git_differs(GENEROUS)
+    });
+}
+
+/// Sets a header for all servers, and a login for all ports of this machine. Returns the port of a server that
+/// asks for a login and must get neither.
+fn logins(scene: &mut Scene) -> u16 {
+    let evil = scene.http(|_, out| challenge(out));
+    let header = scene.secret(None);
+    scene.configure(&format!("[http]\n\textraHeader = X-Token: {header}\n"));
+    let password = scene.secret(None);
+    scene.write(
+        "home/.netrc",
+        format!("machine 127.0.0.1 login user password {password}\n"),
+    );
+    evil
 }
 
 /// Servers and lists without end.
@@ -151,6 +207,33 @@ fn bounds(table: &mut Table) {
             respond(out, "200 OK", &[], list.as_bytes())
         });
         clone(scene, &format!("http://127.0.0.1:{evil}/list"))
+            .succeeds()
+            .only_pronto(PATIENT)
+    });
+    table.row("list-with-a-long-address", |scene| {
+        let long = "x".repeat(30_000);
+        let evil = scene.http(|_, out| {
+            let mut list = "[bundle]\nversion = 1\nmode = all\n".to_owned();
+            for number in 0..30_000 {
+                list.push_str(&format!("[bundle \"{number}\"]\nuri = y\n"));
+            }
+            respond(out, "200 OK", &[], list.as_bytes())
+        });
+        clone(scene, &format!("http://127.0.0.1:{evil}/{long}/list"))
+            .succeeds()
+            .only_pronto(PATIENT)
+    });
+    table.row("long-header", |scene| {
+        let evil = scene.http(|_, out| {
+            begin(out, "200 OK", &[])?;
+            out.write_all(b"\r\n# v2 git bundle\n")?;
+            let lines = format!("{} refs/heads/x\n", "1".repeat(40)).repeat(10_000);
+            for _ in 0..500 {
+                out.write_all(lines.as_bytes())?;
+            }
+            out.flush()
+        });
+        clone(scene, &format!("http://127.0.0.1:{evil}/x"))
             .succeeds()
             .only_pronto(PATIENT)
     });

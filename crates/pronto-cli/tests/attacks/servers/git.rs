@@ -234,7 +234,8 @@ impl Offer {
             2 => self.answer_listing(),
             _ => Vec::new(),
         };
-        [self.first_words(), listing, self.answer_fetch()].concat()
+        let first = self.first_words();
+        [first, listing, self.bundles.clone(), self.answer_fetch()].concat()
     }
 
     /// Returns the response to one request of version 2, or of another version over HTTP.

@@ -97,7 +97,7 @@ impl Drop for Published {
 
 /// Whether this process reads any file by block.
 #[must_use]
-pub fn are_used() -> bool {
+pub fn is_any_published() -> bool {
     COUNT.load(Ordering::Acquire) > 0
 }
 

@@ -356,15 +356,15 @@ fn a_stub_is_a_view_of_the_blocks_while_it_is_published() {
 }
 
 #[test]
-fn expected_blocks_are_requested_together_and_once() {
+fn prefetched_blocks_are_requested_together_and_once() {
     let scratch = Scratch::new();
     let origin = Origin::new(9 * MIB);
     let file = origin.open(&scratch.join("blocks"));
     origin.hold(true);
     let offset = |block: u64| block * BLOCK_BYTES + 5;
-    file.expect(&[0, 1, 2, 5, 8].map(offset));
-    file.expect(&[2, 2, 3, 8].map(offset));
-    file.expect(&[offset(9), u64::MAX]);
+    file.prefetch_all(&[0, 1, 2, 5, 8].map(offset));
+    file.prefetch_all(&[2, 2, 3, 8].map(offset));
+    file.prefetch_all(&[offset(9), u64::MAX]);
     assert_eq!(origin.requests(), [0..3, 5..6, 8..9, 3..4]);
     origin.hold(false);
     assert_eq!(

@@ -235,21 +235,21 @@ impl History {
             at += stretch.len();
         }
         meter.finish();
-        match tips.every {
+        match tips.bitmapped_tips {
             0 => selected,
-            every => self.with_tips(&selected, every, &candidates),
+            most => self.with_tips(&selected, most, &candidates),
         }
     }
 
-    /// Adds so many tips to what is selected, the youngest, in the order of all candidates.
-    fn with_tips(&self, selected: &[Number], every: usize, candidates: &[Number]) -> Vec<Number> {
+    /// Adds the youngest `most` tips to `selected`, in the order of `candidates`.
+    fn with_tips(&self, selected: &[Number], most: usize, candidates: &[Number]) -> Vec<Number> {
         let mut is_tip = vec![false; self.commits.len()];
         self.tips
             .iter()
             .for_each(|tip| is_tip[*tip as usize] = true);
         let tips = candidates.iter().filter(|number| is_tip[**number as usize]);
         let mut is_selected = vec![false; self.commits.len()];
-        let all = selected.iter().chain(tips.take(every));
+        let all = selected.iter().chain(tips.take(most));
         all.for_each(|number| is_selected[*number as usize] = true);
         let found = candidates
             .iter()

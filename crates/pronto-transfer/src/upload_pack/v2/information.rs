@@ -89,14 +89,14 @@ impl Session<'_> {
         Ok(Ended::Served)
     }
 
-    /// The address of the bundle that this server makes. Without one, a client fetches all.
+    /// Returns the address of the bundle that this server makes, if it makes one.
     fn made_bundle(&self) -> Result<Option<String>> {
         let Some(source) = &self.options.bundles else {
             return Ok(None);
         };
         match source.uri(self.repository, self.interrupt) {
             Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
-            // A fetch of damaged history tells what is wrong with it.
+            // The fetch of a damaged history reports the damage.
             Err(_) => Ok(None),
             Ok(uri) => Ok(uri),
         }

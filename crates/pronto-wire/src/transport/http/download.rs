@@ -21,15 +21,15 @@ impl Read for Download {
 
 /// Requests the file at `url`.
 ///
-/// `named` is the origin of the address that the user named. Headers that identify the user are sent to
-/// another origin only if they are set for it. As in Git, redirections are followed only if the user
-/// allows all of them (`http.followRedirects`).
+/// `named` is the origin of the address that the user named; `None` if that is not on the web. Another origin
+/// gets headers that identify the user only if they are set for its address. As in Git, redirections are
+/// followed only if the user allows all of them (`http.followRedirects`).
 ///
 /// # Errors
 /// The scheme is not allowed, the connection cannot be made, or the server has no such file.
 pub fn download(
     url: &Url,
-    named: &Origin,
+    named: Option<&Origin>,
     options: &Options,
     settings: Box<dyn Settings>,
 ) -> Result<Download, Error> {

@@ -22,8 +22,9 @@ pub(super) struct Plan {
     family: Family,
     limits: Limits,
     version: Option<&'static str>,
-    /// The origin that the user named.
-    first: Origin,
+    /// The origin that the user named. `None` if the user named none on the web: then no server gets
+    /// headers that identify the user.
+    first: Option<Origin>,
 }
 
 impl Plan {
@@ -40,15 +41,15 @@ impl Plan {
             family: options.family,
             limits: options.limits,
             version: version_parameter(options.version),
-            first: url.origin().clone(),
+            first: Some(url.origin().clone()),
         }
     }
 
-    /// Plans the download of a file at an address that comes from a server of `first`.
-    pub(super) fn for_download(self, first: &Origin) -> Self {
+    /// Plans the download of a file. `first` is the origin that the user named, if there is one.
+    pub(super) fn for_download(self, first: Option<&Origin>) -> Self {
         Plan {
             version: None,
-            first: first.clone(),
+            first: first.cloned(),
             ..self
         }
     }
@@ -84,7 +85,7 @@ impl Site {
     pub(super) fn open(url: &Url, plan: &mut Plan) -> Result<Self, Error> {
         let set = plan.settings.for_url(url)?;
         let (agent, current) = agent::agent(url, &set.options, plan.family, plan.limits)?;
-        let mut headers = agent::headers(&set.options, *url.origin() != plan.first);
+        let mut headers = agent::headers(&set.options, plan.first.as_ref() != Some(url.origin()));
         if let Some(version) = plan.version {
             headers.push(("Git-Protocol".into(), version.into()));
         }

@@ -1,0 +1,123 @@
+//! A temporary file for all downloads of a fetch.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Take, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A file without a name that holds all downloads, one after the other. The number of downloads does not
+/// change the number of open files.
+pub(super) struct Spool {
+    directory: PathBuf,
+    /// `None` before the first download.
+    file: Option<Arc<File>>,
+    /// The end of the last download. The file may have more bytes, of one that failed.
+    end: u64,
+}
+
+/// The place of a download, or of a part of one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Section {
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+impl Section {
+    pub(super) fn size_bytes(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+impl Spool {
+    /// Returns a spool that makes its file in `directory` when the first download starts.
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Spool {
+            directory,
+            file: None,
+            end: 0,
+        }
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Starts a download. The [`Entrance`] takes its bytes.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub(super) fn begin(&mut self) -> io::Result<Entrance<'_>> {
+        let mut file = match &self.file {
+            Some(file) => Arc::clone(file),
+            None => Arc::clone(
+                self.file
+                    .insert(Arc::new(tempfile::tempfile_in(&self.directory)?)),
+            ),
+        };
+        file.seek(SeekFrom::Start(self.end))?;
+        let start = self.end;
+        Ok(Entrance {
+            spool: self,
+            file,
+            section: Section { start, end: start },
+        })
+    }
+
+    /// Returns a reader of `section`. All readers and writers share one offset in the file: only the last one
+    /// that was made may be used.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn reader(&self, section: Section) -> io::Result<BufReader<Take<Arc<File>>>> {
+        let file = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let mut file = Arc::clone(file);
+        file.seek(SeekFrom::Start(section.start))?;
+        Ok(BufReader::new(file.take(section.size_bytes())))
+    }
+
+    /// Forgets the last download, which is at `section`.
+    pub(super) fn truncate(&mut self, section: Section) {
+        self.end = section.start;
+        if let Some(file) = &self.file {
+            // The next download overwrites what stays.
+            let _ = file.set_len(self.end);
+        }
+    }
+}
+
+/// The writer of one download. Without [`finish`](Self::finish), the bytes are forgotten.
+pub(super) struct Entrance<'s> {
+    spool: &'s mut Spool,
+    file: Arc<File>,
+    section: Section,
+}
+
+impl Entrance<'_> {
+    /// Appends `bytes`.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.section.end += bytes.len() as u64;
+        Ok(())
+    }
+
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.section.size_bytes()
+    }
+
+    /// Keeps the download, and returns its place.
+    pub(super) fn finish(self) -> Section {
+        self.spool.end = self.section.end;
+        self.section
+    }
+}
+
+impl Drop for Entrance<'_> {
+    fn drop(&mut self) {
+        if self.spool.end < self.section.end {
+            self.spool.truncate(self.section);
+        }
+    }
+}
