@@ -109,6 +109,7 @@ impl GitService for Native {
             upload_archive::Ended::Failed { reason, .. } => {
                 Err(Error::new(ErrorKind::Malformed, reason.to_string()))
             }
+            _ => Err(Error::new(ErrorKind::Failed, "the archive is not complete")),
         }
     }
 
