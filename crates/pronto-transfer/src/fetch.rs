@@ -12,6 +12,7 @@ mod keep;
 mod map;
 mod outcome;
 mod pack;
+mod prefetch;
 mod prune;
 mod update;
 
@@ -75,6 +76,8 @@ pub struct Options {
     pub no_filter: bool,
     /// Whether everything is fetched again, without negotiation.
     pub refetch: bool,
+    /// Whether refs are stored below `refs/prefetch/`, and branches and tags stay as they are.
+    pub prefetch: bool,
     /// Settings of the connection.
     pub settings: Settings,
     /// Values for the hooks of the other side.
@@ -133,6 +136,7 @@ impl Default for Options {
             filter: None,
             no_filter: false,
             refetch: false,
+            prefetch: false,
             settings: Settings::default(),
             server_options: Vec::new(),
             show_progress: false,
@@ -184,6 +188,14 @@ pub fn fetch(
     check(repository, remote, options)?;
     let of_address = prune::tags_of_address(repository, remote, options)?;
     let options = of_address.as_ref().unwrap_or(options);
+    let follows_head = options.refspecs.is_empty();
+    let redirected = options
+        .prefetch
+        .then(|| prefetch::redirect(remote, options));
+    let (remote, options) = match &redirected {
+        Some(redirected) => (&redirected.remote, &redirected.options),
+        None => (remote, options),
+    };
     if let Some(filter) = &options.filter {
         register_promisor(repository, remote, filter.as_bstr())?;
     }
@@ -219,7 +231,9 @@ pub fn fetch(
         let _ = client.close();
     }
     update::apply(&work, &all, &mut outcome)?;
-    if !(options.atomic && outcome.failed) {
+    let unmapped = all.iter().filter(|entry| entry.local.is_none());
+    outcome.unmapped = unmapped.map(|entry| entry.name.clone()).collect();
+    if follows_head && !(options.atomic && outcome.failed) {
         // The requested work is done; Git ignores this failure, too.
         let _ = follow_head::follow(&work, &refs);
     }
