@@ -46,6 +46,7 @@ mod options;
 mod packing;
 mod pairs;
 mod pruning;
+mod pushers;
 mod pushing;
 mod reflinks;
 mod reftables;
