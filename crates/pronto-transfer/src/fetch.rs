@@ -75,6 +75,8 @@ pub struct Options {
     pub no_filter: bool,
     /// Whether everything is fetched again, without negotiation.
     pub refetch: bool,
+    /// The objects whose history is offered in a negotiation; by default that of all refs.
+    pub negotiation_tips: Option<Vec<ObjectId>>,
     /// Settings of the connection.
     pub settings: Settings,
     /// Values for the hooks of the other side.
@@ -133,6 +135,7 @@ impl Default for Options {
             filter: None,
             no_filter: false,
             refetch: false,
+            negotiation_tips: None,
             settings: Settings::default(),
             server_options: Vec::new(),
             show_progress: false,

@@ -2,6 +2,7 @@
 
 mod bundles;
 mod deepen;
+mod negotiation;
 mod refspecs;
 mod table;
 
@@ -112,6 +113,12 @@ pub(crate) struct Args {
     /// Fetch everything again, without negotiation
     #[arg(long)]
     refetch: bool,
+    /// Print the commits that both sides have instead of fetching
+    #[arg(long)]
+    negotiate_only: bool,
+    /// Offer only the history of this revision, or of refs that match, in a negotiation
+    #[arg(long, alias = "negotiation-restrict", value_name = "REVISION")]
+    negotiation_tip: Vec<OsString>,
     /// Run no maintenance afterwards
     #[arg(long)]
     no_auto_maintenance: bool,
@@ -145,6 +152,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             && repository.config().bool_or("fetch.all", false)?);
     let mut options = options(args, context, &repository)?;
     let remotes = remotes(args, fetch_all, &repository)?;
+    options.negotiation_tips = negotiation::tips(args, &repository, context)?;
     if args.stdin && (args.multiple || fetch_all) {
         let message = "--stdin can only be used when fetching from one remote";
         return Err(CliError::fatal(message));
@@ -161,6 +169,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             return Err(CliError::unsupported("messages about looking up a host"));
         }
         fetch::check(&repository, remote, &options).map_err(CliError::of)?;
+    }
+    if args.negotiate_only {
+        return negotiation::print_common(&remotes, &options, context);
     }
     if !args.multiple && !fetch_all {
         options.refspecs = refspecs::all(args)?;

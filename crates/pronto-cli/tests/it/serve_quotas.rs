@@ -133,7 +133,7 @@ fn a_smaller_limit_of_the_repository_holds(place: Place) {
     refused();
     if place == Place::Directory {
         // With this setting, git serves the push.
-        set("receive.certNonceSeed", "seed");
+        set("transfer.advertiseSID", "true");
         refused();
     }
     set("receive.maxInputSize", "0");

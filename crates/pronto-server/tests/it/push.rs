@@ -4,7 +4,7 @@ use crate::stored::{Place, in_a_directory_only, in_both_places};
 use crate::support::{Server, Site};
 
 in_a_directory_only!(
-    /// The server has git check signatures, and git cannot receive a push into a store.
+    /// The hooks of a store are those of the server. A test of `pronto serve` has them judge signed pushes.
     signed_pushes_are_judged_and_taken,
 );
 
