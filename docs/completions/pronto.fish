@@ -325,6 +325,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l shallow-exclude 
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l refmap -d 'Map refs of the command line with this refspec instead of the configured ones' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s o -l server-option -d 'A value for the hooks of the remote side' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l filter -d 'Omit these objects until they are needed' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l negotiation-tip -d 'Offer only the history of this revision, or of refs that match, in a negotiation' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l recurse-submodules -d 'Whether to fetch in submodules, too' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s v -l verbose -d 'Be more verbose'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s q -l quiet -d 'Print only errors'
@@ -349,6 +350,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l refetch -d 'Fetc
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l prefetch -d 'Store refs below refs/prefetch/ instead of the configured names'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l set-upstream -d 'Let the current branch follow the fetched one'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l write-commit-graph -d 'Write a commit-graph afterwards'
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l negotiate-only -d 'Print the commits that both sides have instead of fetching'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-maintenance -d 'Run no maintenance afterwards'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l no-auto-gc -d 'Run no maintenance afterwards'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l show-forced-updates -d 'Whether to report which updates are no fast-forwards'
@@ -690,6 +692,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l receive-pack
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l exec -d 'The program on the other side' -r
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l remote -d 'The remote whose remote-tracking branches are updated' -r
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l push-option -d 'A value for the hooks of the other side' -r
+complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l signed -d 'Sign the push' -r
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -s v -l verbose -d 'Show refs that were up to date, too'
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -s q -l quiet -d 'Print only errors'
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l all -d 'Push all branches'

@@ -1,5 +1,5 @@
 //! Checks that clippy cannot do: layers, groups, knots, sizes, signatures, documents, dependencies,
-//! messages and banned phrases.
+//! messages, banned phrases and large files.
 
 mod dependencies;
 mod exemptions;
@@ -12,6 +12,7 @@ mod rooms;
 mod signatures;
 mod source;
 mod text;
+mod tracked;
 mod words;
 
 use std::path::Path;
@@ -35,6 +36,7 @@ pub(crate) fn run(root: &Path) -> Vec<String> {
         Err(error) => problems.push(error),
     }
     links::check(root, &mut problems);
+    tracked::check(root, &mut problems);
     let sources = source::all(root);
     for source in &sources {
         text::check(source, &mut problems);

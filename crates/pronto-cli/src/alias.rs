@@ -6,8 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use bstr::ByteSlice;
 use pronto::config::Config;
+use pronto::quote;
 
 use crate::commands;
 use crate::context::Context;
@@ -104,32 +104,10 @@ fn lookup(config: &Config, name: &[u8]) -> Option<Vec<u8>> {
     Some(value.to_vec())
 }
 
-/// Splits as git does: at white space, with quotes and backslashes. `None` for an invalid line,
-/// which git reports.
+/// `None` for an invalid line, which git reports.
 fn split(line: &[u8]) -> Option<Vec<OsString>> {
-    let mut words = vec![Vec::new()];
-    let mut quoted: Option<u8> = None;
-    let mut bytes = line
-        .trim_end_with(|character| character.is_ascii_whitespace())
-        .iter()
-        .copied()
-        .peekable();
-    while let Some(byte) = bytes.next() {
-        let word = words.last_mut()?;
-        match (byte, quoted) {
-            (b' ' | b'\t' | b'\n' | b'\r', None) => {
-                while bytes.next_if(u8::is_ascii_whitespace).is_some() {}
-                words.push(Vec::new());
-            }
-            (b'\'' | b'"', None) => quoted = Some(byte),
-            (byte, Some(quote)) if byte == quote => quoted = None,
-            (b'\\', None | Some(b'"')) => word.push(bytes.next()?),
-            _ => word.push(byte),
-        }
-    }
-    quoted
-        .is_none()
-        .then(|| words.into_iter().map(OsString::from_vec).collect())
+    let words = quote::split_words(line)?.into_iter();
+    Some(words.map(|word| OsString::from_vec(word.into())).collect())
 }
 
 fn circle(seen: &[OsString], again: &OsStr) -> CliError {

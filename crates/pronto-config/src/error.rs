@@ -65,6 +65,10 @@ pub enum ErrorKind {
     Rejected,
     /// An object of a received pack links to one that is not there, or of another type.
     BrokenLink,
+    /// A text cannot be signed, or a signature cannot be checked.
+    Signing,
+    /// A signature is missing, or in a format that is not known.
+    UnknownSignature,
     /// A tree has a path that must never be written, such as `.git` in any spelling.
     Hostile,
 }

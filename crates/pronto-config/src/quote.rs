@@ -23,6 +23,28 @@ pub fn shell_unquote_step(text: &[u8]) -> Option<(BString, &[u8])> {
     }
 }
 
+/// Splits a command line into words as Git does without a shell: at white space, with quotes and
+/// backslashes. `None` if a quote or a backslash has no end.
+pub fn split_words(line: &[u8]) -> Option<Vec<BString>> {
+    let mut words = vec![BString::default()];
+    let mut quoted: Option<u8> = None;
+    let mut bytes = line.trim_ascii_end().iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        let word = words.last_mut()?;
+        match (byte, quoted) {
+            (b' ' | b'\t' | b'\n' | b'\r', None) => {
+                while bytes.next_if(u8::is_ascii_whitespace).is_some() {}
+                words.push(BString::default());
+            }
+            (b'\'' | b'"', None) => quoted = Some(byte),
+            (byte, Some(quote)) if byte == quote => quoted = None,
+            (b'\\', None | Some(b'"')) => word.push(bytes.next()?),
+            _ => word.push(byte),
+        }
+    }
+    quoted.is_none().then_some(words)
+}
+
 /// Whether `path` must be quoted to stand on a line of its own. `all` is `core.quotePath`: bytes
 /// above ASCII count too.
 pub fn needs_c_quoting(path: &[u8], all: bool) -> bool {

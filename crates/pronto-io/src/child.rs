@@ -37,6 +37,13 @@ pub fn shell(script: impl AsRef<OsStr>, name: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// Returns whether a shell is needed to run the command line `line`, as Git decides: whether it has a
+/// character that means something to a shell.
+pub fn needs_shell(line: &[u8]) -> bool {
+    line.iter()
+        .any(|byte| b"|&;<>()$`\\\"' \t\n*?[#~=%".contains(byte))
+}
+
 /// The niceness that a background process adds.
 const NICENESS: i32 = 10;
 

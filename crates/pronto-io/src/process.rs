@@ -1,4 +1,4 @@
-//! The start of the process: a replacement of the standard library's start for `fn main` without
+//! The process: its umask, and its start. The start replaces the standard library's start for `fn main`, without
 //! the parts that take longer than a short command.
 //!
 //! On Linux with glibc those parts are the search for the main thread's stack (the kernel prints
@@ -46,6 +46,17 @@ pub fn start(run: impl FnOnce() -> u8 + UnwindSafe) -> ! {
         reason = "the end of `main` itself, with the standard library's own cleaning up"
     )]
     std::process::exit(panic::catch_unwind(run).map_or(PANICKED, i32::from))
+}
+
+/// Returns the permissions that new files of this process lack; `None` if the system does not tell. The
+/// call that returns them also sets them, for all threads, so the kernel's description of the process is
+/// read. Costs one small file.
+pub fn umask() -> Option<u32> {
+    let status = std::fs::read("/proc/self/status").ok()?;
+    let mut lines = status.split(|byte| *byte == b'\n');
+    let umask = lines.find_map(|line| line.strip_prefix(b"Umask:"))?;
+    let umask = std::str::from_utf8(umask).ok()?;
+    u32::from_str_radix(umask.trim(), 8).ok()
 }
 
 /// Opens `/dev/null` under each of the numbers 0 to 2 that is closed. One system call when none

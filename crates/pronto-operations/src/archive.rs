@@ -1,14 +1,18 @@
 //! Archives of trees: tar, tar compressed with gzip, and zip.
 //!
 //! An archive is prepared first: the tree is walked, and paths and attributes are decided. Writing
-//! it then reads one blob after another; one above `core.bigFileThreshold` goes through in pieces,
+//! it then reads one blob after another; one above `core.bigFileThreshold` is written in pieces,
 //! as it is stored.
+//!
+//! Costs one walk of the tree, and memory for the paths of all entries and for one blob. An [`Archive`] may be
+//! shared between threads.
 
 mod arguments;
 mod contents;
 mod formats;
 mod listing;
 mod program;
+mod subject;
 mod substitute;
 mod tar;
 mod zip;
@@ -25,15 +29,15 @@ use pronto_io::watch::Watch;
 use pronto_worktree::filter::{Conversion, Settings};
 
 use crate::remote::Exact;
-use crate::revision::Want;
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub use arguments::{Added, Arguments, ArgumentsError, USAGE};
-use contents::{Body, Contents};
+use contents::{Body, Contents, Limits};
 use formats::Method;
 pub use formats::{Format, Formats};
 use listing::Listing;
 use program::Program;
+pub(crate) use subject::Subject;
 use substitute::Substitution;
 use tar::Tar;
 use zip::Zip;
@@ -47,10 +51,18 @@ const TAR_UMASK: u32 = 0o002;
 /// The compression level of zlib that Git takes if none is given.
 const DEFAULT_LEVEL: u32 = 6;
 
+/// The largest content that a served archive holds in memory if it cannot be written in pieces: the target of
+/// a link, and a file in which placeholders are replaced, before and after that.
+const MOST_SERVED_BYTES: u64 = 64 << 20;
+
+/// The memory that the entries of the tree of a served archive may take.
+const MOST_SERVED_ENTRY_BYTES: u64 = 256 << 20;
+
 /// The content of a file that is not in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ExtraContent {
-    /// That of a file.
+    /// The content of the file at this path. The whole file is read when the archive is written.
     File(PathBuf),
     /// These bytes.
     Bytes(Vec<u8>),
@@ -58,6 +70,7 @@ pub enum ExtraContent {
 
 /// A file that is added to an archive, after those of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExtraFile {
     /// Its path in the archive.
     pub path: BString,
@@ -65,6 +78,17 @@ pub struct ExtraFile {
     pub content: ExtraContent,
     /// Whether it may be executed.
     pub is_executable: bool,
+}
+
+impl ExtraFile {
+    /// Creates a file that may not be executed.
+    pub fn new(path: impl Into<BString>, content: ExtraContent) -> Self {
+        ExtraFile {
+            path: path.into(),
+            content,
+            is_executable: false,
+        }
+    }
 }
 
 /// The selection of files for an archive, and its form.
@@ -85,7 +109,9 @@ pub struct Options {
     pub pathspecs: Vec<BString>,
     /// Files that are not in the tree.
     pub extra: Vec<ExtraFile>,
-    /// Whether the archive is for another machine: programs then run in the repository's own directory.
+    /// Whether the archive is for another machine. Programs then run in the directory of the repository, in a
+    /// process group of their own; contents that must be held in memory have at most 64 MiB, and all entries of
+    /// the tree 256 MiB; hidden refs are not named; and missing objects are not fetched.
     pub is_served: bool,
 }
 
@@ -148,10 +174,11 @@ impl std::fmt::Debug for Archive<'_> {
     }
 }
 
-/// Decides what goes into the archive of `treeish`, and fetches what a partial clone lacks of it.
+/// Decides what the archive of `treeish` contains, and fetches what a partial clone lacks of it, unless the
+/// archive is served. Costs one walk of the tree; files with placeholders are also read.
 ///
 /// # Errors
-/// The name, an object, a pathspec or a setting is wrong, in Git's words.
+/// The name, an object, a pathspec or a setting is wrong, in Git's words; or the operation is interrupted.
 /// [`ErrorKind::Unsupported`] if a file has the attribute `export-subst` and a placeholder that is not
 /// supported.
 pub fn prepare<'r>(
@@ -163,12 +190,21 @@ pub fn prepare<'r>(
     if let Some(level) = options.level {
         options.format.check_level(level)?;
     }
-    let reference = repository.find_reference(treeish)?;
-    let id = repository.try_resolve(treeish, Want::Anything)?;
-    let id = id.ok_or_else(|| {
-        let message = format!("not a valid object name: {treeish}");
-        Error::new(ErrorKind::UnknownRevision, message)
-    })?;
+    let subject = Subject::named(repository, treeish)?;
+    prepare_subject(repository, subject, options, watch)
+}
+
+/// Does the same as [`prepare`] for an object that was found before. The level of compression was checked.
+///
+/// # Errors
+/// As for [`prepare`].
+pub(crate) fn prepare_subject<'r>(
+    repository: &'r Repository,
+    subject: Subject,
+    options: Options,
+    watch: &Watch<'_>,
+) -> Result<Archive<'r>> {
+    let Subject { id, reference } = subject;
     let commit = repository.peel_to(id, Kind::Commit)?;
     let tree = repository.peel_to(id, Kind::Tree)?;
     let tree = tree.ok_or_else(|| {
@@ -181,9 +217,8 @@ pub fn prepare<'r>(
         (None, None) => crate::identity::now().seconds,
     };
     let mut settings = repository.filter_settings()?;
-    settings.ref_name = reference.map(|reference| reference.name);
+    settings.ref_name = reference;
     settings.treeish = commit.or(Some(tree));
-    let settings = Arc::new(settings);
     let big_file_bytes = repository.config().u64("core.bigfilethreshold")?;
     let mut archive = Archive {
         repository,
@@ -193,17 +228,23 @@ pub fn prepare<'r>(
         commit,
         modified,
         big_file_bytes: big_file_bytes.unwrap_or(BIG_FILE_BYTES),
-        settings,
+        settings: Arc::new(settings),
         entries: Vec::new(),
         substitution: None,
     };
-    let listing = Listing::read(repository, tree, watch)?;
+    let most_bytes = match archive.options.is_served {
+        true => MOST_SERVED_ENTRY_BYTES,
+        false => u64::MAX,
+    };
+    let listing = Listing::read(repository, tree, most_bytes, watch)?;
     archive.entries = listing.select(repository, &archive.options, &archive.settings, watch)?;
-    let blobs = archive.entries.iter();
-    let blobs = blobs.filter(|entry| entry.kind != EntryKind::Directory);
-    let exact = Exact { repository, watch };
-    exact.fetch_promised(blobs.map(|entry| entry.id), repository.objects()?)?;
-    archive.prepare_substitution()?;
+    if !archive.options.is_served {
+        let blobs = archive.entries.iter();
+        let blobs = blobs.filter(|entry| entry.kind != EntryKind::Directory);
+        let exact = Exact { repository, watch };
+        exact.fetch_promised(blobs.map(|entry| entry.id), repository.objects()?)?;
+    }
+    archive.prepare_substitution(watch)?;
     Ok(archive)
 }
 
@@ -211,29 +252,29 @@ fn unsupported(what: &str) -> Error {
     Error::new(ErrorKind::Unsupported, what)
 }
 
+/// Returns the error for a content that must be held in memory and is too large for that.
+fn too_large(path: &BStr, most_bytes: u64) -> Error {
+    let message = format!(
+        "'{path}' has more than {most_bytes} bytes, which is too large for a link or a file with \
+         the attribute export-subst"
+    );
+    Error::new(ErrorKind::Refused, message)
+}
+
 /// Returns `tar.umask`.
 fn umask(repository: &Repository) -> Result<u32> {
     let config = repository.config();
     if config.raw("tar.umask").is_some_and(|value| value == "user") {
-        return umask_of_process();
+        let umask = pronto_io::process::umask();
+        return umask.ok_or_else(|| unsupported("the setting tar.umask=user"));
     }
     let configured = config.i32("tar.umask")?;
     Ok(configured.map_or(TAR_UMASK, i32::cast_unsigned))
 }
 
-/// Returns the umask of this process. The call that returns it also changes it, for all threads, so the
-/// kernel's description of the process is read.
-fn umask_of_process() -> Result<u32> {
-    let status = std::fs::read("/proc/self/status").unwrap_or_default();
-    let mut lines = status.lines();
-    let umask = lines.find_map(|line| line.strip_prefix(b"Umask:"));
-    let umask = umask.and_then(|text| u32::from_str_radix(text.trim().to_str().ok()?, 8).ok());
-    umask.ok_or_else(|| unsupported("the setting tar.umask=user"))
-}
-
 impl Archive<'_> {
-    /// Reads what replaces placeholders, and tries it, so that an error comes before the first byte.
-    fn prepare_substitution(&mut self) -> Result<()> {
+    /// Replaces the placeholders of all files once, so that an error is found before the first byte is written.
+    fn prepare_substitution(&mut self, watch: &Watch<'_>) -> Result<()> {
         let mut entries = self
             .entries
             .iter()
@@ -242,10 +283,12 @@ impl Archive<'_> {
         let (Some(commit), Some(_)) = (self.commit, entries.peek()) else {
             return Ok(());
         };
-        let substitution = Substitution::new(self.repository, commit, self.options.is_served)?;
-        let contents = Contents::new(self.repository, &self.settings, self.big_file_bytes)?;
-        let mut contents = contents.substituting(Some(&substitution));
+        let most_bytes = self.most_held_bytes();
+        let is_served = self.options.is_served;
+        let substitution = Substitution::new(self.repository, commit, is_served, most_bytes)?;
+        let mut contents = self.contents(Some(&substitution), watch)?;
         for entry in entries {
+            check(watch)?;
             contents.read(entry)?;
         }
         drop(contents);
@@ -253,11 +296,33 @@ impl Archive<'_> {
         Ok(())
     }
 
-    /// Writes the archive to `output`.
+    /// Returns the size of the largest content that is held in memory although it could be long.
+    fn most_held_bytes(&self) -> u64 {
+        match self.options.is_served {
+            true => MOST_SERVED_BYTES,
+            false => u64::MAX,
+        }
+    }
+
+    fn contents<'a>(
+        &'a self,
+        substitution: Option<&'a Substitution<'a>>,
+        watch: &'a Watch<'a>,
+    ) -> Result<Contents<'a>> {
+        let limits = Limits {
+            big_file_bytes: self.big_file_bytes,
+            most_held_bytes: self.most_held_bytes(),
+        };
+        let contents = Contents::new(self.repository, &self.settings, limits, watch)?;
+        Ok(contents.substituting(substitution))
+    }
+
+    /// Writes the archive to `output`. Costs memory for one blob; a format with a program also starts the
+    /// program and two threads. The program has ended when the call returns.
     ///
     /// # Errors
     /// A blob is missing or cannot be read or converted, `output` or the program behind the format fails, or
-    /// the operation is interrupted.
+    /// the operation is interrupted. What was written before is not complete then.
     pub fn write(
         &self,
         output: &mut (dyn Write + Send),
@@ -284,7 +349,8 @@ impl Archive<'_> {
                     repository: (self.options.is_served).then(|| self.repository.git_dir()),
                 };
                 let mut produce = |input: &mut dyn Write| self.write_tar(input, events, watch);
-                program.filter(output, events, &mut produce)
+                let streams = program::Streams { output, events };
+                program.filter(streams, &mut produce, watch)
             }
             Method::Zip => {
                 let mut zip = Zip::new(output, self.modified, level)?;
@@ -317,8 +383,7 @@ impl Archive<'_> {
             let item = Item::new(path, EntryKind::Directory, self.tree);
             writer.write(&item, Body::Bytes(b""))?;
         }
-        let contents = Contents::new(self.repository, &self.settings, self.big_file_bytes)?;
-        let mut contents = contents.substituting(self.substitution.as_ref());
+        let mut contents = self.contents(self.substitution.as_ref(), watch)?;
         for entry in &self.entries {
             check(watch)?;
             let path = BString::from([self.options.prefix.as_slice(), &entry.path].concat());

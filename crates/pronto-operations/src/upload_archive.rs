@@ -1,7 +1,8 @@
 //! The server of archives: the other side of `git archive --remote` (`git-upload-archive(1)`).
 //!
 //! A client names a tree and a format. Without `uploadArchive.allowUnreachable` only refs, and what is below
-//! them, are archived. No argument makes the server read a file that is not in the repository.
+//! them, are archived. No argument makes the server read a file that is not in the repository, or fetch an
+//! object from another one.
 
 mod bands;
 
@@ -12,8 +13,7 @@ use pronto_io::watch::Watch;
 use pronto_wire::archive::read_arguments;
 use pronto_wire::reader::PacketReader;
 
-use crate::archive::{self, Arguments, Event, Format, Formats, USAGE};
-use crate::revision::parse_date;
+use crate::archive::{self, Arguments, Event, Format, Formats, Subject, USAGE};
 use crate::{Error, ErrorKind, Repository, Result};
 use bands::Bands;
 use pronto_repository::{Notice, Severity};
@@ -29,7 +29,8 @@ const LONGEST_ARGUMENT_BYTES: usize = 4096;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// Whether refs that are hidden from fetches are hidden here, too. Git's own server does not hide them.
+    /// Whether a client cannot name refs that are hidden from fetches. Git's own server does not hide them. The
+    /// placeholders of `export-subst` never show them.
     pub hides_refs: bool,
 }
 
@@ -43,6 +44,7 @@ pub struct Streams<'a> {
 
 /// The end of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ended {
     /// The client has its archive, or the list of formats.
     Served,
@@ -68,10 +70,13 @@ impl From<Error> for Failure {
     }
 }
 
-/// Serves one request. An error of opening the repository is told to the client.
+/// Serves one request, on the calling thread. An error of opening the repository is told to the client. Costs
+/// as much as [`prepare`](crate::archive::prepare) and [`write`](crate::archive::Archive::write), and a packet of
+/// memory.
 ///
 /// # Errors
-/// The connection breaks, or the operation is interrupted.
+/// The connection breaks, or the operation is interrupted. The client cannot take what it has got for an
+/// archive then: the last packet is missing.
 pub fn serve(
     repository: Result<&Repository>,
     options: &Options,
@@ -148,31 +153,24 @@ impl Request<'_, '_> {
         }
         let arguments = Arguments::parse(arguments.iter().map(|argument| argument.as_bstr()))
             .map_err(|error| Failure::Text(error.to_string()))?;
-        check(&arguments)?;
+        arguments.check_places()?;
+        if !arguments.added.is_empty() {
+            let message = "options '--add-file' and '--remote' cannot be used together";
+            return Err(fatal(message));
+        }
         let formats = Formats::configured(self.repository.config())?;
         if arguments.lists {
-            return self.list(&arguments, &formats);
+            let mut data = self.bands;
+            let lines = arguments.listing(&formats, true)?;
+            return Ok(data.write_all(&lines).map_err(broken)?);
         }
-        let format = choose(&arguments, &formats)?;
-        let Some((tree, paths)) = arguments.operands.split_first() else {
+        let Some(tree) = arguments.operands.first() else {
             return Err(Failure::Text(USAGE.to_owned()));
         };
-        if let Some(level) = arguments.level {
-            format.check_level(level)?;
-        }
-        self.check_name(tree.as_bstr())?;
-        let modified = arguments.modified.as_ref();
-        let options = archive::Options {
-            format: format.clone(),
-            level: arguments.level,
-            prefix: arguments.prefix.clone(),
-            modified: modified.map(moment).transpose()?,
-            worktree_attributes: arguments.worktree_attributes,
-            pathspecs: paths.to_vec(),
-            is_served: true,
-            ..archive::Options::default()
-        };
-        let prepared = archive::prepare(self.repository, tree.as_bstr(), options, watch);
+        let mut options = arguments.options(choose(&arguments, &formats)?)?;
+        options.is_served = true;
+        let subject = self.find(tree.as_bstr())?;
+        let prepared = archive::prepare_subject(self.repository, subject, options, watch);
         self.report();
         let mut data = self.bands;
         let events = |event: Event<'_>| match event {
@@ -187,23 +185,12 @@ impl Request<'_, '_> {
         Ok(written?)
     }
 
-    fn list(&self, arguments: &Arguments, formats: &Formats) -> Result<(), Failure> {
-        if let Some(extra) = arguments.operands.first() {
-            return Err(fatal(format!("extra command line parameter '{extra}'")));
-        }
-        let mut data = self.bands;
-        for format in formats.iter().filter(|format| format.is_remote()) {
-            let listed = data.write_all(&[format.name().as_bytes(), b"\n"].concat());
-            listed.map_err(broken)?;
-        }
-        Ok(())
-    }
-
-    /// Checks that a client may have the tree of this name: that of a ref, or below one.
-    fn check_name(&self, name: &BStr) -> Result<(), Failure> {
+    /// Finds the tree of this name, if a client may have it: that of a ref, or below one. Nothing is looked up
+    /// by its name after that check, because an id could have the same name.
+    fn find(&self, name: &BStr) -> Result<Subject, Failure> {
         let config = self.repository.config();
         if config.bool_or("uploadarchive.allowunreachable", false)? {
-            return Ok(());
+            return Ok(Subject::named(self.repository, name)?);
         }
         let end = name.find_byte(b':').unwrap_or(name.len());
         let reference = name[..end].as_bstr();
@@ -211,7 +198,9 @@ impl Request<'_, '_> {
         let hidden = self.options.hides_refs.then(|| Hidden::configured(config));
         let is_hidden = |name: &BStr| hidden.as_ref().is_some_and(|hidden| hidden.hides(name));
         match found {
-            Some(found) if !is_hidden(found.direct.as_bstr()) => Ok(()),
+            Some(found) if !is_hidden(found.direct.as_bstr()) => {
+                Ok(Subject::below(self.repository, found, name)?)
+            }
             _ => Err(fatal(format!("no such ref: {reference}"))),
         }
     }
@@ -234,28 +223,8 @@ fn line(notice: &Notice) -> String {
     format!("{prefix}{notice}\n")
 }
 
-/// Refuses options that are for the client's side.
-fn check(arguments: &Arguments) -> Result<(), Failure> {
-    match arguments.misplaced {
-        Some("exec") => Err(fatal("the option '--exec' requires '--remote'")),
-        Some(name) => Err(fatal(format!("Unexpected option --{name}"))),
-        None if arguments.added.is_empty() => Ok(()),
-        None => Err(fatal(
-            "options '--add-file' and '--remote' cannot be used together",
-        )),
-    }
-}
-
 fn choose<'f>(arguments: &Arguments, formats: &'f Formats) -> Result<&'f Format, Failure> {
     let name = (arguments.format.as_ref()).map_or(BStr::new("tar"), |name| name.as_bstr());
-    if arguments.operands.is_empty() {
-        return Err(Failure::Text(USAGE.to_owned()));
-    }
     let format = formats.find(name).filter(|format| format.is_remote());
     format.ok_or_else(|| fatal(format!("Unknown archive format '{name}'")))
-}
-
-fn moment(text: &BString) -> Result<i64, Failure> {
-    let moment = parse_date(text.as_bstr());
-    moment.ok_or_else(|| fatal(format!("the time '{text}' of --mtime is not understood")))
 }

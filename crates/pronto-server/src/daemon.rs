@@ -26,7 +26,7 @@ pub use request::{DaemonRequest, parse};
 /// The longest request.
 const LONGEST_BYTES: usize = 8192;
 
-/// The most bytes of a push that are read and discarded after its answer.
+/// The most bytes that are read and discarded after an answer.
 const LINGERING_BYTES: u64 = 64 << 20;
 
 /// Serves a connection.
@@ -172,8 +172,12 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                     output: &mut output,
                 };
                 let done = (job.work).converse(&repository, &Services::of(&job.state), streams);
-                if job.work.target.service == Service::ReceivePack {
-                    discard(&socket, &mut input);
+                match job.work.target.service {
+                    Service::ReceivePack => discard(&socket, &mut input),
+                    Service::UploadArchive if is_refusal(&done) => {
+                        discard(&socket, &mut job.lingering(&socket));
+                    }
+                    Service::UploadArchive | Service::UploadPack => {}
                 }
                 done
             }
@@ -181,6 +185,7 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                 let packet = packet(&record::text(&error, &job.id));
                 // A client that is gone needs no answer.
                 let _ = output.write_all(&packet);
+                discard(&socket, &mut job.lingering(&socket));
                 Err(error)
             }
         }
@@ -189,8 +194,30 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
     task.await.map_err(crashed)?
 }
 
-/// Ends the answer to a push, then reads and discards what the client still sends, so that it can read the
-/// answer.
+impl Job {
+    /// Returns the input of a client that was refused. It has as much time as for the head of a request: the client
+    /// has only to read why.
+    fn lingering<'a>(&'a self, socket: &'a BlockingStream) -> Counted<'a> {
+        let time = self.work.setup.config.limits.head;
+        let patience = Patience {
+            stall: self.patience.stall.min(time),
+            end: self.patience.end.min(Instant::now() + time),
+        };
+        Counted {
+            socket,
+            counters: &self.counters,
+            pace: Pace::new(patience),
+        }
+    }
+}
+
+/// Returns whether the client was told that its request is refused. It may not have been read to its end.
+fn is_refusal(done: &Result<()>) -> bool {
+    matches!(done, Err(error) if *error.kind() == ErrorKind::Malformed)
+}
+
+/// Ends the answer, then reads and discards what the client still sends. If there were unread bytes at the end of a
+/// connection, its client would get an error in place of the answer.
 fn discard(socket: &BlockingStream, input: &mut impl Read) {
     let _ = socket.shutdown(std::net::Shutdown::Write);
     let _ = io::copy(&mut input.take(LINGERING_BYTES), &mut io::sink());

@@ -94,6 +94,15 @@ impl Work {
         Patience::from_now(&self.setup.config.limits)
     }
 
+    /// Returns the flag that ends the request. An archive may wait for a program, and not only for its client,
+    /// so it also ends with the time for a request.
+    pub(crate) fn interrupt(&self, server: &Interrupt) -> Interrupt {
+        match self.target.service {
+            Service::UploadArchive => server.until(self.patience().end),
+            Service::UploadPack | Service::ReceivePack => server.clone(),
+        }
+    }
+
     /// Returns the most bytes that the client may send.
     pub(crate) fn most_bytes(&self) -> u64 {
         let limits = &self.setup.config.limits;
@@ -225,10 +234,11 @@ impl Work {
         streams: Streams<'_>,
     ) -> Result<()> {
         let Streams { input, output } = streams;
+        let interrupt = self.interrupt(services.interrupt);
         let request = service::Request {
             repository,
             protocol: self.protocol.as_deref(),
-            interrupt: services.interrupt,
+            interrupt: &interrupt,
         };
         let mut input = Bounded::new(input, self.most_bytes());
         let streams = Streams {

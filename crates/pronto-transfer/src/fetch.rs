@@ -78,6 +78,8 @@ pub struct Options {
     pub refetch: bool,
     /// Whether refs are stored below `refs/prefetch/`, and branches and tags stay as they are.
     pub prefetch: bool,
+    /// The objects whose history is offered in a negotiation; by default that of all refs.
+    pub negotiation_tips: Option<Vec<ObjectId>>,
     /// Settings of the connection.
     pub settings: Settings,
     /// Values for the hooks of the other side.
@@ -137,6 +139,7 @@ impl Default for Options {
             no_filter: false,
             refetch: false,
             prefetch: false,
+            negotiation_tips: None,
             settings: Settings::default(),
             server_options: Vec::new(),
             show_progress: false,

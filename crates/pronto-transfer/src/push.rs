@@ -3,6 +3,7 @@
 //! Costs: one exchange with the other side, which lists its refs; a pack of what it lacks, made and
 //! sent at once; and one transaction for the refs here that follow those there.
 
+mod certificate;
 mod decide;
 mod defaults;
 mod destination;
@@ -22,6 +23,7 @@ use pronto_wire::push::Pusher;
 use crate::remote::connection::{self, Settings};
 use crate::{ErrorKind, Repository, Result, hooks};
 
+pub use certificate::Signed;
 pub use defaults::{Defaults, default_specs, expand_spec};
 pub use destination::Destination;
 pub use lease::{Lease, Leases};
@@ -56,6 +58,10 @@ pub struct Options {
     pub verify: bool,
     /// Let branches follow those they are sent to.
     pub set_upstream: bool,
+    /// Whether the commits that both sides have are negotiated first (`push.negotiate`).
+    pub negotiate: bool,
+    /// Whether the push is signed.
+    pub signed: Signed,
     /// Values for the hooks of the other side.
     pub push_options: Vec<BString>,
     /// Which values refs of the other side must have.
@@ -218,6 +224,11 @@ pub struct Outcome {
     pub decided: bool,
     /// The branches that shall follow those that they were sent to, if that was asked for.
     pub upstreams: Vec<Upstream>,
+    /// Why the commits that both sides have could not be negotiated ([`Options::negotiate`]).
+    pub not_negotiated: Option<crate::Error>,
+    /// Whether the push is not signed because the other side takes no signed pushes
+    /// ([`Signed::IfAsked`]).
+    pub unsigned: bool,
     /// Names of refs here that follow those there, in the order in which they were changed.
     pub tracked: Vec<BString>,
 }
@@ -283,7 +294,13 @@ pub fn push(
         close(pusher)?;
         return Ok(outcome);
     }
-    match send::send(repository, &mut pusher, options, &mut outcome.refs, watch) {
+    let sending = send::Sending {
+        repository,
+        url,
+        options,
+        watch,
+    };
+    match send_refs(sending, &mut pusher, &mut outcome) {
         Ok(is_fine) => outcome.failed |= !is_fine,
         Err(error) => {
             pusher.abandon();
@@ -298,6 +315,32 @@ pub fn push(
         outcome.tracked = tracking::update(repository, destination, &outcome.refs)?;
     }
     Ok(outcome)
+}
+
+/// Sends the refs of `outcome`, after a negotiation if there is to be one. Returns false if something failed
+/// apart from single refs.
+fn send_refs(
+    sending: send::Sending<'_>,
+    pusher: &mut Pusher,
+    outcome: &mut Outcome,
+) -> Result<bool> {
+    let options = sending.options;
+    let has_certificates = pusher.greeting().capabilities.has("push-cert");
+    outcome.unsigned =
+        options.signed == Signed::IfAsked && !has_certificates && !outcome.refs.is_empty();
+    let commons = match options.negotiate {
+        true => sending.negotiate(&outcome.refs),
+        false => Ok(Vec::new()),
+    };
+    let commons = match commons {
+        Err(error) if *error.kind() != ErrorKind::Interrupted => {
+            // It would only have made the pack smaller.
+            outcome.not_negotiated = Some(error);
+            Vec::new()
+        }
+        commons => commons?,
+    };
+    sending.send(pusher, &mut outcome.refs, commons)
 }
 
 /// Ends the connection. Returns whether the program behind it ended well.

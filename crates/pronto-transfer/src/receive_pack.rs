@@ -10,6 +10,7 @@
 
 mod advertise;
 mod bands;
+mod certificate;
 mod checks;
 mod connected;
 mod deploy;
@@ -28,6 +29,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -41,6 +43,7 @@ use super::enter::{enter, from_client};
 use crate::{Environment, Repository, Result};
 
 use bands::{Bands, Mode};
+use certificate::{Issued, Received};
 use settings::Settings;
 
 pub use landing::{CheckedPush, Landing, Verdict};
@@ -71,6 +74,11 @@ pub struct Options {
     pub most_object_bytes: Option<u64>,
     /// The size that the pack may have, if the repository's `receive.maxInputSize` is not smaller.
     pub pack_limit: Option<PackLimit>,
+    /// The name of the repository in nonces (`receive.certNonceSeed`): the same at the advertisement and at
+    /// the request; the path of the repository if there is none.
+    pub service: Option<BString>,
+    /// The time that a program may take to check the signature of a push.
+    pub signature_limit: Option<Duration>,
     /// The place where the push is recorded, if the repository is only a view of it. Received objects stay
     /// a pack then, and what would be lost with the view is refused.
     pub landing: Option<Arc<dyn Landing>>,
@@ -91,6 +99,8 @@ impl Options {
             fast_forward_only: BTreeMap::new(),
             most_object_bytes: None,
             pack_limit: None,
+            service: None,
+            signature_limit: None,
             landing: None,
         }
     }
@@ -141,7 +151,7 @@ pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
 }
 
 /// Returns whether `repository` can be pushed to natively: not if its history is grafted, it is a
-/// partial clone, or a setting requires git (`receive.certNonceSeed`, `transfer.advertiseSID`).
+/// partial clone, or a setting requires git (`transfer.advertiseSID`).
 ///
 /// # Errors
 /// A value is not of its type, or a file cannot be read.
@@ -151,7 +161,6 @@ pub fn can_serve(repository: &Repository) -> Result<bool> {
     Ok(!grafts.is_ok_and(|file| file.len() > 0)
         && repository.environment().get("GIT_GRAFT_FILE").is_none()
         && !repository.has_promisor()?
-        && !config.contains("receive.certnonceseed")
         && !config.bool_or("transfer.advertisesid", false)?)
 }
 
@@ -171,8 +180,11 @@ pub fn serve(
         settings.limit_to_view();
     }
     let Streams { input, output } = streams;
+    let issued = Issued::new(repository, options, &settings);
     if options.advertises {
-        advertise::advertise(repository, options, &settings, output)?;
+        let nonce = issued.as_ref().map(Issued::nonce);
+        let words = advertise::features(repository, &settings, nonce);
+        advertise::advertise(repository, options, &settings, words, output)?;
     }
     if !options.receives {
         return Ok(Served::default());
@@ -192,6 +204,7 @@ pub fn serve(
         keep_alive: settings.keep_alive,
     };
     let bands = Bands::new(repository, output, &mode);
+    let certificate = request.certificate.clone();
     let mut push = Push {
         repository,
         options,
@@ -203,6 +216,7 @@ pub fn serve(
         commands: request.commands.into_iter().map(Command::of).collect(),
         shallow: request.shallow,
         push_options,
+        certificate: certificate.map(|certificate| Received::new(certificate, issued)),
         quarantine: None,
         keep: None,
         pack: None,
@@ -324,6 +338,7 @@ struct Push<'a> {
     /// The commits at which the client's history is cut off.
     shallow: Vec<ObjectId>,
     push_options: Vec<BString>,
+    certificate: Option<Received>,
     quarantine: Option<Quarantine>,
     /// The file that keeps the received pack from being repacked before refs lead to it.
     keep: Option<pronto_io::cleanup::Guard>,
@@ -350,6 +365,10 @@ impl Push<'_> {
     }
 
     fn receive_and_execute(&mut self, packets: &mut PacketReader<&mut dyn Read>) -> Result<()> {
+        let certificate = self.certificate.as_ref();
+        if certificate.is_some_and(|it| !it.has_options(&self.push_options)) {
+            self.fail_all(certificate::OTHER_OPTIONS);
+        }
         let unpack_error = match self.has_pack {
             true => self.unpack(packets)?,
             false => None,

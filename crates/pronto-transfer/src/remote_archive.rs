@@ -16,15 +16,18 @@ use crate::{Error, ErrorKind, Result};
 
 /// The end of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ended {
     /// The archive is complete.
     Complete,
-    /// The server gave up. The line says why, as Git prints it; it is empty if the server has said nothing.
+    /// The server gave up. The text says why, as Git prints it, without control characters; it is empty if the
+    /// server has said nothing.
     Failed(String),
 }
 
 /// A request for an archive.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Call<'a> {
     /// The program that serves there in place of `git-upload-archive`.
     pub program: Option<&'a BString>,
@@ -32,12 +35,24 @@ pub struct Call<'a> {
     pub arguments: &'a [BString],
     /// The configuration.
     pub config: &'a Config,
-    /// The environment.
+    /// The environment. The path of a repository is relative to its current directory.
     pub environment: &'a Environment,
 }
 
-/// Writes the archive that `remote` makes to `output`. Needs no repository. Messages of the server go to the
-/// progress of `watch`.
+impl<'a> Call<'a> {
+    /// Creates a request to the usual program.
+    pub fn new(arguments: &'a [BString], config: &'a Config, environment: &'a Environment) -> Self {
+        Call {
+            program: None,
+            arguments,
+            config,
+            environment,
+        }
+    }
+}
+
+/// Writes the archive that `remote` makes to `output`, on the calling thread. Needs no repository. Messages of the
+/// server go to the progress of `watch`, without control characters.
 ///
 /// # Errors
 /// The remote cannot be reached or refuses, what it sends is malformed, or `output` fails.
@@ -64,7 +79,7 @@ pub fn fetch_archive(
     let closed = client.close();
     Ok(match (answer, closed) {
         (Answer::Failed(line), _) => Ended::Failed(line),
-        (Answer::Complete, Err(_)) => Ended::Failed(String::new()),
         (Answer::Complete, Ok(())) => Ended::Complete,
+        _ => Ended::Failed(String::new()),
     })
 }

@@ -58,10 +58,11 @@ pub struct Client {
 
 /// The end of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Answer {
     /// The archive is complete.
     Complete,
-    /// The server broke off. The text is what it said about that.
+    /// The server broke off. The text says why, without control characters of the server.
     Failed(String),
 }
 

@@ -2,6 +2,7 @@
 
 mod bundle;
 mod bundle_uri;
+mod common;
 
 use std::io::{self, BufRead, Read};
 
@@ -19,6 +20,8 @@ use crate::fetch::{Announced, Negotiator, Next, Request, v0, v2};
 use crate::pktline::{self, Packet};
 use crate::reader::PacketReader;
 use crate::sideband::Demultiplexer;
+pub use common::IsEnough;
+
 use crate::transport::{self, Connection, Options, Readiness, Service, http};
 
 /// A connection to a repository from which to fetch.

@@ -10,6 +10,7 @@ use pronto_hash::{Kind, ObjectId, oid};
 use crate::advertisement::{parse_id, unexpected};
 use crate::error::{Error, ErrorKind};
 
+pub mod common;
 pub mod v0;
 pub mod v2;
 

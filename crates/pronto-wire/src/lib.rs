@@ -5,6 +5,7 @@
 //! - [`fetch`], [`negotiate`]: agreeing on a pack.
 //! - [`request`]: what a server reads.
 //! - [`push`], [`receive`]: the two sides of a push.
+//! - [`certificate`]: the text that a signed push sends in place of its commands.
 //! - [`url`], [`address`], [`policy`], [`transport`]: reaching the other side.
 //! - [`archive`]: the two sides of a request for an archive.
 //! - [`client`]: the blocking client on top of all.
@@ -26,6 +27,7 @@ pub mod advertisement;
 pub mod archive;
 mod bounds;
 pub mod capabilities;
+pub mod certificate;
 pub mod client;
 mod error;
 mod escapes;

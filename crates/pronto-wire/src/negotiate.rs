@@ -1,12 +1,16 @@
-//! Selects the commits to offer, like Git's default negotiator `consecutive`: newest first;
+//! Selects the commits to offer. [`Consecutive`] does it like Git's default negotiator: newest first;
 //! ancestors of common commits are never offered.
+
+mod skipping;
 
 use std::collections::{BinaryHeap, HashMap};
 
 use pronto_hash::{ObjectId, oid};
 
 use crate::error::Error;
-use crate::fetch::Negotiator;
+use crate::fetch::{Negotiator, Nothing};
+
+pub use skipping::Skipping;
 
 /// The commits that are here.
 pub trait Commits {
@@ -25,6 +29,42 @@ pub struct Commit {
     pub time: i64,
     /// Its parents.
     pub parents: Vec<ObjectId>,
+}
+
+/// A negotiator that can be given the commits with which it begins.
+pub trait Tips: Negotiator {
+    /// Offers `id` and its ancestors.
+    ///
+    /// # Errors
+    /// The commit cannot be read.
+    fn add_tip(&mut self, id: &oid) -> Result<(), Error>;
+
+    /// Records that both sides have `id`, the value of a ref of the other side.
+    ///
+    /// # Errors
+    /// The commit cannot be read.
+    fn add_known_common(&mut self, id: &oid) -> Result<(), Error>;
+}
+
+/// Offers nothing, as Git's negotiator `noop`.
+impl Tips for Nothing {
+    fn add_tip(&mut self, _id: &oid) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn add_known_common(&mut self, _id: &oid) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl<C: Commits> Tips for Consecutive<C> {
+    fn add_tip(&mut self, id: &oid) -> Result<(), Error> {
+        Consecutive::add_tip(self, id)
+    }
+
+    fn add_known_common(&mut self, id: &oid) -> Result<(), Error> {
+        Consecutive::add_known_common(self, id)
+    }
 }
 
 /// The negotiator that walks from the newest commits to the oldest.

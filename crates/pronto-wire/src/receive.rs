@@ -7,6 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 
 use crate::bounds::Room;
+use crate::certificate::Certificate;
 use crate::error::{Error, hung_up, malformed};
 use crate::pktline::{self, Packet};
 
@@ -56,8 +57,8 @@ pub struct Request {
     pub shallow: Vec<ObjectId>,
     /// The chosen features.
     pub features: Features,
-    /// The push certificate, with its signature.
-    pub certificate: Option<BString>,
+    /// The push certificate, whose commands are those of the request.
+    pub certificate: Option<Certificate>,
 }
 
 impl Request {
@@ -84,7 +85,9 @@ pub struct RequestParser {
     offer: Offer,
     room: Room,
     request: Request,
+    /// The text of the certificate, so far.
     certificate: Option<BString>,
+    is_in_certificate: bool,
 }
 
 impl RequestParser {
@@ -95,6 +98,7 @@ impl RequestParser {
             room: Room::new(MOST_REQUEST_BYTES, "commands"),
             request: Request::default(),
             certificate: None,
+            is_in_certificate: false,
         }
     }
 
@@ -109,11 +113,10 @@ impl RequestParser {
             _ => return self.complete().map(Some),
         };
         self.room.take(payload.len() + size_of::<Command>())?;
-        if let Some(certificate) = &mut self.certificate {
-            if payload == b"push-cert-end\n" {
-                self.request.certificate = self.certificate.take();
-            } else {
-                certificate.extend_from_slice(payload);
+        if let Some(text) = self.certificate.as_mut().filter(|_| self.is_in_certificate) {
+            match payload {
+                b"push-cert-end\n" => self.is_in_certificate = false,
+                _ => text.extend_from_slice(payload),
             }
             return Ok(None);
         }
@@ -134,7 +137,11 @@ impl RequestParser {
             None => line,
         };
         if line == b"push-cert" {
+            if self.certificate.is_some() {
+                return Err(malformed("protocol error: got two push certificates"));
+            }
             self.certificate = Some(BString::default());
+            self.is_in_certificate = true;
             return Ok(None);
         }
         let command = self.command(line)?;
@@ -143,16 +150,20 @@ impl RequestParser {
     }
 
     fn complete(&mut self) -> Result<Request, Error> {
-        if let Some(certificate) = self.certificate.take() {
-            self.request.certificate = Some(certificate);
-        }
         let mut request = std::mem::take(&mut self.request);
-        if let Some(certificate) = &request.certificate {
-            for line in certified_commands(certificate.as_bstr())? {
-                self.room.take(line.len() + size_of::<Command>())?;
-                request.commands.push(self.command(line)?);
-            }
+        let Some(text) = self.certificate.take().filter(|text| !text.is_empty()) else {
+            return Ok(request);
+        };
+        if !request.commands.is_empty() {
+            let message = "protocol error: got both push certificate and unsigned commands";
+            return Err(malformed(message));
         }
+        let certificate = Certificate::parse(text)?;
+        for line in certificate.changes() {
+            self.room.take(line.len() + size_of::<Command>())?;
+            request.commands.push(self.command(line)?);
+        }
+        request.certificate = Some(certificate);
         Ok(request)
     }
 
@@ -214,30 +225,6 @@ fn bad_format(name: &str) -> Error {
 /// `text` in a message, cut where it is long.
 fn shown(text: &[u8]) -> String {
     text[..text.len().min(200)].escape_ascii().to_string()
-}
-
-/// The command lines of a push certificate: what follows its header, up to the signature.
-fn certified_commands(certificate: &BStr) -> Result<Vec<&[u8]>, Error> {
-    let start = certificate
-        .find("\n\n")
-        .ok_or_else(|| malformed("malformed push certificate"))?;
-    let body = &certificate[start + 2..];
-    let lines = body.lines();
-    Ok(lines
-        .take_while(|line| !is_signature(line))
-        .filter(|line| !line.is_empty())
-        .collect())
-}
-
-/// Whether a line begins a signature.
-fn is_signature(line: &[u8]) -> bool {
-    const STARTS: [&[u8]; 4] = [
-        b"-----BEGIN PGP SIGNATURE-----",
-        b"-----BEGIN PGP MESSAGE-----",
-        b"-----BEGIN SIGNED MESSAGE-----",
-        b"-----BEGIN SSH SIGNATURE-----",
-    ];
-    STARTS.iter().any(|start| line.starts_with(start))
 }
 
 /// Takes push options packet by packet.
@@ -377,19 +364,46 @@ mod tests {
         parse(&[&other]).expect_err("another hash function");
     }
 
+    const SIGNATURE: &str = "-----BEGIN PGP SIGNATURE-----\n";
+
+    /// A certificate with this body, in packets.
+    fn certificate(body: &str) -> Vec<String> {
+        let mut lines = vec!["push-cert\0report-status\n".to_owned()];
+        let text = format!("certificate version 0.1\n\n{body}");
+        lines.extend(text.split_inclusive('\n').map(str::to_owned));
+        lines.push("push-cert-end\n".to_owned());
+        lines
+    }
+
+    fn parse_all(lines: &[String]) -> Result<Request, Error> {
+        parse(&lines.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
     #[test]
     fn a_certificate_holds_the_commands() {
         let line = format!("{NULL} {ONE} refs/heads/a\n");
-        let lines = [
-            "push-cert\0report-status\n",
-            "certificate version 0.1\n",
-            "\n",
-            &line,
-            "-----BEGIN PGP SIGNATURE-----\n",
-            "push-cert-end\n",
-        ];
-        let request = parse(&lines).expect("well formed");
+        let request = parse_all(&certificate(&format!("{line}{SIGNATURE}")));
+        let request = request.expect("well formed");
         assert_eq!(request.commands.len(), 1);
-        assert!(request.certificate.is_some());
+        assert!(request.features.report);
+        let parsed = request.certificate.expect("it was sent");
+        assert_eq!(parsed.signature(), SIGNATURE.as_bytes());
+    }
+
+    #[test]
+    fn nothing_stands_beside_a_certificate() {
+        let line = format!("{NULL} {ONE} refs/heads/a\n");
+        let one = certificate(&format!("{line}{SIGNATURE}"));
+        let beside = [one.clone(), vec![line.clone()]].concat();
+        parse_all(&beside).expect_err("a command stands beside it");
+        let twice = [one.clone(), one].concat();
+        parse_all(&twice).expect_err("there are two");
+        // Only the last line that begins a signature does.
+        let hidden = certificate(&format!("{line}{SIGNATURE}{line}{SIGNATURE}"));
+        parse_all(&hidden).expect_err("the first signature is no command");
+        parse_all(&certificate(&format!("{line}\n"))).expect_err("the empty line is no command");
+        let empty = ["push-cert\0\n".to_owned(), "push-cert-end\n".to_owned()];
+        let request = parse_all(&empty).expect("well formed");
+        assert!(request.certificate.is_none() && request.commands.is_empty());
     }
 }

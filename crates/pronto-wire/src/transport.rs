@@ -172,6 +172,8 @@ pub struct Options {
     pub git: PathBuf,
     /// Variables that a local server shall see changed: set, or removed.
     pub environment: HashMap<OsString, Option<OsString>>,
+    /// The directory in which programs run that make a connection; `None` for that of this process.
+    pub directory: Option<PathBuf>,
     /// Which kind of internet address to use.
     pub family: Family,
     /// Which transports are allowed.
@@ -192,6 +194,7 @@ impl Default for Options {
             command: None,
             git: "git".into(),
             environment: HashMap::new(),
+            directory: None,
             family: Family::default(),
             policy: Policy::default(),
             ssh: Ssh::default(),

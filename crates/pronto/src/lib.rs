@@ -92,7 +92,7 @@
 //! | name and walk history | [`revision`], [`reachable`], [`reflog`], [`refs`], [`history`] |
 //! | read and check objects | [`objects`], [`links`], [`fsck`], [`gitmodules`] |
 //! | store objects | [`pack_objects`], [`packs`], [`repack`], [`prune`], [`bitmaps`], [`commit_graph`], [`multi_pack_index`], [`maintenance`] |
-//! | use the types of signatures | [`hash`], [`index`], [`io`], [`object_store`], [`pack`], [`worktree`], [`wire`], [`bstr`] |
+//! | use the types of signatures | [`hash`], [`index`], [`io`], [`object_store`], [`pack`], [`worktree`], [`wire`], [`signing`], [`bstr`] |
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod clone;
@@ -127,5 +127,6 @@ pub use pronto_io::progress::{Meter, Progress};
 pub use pronto_io::watch::Watch;
 pub use {
     pronto_hash as hash, pronto_index as index, pronto_io as io, pronto_odb as object_store,
-    pronto_pack as pack, pronto_wire as wire, pronto_worktree as worktree,
+    pronto_pack as pack, pronto_signing as signing, pronto_wire as wire,
+    pronto_worktree as worktree,
 };

@@ -35,6 +35,9 @@ pub(crate) struct Options {
     /// Pushes of each client
     #[arg(long, default_value_t = 30)]
     pushes: u32,
+    /// Pushes in a second by all clients together, apart from the runs without a pause
+    #[arg(long, default_value_t = 100)]
+    pace: u32,
     /// Repetitions of clones
     #[arg(long, default_value_t = 3)]
     runs: u32,
@@ -49,12 +52,61 @@ pub(crate) fn run(start: &Start, options: &Options) -> Result<()> {
     site.bucket.slow(Duration::ZERO, 0);
     fetches(&site, start)?;
     let small = small(&site)?;
-    for clients in [1, options.clients] {
+    for (clients, pace) in [
+        (1, None),
+        (options.clients, None),
+        (options.clients, Some(options.pace)),
+    ] {
         site.bucket.slow(Duration::ZERO, 0);
-        site.import(&small, &format!("pushed{clients}"))?;
-        pushes(&site, start, options, clients, &small)?;
+        let load = Pushing {
+            name: format!("pushed-{clients}-{}", pace.unwrap_or(0)),
+            clients,
+            count: options.pushes,
+            pace,
+        };
+        site.import(&small, &load.name)?;
+        pushes(&site, start, &load, &small)?;
     }
     Ok(())
+}
+
+/// Clients that push at once.
+struct Pushing {
+    /// The name of the repository.
+    name: String,
+    clients: u32,
+    /// Pushes of each client.
+    count: u32,
+    /// Pushes in a second by all clients together; `None` if a push follows the answer to the one before.
+    pace: Option<u32>,
+}
+
+impl Pushing {
+    /// The time from the begin of the run at which a push of a client is due.
+    fn due(&self, client: u32, push: u32) -> Option<Duration> {
+        let pace = f64::from(self.pace?);
+        let before = f64::from(push) * f64::from(self.clients) + f64::from(client);
+        Some(Duration::from_secs_f64(before / pace))
+    }
+
+    /// Pushes as client `client`. Returns the time of each push, from when it was due.
+    fn push(
+        &self,
+        client: u32,
+        begun: Instant,
+        changes: &Changes,
+        served: &Served,
+    ) -> Result<Vec<Duration>> {
+        let mut times = Vec::new();
+        for push in 0..self.count {
+            let now = Instant::now();
+            let due = self.due(client, push).map_or(now, |after| begun + after);
+            std::thread::sleep(due.saturating_duration_since(now));
+            changes.push(&served.client, &self.name)?;
+            times.push(due.elapsed());
+        }
+        Ok(times)
+    }
 }
 
 /// A repository with a branch.
@@ -185,25 +237,19 @@ fn fetches(site: &Site, start: &Start) -> Result<()> {
 }
 
 /// Pushes to different branches of one repository.
-fn pushes(
-    site: &Site,
-    start: &Start,
-    options: &Options,
-    clients: u32,
-    small: &std::path::Path,
-) -> Result<()> {
-    let changes = Changes::make(small, clients * options.pushes + 1)?;
-    let served = site.serve(&format!("pushed-{clients}"), Role::Both)?;
-    let name = format!("pushed{clients}");
-    changes.push(&served.client, &name)?;
+fn pushes(site: &Site, start: &Start, load: &Pushing, small: &std::path::Path) -> Result<()> {
+    let changes = Changes::make(small, load.clients * load.count + 1)?;
+    let served = site.serve(&load.name, Role::Both)?;
+    changes.push(&served.client, &load.name)?;
     site.bucket.slow(start.delay, 0);
     let before = site.bucket.calls();
     let processor = served.server.group.seconds();
     let sampler = Sampler::start(&served.server.group);
     let begun = Instant::now();
     let results = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..clients)
-            .map(|_| scope.spawn(|| push_some(&changes, &served, &name, options.pushes)))
+        let (changes, served) = (&changes, &served);
+        let threads: Vec<_> = (0..load.clients)
+            .map(|client| scope.spawn(move || load.push(client, begun, changes, served)))
             .collect();
         let results = threads.into_iter().map(|thread| thread.join());
         results
@@ -215,7 +261,12 @@ fn pushes(
     let taken = site.bucket.calls().since(before);
     let each = |number: u64| number as f64 / times.len() as f64;
     println!(
-        "pushes of {clients} clients: {:.1} in a second, P50 {:.0} ms, P99 {:.0} ms, {:.1} calls ({:.1} GET, {:.1} PUT) and {:.0} bytes written each, {:.1} ms of processor time, {:.0} MiB anonymous",
+        "pushes of {} clients{}: {:.1} in a second, P50 {:.0} ms, P99 {:.0} ms, {:.1} calls ({:.1} GET, {:.1} PUT) and {:.0} bytes written each, {:.1} ms of processor time, {:.0} MiB anonymous",
+        load.clients,
+        match load.pace {
+            None => String::new(),
+            Some(pace) => format!(", {pace} due in a second"),
+        },
         times.len() as f64 / seconds,
         percentile(&times, 0.5),
         percentile(&times, 0.99),
@@ -227,14 +278,4 @@ fn pushes(
         sampler.finish() / MIB
     );
     Ok(())
-}
-
-fn push_some(changes: &Changes, served: &Served, name: &str, count: u32) -> Result<Vec<Duration>> {
-    let mut times = Vec::new();
-    for _ in 0..count {
-        let begun = Instant::now();
-        changes.push(&served.client, name)?;
-        times.push(begun.elapsed());
-    }
-    Ok(times)
 }

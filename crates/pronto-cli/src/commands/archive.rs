@@ -12,10 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::archive::{
-    self, Added, Arguments, Event, ExtraContent, ExtraFile, Format, Formats, Options,
-};
-use pronto::revision::parse_date;
+use pronto::archive::{self, Added, Arguments, Event, ExtraContent, ExtraFile, Format, Formats};
 use pronto::{Repository, Watch, path};
 
 use crate::{CliError, Context, ExitCode};
@@ -43,33 +40,19 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return remote::run(&outer, context);
     }
     let words = outer.rest.iter().map(|word| word.as_bstr());
-    let arguments = Arguments::parse(words).map_err(|_| unsupported())?;
-    if let Some(name) = arguments.misplaced {
-        return Err(CliError::fatal(match name {
-            "exec" => "the option '--exec' requires '--remote'".to_owned(),
-            name => format!("Unexpected option --{name}"),
-        }));
-    }
+    let arguments = Arguments::parse(words).map_err(|error| match error.shows_usage() {
+        true => unsupported(),
+        false => CliError::usage(error.message()),
+    })?;
+    arguments.check_places().map_err(CliError::of)?;
     let output = outer.output.as_ref().map(|name| name.as_bstr());
     if arguments.lists {
         return list(&arguments, output, context);
     }
-    let Some((tree, paths)) = arguments.operands.split_first() else {
-        return Err(unsupported());
-    };
+    let tree = arguments.operands.first().ok_or_else(unsupported)?;
     let repository = context.repository()?;
-    let mut options = Options::default();
-    options.format = format(&arguments, output, &repository)?;
-    if let Some(level) = arguments.level {
-        options.format.check_level(level).map_err(CliError::of)?;
-    }
-    options.level = arguments.level;
-    options.prefix.clone_from(&arguments.prefix);
-    options.worktree_attributes = arguments.worktree_attributes;
-    options.pathspecs = paths.to_vec();
-    let modified = arguments.modified.as_ref();
-    let modified = modified.map(|text| parse_date(text.as_bstr()).ok_or_else(unsupported));
-    options.modified = modified.transpose()?;
+    let format = format(&arguments, output, &repository)?;
+    let mut options = arguments.options(&format).map_err(CliError::of)?;
     for added in &arguments.added {
         let file = extra(added, &repository, context)?;
         options.extra.push(file);
@@ -107,20 +90,12 @@ fn list(
     output: Option<&BStr>,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
-    if let Some(extra) = arguments.operands.first() {
-        let message = format!("extra command line parameter '{extra}'");
-        return Err(CliError::fatal(message));
-    }
     let config = match context.repository_if_any()? {
         Some(repository) => repository.config().clone(),
         None => context.configuration()?,
     };
     let formats = Formats::configured(&config).map_err(CliError::of)?;
-    let mut text = Vec::new();
-    for format in formats.iter() {
-        text.extend_from_slice(format.name());
-        text.push(b'\n');
-    }
+    let text = arguments.listing(&formats, false).map_err(CliError::of)?;
     match output {
         Some(_) => open(output, context)?.write_all(&text)?,
         None => context.out.write_all(&text)?,
@@ -162,6 +137,7 @@ fn extra(added: &Added, repository: &Repository, context: &Context) -> Result<Ex
     match added {
         Added::File { prefix, path } => file(prefix, path, repository, context),
         Added::Virtual(value) => virtual_file(value, repository),
+        _ => Err(unsupported()),
     }
 }
 
@@ -180,11 +156,10 @@ fn file(
         return Err(CliError::fatal(format!("Not a regular file: {shown}")));
     }
     let name = file.file_name().ok_or_else(unsupported)?;
-    Ok(ExtraFile {
-        path: [prefix.as_slice(), name.as_bytes()].concat().into(),
-        is_executable: metadata.permissions().mode() & 0o100 != 0,
-        content: ExtraContent::File(file),
-    })
+    let path = [prefix.as_slice(), name.as_bytes()].concat();
+    let mut extra = ExtraFile::new(path, ExtraContent::File(file.clone()));
+    extra.is_executable = metadata.permissions().mode() & 0o100 != 0;
+    Ok(extra)
 }
 
 /// Returns a path of the command line relative to the top.
@@ -206,9 +181,6 @@ fn virtual_file(value: &BString, repository: &Repository) -> Result<ExtraFile, C
     if path.is_empty() {
         return Err(CliError::fatal(format!("empty file name: '{value}'")));
     }
-    Ok(ExtraFile {
-        path: below_here(path, repository),
-        content: ExtraContent::Bytes(content.into()),
-        is_executable: false,
-    })
+    let path = below_here(path, repository);
+    Ok(ExtraFile::new(path, ExtraContent::Bytes(content.into())))
 }

@@ -4,6 +4,7 @@ mod action;
 mod bundles;
 mod deepen;
 mod graph;
+mod negotiation;
 mod refspecs;
 mod table;
 mod upstream;
@@ -124,6 +125,12 @@ pub(crate) struct Args {
     /// Write a commit-graph afterwards
     #[arg(long)]
     write_commit_graph: Option<bool>,
+    /// Print the commits that both sides have instead of fetching
+    #[arg(long)]
+    negotiate_only: bool,
+    /// Offer only the history of this revision, or of refs that match, in a negotiation
+    #[arg(long, alias = "negotiation-restrict", value_name = "REVISION")]
+    negotiation_tip: Vec<OsString>,
     /// Run no maintenance afterwards
     #[arg(long)]
     no_auto_maintenance: bool,
@@ -157,6 +164,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             && repository.config().bool_or("fetch.all", false)?);
     let mut options = options(args, context, &repository)?;
     let remotes = remotes(args, fetch_all, &repository)?;
+    options.negotiation_tips = negotiation::tips(args, &repository, context)?;
     if args.stdin && (args.multiple || fetch_all) {
         let message = "--stdin can only be used when fetching from one remote";
         return Err(CliError::fatal(message));
@@ -173,6 +181,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             return Err(CliError::unsupported("messages about looking up a host"));
         }
         fetch::check(&repository, remote, &options).map_err(CliError::of)?;
+    }
+    if args.negotiate_only {
+        return negotiation::print_common(&remotes, &options, context);
     }
     if !args.multiple && !fetch_all {
         options.refspecs = refspecs::all(args)?;

@@ -1,6 +1,7 @@
 //! `push`: send refs, with the objects they lead to, to another repository.
 
 mod advice;
+pub(super) mod signed;
 pub(super) mod table;
 
 use std::ffi::OsString;
@@ -9,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Watch;
+use pronto::config::Config;
 use pronto::push::{
     self, Destination, Leases, Options, Outcome, PushSpec, Upstream, default_specs, expand_spec,
 };
@@ -179,6 +181,7 @@ fn push_to(
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let outcome = push::push(&repository, destination, url, options, &watch)?;
     context.report();
+    signed::warn(&outcome, context);
     let mut rejections = advice::Rejections::default();
     if outcome.decided {
         show(args, destination, &outcome, &shown, context)?;
@@ -254,27 +257,14 @@ fn follow(
     Ok(set_up.to_string())
 }
 
-/// Leaves calls to git that need what pronto lacks: signatures, submodules, negotiation.
+/// Leaves calls to git that need what pronto lacks, such as submodules.
 fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), CliError> {
     let config = repository.config();
-    let signed = match &args.signed {
-        Some(when) => Some(when.clone()),
-        None => config.string("push.gpgsign")?.map(ToString::to_string),
-    };
-    let is_off = |value: &str| {
-        matches!(
-            value.to_ascii_lowercase().as_str(),
-            "no" | "false" | "off" | "0"
-        )
-    };
-    if signed.is_some_and(|signed| !is_off(&signed)) {
-        return Err(CliError::unsupported("signed pushes"));
-    }
     if config.contains("hook.jobs") {
         return Err(CliError::unsupported("setting 'hook.jobs'"));
     }
-    if config.bool_or("push.negotiate", false)? {
-        return Err(CliError::unsupported("setting 'push.negotiate'"));
+    if config.bool_or("push.negotiate", false)? && chooses_tips(config) {
+        return Err(CliError::unsupported("the tips of a negotiation"));
     }
     if config.bool_or("transfer.advertisesid", false)? {
         return Err(CliError::unsupported("setting 'transfer.advertiseSID'"));
@@ -299,6 +289,12 @@ fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), Cl
             None => config.bool("submodule.recurse")?.map(|set| set.to_string()),
         },
     };
+    let is_off = |value: &str| {
+        matches!(
+            value.to_ascii_lowercase().as_str(),
+            "no" | "false" | "off" | "0"
+        )
+    };
     if recurse.is_some_and(|recurse| !is_off(&recurse)) {
         return Err(CliError::unsupported("a push of submodules"));
     }
@@ -311,6 +307,15 @@ fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), Cl
         return Err(CliError::unsupported("a push to a group of remotes"));
     }
     Ok(())
+}
+
+/// Whether a remote has settings for the tips of its negotiations.
+fn chooses_tips(config: &Config) -> bool {
+    config.iter().any(|entry| {
+        let key = entry.key.as_bytes();
+        key.starts_with(b"remote.")
+            && (key.ends_with(b".negotiationinclude") || key.ends_with(b".negotiationrestrict"))
+    })
 }
 
 fn check_combinations(args: &Args) -> Result<(), CliError> {
@@ -376,6 +381,8 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     connection.family = family;
     connection.server = std::env::current_exe().ok();
     let mut options = Options::default();
+    options.negotiate = config.bool_or("push.negotiate", false)?;
+    options.signed = signed::choose(args.signed.as_deref(), Some(config))?;
     options.all = args.all || args.branches;
     options.mirror = args.mirror;
     options.prune = args.prune;

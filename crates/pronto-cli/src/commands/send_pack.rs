@@ -9,7 +9,7 @@ use pronto::Watch;
 use pronto::push::{self, Destination, Leases, Options, Outcome, PushSpec};
 use pronto::remote::connection::Settings;
 
-use super::push::table;
+use super::push::{signed, table};
 use crate::{CliError, Context, ExitCode};
 
 /// The exit code of Git's `send-pack` if a ref could not be changed.
@@ -57,6 +57,9 @@ pub(crate) struct Args {
     /// Send deltas against objects of the other side
     #[arg(long)]
     thin: bool,
+    /// Sign the push
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    signed: Option<String>,
     /// Update all refs or none
     #[arg(long)]
     atomic: bool,
@@ -74,9 +77,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let repository = context.repository()?;
     let config = repository.config();
-    let is_for_git = config.bool_or("push.negotiate", false)?
-        || config.bool_or("transfer.advertisesid", false)?
-        || config.contains("push.gpgsign")
+    let is_for_git = config.bool_or("transfer.advertisesid", false)?
         || repository.has_promisor().map_err(CliError::of)?;
     if is_for_git {
         return Err(CliError::unsupported("'send-pack' with these settings"));
@@ -98,11 +99,16 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         // Git could not read the list again.
         return Err(CliError::usage("'send-pack' of all refs and of some"));
     }
-    let options = options(args, specs, context);
+    // A malformed setting is an error, and no other has an effect here.
+    signed::choose(None, Some(config))?;
+    let mut options = options(args, specs, context);
+    options.negotiate = config.bool_or("push.negotiate", false)?;
+    options.signed = signed::choose(args.signed.as_deref(), None)?;
     let progress = context.progress(args.progress, args.quiet);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let outcome = push::push(&repository, &destination, url, &options, &watch)?;
     context.report();
+    signed::warn(&outcome, context);
     show(args, &outcome, url, context)
 }
 

@@ -54,6 +54,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             io::stderr().write_all(&line)?;
             Err(CliError::silent(ExitCode::FATAL))
         }
+        _ => Err(CliError::silent(ExitCode::FATAL)),
     }
 }
 

@@ -196,7 +196,7 @@ pub static KEYS: &[Lacking] = &[
         "fetch.negotiationalgorithm",
         Place::Section,
         &["fetch", "fetch-pack"],
-        When::Not(&["consecutive", "default"]),
+        When::Not(&["consecutive", "default", "noop", "skipping"]),
     ),
     row(
         "fetch.uriprotocols",

@@ -48,11 +48,10 @@ fn main() -> ExitCode {
         }
     }
     let code = libtest_mimic::run(&arguments, trials).exit_code();
-    let [directory, store] = &stages;
-    // The table is about directories; a store is tested for the same.
-    let stage = directory.get().or_else(|| store.get());
-    if let Some(Some(stage)) = stage {
-        report::write(stage);
+    for (stage, place) in stages.iter().zip(["", ".store"]) {
+        if let Some(Some(stage)) = stage.get() {
+            report::write(stage, place);
+        }
     }
     code
 }

@@ -18,11 +18,12 @@ pub(crate) struct Row {
 /// The longest remark.
 const REMARK: usize = 300;
 
-/// Appends the table to the file that `PRONTO_TEST_CLIENTS_REPORT` names.
-pub(crate) fn write(stage: &Stage) {
-    let Some(path) = std::env::var_os("PRONTO_TEST_CLIENTS_REPORT") else {
+/// Writes the table into the file that `PRONTO_TEST_CLIENTS_REPORT` names, with `suffix` behind its name.
+pub(crate) fn write(stage: &Stage, suffix: &str) {
+    let Some(mut path) = std::env::var_os("PRONTO_TEST_CLIENTS_REPORT") else {
         return;
     };
+    path.push(suffix);
     let mut rows = stage.rows.lock().expect("no panic").clone();
     // The order of the operations is kept.
     rows.sort_by(|a, b| (&a.client, &a.transport).cmp(&(&b.client, &b.transport)));

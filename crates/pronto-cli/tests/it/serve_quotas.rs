@@ -121,9 +121,9 @@ fn a_smaller_limit_of_the_repository_holds() {
     commit(&run, &world.work, 40_000);
     set("receive.maxInputSize", "20000");
     // The second time, git serves the push.
-    for value in ["", "seed"] {
-        if !value.is_empty() {
-            set("receive.certNonceSeed", value);
+    for is_for_git in [false, true] {
+        if is_for_git {
+            set("transfer.advertiseSID", "true");
         }
         let (success, said) = run(&["push", &url, "main"]);
         let reason = "exceeds maximum allowed size";

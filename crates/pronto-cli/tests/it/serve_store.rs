@@ -277,6 +277,64 @@ fn hooks_of_the_server_see_objects_and_options() {
 }
 
 #[test]
+fn signed_pushes_are_checked_for_hooks_of_the_server() {
+    let world = World::new();
+    let (success, _, err) = world.pronto(&["store", "import", "work", &world.url, "r"]);
+    assert!(success, "{err}");
+    let key = world.scratch.join("key");
+    let mut command = std::process::Command::new("ssh-keygen");
+    command
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(&key);
+    if !command.status().is_ok_and(|status| status.success()) {
+        test_support::skip!("ssh-keygen is not installed");
+    }
+    let public = std::fs::read_to_string(key.with_extension("pub")).expect("a file");
+    let allowed = world.scratch.join("allowed");
+    std::fs::write(&allowed, format!("me@x {public}")).expect("a file");
+    let hooks = world.scratch.join("hooks");
+    std::fs::create_dir(&hooks).expect("a directory");
+    let hook = "#!/bin/sh\ncat >/dev/null\n\
+        echo $GIT_PUSH_CERT_STATUS $GIT_PUSH_CERT_SIGNER $GIT_PUSH_CERT_NONCE_STATUS\n\
+        mkdir -p for-git/refs for-git/objects && echo ref: refs/heads/x >for-git/HEAD\n\
+        GIT_OBJECT_DIRECTORY=${GIT_OBJECT_DIRECTORY-objects} GIT_DIR=for-git git cat-file -p $GIT_PUSH_CERT\n\
+        test \"$GIT_PUSH_CERT_STATUS\" = G\n";
+    for name in ["pre-receive", "post-receive"] {
+        write_program(&hooks.join(name), hook);
+    }
+    let config = format!(
+        "[core]\n\thooksPath = {}\n[receive]\n\tcertNonceSeed = s\n\tcertNonceSlop = 600\n\
+         [gpg \"ssh\"]\n\tallowedSignersFile = {}\n",
+        hooks.display(),
+        allowed.display()
+    );
+    std::fs::write(world.scratch.join(".gitconfig"), config).expect("a file");
+    let server = world.serve_configured("one", "");
+    let url = address(&server, "r");
+    let set = |key: &str, value: &str| world.git(&world.work, &["config", key, value]);
+    set("core.hooksPath", "/nonexistent");
+    set("gpg.format", "ssh");
+    set("user.signingKey", key.to_str().expect("ASCII"));
+    world.commit(&world.work, "a");
+    let said = world.fail(&world.work, &["push", &url, "main"]);
+    assert!(said.contains("pre-receive hook declined"), "{said}");
+    let output = git(
+        &world.scratch,
+        &world.work,
+        &["push", "--signed", &url, "main"],
+    );
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.matches("remote: G me@x OK").count(), 2, "{said}");
+    assert_eq!(
+        said.matches("remote: certificate version 0.1").count(),
+        2,
+        "{said}"
+    );
+    world.verify();
+}
+
+#[test]
 fn repositories_are_managed_in_the_store() {
     let world = World::new();
     let (one, two) = (

@@ -56,7 +56,7 @@ impl Overwriter {
             device,
             user: rustix::process::geteuid().as_raw(),
             group: rustix::process::getegid().as_raw(),
-            umask: umask()?,
+            umask: crate::process::umask()?,
             anywhere,
             is_refused: AtomicBool::new(false),
         })
@@ -183,15 +183,6 @@ fn fill(file: &mut NewFile, old: &Stat, content: &[u8]) -> io::Result<()> {
         file.write_all(&content[written..])?;
     }
     Ok(retry(|| rustix::fs::ftruncate(&*file, len as u64))?)
-}
-
-/// The permissions that new files do not get.
-fn umask() -> Option<u32> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Umask:"))?;
-    u32::from_str_radix(line.trim(), 8).ok()
 }
 
 #[cfg(test)]

@@ -4,7 +4,11 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// The arguments, taken apart.
+use super::{Format, Formats, Options, unsupported};
+use crate::revision::parse_date;
+use crate::{Error, ErrorKind, Result as Done};
+
+/// The parsed arguments of `archive`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Arguments {
@@ -32,6 +36,7 @@ pub struct Arguments {
 
 /// A file that is added to an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Added {
     /// `--add-file`: the prefix that was given before it, and the path.
     File {
@@ -69,6 +74,18 @@ impl fmt::Display for ArgumentsError {
 }
 
 impl std::error::Error for ArgumentsError {}
+
+impl ArgumentsError {
+    /// Returns the message, without a prefix.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns whether Git also shows the ways to call the command.
+    pub fn shows_usage(&self) -> bool {
+        self.shows_usage
+    }
+}
 
 /// An option with a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,7 +139,7 @@ impl Arguments {
     /// Parses arguments. Options may follow operands, and their names may be abbreviated.
     ///
     /// # Errors
-    /// An option is unknown or ambiguous, or its value is missing or too much.
+    /// An option is unknown or ambiguous, lacks its value, or has one that it does not take.
     pub fn parse<'a>(
         words: impl IntoIterator<Item = &'a BStr>,
     ) -> Result<Arguments, ArgumentsError> {
@@ -140,6 +157,60 @@ impl Arguments {
             }
         }
         Ok(parsed)
+    }
+
+    /// Fails if there is an option that these arguments cannot have.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] in Git's words.
+    pub fn check_places(&self) -> Done<()> {
+        let message = match self.misplaced {
+            None => return Ok(()),
+            Some("exec") => "the option '--exec' requires '--remote'".to_owned(),
+            Some(name) => format!("Unexpected option --{name}"),
+        };
+        Err(Error::new(ErrorKind::InvalidInput, message))
+    }
+
+    /// Returns the options of an archive in `format`: the first operand names its tree, and the others are
+    /// pathspecs. The caller adds files, because it knows which directory their paths are relative to.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] if the format does not have the level of compression, and
+    /// [`ErrorKind::Unsupported`] for a time in a form that only git understands.
+    pub fn options(&self, format: &Format) -> Done<Options> {
+        if let Some(level) = self.level {
+            format.check_level(level)?;
+        }
+        let moment = |text: &BString| {
+            let moment = parse_date(text.as_bstr());
+            moment.ok_or_else(|| unsupported(&format!("the form '{text}' of --mtime")))
+        };
+        Ok(Options {
+            format: format.clone(),
+            level: self.level,
+            prefix: self.prefix.clone(),
+            modified: self.modified.as_ref().map(moment).transpose()?,
+            worktree_attributes: self.worktree_attributes,
+            pathspecs: self.operands.iter().skip(1).cloned().collect(),
+            ..Options::default()
+        })
+    }
+
+    /// Returns the names of `formats`, each as a line: what `--list` prints. Another machine sees those that
+    /// are for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] if there is an operand.
+    pub fn listing(&self, formats: &Formats, is_served: bool) -> Done<Vec<u8>> {
+        if let Some(extra) = self.operands.first() {
+            let message = format!("extra command line parameter '{extra}'");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        let formats = formats.iter();
+        let formats = formats.filter(|format| !is_served || format.is_remote());
+        let lines = formats.map(|format| [format.name().as_bytes(), b"\n"].concat());
+        Ok(lines.collect::<Vec<_>>().concat())
     }
 
     fn long<'a>(
@@ -179,7 +250,7 @@ impl Arguments {
             if letter.is_ascii_digit() {
                 let end = rest.find_not_byteset(b"0123456789").unwrap_or(rest.len());
                 let (digits, behind) = rest.split_at(end);
-                // As for Git, a number that is too large is some large number.
+                // As in Git, a number that is too large stands for another large number.
                 let level = digits.to_str().ok().and_then(|text| text.parse().ok());
                 self.level = Some(level.unwrap_or(u32::MAX));
                 rest = behind;

@@ -4,13 +4,24 @@ use std::io::Read;
 
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind;
+use pronto_io::watch::Watch;
 use pronto_odb::{Content, ObjectReader, Store};
 use pronto_worktree::filter::{Asked, FileToSmudge, Internal, Programs, Settings};
 
 use super::substitute::Substitution;
-use super::{Entry, EntryKind, unsupported};
+use super::{Entry, EntryKind, too_large, unsupported};
 use crate::errors::{from_odb, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
+
+/// The sizes from which on contents are treated differently.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Files above this size are neither held in memory nor converted, as in Git, unless placeholders are
+    /// replaced in them.
+    pub(super) big_file_bytes: u64,
+    /// The largest content that is held in memory although it could be above the other size.
+    pub(super) most_held_bytes: u64,
+}
 
 /// The content of an entry.
 pub(super) enum Body<'a> {
@@ -24,8 +35,8 @@ pub(super) enum Body<'a> {
 pub(super) struct Contents<'a> {
     objects: &'a Store,
     settings: &'a Settings,
-    /// Blobs above this size are neither held in memory nor converted, as in Git.
-    big_file_bytes: u64,
+    limits: Limits,
+    watch: &'a Watch<'a>,
     blob: Vec<u8>,
     large: Option<ObjectReader>,
     internal: Internal,
@@ -39,12 +50,14 @@ impl<'a> Contents<'a> {
     pub(super) fn new(
         repository: &'a Repository,
         settings: &'a Settings,
-        big_file_bytes: u64,
+        limits: Limits,
+        watch: &'a Watch<'a>,
     ) -> Result<Self> {
         Ok(Contents {
             objects: repository.objects()?,
             settings,
-            big_file_bytes,
+            limits,
+            watch,
             blob: Vec::new(),
             large: None,
             internal: Internal::default(),
@@ -64,22 +77,28 @@ impl<'a> Contents<'a> {
     /// Returns the content of `entry`, as it would be checked out.
     ///
     /// # Errors
-    /// The blob is missing or broken, or a required filter fails.
+    /// The blob is missing, broken or too large, or a required filter fails.
     pub(super) fn read(&mut self, entry: &Entry) -> Result<Body<'_>> {
-        let limit = match entry.kind {
+        let is_held = match entry.kind {
             EntryKind::Directory => return Ok(Body::Bytes(b"")),
-            EntryKind::Link => u64::MAX,
-            // As in Git.
-            EntryKind::File { .. } if entry.substitutes => u64::MAX,
-            EntryKind::File { .. } => self.big_file_bytes.saturating_add(1),
+            EntryKind::Link => true,
+            // Git also holds them if there is no commit whose values replace placeholders.
+            EntryKind::File { .. } => entry.substitutes,
+        };
+        let most_bytes = match is_held {
+            true => self.limits.most_held_bytes,
+            false => self.limits.big_file_bytes,
         };
         let found = self
             .objects
-            .find_or_stream(&entry.id, limit, &mut self.blob)
+            .find_or_stream(&entry.id, most_bytes.saturating_add(1), &mut self.blob)
             .map_err(from_odb)?;
         match found {
             Some(Content::Whole(Kind::Blob)) => {}
             Some(Content::Large(reader)) if reader.kind() == Kind::Blob => {
+                if is_held {
+                    return Err(too_large(entry.path.as_bstr(), most_bytes));
+                }
                 let size = reader.size_bytes();
                 let from = self.large.insert(reader);
                 return Ok(Body::Stream { size, from });
@@ -97,7 +116,7 @@ impl<'a> Contents<'a> {
     }
 
     fn substitute(&mut self, entry: &Entry) -> Result<Body<'_>> {
-        let Some(substitution) = self.substitution else {
+        let (Some(substitution), watch) = (self.substitution, self.watch) else {
             return self.convert(entry);
         };
         if entry.conversion.needs_program(self.settings) {
@@ -106,7 +125,7 @@ impl<'a> Contents<'a> {
         let Body::Bytes(content) = self.convert(entry)? else {
             return Err(unsupported("such a file with the attribute export-subst"));
         };
-        let substituted = substitution.apply(content)?;
+        let substituted = substitution.apply(entry.path.as_bstr(), content, watch)?;
         self.substituted = substituted;
         Ok(Body::Bytes(&self.substituted))
     }

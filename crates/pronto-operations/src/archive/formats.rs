@@ -5,7 +5,7 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::config::Config;
 use crate::{Error, ErrorKind, Result};
 
-/// The name by which a configured program means the compression that is built in.
+/// The command that stands for the built-in compression.
 const INTERNAL_GZIP: &[u8] = b"git archive gzip";
 
 /// The highest level of compression of zlib.
@@ -60,7 +60,7 @@ impl Format {
     /// Checks a level of compression.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] in Git's words if the format has no such level.
+    /// [`ErrorKind::InvalidInput`] in Git's words if the format does not have the level.
     pub fn check_level(&self, level: u32) -> Result<()> {
         let message = match self.method {
             Method::Zip if level <= HIGHEST_LEVEL => return Ok(()),
@@ -76,7 +76,7 @@ impl Format {
     }
 }
 
-/// All formats, in the order in which Git lists them.
+/// All formats, in the order in which Git lists them. Costs one pass over the configuration.
 #[derive(Clone, Debug)]
 pub struct Formats(Vec<Format>);
 
@@ -151,7 +151,7 @@ impl Formats {
         self.iter().find(|format| format.name == name)
     }
 
-    /// Returns the format that the ending of a file's name says.
+    /// Returns the format whose name is the ending of a file's name.
     pub fn of_file(&self, file: &BStr) -> Option<&Format> {
         self.iter().find(|format| {
             let rest = file.strip_suffix(format.name.as_slice());

@@ -25,6 +25,9 @@ const MAX_DEPTH: usize = 2048;
 /// The attributes that are for archives; those for conversions follow.
 const OWN_ATTRIBUTES: [&str; 3] = ["export-ignore", "export-subst", "diff"];
 
+/// The bytes that an entry of a tree costs in memory beside its path.
+const BYTES_PER_ENTRY: u64 = size_of::<Found>() as u64;
+
 /// All entries of a tree, each directory before what is in it.
 pub(super) struct Listing {
     found: Vec<Found>,
@@ -37,7 +40,7 @@ struct Found {
     id: ObjectId,
 }
 
-/// A tree that is being read, on a stack on the heap.
+/// A tree that is being read. The levels are a stack on the heap.
 struct Level {
     content: Vec<u8>,
     /// The position of the next entry.
@@ -62,13 +65,19 @@ impl Found {
 }
 
 impl Listing {
-    /// Walks the tree `top`.
+    /// Walks the tree `top`. Costs the memory of all paths, at most `most_bytes`: few trees can have very many
+    /// entries together.
     ///
     /// # Errors
-    /// A tree is missing, malformed or nested too deeply. [`ErrorKind::Unsupported`] for a missing
-    /// tree of a partial clone.
-    pub(super) fn read(repository: &Repository, top: ObjectId, watch: &Watch<'_>) -> Result<Self> {
-        let mut found = Vec::new();
+    /// A tree is missing, malformed or nested too deeply, there are too many entries, or the operation is
+    /// interrupted. [`ErrorKind::Unsupported`] for a missing tree of a partial clone.
+    pub(super) fn read(
+        repository: &Repository,
+        top: ObjectId,
+        most_bytes: u64,
+        watch: &Watch<'_>,
+    ) -> Result<Self> {
+        let (mut found, mut bytes) = (Vec::new(), 0_u64);
         let mut levels = vec![level(repository, &top, BString::default())?];
         let id_length = repository.object_hash().len_in_bytes();
         while let Some(level_now) = levels.last_mut() {
@@ -78,6 +87,11 @@ impl Listing {
             for entry in entries.by_ref() {
                 let entry = entry?;
                 let path = [level_now.path.as_slice(), entry.name].concat();
+                bytes += path.len() as u64 + BYTES_PER_ENTRY;
+                if bytes > most_bytes {
+                    let message = format!("the tree {top} has too many entries for an archive");
+                    return Err(Error::new(ErrorKind::Refused, message));
+                }
                 found.push(Found {
                     path: path.into(),
                     mode: entry.mode,
@@ -104,11 +118,10 @@ impl Listing {
         Ok(Listing { found })
     }
 
-    /// Selects the entries by attributes and pathspecs. A directory is an entry if something in it
-    /// is.
+    /// Selects the entries by attributes and pathspecs. A directory is selected if something in it is.
     ///
     /// # Errors
-    /// Attributes cannot be read, or a pathspec matches nothing.
+    /// Attributes cannot be read, a pathspec matches nothing, or the operation is interrupted.
     pub(super) fn select(
         &self,
         repository: &Repository,
@@ -242,7 +255,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Whether the file or submodule at `path` is selected.
+    /// Returns whether the file or submodule at `path` is selected.
     fn takes(&self, path: &BStr, is_directory: bool) -> bool {
         self.0.is_empty() || self.0.matches(path, is_directory)
     }
@@ -255,7 +268,7 @@ struct Choice<'a> {
     /// The current directory.
     here: &'a BStr,
     stack: Stack,
-    /// The directories on the way to the present one that are no entries yet.
+    /// The directories above the present entry that are not selected yet.
     waiting: Vec<Entry>,
     /// The ignored directory whose content is skipped, with a slash at its end.
     ignored: Option<BString>,
@@ -263,6 +276,20 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
+    fn states(&mut self, path: &BStr) -> Result<States> {
+        let states = self.stack.states(path).map_err(from_worktree)?;
+        let [ignore, substitute, diff, conversion @ ..] = states else {
+            let message = format!("the attributes of '{path}' are not known");
+            return Err(Error::new(ErrorKind::Worktree, message));
+        };
+        Ok(States {
+            is_ignored: *ignore == State::Set,
+            substitutes: *substitute == State::Set,
+            is_binary: is_binary(self.repository.config(), diff)?,
+            conversion: self.settings.conversion(conversion),
+        })
+    }
+
     fn take(&mut self, found: &Found) -> Result<()> {
         let path = found.path.as_bstr();
         if let Some(ignored) = &self.ignored {
@@ -278,31 +305,25 @@ impl Choice<'_> {
         if kind == EntryKind::Directory {
             asked.push(b'/');
         }
-        let states = self.stack.states(asked.as_bstr()).map_err(from_worktree)?;
-        let [ignore, substitute, ..] = states else {
-            return Ok(());
-        };
-        if *ignore == State::Set {
+        let states = self.states(asked.as_bstr())?;
+        if states.is_ignored {
             self.ignored = found.is_tree().then_some(asked);
             return Ok(());
         }
-        let substitutes = *substitute == State::Set && matches!(kind, EntryKind::File { .. });
+        let substitutes = states.substitutes && matches!(kind, EntryKind::File { .. });
         // As in Git, the other attributes are those of the path in the archive.
-        let shown = asked.strip_prefix(self.here.as_bytes()).unwrap_or(&asked);
-        if shown.is_empty() {
-            return Ok(());
-        }
-        let states = self.stack.states(shown.as_bstr()).map_err(from_worktree)?;
-        let [_, _, diff, conversion @ ..] = states else {
-            return Ok(());
+        let states = match asked.strip_prefix(self.here.as_bytes()) {
+            Some(b"") => return Ok(()),
+            Some(shown) if !self.here.is_empty() => self.states(shown.as_bstr())?,
+            _ => states,
         };
         let entry = Entry {
             kind,
             id: found.id,
             substitutes,
-            is_binary: is_binary(self.repository.config(), diff)?,
+            is_binary: states.is_binary,
             conversion: match kind {
-                EntryKind::File { .. } => self.settings.conversion(conversion),
+                EntryKind::File { .. } => states.conversion,
                 _ => Conversion::NONE,
             },
             path: asked,
@@ -317,6 +338,16 @@ impl Choice<'_> {
     }
 }
 
+/// The attributes of a path.
+struct States {
+    /// The attribute `export-ignore`.
+    is_ignored: bool,
+    /// The attribute `export-subst`.
+    substitutes: bool,
+    is_binary: Option<bool>,
+    conversion: Conversion,
+}
+
 /// Returns what the attribute `diff` says about the content.
 fn is_binary(config: &Config, diff: &State) -> Result<Option<bool>> {
     Ok(match diff {
@@ -328,4 +359,42 @@ fn is_binary(config: &Config, diff: &State) -> Result<Option<bool>> {
             config.bool(key)?
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Environment;
+    use test_support::Scratch;
+    use test_support::git::isolated;
+
+    #[test]
+    fn few_trees_with_many_entries_are_refused() {
+        let scratch = Scratch::new();
+        let git = |arguments: &[&str], input: &str| {
+            let output = isolated(scratch.path(), arguments, input.as_bytes());
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout)
+                .expect("text")
+                .trim()
+                .to_owned()
+        };
+        git(&["init", "-q"], "");
+        let blob = git(&["hash-object", "-w", "--stdin"], "x");
+        let lines = |kind: &str, id: &str| -> String {
+            (0..10).map(|at| format!("{kind} {id}\t{at}\n")).collect()
+        };
+        let mut tree = git(&["mktree"], &lines("100644 blob", &blob));
+        for _ in 0..7 {
+            tree = git(&["mktree"], &lines("040000 tree", &tree));
+        }
+        let environment = Environment::empty(scratch.path());
+        let repository = Repository::open(scratch.join(".git"), &environment);
+        let repository = repository.expect("a repository");
+        let top = ObjectId::from_hex(tree.as_bytes()).expect("an id");
+        let listed = Listing::read(&repository, top, 1 << 20, &Watch::none());
+        let error = listed.err().expect("it has 111,111,110 entries");
+        assert_eq!(*error.kind(), ErrorKind::Refused);
+        assert!(error.to_string().contains(&tree), "{error}");
+    }
 }

@@ -1,119 +1,128 @@
 //! The program behind a configured format of archives (`tar.<format>.command`).
 
+mod pipes;
+
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::time::Duration;
 
-use bstr::{BStr, ByteSlice};
+use bstr::BStr;
 use pronto_io::error::OsReason;
+use pronto_io::watch::Watch;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::{Event, Events, from_output};
+use super::{Event, Events, check, from_output};
 use crate::{Error, ErrorKind, Result};
+use pipes::{Input, Output, State};
 
 /// The size of the pieces in which streams are copied.
 const PIECE_BYTES: usize = 1 << 16;
+
+/// The longest time between two looks at whether the program has ended.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// A command line through which an archive goes.
 pub(super) struct Program<'a> {
     pub(super) line: &'a BStr,
     /// The directory in which it runs as that of a bare repository; `None` for the present one.
-    pub(super) repository: Option<&'a std::path::Path>,
+    pub(super) repository: Option<&'a Path>,
 }
 
-/// The program's input.
-struct Input {
-    pipe: BufWriter<ChildStdin>,
-    /// Whether the program reads no more.
-    is_closed: bool,
+/// The receivers of what the program writes.
+pub(super) struct Streams<'a> {
+    pub(super) output: &'a mut (dyn Write + Send),
+    pub(super) events: &'a Events<'a>,
 }
 
-impl Input {
-    fn note<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
-        if let Err(error) = &done {
-            self.is_closed |= error.kind() == io::ErrorKind::BrokenPipe;
-        }
-        done
-    }
-}
-
-impl Write for Input {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.pipe.write(bytes);
-        self.note(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.pipe.flush();
-        self.note(flushed)
-    }
-}
+/// The writer of the archive that the program gets.
+type Produce<'a> = dyn FnMut(&mut dyn Write) -> Result<()> + 'a;
 
 /// A program that does not outlive the archive.
-struct Running(Child);
+struct Running {
+    child: Child,
+    /// Whether its process group has no other members than its descendants.
+    has_group: bool,
+    /// Whether its process id may belong to another process by now.
+    is_gone: bool,
+}
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        if !matches!(self.0.try_wait(), Ok(Some(_))) {
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
+/// The pipes of a program.
+struct Pipes {
+    input: ChildStdin,
+    output: ChildStdout,
+    errors: ChildStderr,
+}
+
+/// The course of a filter.
+struct Course {
+    /// The result of writing the archive.
+    produced: Result<()>,
+    /// The result of passing on what the program made of it.
+    copied: io::Result<()>,
+    /// Whether the program did not read everything.
+    is_closed: bool,
+    /// `None` if the system does not tell it.
+    status: Option<ExitStatus>,
 }
 
 impl Program<'_> {
-    /// Writes to `output` what the program makes of the archive that `produce` writes.
+    /// Writes to the streams what the program makes of the archive that `produce` writes. If that fails, or the
+    /// operation is interrupted, the program and its descendants are ended: those in its process group, which
+    /// is its own unless this process has a terminal.
+    ///
+    /// # Errors
+    /// The program cannot be started or fails, `produce` or the output fails, or the operation is interrupted.
     pub(super) fn filter(
         &self,
-        output: &mut (dyn Write + Send),
-        events: &Events<'_>,
-        produce: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
+        streams: Streams<'_>,
+        produce: &mut Produce<'_>,
+        watch: &Watch<'_>,
     ) -> Result<()> {
-        let line = self.line;
         let mut command = self.command();
+        let has_group = self.repository.is_some() || File::open("/dev/tty").is_err();
+        if has_group {
+            command.process_group(0);
+        }
         let traced = pronto_io::child::started("archive", &command);
         let child = command.spawn().map_err(|error| {
-            let message = format!("unable to start '{line}' filter");
+            let message = format!("unable to start '{}' filter", self.line);
             Error::new(ErrorKind::Io, message).because(OsReason(error))
         })?;
-        let mut running = Running(child);
-        let child = &mut running.0;
-        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(input), Some(mut made), Some(mut said)) = streams else {
-            return Err(Error::new(ErrorKind::Io, "unable to create pipe"));
+        let mut running = Running {
+            child,
+            has_group,
+            is_gone: false,
         };
-        let mut input = Input {
-            pipe: BufWriter::with_capacity(PIECE_BYTES, input),
-            is_closed: false,
-        };
-        let (produced, copied, is_closed) = std::thread::scope(|scope| {
-            scope.spawn(move || tell(&mut said, events));
-            let copying = scope.spawn(move || copy(&mut made, output));
-            let produced = produce(&mut input);
-            let produced = produced.and_then(|()| input.flush().map_err(from_output));
-            let is_closed = input.is_closed;
-            if produced.is_err() && !is_closed {
-                let _ = child.kill();
-            }
-            let Input { pipe, .. } = input;
-            drop(pipe.into_parts());
-            let copied = copying.join().unwrap_or(Ok(()));
-            (produced, copied, is_closed)
-        });
-        let status = child.wait().map_err(from_output)?;
-        traced.ended(child.id(), status);
-        copied.map_err(from_output)?;
+        let pid = running.child.id();
+        let course = running.run(streams, produce, watch)?;
+        if let Some(status) = course.status {
+            traced.ended(pid, status);
+        }
+        check(watch)?;
+        self.judge(course)
+    }
+
+    fn judge(&self, course: Course) -> Result<()> {
+        course.copied.map_err(from_output)?;
+        let succeeded = course.status.is_some_and(|status| status.success());
         // A program that fails may leave its input unread.
-        if !status.success() && (is_closed || produced.is_ok()) {
-            let message = format!("'{line}' filter reported error");
+        if !succeeded && (course.is_closed || course.produced.is_ok()) {
+            let message = format!("'{}' filter reported error", self.line);
             return Err(Error::new(ErrorKind::Io, message));
         }
-        produced
+        course.produced
     }
 
     fn command(&self) -> Command {
         let line = OsStr::from_bytes(self.line);
-        let mut command = match needs_shell(self.line) {
+        let mut command = match pronto_io::child::needs_shell(self.line) {
             true => pronto_io::child::shell(line, line),
             false => pronto_io::child::command(line),
         };
@@ -128,9 +137,130 @@ impl Program<'_> {
     }
 }
 
-/// Returns whether a shell is needed to run `line`.
-fn needs_shell(line: &BStr) -> bool {
-    line.find_byteset(b"|&;<>()$`\\\"' \t\n*?[#~=%").is_some()
+impl Running {
+    fn run(
+        &mut self,
+        streams: Streams<'_>,
+        produce: &mut Produce<'_>,
+        watch: &Watch<'_>,
+    ) -> Result<Course> {
+        let Streams { output, events } = streams;
+        let pipes = self.take_pipes().ok_or_else(no_pipe)?;
+        let state = State::new(watch.interrupt());
+        let (never, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let mut made = Output {
+            pipe: pipes.output,
+            state: &state,
+            is_over: &never,
+        };
+        let mut said = Output {
+            pipe: pipes.errors,
+            state: &state,
+            is_over: &is_over,
+        };
+        let input = Input::new(pipes.input, &state).map_err(|_| no_pipe())?;
+        let mut input = BufWriter::with_capacity(PIECE_BYTES, input);
+        std::thread::scope(|scope| {
+            let telling = spawn(scope, &state, move || tell(&mut said, events))?;
+            let copying = spawn(scope, &state, || copy(&mut made, output, &state))?;
+            let produced = produce(&mut input);
+            let produced = produced.and_then(|()| input.flush().map_err(from_output));
+            let (input, _) = input.into_parts();
+            let is_closed = input.is_closed();
+            drop(input);
+            if produced.is_err() && !is_closed {
+                state.give_up();
+            }
+            let crashed = |_| Err(io::Error::other("the copying thread has crashed"));
+            let copied = copying.join().unwrap_or_else(crashed);
+            let status = self.wait(&state);
+            is_over.store(true, Relaxed);
+            let _ = telling.join();
+            Ok(Course {
+                produced,
+                copied,
+                is_closed,
+                status,
+            })
+        })
+    }
+
+    fn take_pipes(&mut self) -> Option<Pipes> {
+        Some(Pipes {
+            input: self.child.stdin.take()?,
+            output: self.child.stdout.take()?,
+            errors: self.child.stderr.take()?,
+        })
+    }
+
+    /// Waits for the end of the program, and ends its group if the program or the archive has failed. Returns
+    /// `None` if the system does not tell the status, because this process ignores the ends of children.
+    fn wait(&mut self, state: &State<'_>) -> Option<ExitStatus> {
+        let id = WaitId::Pid(self.pid()?);
+        let mut pause = Duration::from_millis(1);
+        while !state.has_failed() {
+            // The process keeps its id until it is waited for, so that its group can be ended.
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            match waitid(id.clone(), options) {
+                Ok(Some(ended)) => {
+                    if ended.exit_status() != Some(0) {
+                        self.end();
+                    }
+                    break;
+                }
+                Ok(None) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => {
+                    self.is_gone = true;
+                    return None;
+                }
+            }
+            std::thread::sleep(pause);
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+        if state.has_failed() {
+            self.end();
+        }
+        self.is_gone = true;
+        self.child.wait().ok()
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
+    /// Ends the program and the other processes of its group.
+    fn end(&mut self) {
+        match self.pid().filter(|_| self.has_group && !self.is_gone) {
+            Some(group) => _ = kill_process_group(group, Signal::KILL),
+            None => _ = self.child.kill(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.is_gone {
+            self.end();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn no_pipe() -> Error {
+    Error::new(ErrorKind::Io, "unable to create pipe")
+}
+
+/// Starts a thread. If there is none, the threads before end.
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    state: &State<'_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    Builder::new().spawn_scoped(scope, work).map_err(|error| {
+        state.give_up();
+        let message = "cannot start a thread for the archive";
+        Error::new(ErrorKind::Io, message).because(OsReason(error))
+    })
 }
 
 /// Passes on what the program says.
@@ -141,11 +271,147 @@ fn tell(said: &mut impl Read, events: &Events<'_>) {
     }
 }
 
-/// Copies what the program makes, as it comes. After an error its output is discarded, so that it ends.
-fn copy(made: &mut impl Read, output: &mut (dyn Write + Send)) -> io::Result<()> {
-    let copied = io::copy(made, output);
-    if copied.is_err() {
-        let _ = io::copy(made, &mut io::sink());
+/// Copies what the program makes, as it comes. The first error ends the archive; an archive that has failed before
+/// has its own error.
+fn copy(
+    made: &mut impl Read,
+    output: &mut (dyn Write + Send),
+    state: &State<'_>,
+) -> io::Result<()> {
+    match io::copy(made, output) {
+        Err(_) if state.has_failed() => Ok(()),
+        Err(error) => {
+            state.give_up();
+            Err(error)
+        }
+        Ok(_) => Ok(()),
     }
-    copied.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pronto_io::interrupt::Interrupt;
+    use std::sync::Mutex;
+    use std::time::Instant;
+
+    /// A program of a served repository, what it wrote, and its result.
+    struct Case {
+        directory: tempfile::TempDir,
+        output: Vec<u8>,
+        errors: Vec<u8>,
+        result: Result<()>,
+    }
+
+    impl Case {
+        /// Runs `line` with `bytes` zeros as the archive. It fails after them if it `fails`, and is interrupted
+        /// when the program says "stop".
+        fn new(line: &str, bytes: usize, fails: bool) -> Case {
+            let interrupt = Interrupt::new();
+            let directory = tempfile::tempdir().expect("a directory");
+            let (mut output, errors) = (Vec::new(), Mutex::new(Vec::new()));
+            let events = |event: Event<'_>| {
+                if let Event::ErrorOutput(text) = event {
+                    let mut errors = errors.lock().expect("no panic");
+                    errors.extend_from_slice(text);
+                    if errors.ends_with(b"stop\n") {
+                        interrupt.trigger();
+                    }
+                }
+            };
+            let program = Program {
+                line: line.into(),
+                repository: Some(directory.path()),
+            };
+            let streams = Streams {
+                output: &mut output,
+                events: &events,
+            };
+            let mut produce = |input: &mut dyn Write| {
+                let written = input.write_all(&vec![0; bytes]);
+                written.and_then(|()| input.flush()).map_err(from_output)?;
+                match fails {
+                    true => Err(Error::new(ErrorKind::Object, "a blob is missing")),
+                    false => Ok(()),
+                }
+            };
+            let watch = Watch::from(&interrupt);
+            let result = program.filter(streams, &mut produce, &watch);
+            Case {
+                errors: errors.into_inner().expect("no panic"),
+                directory,
+                output,
+                result,
+            }
+        }
+
+        fn kind(&self) -> Option<ErrorKind> {
+            self.result.as_ref().err().map(|error| *error.kind())
+        }
+
+        /// Waits until the processes have ended whose numbers are in the file `pids`. A process that is killed
+        /// may still exist for a moment.
+        fn check_ends(&self) {
+            let pids = std::fs::read_to_string(self.directory.path().join("pids"));
+            let pids = pids.expect("the program has started");
+            assert!(!pids.is_empty());
+            for pid in pids.split_whitespace() {
+                let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat"));
+                let begun = Instant::now();
+                while stat().is_ok_and(|stat| !stat.contains(") Z ")) {
+                    assert!(begun.elapsed() < Duration::from_secs(60), "{pid} is left");
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        }
+    }
+
+    /// Starts another process, and waits for it.
+    const FAMILY: &str = "sleep 1000 & echo $! $$ >pids; ";
+
+    #[test]
+    fn a_program_filters_an_archive() {
+        let case = Case::new("wc -c; echo said >&2", 1_000_000, false);
+        case.result.expect("it succeeds");
+        assert_eq!(case.output.trim_ascii(), b"1000000");
+        assert_eq!(case.errors, b"said\n");
+        let case = Case::new("wc -c; false", 1, false);
+        assert_eq!(case.kind(), Some(ErrorKind::Io));
+    }
+
+    #[test]
+    fn a_program_may_end_early() {
+        for line in ["head -c 1", "true", "exec <&-; echo x", "kill -KILL $$"] {
+            let case = Case::new(line, 10_000_000, false);
+            assert_eq!(case.kind(), Some(ErrorKind::Io), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_group_of_the_program_ends_with_an_archive_that_fails() {
+        let line = format!("{FAMILY}cat >/dev/null; wait");
+        // It reads, so it has started the other one.
+        let case = Case::new(&line, 10_000_000, true);
+        assert_eq!(case.kind(), Some(ErrorKind::Object));
+        case.check_ends();
+        // A program that fails leaves nothing, either.
+        let line = format!("exec >&-; {FAMILY}exit 1");
+        let case = Case::new(&line, 0, false);
+        assert_eq!(case.kind(), Some(ErrorKind::Io));
+        case.check_ends();
+    }
+
+    #[test]
+    fn the_group_of_the_program_ends_with_an_interrupted_archive() {
+        // The first does not read, the second does not write, and the third does not end.
+        for (rest, bytes) in [
+            ("wait", 10_000_000),
+            ("wait", 1),
+            ("exec >&- 2>&-; wait", 1),
+        ] {
+            let case = Case::new(&format!("{FAMILY}echo stop >&2; {rest}"), bytes, false);
+            assert_eq!(case.kind(), Some(ErrorKind::Interrupted));
+            case.check_ends();
+        }
+    }
 }

@@ -18,7 +18,7 @@ const BLOCK_BYTES: u64 = 20 * RECORD_BYTES as u64;
 /// The largest size and time that the fields of a header hold.
 const MOST_IN_FIELD: u64 = 0o77_777_777_777;
 
-/// The room for a name, for what stands before it, and for the target of a link.
+/// The lengths of the fields for a name, for the directory before it, and for the target of a link.
 const NAME_BYTES: usize = 100;
 const PREFIX_BYTES: usize = 155;
 
@@ -41,7 +41,7 @@ struct Header<'a> {
 }
 
 impl<'w> Tar<'w> {
-    /// An archive whose files have the time `modified`, and lack the permissions `umask`.
+    /// Starts an archive whose files have the time `modified`, and lack the permissions `umask`.
     pub(super) fn new(output: &'w mut dyn Write, modified: i64, umask: u32) -> Self {
         Tar {
             output,
@@ -151,7 +151,7 @@ impl<'w> Tar<'w> {
     }
 }
 
-/// The error for a large blob that breaks off.
+/// Returns the error for a large blob that ends too early.
 pub(super) fn unreadable(item: &Item<'_>, error: &std::io::Error) -> Error {
     let message = format!("cannot stream blob {}", item.id);
     Error::new(ErrorKind::Object, message).because(error.to_string())

@@ -21,14 +21,14 @@ const DIRECTORY_END: u32 = 0x0605_4b50;
 const DIRECTORY_END_64: u32 = 0x0606_4b50;
 const LOCATOR_64: u32 = 0x0706_4b50;
 
-/// Versions of the format: any, and with 64-bit sizes.
+/// The versions of the format that a reader needs: any, and one with 64-bit sizes.
 const VERSION: u16 = 10;
 const VERSION_64: u16 = 45;
 
-/// The version that writes permissions: Unix, 2.3.
+/// The version of the format that has permissions of Unix: 2.3.
 const CREATOR_UNIX: u16 = 0x0317;
 
-/// Flags: sizes follow the content; the name is UTF-8.
+/// The flags of entries: the sizes follow the content, and the name is UTF-8.
 const STREAMED: u16 = 1 << 3;
 const UTF8: u16 = 1 << 11;
 
@@ -110,10 +110,10 @@ struct Headed {
 }
 
 impl<'w> Zip<'w> {
-    /// An archive whose files have the time `modified`.
+    /// Starts an archive whose files have the time `modified`.
     ///
     /// # Errors
-    /// The format does not hold the time.
+    /// The format cannot hold the time.
     pub(super) fn new(output: &'w mut dyn Write, modified: i64, level: u32) -> Result<Self> {
         let (dos_date, dos_time) = dos(modified)?;
         Ok(Zip {
@@ -410,7 +410,7 @@ fn dos(seconds: i64) -> Result<(u16, u16)> {
         unsigned(time.day()) + unsigned(time.month()) * 32 + (i32::from(time.year()) - 1980) * 512;
     let clock =
         i32::from(time.second()) / 2 + unsigned(time.minute()) * 32 + unsigned(time.hour()) * 2048;
-    // As in Git, the fields hold the low bits of a date that they have no room for.
+    // As in Git, only the low bits of a later date are written.
     let low = |value: i32| (value & 0xffff).cast_unsigned() as u16;
     Ok((low(date), low(clock)))
 }

@@ -35,6 +35,9 @@ pub const HEADS_STUB: &[u8] = b"this repository uses the reftable format\n";
 /// The pause between two attempts to compact a stack that other processes use.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// The umask that is assumed if the system does not tell that of the process.
+const USUAL_UMASK: u32 = 0o022;
+
 /// The stacks of a repository, opened on first use. `Send + Sync`.
 #[derive(Debug)]
 pub struct Tables {
@@ -318,19 +321,10 @@ pub(super) fn options(config: &Config, environment: &Environment) -> Result<Stac
     options.auto_compact = environment.boolean("GIT_TEST_REFTABLE_AUTOCOMPACTION", true)?;
     let sharing = shared::configured(config)?;
     if sharing != Sharing::Umask {
-        options.file_mode = sharing.adjust(0o666 & !umask(), false);
+        let umask = pronto_io::process::umask().unwrap_or(USUAL_UMASK);
+        options.file_mode = sharing.adjust(0o666 & !umask, false);
     }
     Ok(options)
-}
-
-/// The umask of this process.
-fn umask() -> u32 {
-    const USUAL: u32 = 0o022;
-    // The system call that returns it also sets it, for all threads.
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    line.and_then(|text| u32::from_str_radix(text.trim(), 8).ok())
-        .unwrap_or(USUAL)
 }
 
 /// Converts an error of reftables.

@@ -167,10 +167,11 @@ impl Job {
 
     fn act(&self, act: Act, writer: &mut PieceWriter) -> Result<()> {
         let repository = self.work.open()?;
+        let interrupt = self.work.interrupt(&self.state.stop);
         let request = service::Request {
             repository: &repository,
             protocol: self.work.protocol.as_deref(),
-            interrupt: &self.state.stop,
+            interrupt: &interrupt,
         };
         match act {
             Act::Advertise => self.advertise(&request, writer),

@@ -1,9 +1,12 @@
 //! The services of crate `pronto`, with git for pushes to rare repositories.
 
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bstr::BString;
 use prometheus_client::registry::Registry;
 use pronto::receive_pack::PackLimit;
 use pronto::upload_pack::{self, Ended, Options, Selections};
@@ -19,6 +22,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The largest commit, tree or tag that is received, which is held in memory.
 const MOST_OBJECT_BYTES: u64 = 32 << 20;
+
+/// The time that a program may take to check the signature of a push.
+const SIGNATURE_LIMIT: Duration = Duration::from_secs(60);
 
 /// The services of crate `pronto`. Pushes to repositories that [`receive_pack::can_serve`] excludes go to the
 /// program `git`.
@@ -103,6 +109,7 @@ impl GitService for Native {
             upload_archive::Ended::Failed { reason, .. } => {
                 Err(Error::new(ErrorKind::Malformed, reason.to_string()))
             }
+            _ => Err(Error::new(ErrorKind::Failed, "the archive is not complete")),
         }
     }
 
@@ -121,7 +128,10 @@ impl GitService for Native {
         let can_serve = can_serve(request)?;
         let receiver = Receiver {
             target_of: &target_of,
-            takes_certificates: !can_serve,
+            takes_certificates: request
+                .repository
+                .config()
+                .contains("receive.certnonceseed"),
         };
         let pack_limit = judge.pack_limit(request.repository)?;
         match judge_request(input, judge, &receiver)? {
@@ -197,6 +207,8 @@ impl Native {
         options.receives = step == Step::Request;
         options.most_object_bytes = Some(MOST_OBJECT_BYTES);
         options.landing = request.repository.landing().cloned();
+        options.service = Some(service_of(request));
+        options.signature_limit = Some(SIGNATURE_LIMIT);
         options
     }
 
@@ -227,6 +239,16 @@ fn can_serve(request: &Request<'_>) -> Result<bool> {
     }
     let message = "the configuration of the repository needs git, which cannot push to a store";
     Err(Error::new(ErrorKind::Unsupported, message))
+}
+
+/// The name of the repository in nonces: the same for all servers of a store.
+fn service_of(request: &Request<'_>) -> BString {
+    let identity = request.repository.identity();
+    let name = match request.repository.is_view() {
+        true => identity.file_name().unwrap_or_default(),
+        false => identity.as_os_str(),
+    };
+    name.as_bytes().into()
 }
 
 /// Returns the size that git must be told, for a push with this limit: none if that of the repository is smaller.

@@ -3,15 +3,18 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use test_support::git::reference;
-use test_support::report_missing_reference;
-
-use crate::stored::{Place, in_both_places};
+use crate::stored::{Place, in_a_directory_only, in_both_places};
 use crate::support::{Server, Site, status};
 
 in_both_places!(
     users_get_archives_and_others_where_that_is_allowed,
     the_daemon_serves_archives_where_that_is_allowed,
+    only_refs_that_are_shown_are_archived,
+    placeholders_do_not_name_hidden_refs,
+    no_argument_reads_or_writes_files_of_the_server,
+);
+in_a_directory_only!(
+    missing_objects_are_not_fetched: "no repository of a store is a partial clone",
 );
 
 /// The request for an archive.
@@ -36,9 +39,6 @@ fn ask(server: &Server, headers: &str, tree: &str) -> String {
 }
 
 fn users_get_archives_and_others_where_that_is_allowed(place: Place) {
-    if place == Place::Store && reference().is_none() {
-        return report_missing_reference(&"archives from a store");
-    }
     let site = Site::new(place);
     let token = site.user("alice");
     let server = Server::start(&site, site.config(""));
@@ -66,9 +66,6 @@ fn users_get_archives_and_others_where_that_is_allowed(place: Place) {
 }
 
 fn the_daemon_serves_archives_where_that_is_allowed(place: Place) {
-    if place == Place::Store && reference().is_none() {
-        return report_missing_reference(&"archives from a store");
-    }
     let site = Site::new(place);
     let mut config = site.config("");
     config.daemon = vec![([127, 0, 0, 1], 0).into()];
@@ -83,24 +80,37 @@ fn the_daemon_serves_archives_where_that_is_allowed(place: Place) {
         String::from_utf8_lossy(&answer).into_owned()
     };
     assert!(ask().contains("ERR the repository does not allow this: daemon.uploadarch"));
+    // The client of git still writes its request when it is refused.
+    let remote = format!("--remote=git://{}/team/a", server.started.daemon[0]);
+    let client = |arguments: &[&str]| {
+        let all = [&["archive", &remote], arguments].concat();
+        let output = site.try_git(&site.path(""), &all);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let refused = "fatal: remote error: the repository does not allow this: daemon.uploadarch";
+    let said = client(&["main"]);
+    assert!(said.starts_with(refused), "{said}");
     let repository = site.path("root/team/a.git");
     site.git(&repository, &["config", "daemon.uploadArch", "true"]);
     site.publish("team/a");
     assert!(ask().contains("pax_global_header"));
+    let said = client(&[vec!["main"], vec!["x"; 2000]].concat());
+    assert!(said.contains("fatal: Too many options (>63)"), "{said}");
 }
 
-#[test]
-fn only_refs_that_are_shown_are_archived() {
-    let site = Site::new(Place::Directory);
+fn only_refs_that_are_shown_are_archived(place: Place) {
+    let site = Site::new(place);
     let token = site.user("alice");
     let server = Server::start(&site, site.config(""));
     let bearer = format!("authorization: Bearer {token}\r\n");
     let repository = site.path("root/team/a.git");
     site.git(&repository, &["update-ref", "refs/secret/x", "main"]);
+    site.publish("team/a");
     let id = site.git(&repository, &["rev-parse", "main"]);
     let gets = |tree: &str| ask(&server, &bearer, tree).contains("ustar");
     assert!(gets("refs/secret/x") && gets("v1") && gets("main:"));
     site.git(&repository, &["config", "transfer.hideRefs", "refs/secret"]);
+    site.publish("team/a");
     for tree in [
         "refs/secret/x",
         "secret/x",
@@ -118,12 +128,70 @@ fn only_refs_that_are_shown_are_archived() {
         &repository,
         &["config", "uploadArchive.allowUnreachable", "true"],
     );
+    site.publish("team/a");
     assert!(gets(id.trim()) && gets("main^0"));
 }
 
-#[test]
-fn no_argument_reads_or_writes_files_of_the_server() {
+fn placeholders_do_not_name_hidden_refs(place: Place) {
+    let site = Site::new(place);
+    let token = site.user("alice");
+    let server = Server::start(&site, site.config(""));
+    let bearer = format!("authorization: Bearer {token}\r\n");
+    let repository = site.path("root/team/a.git");
+    let work = site.path("work");
+    std::fs::write(work.join(".gitattributes"), "refs export-subst\n").expect("a file");
+    std::fs::write(work.join("refs"), "[$Format:%D$][$Format:%d$]\n").expect("a file");
+    site.git(&work, &["add", "."]);
+    site.git(&work, &["commit", "-qm", "placeholders"]);
+    let refs = ["HEAD:main", "HEAD:refs/heads/shown", "HEAD:refs/secret/x"];
+    let push = ["push", "-q", "../root/team/a.git"];
+    site.git(&work, &[&push[..], &refs].concat());
+    let shown = || {
+        site.publish("team/a");
+        let answer = ask(&server, &bearer, "shown refs");
+        assert!(answer.contains("ustar"), "{answer}");
+        let found = answer.split('\0').find(|text| text.starts_with('['));
+        found.unwrap_or_default().to_owned()
+    };
+    let both = |text: &str| format!("[{text}][ ({text})]\n");
+    assert_eq!(shown(), both("HEAD -> main, refs/secret/x, shown"));
+    site.git(&repository, &["config", "transfer.hideRefs", "refs/secret"]);
+    assert_eq!(shown(), both("HEAD -> main, shown"));
+    let hide = ["config", "--add", "uploadpack.hideRefs", "refs/heads/main"];
+    site.git(&repository, &hide);
+    assert_eq!(shown(), both("HEAD, shown"));
+    site.git(
+        &repository,
+        &["config", "--add", "transfer.hideRefs", "HEAD"],
+    );
+    assert_eq!(shown(), both("shown"));
+}
+
+fn missing_objects_are_not_fetched() {
     let site = Site::new(Place::Directory);
+    let token = site.user("alice");
+    let (source, partial) = (site.path("source.git"), site.path("root/team/a.git"));
+    std::fs::rename(&partial, &source).expect("a repository");
+    site.git(&source, &["config", "uploadpack.allowFilter", "true"]);
+    site.git(
+        &source,
+        &["config", "uploadpack.allowAnySHA1InWant", "true"],
+    );
+    let url = format!("file://{}", source.display());
+    let partial = partial.to_str().expect("it is UTF-8");
+    let clone = ["clone", "-q", "--bare", "--filter=blob:none", &url, partial];
+    site.git(&site.path(""), &clone);
+    let server = Server::start(&site, site.config(""));
+    let bearer = format!("authorization: Bearer {token}\r\n");
+    let answer = ask(&server, &bearer, "main");
+    assert!(answer.contains("fatal: cannot read '"), "{answer}");
+    let missing = ["rev-list", "--objects", "--missing=print", "main"];
+    let listed = site.git(&site.path("root/team/a.git"), &missing);
+    assert!(listed.lines().any(|line| line.starts_with('?')), "{listed}");
+}
+
+fn no_argument_reads_or_writes_files_of_the_server(place: Place) {
+    let site = Site::new(place);
     let token = site.user("alice");
     let server = Server::start(&site, site.config(""));
     let bearer = format!("authorization: Bearer {token}\r\n");

@@ -4,7 +4,7 @@ use crate::stored::{Place, in_a_directory_only, in_both_places};
 use crate::support::{Server, Site};
 
 in_a_directory_only!(
-    signed_pushes_are_judged_and_taken: "git checks signatures, and cannot push to a store",
+    signed_pushes_are_judged_and_taken: "hooks of a store are those of the server: serve_store of pronto-cli",
 );
 
 in_both_places!(

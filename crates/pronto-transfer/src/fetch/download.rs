@@ -10,7 +10,6 @@ use pronto_pack::indexer::Inspect;
 use pronto_wire::advertisement::{RemoteRef, Version};
 use pronto_wire::client::Client;
 use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request, WantedRef};
-use pronto_wire::negotiate::Consecutive;
 
 use super::keep::{keep_from, keep_text};
 use super::map::Mapped;
@@ -22,7 +21,7 @@ use crate::remote::{
     require, shallow, unpack_limit, unusable,
 };
 use crate::remote::{
-    Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected,
+    Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected, negotiator,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -133,7 +132,7 @@ impl Fetched {
         let store = self.store.clone();
         let commits = History::new(&store, &work.cut);
         let commits = commits.with_graph(work.repository.commit_graph()?);
-        let mut negotiator = Consecutive::new(commits);
+        let mut negotiator = negotiator(work.repository.config(), commits);
         // A bundle gives all that it has.
         if work.options.refetch || client.bundle().is_some() {
             let found = self.receive(work, client, &request, &mut Nothing)?;
@@ -153,12 +152,18 @@ impl Fetched {
         }
         let head = work.repository.refs().head()?.id();
         let borrowed = alternate_tips(work.repository)?;
-        for id in work.ours.values().chain(&head).chain(&borrowed) {
+        let all = work.ours.values().chain(&head).chain(&borrowed);
+        let chosen = work.options.negotiation_tips.as_ref();
+        let tips: Vec<&ObjectId> = match chosen {
+            Some(chosen) => chosen.iter().collect(),
+            None => all.collect(),
+        };
+        for id in tips {
             if let Some(id) = history.peel(id).map_err(from_store)? {
                 negotiator.add_tip(&id).map_err(from_wire)?;
             }
         }
-        let found = self.receive(work, client, &request, &mut negotiator)?;
+        let found = self.receive(work, client, &request, &mut *negotiator)?;
         settle(entries, &found);
         Ok(())
     }
@@ -188,11 +193,11 @@ impl Fetched {
             let cut = self.cut.clone();
             let commits = History::new(&store, &cut);
             let commits = commits.with_graph(work.repository.commit_graph()?);
-            let mut negotiator = Consecutive::new(commits);
+            let mut negotiator = negotiator(work.repository.config(), commits);
             for id in work.ours.values() {
                 negotiator.add_tip(id).map_err(from_wire)?;
             }
-            self.receive(work, client, &request, &mut negotiator)?;
+            self.receive(work, client, &request, &mut *negotiator)?;
         }
         *client = again;
         Ok(())

@@ -2,16 +2,19 @@
 
 use std::io::{self, Write};
 
+use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_wire::advertisement::Greeting;
 use pronto_wire::capabilities::AGENT;
 use pronto_wire::push::{Answer, Command, Produce, Pusher, Report, Request};
 
+use super::certificate::{self, Unsigned};
 use super::{Options, PushedRef, Status};
 use crate::objects::from_odb;
 use crate::pack_objects::Select;
-use crate::remote::connection::from_wire;
+use crate::remote::common_commits;
+use crate::remote::connection::{self, from_wire};
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PushNotice};
 
@@ -23,70 +26,132 @@ struct Abilities {
     features: String,
 }
 
-/// Sends what may be sent, and notes what the other side says about it. Returns false if something
-/// failed apart from single refs, which is reported.
-pub(super) fn send(
-    repository: &Repository,
-    pusher: &mut Pusher,
-    options: &Options,
-    refs: &mut [PushedRef],
-    watch: &Watch<'_>,
-) -> Result<bool> {
-    if refs.is_empty() {
-        watch.progress().message(
-            "No refs in common and none specified; doing nothing.\n\
-             Perhaps you should specify a branch.",
-        );
-        return Ok(true);
-    }
-    let greeting = pusher.greeting();
-    let abilities = abilities(repository, greeting, options)?;
-    if !abilities.deletes {
-        for pushed in refs.iter_mut().filter(|pushed| pushed.deletes) {
-            pushed.status = Status::RejectNoDelete;
+/// A push whose refs are matched.
+#[derive(Clone, Copy)]
+pub(super) struct Sending<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) url: &'a BStr,
+    pub(super) options: &'a Options,
+    pub(super) watch: &'a Watch<'a>,
+}
+
+impl Sending<'_> {
+    /// Sends what may be sent, and notes what the other side says about it. Returns false if something
+    /// failed apart from single refs, which is reported.
+    /// Both sides have `commons`.
+    pub(super) fn send(
+        self,
+        pusher: &mut Pusher,
+        refs: &mut [PushedRef],
+        commons: Vec<ObjectId>,
+    ) -> Result<bool> {
+        let (repository, options) = (self.repository, self.options);
+        if refs.is_empty() {
+            self.watch.progress().message(
+                "No refs in common and none specified; doing nothing.\n\
+                 Perhaps you should specify a branch.",
+            );
+            return Ok(true);
         }
-    }
-    if let Some(rejected) = choose(refs, options, &abilities) {
-        let error = Error::new(ErrorKind::Refused, rejected);
-        repository.notify(Notice::Failure(error));
-        return Ok(false);
-    }
-    let is_sent = |it: &&PushedRef| is_to_be_sent(it, options);
-    let commands = refs.iter().filter(is_sent).map(|pushed| Command {
-        old: pushed.old,
-        new: pushed.new,
-        name: pushed.name.clone(),
-    });
-    let commands: Vec<Command> = commands.collect();
-    if commands.is_empty() || options.dry_run {
-        return Ok(true);
-    }
-    let haves = haves(repository, greeting)?;
-    let wants: Vec<ObjectId> = commands.iter().map(|command| command.new).collect();
-    let wants: Vec<ObjectId> = wants.into_iter().filter(|id| !id.is_null()).collect();
-    let has_offsets = greeting.capabilities.has("ofs-delta");
-    let thin = options.thin && !greeting.capabilities.has("no-thin");
-    let request = Request {
-        commands,
-        features: abilities.features,
-        shallow: repository.shallow_commits()?.to_vec(),
-        options: (!options.push_options.is_empty()).then(|| options.push_options.clone()),
-        certificate: None,
-    };
-    let needs_pack = !wants.is_empty();
-    let produce = move |out: &mut dyn Write| -> io::Result<()> {
-        let pack = Pack {
-            wants,
-            haves,
-            thin,
-            has_offsets,
+        let greeting = pusher.greeting();
+        let nonce = certificate::nonce(greeting, options.signed)?;
+        let abilities = abilities(repository, greeting, options)?;
+        if !abilities.deletes {
+            for pushed in refs.iter_mut().filter(|pushed| pushed.deletes) {
+                pushed.status = Status::RejectNoDelete;
+            }
+        }
+        if let Some(rejected) = choose(refs, options, &abilities) {
+            let error = Error::new(ErrorKind::Refused, rejected);
+            repository.notify(Notice::Failure(error));
+            // The refs say that they were not changed.
+            return Ok(true);
+        }
+        let is_sent = |it: &&PushedRef| is_to_be_sent(it, options);
+        let commands = refs.iter().filter(is_sent).map(|pushed| Command {
+            old: pushed.old,
+            new: pushed.new,
+            name: pushed.name.clone(),
+        });
+        let commands: Vec<Command> = commands.collect();
+        if options.dry_run {
+            return Ok(true);
+        }
+        let certificate = match nonce {
+            Some(nonce) => self.sign(nonce, &commands)?,
+            None => None,
         };
-        write_pack(repository, &pack, out, watch)
-            .map_err(|error| io::Error::other(error.to_string()))
-    };
-    let produce = needs_pack.then(|| Box::new(produce) as Produce<'_>);
-    let pushed = pusher.push(&request, produce, watch.progress());
-    take_answer(repository, pushed.map_err(from_wire)?, refs)
+        if commands.is_empty() {
+            return Ok(true);
+        }
+        let request = Request {
+            commands,
+            features: abilities.features,
+            shallow: repository.shallow_commits()?.to_vec(),
+            options: (!options.push_options.is_empty()).then(|| options.push_options.clone()),
+            certificate,
+        };
+        self.request(pusher, &request, commons, refs)
+    }
+
+    /// Finds commits that both sides have, over a connection like that of a fetch.
+    pub(super) fn negotiate(self, refs: &[PushedRef]) -> Result<Vec<ObjectId>> {
+        let new = refs.iter().map(|pushed| pushed.new);
+        let tips: Vec<ObjectId> = new.filter(|id| !id.is_null()).collect();
+        if tips.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (config, environment) = (self.repository.config(), self.repository.environment());
+        let settings = &self.options.connection;
+        let client = connection::connect(self.url, settings, config, environment, self.watch);
+        let mut client = client?;
+        let found = common_commits(self.repository, &mut client, &tips, &[]);
+        // The answer is complete.
+        let _ = client.close();
+        found
+    }
+
+    fn sign(self, nonce: BString, commands: &[Command]) -> Result<Option<BString>> {
+        let unsigned = Unsigned {
+            repository: self.repository,
+            options: self.options,
+            url: self.url,
+            nonce,
+        };
+        unsigned.sign(commands, self.watch.interrupt())
+    }
+
+    /// Sends the request and the pack that belongs to it.
+    fn request(
+        self,
+        pusher: &mut Pusher,
+        request: &Request,
+        commons: Vec<ObjectId>,
+        refs: &mut [PushedRef],
+    ) -> Result<bool> {
+        let (repository, watch) = (self.repository, self.watch);
+        let greeting = pusher.greeting();
+        let mut haves = haves(repository, greeting)?;
+        haves.extend(commons);
+        let wants = request.commands.iter().map(|command| command.new);
+        let wants: Vec<ObjectId> = wants.filter(|id| !id.is_null()).collect();
+        let has_offsets = greeting.capabilities.has("ofs-delta");
+        let thin = self.options.thin && !greeting.capabilities.has("no-thin");
+        let needs_pack = !wants.is_empty();
+        let produce = move |out: &mut dyn Write| -> io::Result<()> {
+            let pack = Pack {
+                wants,
+                haves,
+                thin,
+                has_offsets,
+            };
+            write_pack(repository, &pack, out, watch)
+                .map_err(|error| io::Error::other(error.to_string()))
+        };
+        let produce = needs_pack.then(|| Box::new(produce) as Produce<'_>);
+        let pushed = pusher.push(request, produce, watch.progress());
+        take_answer(repository, pushed.map_err(from_wire)?, refs)
+    }
 }
 
 /// Chooses the features of the conversation.

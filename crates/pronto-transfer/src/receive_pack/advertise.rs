@@ -26,11 +26,12 @@ pub(super) fn offer(repository: &Repository, settings: &Settings) -> Offer {
     }
 }
 
-/// Sends refs and features.
+/// Sends refs and `features`.
 pub(super) fn advertise(
     repository: &Repository,
     options: &Options,
     settings: &Settings,
+    features: String,
     out: &mut (dyn Write + Send),
 ) -> Result<()> {
     if options.version == Version::V1 {
@@ -39,7 +40,7 @@ pub(super) fn advertise(
         bands::send(out, &line)?;
     }
     let hash = repository.object_hash();
-    let mut message = Advertisement::new(hash, features(repository, settings));
+    let mut message = Advertisement::new(hash, features);
     let mut seen = HashSet::new();
     let namespace = repository.refs().namespace();
     repository.refs().for_each("refs/", |reference| {
@@ -73,13 +74,21 @@ pub(super) fn advertise(
     bands::send(out, &message)
 }
 
-fn features(repository: &Repository, settings: &Settings) -> String {
+/// The features that are offered; `nonce` is to be signed by clients that sign their pushes.
+pub(super) fn features(
+    repository: &Repository,
+    settings: &Settings,
+    nonce: Option<&str>,
+) -> String {
     let mut words = String::from("report-status report-status-v2 delete-refs side-band-64k quiet");
     if settings.advertise_atomic {
         words.push_str(" atomic");
     }
     if settings.offset_deltas {
         words.push_str(" ofs-delta");
+    }
+    if let Some(nonce) = nonce {
+        words.push_str(&format!(" push-cert={nonce}"));
     }
     if settings.advertise_push_options {
         words.push_str(" push-options");

@@ -21,6 +21,7 @@ struct Call {
 }
 
 /// A variable that a program sees set, or removed.
+#[derive(Clone)]
 pub(super) struct Variable {
     pub(super) name: OsString,
     pub(super) value: Option<OsString>,
@@ -55,6 +56,9 @@ impl Push<'_> {
             ..Call::default()
         };
         call.variables.extend(self.quarantine_variables());
+        if hooks::exists(self.repository, name) {
+            call.variables.extend(self.certificate_variables()?);
+        }
         Ok(self.run_hook(name, &call)?.is_none_or(|code| code == 0))
     }
 

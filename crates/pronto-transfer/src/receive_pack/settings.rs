@@ -38,6 +38,10 @@ pub(super) struct Settings {
     pub(super) shallow_update: bool,
     pub(super) advertise_atomic: bool,
     pub(super) advertise_push_options: bool,
+    /// The seed of nonces for signed pushes.
+    pub(super) cert_nonce_seed: Option<BString>,
+    /// The age in seconds up to which nonces of earlier requests count as those of a request.
+    pub(super) cert_nonce_slop: u64,
     pub(super) offset_deltas: bool,
     pub(super) keep_alive: Option<Duration>,
     pub(super) hidden: Hidden,
@@ -82,6 +86,8 @@ impl Settings {
             shallow_update: bool("receive.shallowupdate", false)?,
             advertise_atomic: bool("receive.advertiseatomic", true)?,
             advertise_push_options: bool("receive.advertisepushoptions", false)?,
+            cert_nonce_seed: config.string("receive.certnonceseed")?.map(BStr::to_owned),
+            cert_nonce_slop: config.u64("receive.certnonceslop")?.unwrap_or(0),
             offset_deltas: bool("repack.usedeltabaseoffset", true)?,
             keep_alive: keep_alive.map(Duration::from_secs),
             hidden: Hidden::from_pushers(config),

@@ -126,7 +126,8 @@ pub(crate) fn connect_to_push(
     Pusher::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
 }
 
-/// Connects to the repository at `url` for an archive; the program of `settings` is the one that makes it.
+/// Connects to the repository at `url` for an archive; the program of `settings` is the one that makes it. A
+/// path and the programs of a connection are relative to the current directory of `environment`.
 ///
 /// # Errors
 /// As for [`connect`].
@@ -138,7 +139,8 @@ pub(crate) fn connect_to_archive(
     watch: &Watch<'_>,
 ) -> Result<ArchiveClient> {
     let address = Address::parse(url).map_err(from_wire)?;
-    let options = options(&address, settings, config, environment)?;
+    let mut options = options(&address, settings, config, environment)?;
+    options.directory = Some(environment.current_dir().to_owned());
     let web = web_settings(&address, settings, config, environment);
     ArchiveClient::connect(&address, &options, web, watch.progress(), watch.interrupt())
         .map_err(from_wire)

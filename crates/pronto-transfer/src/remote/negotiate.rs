@@ -7,9 +7,22 @@ use pronto_hash::{ObjectId, oid};
 use pronto_odb::Store;
 use pronto_pack::commit_graph::{CommitGraph, Position};
 use pronto_wire::ErrorKind as WireKind;
-use pronto_wire::negotiate::{Commit, Commits};
+use pronto_wire::fetch::Nothing;
+use pronto_wire::negotiate::{Commit, Commits, Consecutive, Skipping, Tips};
 
+use crate::config::Config;
 use crate::links::{CommitLinks, parse_commit, tag_target};
+
+/// Returns the negotiator that `fetch.negotiationAlgorithm` chooses.
+pub(crate) fn negotiator<'a>(config: &Config, commits: History<'a>) -> Box<dyn Tips + 'a> {
+    let named = config.raw("fetch.negotiationalgorithm");
+    let is = |name: &[u8]| named.is_some_and(|named| named.eq_ignore_ascii_case(name));
+    match () {
+        () if is(b"noop") => Box::new(Nothing),
+        () if is(b"skipping") => Box::new(Skipping::new(commits)),
+        () => Box::new(Consecutive::new(commits)),
+    }
+}
 
 /// Reads commits from a store. Parents beyond a cut of the history are not seen.
 pub struct History<'a> {

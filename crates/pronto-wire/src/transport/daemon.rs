@@ -39,7 +39,7 @@ pub(super) fn connect(
     }
     let greeting = greeting(target, service, options)?;
     if let Some(program) = &options.git_proxy {
-        let mut proxy = through(program, target)?;
+        let mut proxy = through(program, target, options)?;
         proxy.send(&greeting)?;
         return Ok(Box::new(proxy));
     }
@@ -55,11 +55,11 @@ pub(super) fn connect(
 }
 
 /// Starts the program that makes the connection (`core.gitProxy`).
-fn through(program: &OsStr, target: &Target<'_>) -> Result<Process, Error> {
+fn through(program: &OsStr, target: &Target<'_>, options: &Options) -> Result<Process, Error> {
     let mut command = pronto_io::child::command(program);
     command.arg(target.host);
     command.arg(target.port.unwrap_or(PORT).to_string());
-    Process::start(command)
+    Process::start(command, options)
 }
 
 /// The first line: program, path, host, and what else the daemon should know.

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, BString};
 
 use super::{Connection, LOCAL_VARIABLES, Options, Readiness, Service, version_parameter, watch};
 use crate::error::{Error, ErrorKind};
@@ -23,9 +23,13 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts `command` with its streams connected to this process. Its error output is shown.
-    pub(super) fn start(mut command: Command) -> Result<Self, Error> {
+    /// Starts `command` with its streams connected to this process, in the directory of `options`. Its
+    /// error output is shown.
+    pub(super) fn start(mut command: Command, options: &Options) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
+        if let Some(directory) = &options.directory {
+            command.current_dir(directory);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let traced = pronto_io::child::started("transport", &command);
         let mut child = command.spawn().map_err(|error| {
@@ -127,7 +131,7 @@ pub(super) fn local(path: &BStr, service: Service, options: &Options) -> Result<
             None => command.env_remove(name),
         };
     }
-    Process::start(command)
+    Process::start(command, options)
 }
 
 /// `sh -c LINE`, which calls itself by the line in its messages.
@@ -142,11 +146,6 @@ pub(super) fn quoted_call(program: &BStr, path: &BStr) -> BString {
     line.push(b' ');
     pronto_io::shell::quote_into(path, &mut line);
     line.into()
-}
-
-/// Whether a shell is needed to run `line` as it stands.
-pub(super) fn needs_shell(line: &BStr) -> bool {
-    line.find_byteset(b"|&;<>()$`\\\"' \t\n*?[#~=%").is_some()
 }
 
 #[cfg(test)]

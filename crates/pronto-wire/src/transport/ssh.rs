@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use bstr::{BStr, ByteSlice};
 use pronto_io::child;
 
-use super::process::{Process, needs_shell, quoted_call};
+use super::process::{Process, quoted_call};
 use super::{Family, LOCAL_VARIABLES, Options, Service, version_parameter};
 use crate::error::{Error, ErrorKind};
 
@@ -52,13 +52,13 @@ pub(super) fn connect(
     for name in LOCAL_VARIABLES {
         command.env_remove(name);
     }
-    Process::start(command)
+    Process::start(command, options)
 }
 
 /// The ssh program, through a shell if it is a command line.
 fn program(options: &Options) -> Command {
     match &options.ssh.command {
-        Some(line) if needs_shell(line.as_ref()) => {
+        Some(line) if child::needs_shell(line) => {
             let mut script = OsString::from(OsStr::from_bytes(line));
             script.push(" \"$@\"");
             child::shell(script, OsStr::from_bytes(line))
@@ -162,6 +162,9 @@ fn first_word(line: &BStr) -> Vec<u8> {
 /// Asks an unknown program whether it takes OpenSSH's options: `-G` prints and connects nowhere.
 fn probe(target: &Target<'_>, options: &Options) -> Result<Variant, Error> {
     let mut command = program(options);
+    if let Some(directory) = &options.directory {
+        command.current_dir(directory);
+    }
     command.arg("-G");
     push_options(&mut command, Variant::Ssh, target, options)?;
     let ran = command

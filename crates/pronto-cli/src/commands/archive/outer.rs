@@ -1,11 +1,11 @@
-//! The options that say where an archive is made and where it goes. The others are for who makes it.
+//! The options that say where an archive is made and where it goes. The other options are for the machine that
+//! makes it.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
 
-use super::unsupported;
 use crate::CliError;
 
 /// A call of `archive`.
@@ -25,7 +25,7 @@ impl Outer {
     /// Takes the options out of `words`. Their names cannot be abbreviated, as in Git.
     ///
     /// # Errors
-    /// A value is missing; Git says so.
+    /// A value is missing, or there is one too many, in Git's words.
     pub(super) fn parse(words: &[OsString]) -> Result<Self, CliError> {
         let mut outer = Outer::default();
         let mut words = words.iter().map(|word| word.as_bytes());
@@ -56,11 +56,21 @@ impl Outer {
                     continue;
                 }
             };
+            let name = name.as_bstr();
             *place = match (is_negated, value) {
-                (true, Some(_)) => return Err(unsupported()),
+                (true, Some(_)) => {
+                    let message = format!("option `no-{name}' takes no value");
+                    return Err(CliError::usage(message));
+                }
                 (true, None) => None,
                 (false, Some(value)) => Some(value.into()),
-                (false, None) => Some(words.next().ok_or_else(unsupported)?.into()),
+                (false, None) => {
+                    let missing = || match word {
+                        b"-o" => CliError::usage("switch `o' requires a value"),
+                        _ => CliError::usage(format!("option `{name}' requires a value")),
+                    };
+                    Some(words.next().ok_or_else(missing)?.into())
+                }
             };
         }
         Ok(outer)

@@ -1,6 +1,11 @@
-//! Requests for archives: trees that a client may not have, files of the server, and requests without end.
+//! Requests for archives: trees that a client may not have, files of the server, requests without end, and archives
+//! that cost much.
+
+use test_support::git::isolated;
 
 use super::Table;
+use crate::server::wait_until;
+use crate::site::text_of;
 use crate::stage::{Stage, Verdict, require};
 use crate::wire::{packet, packets, post, unbanded};
 
@@ -11,6 +16,7 @@ pub(super) fn table() -> Table {
     trees(&mut table);
     files(&mut table);
     malformed(&mut table);
+    costs(&mut table);
     table
 }
 
@@ -54,6 +60,34 @@ fn trees(table: &mut Table) {
         }
         Ok(())
     });
+    table.row("by-a-ref-that-is-named-like-an-id", |stage| {
+        let ids = stage.site.ids;
+        let at = stage.site.path("root/open/p.git");
+        let short = format!("x-g{}", &ids.hidden[..9]);
+        for name in [&ids.hidden, &ids.lost, &short] {
+            for kind in ["heads", "tags"] {
+                let name = format!("refs/{kind}/{name}");
+                stage.site.git(&at, &["update-ref", &name, "main"]);
+                stage.allow("open/p", &name);
+            }
+        }
+        let own = ask(stage, &arguments(&["main"]))?;
+        for name in [&ids.hidden, &ids.lost, &short] {
+            for shown in [
+                name.clone(),
+                format!("{name}:"),
+                format!("heads/{name}"),
+                format!("refs/tags/{name}"),
+            ] {
+                let text = ask(stage, &arguments(&[&shown]))?;
+                require(!text.contains("what only"), || format!("{shown}: {text}"))?;
+                require(text.contains("two\n"), || format!("{shown}: {text}"))?;
+            }
+            let text = ask(stage, &arguments(&[name, "secret"]))?;
+            require(text.contains("did not match any files"), || text)?;
+        }
+        require(own.contains("two\n"), || own)
+    });
     table.row("by-expression", |stage| {
         for name in [
             "main^0",
@@ -81,6 +115,15 @@ fn trees(table: &mut Table) {
         daemon.send(packet(line)).send(arguments(&["main"]));
         let text = String::from_utf8_lossy(&daemon.ends()?).into_owned();
         require(text.contains("ERR ") && !text.contains("ustar"), || text)
+    });
+    table.row("without-a-user-who-stays", |stage| {
+        stage.limits("head_seconds = 1");
+        let mut daemon = stage.connect_git();
+        let line = format!("{ARCHIVE} /open/p\0host=x\0");
+        daemon.send(packet(line)).send(arguments(&["main"]));
+        stage.slots(0)?;
+        let text = String::from_utf8_lossy(&daemon.ends()?).into_owned();
+        require(text.contains("ERR "), || text)
     });
     table.row("of-another-repository", |stage| {
         let token = stage.token("mallory");
@@ -131,6 +174,79 @@ fn files(table: &mut Table) {
         )?;
         let text = ask(stage, &arguments(&["--list"]))?;
         require(!text.contains("evil"), || text)
+    });
+}
+
+/// Replaces `main` of `open/p` by a commit whose only file has this content and placeholders in it are replaced.
+fn substitute(stage: &mut Stage, message: &str, content: &str) {
+    let at = stage.site.path("root/open/p.git");
+    let write =
+        |arguments: &[&str], input: &str| text_of(&isolated(&at, arguments, input.as_bytes()));
+    let blob = |content: &str| write(&["hash-object", "-w", "--stdin"], content);
+    let (attributes, file) = (blob("file export-subst\n"), blob(content));
+    let lines = format!("100644 blob {attributes}\t.gitattributes\n100644 blob {file}\tfile\n");
+    let tree = write(&["mktree"], &lines);
+    let commit = write(&["commit-tree", &tree, "-F", "-"], message);
+    stage
+        .site
+        .git(&at, &["update-ref", "refs/heads/main", &commit]);
+    stage.allow("open/p", "refs/heads/main");
+}
+
+fn costs(table: &mut Table) {
+    table.row("placeholders-that-grow", |stage| {
+        let message = format!("subject\n\n{}\n", "x".repeat(1 << 20));
+        substitute(stage, &message, &"$Format:%B$".repeat(1000));
+        denied(
+            stage,
+            &arguments(&["main"]),
+            "'file' has more than 67108864 bytes",
+        )
+    });
+    table.row("placeholders-without-a-value", |stage| {
+        // Each looks for the end of the subject.
+        let message = format!("{}\n", "x\n".repeat(1 << 20));
+        substitute(stage, &message, &"$Format:%b$".repeat(200_000));
+        let text = ask(stage, &arguments(&["main"]))?;
+        require(text.contains("ustar"), || text)
+    });
+    table.row("a-large-link", |stage| {
+        let at = stage.site.path("root/open/p.git");
+        let content = vec![b'a'; (64 << 20) + 1];
+        let blob = isolated(&at, &["hash-object", "-w", "--stdin"], &content);
+        let line = format!("120000 blob {}\tlink\n", text_of(&blob));
+        let tree = text_of(&isolated(&at, &["mktree"], line.as_bytes()));
+        let commit = stage.site.git(&at, &["commit-tree", &tree, "-m", "link"]);
+        stage
+            .site
+            .git(&at, &["update-ref", "refs/heads/main", &commit]);
+        stage.allow("open/p", "refs/heads/main");
+        let text = ask(stage, &arguments(&["main"]))?;
+        require(text.contains("'link' has more than 67108864 bytes"), || {
+            format!("{} bytes", text.len())
+        })
+    });
+    let reason = "the configuration of a repository in a store names no programs";
+    table.row_on_disk("a-program-that-does-not-end", reason, |stage| {
+        stage.limits("request_seconds = 4");
+        stage.alone();
+        let pids = stage.site.path("tmp/pids");
+        let line = format!("sleep 1000 & echo $! $$ >{}; sleep 1000", pids.display());
+        stage.configure("open/p", "tar.slow.command", &line);
+        stage.configure("open/p", "tar.slow.remote", "true");
+        let token = stage.token("mallory");
+        let body = arguments(&["--format=slow", "main"]);
+        let mut waiting = stage.connect();
+        waiting.send(post("open/p", ARCHIVE, &token, &body));
+        waiting.ends()?;
+        stage.slots(0)?;
+        let pids = std::fs::read_to_string(pids).map_err(|error| error.to_string())?;
+        for pid in pids.split_whitespace() {
+            let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            let has_ended = || stat().map_or(true, |stat| stat.contains(") Z "));
+            require(wait_until(has_ended), || format!("{pid} is left"))?;
+        }
+        Ok(())
     });
 }
 

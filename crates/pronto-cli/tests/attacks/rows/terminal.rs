@@ -62,7 +62,38 @@ pub(super) fn table() -> Table {
     http(&mut table);
     paths(&mut table);
     messages(&mut table);
+    archives(&mut table);
     table
+}
+
+/// Answers to a request for an archive.
+fn archives(table: &mut Table) {
+    let accepted = b"0008ACK\n0000".to_vec();
+    let band = |band: u8| line([&[band][..], ESCAPES.as_bytes(), b"\n"].concat());
+    let answers = [
+        ("refused", line(format!("NACK {ESCAPES}\n"))),
+        ("error", line(format!("ERR {ESCAPES}\n"))),
+        ("unknown", line(format!("{ESCAPES}\n"))),
+        (
+            "message",
+            [accepted.clone(), band(2), b"0000".to_vec()].concat(),
+        ),
+        ("message-and-end", [accepted.clone(), band(2)].concat()),
+        ("fatal-band", [accepted.clone(), band(3)].concat()),
+        ("bad-band", [accepted.clone(), band(27)].concat()),
+        (
+            "late-error",
+            [accepted, line(format!("ERR {ESCAPES}\n"))].concat(),
+        ),
+    ];
+    for (name, answer) in answers {
+        table.row(format!("archive-{name}"), move |scene| {
+            let answer = answer.clone();
+            let port = scene.tcp(move |stream| stream.write_all(&answer));
+            let remote = format!("--remote=git://127.0.0.1:{port}/x");
+            command(["archive", &remote, "HEAD"])
+        });
+    }
 }
 
 fn clone(scene: &mut Scene, change: impl FnOnce(Offer) -> Offer) -> Attack {

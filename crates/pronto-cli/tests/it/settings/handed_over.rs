@@ -83,9 +83,6 @@ const IN_CODE: &[(&str, &str, &[&str])] = &[
     ("color.push", "always", &["push", ".", "main:copy"]),
     ("color.remote", "always", &["push", ".", "main:copy"]),
     ("color.transport", "always", &["push", ".", "main:copy"]),
-    ("receive.certNonceSeed", "seed", &["receive-pack", "."]),
-    ("push.gpgSign", "true", &["push", ".", "main:copy"]),
-    ("push.negotiate", "true", &["push", ".", "main:copy"]),
     ("hook.jobs", "2", &["push", ".", "main:copy"]),
     (
         "push.recurseSubmodules",

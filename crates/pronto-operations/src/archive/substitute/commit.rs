@@ -9,7 +9,7 @@ use pronto_hash::ObjectId;
 use super::super::unsupported;
 use crate::{Error, Repository, Result};
 
-/// A commit, taken apart.
+/// A parsed commit.
 pub(super) struct Commit {
     pub(super) tree: ObjectId,
     pub(super) parents: Vec<ObjectId>,
@@ -62,7 +62,7 @@ impl Commit {
         })
     }
 
-    /// Returns the lines of the first paragraph, and what follows them and the blank lines behind.
+    /// Returns the lines of the first paragraph, and the text behind it and its blank lines.
     fn paragraph(&self) -> (Vec<&[u8]>, &[u8]) {
         let mut rest = skip_blank(&self.message);
         let mut lines = Vec::new();
@@ -86,7 +86,7 @@ impl Commit {
         self.paragraph().1
     }
 
-    /// Returns the first line of the subject in a form for names of files.
+    /// Returns the first line of the subject as the name of a file.
     pub(super) fn file_name(&self) -> BString {
         let start = skip_blank(&self.message);
         let line = start.lines().next().unwrap_or_default();
@@ -112,7 +112,7 @@ impl Commit {
 }
 
 impl Person {
-    /// Parses `NAME <EMAIL> SECONDS ZONE`. `None` for everything else.
+    /// Parses `NAME <EMAIL> SECONDS ZONE`. Returns `None` for everything else.
     fn parse(line: &[u8]) -> Option<Self> {
         let (name, rest) = line.split_once_str("<")?;
         let (email, time) = rest.split_once_str("> ")?;
@@ -138,7 +138,7 @@ impl Person {
         })
     }
 
-    /// Returns the date in the form of a placeholder; `None` for unknown and relative forms.
+    /// Returns the date in the form of a placeholder, or `None` for unknown and relative forms.
     ///
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for a date that is too far away.

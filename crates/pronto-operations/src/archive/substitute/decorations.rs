@@ -1,27 +1,42 @@
-//! The refs that lead to a commit, as Git lists them beside it.
+//! The names of the refs that lead to a commit, in Git's form.
 
 use std::ops::ControlFlow;
 
 use bstr::{BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
+use pronto_io::watch::Watch;
+use pronto_transfer::upload_pack::hidden::Hidden;
 
-use super::super::unsupported;
+use super::super::{check, unsupported};
 use crate::refs::Head;
 use crate::{Repository, Result};
 
-/// Returns the list of the commit `id`: `HEAD` and its branch, then other refs, the last name first.
+/// Returns the names of the refs of the commit `id`: `HEAD` and its branch, then other refs, the last name first.
+/// Refs that are `hidden` are left out. Costs a look at each ref.
 ///
 /// # Errors
-/// Refs cannot be read. [`Unsupported`](crate::ErrorKind::Unsupported) where objects are replaced.
-pub(super) fn of(repository: &Repository, id: &ObjectId) -> Result<BString> {
+/// Refs cannot be read, or the operation is interrupted. [`Unsupported`](crate::ErrorKind::Unsupported) where
+/// objects are replaced.
+pub(super) fn of(
+    repository: &Repository,
+    id: &ObjectId,
+    hidden: &Hidden,
+    watch: &Watch<'_>,
+) -> Result<BString> {
     let mut names = Vec::new();
     let mut are_replaced = false;
     repository.refs().for_each("refs/", |reference| {
         are_replaced |= reference.name.starts_with(b"refs/replace/");
-        names.push((reference.name.to_owned(), reference.id));
-        Ok(ControlFlow::Continue(()))
+        if !hidden.hides(reference.name.as_bstr()) {
+            names.push((reference.name.to_owned(), reference.id));
+        }
+        Ok(match watch.interrupt().is_triggered() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
     })?;
+    check(watch)?;
     if are_replaced {
         return Err(unsupported("names of refs beside replaced objects"));
     }
@@ -31,24 +46,28 @@ pub(super) fn of(repository: &Repository, id: &ObjectId) -> Result<BString> {
         _ => None,
     };
     let is_detached_here = matches!(&head, Head::Detached { id: at } if at == id);
-    let mut shown = Vec::new();
-    match branch {
-        Some(branch) => shown.push(format!("HEAD -> {}", short(branch))),
-        None if is_detached_here => shown.push("HEAD".to_owned()),
-        None => {}
+    let is_head_here = branch.is_some() || is_detached_here;
+    let shows_head = is_head_here && !hidden.hides("HEAD".into());
+    let branch = branch.filter(|name| shows_head && !hidden.hides(name.as_bstr()));
+    let mut shown: Vec<BString> = Vec::new();
+    if shows_head {
+        shown.push(match branch {
+            Some(branch) => [b"HEAD -> ", short(branch).as_bytes()].concat().into(),
+            None => "HEAD".into(),
+        });
     }
     for (name, found) in names.into_iter().rev() {
+        check(watch)?;
         if Some(&name) == branch || !leads_to(repository, found, id)? {
             continue;
         }
-        let tag = if name.starts_with(b"refs/tags/") {
-            "tag: "
-        } else {
-            ""
+        let kind: &[u8] = match name.starts_with(b"refs/tags/") {
+            true => b"tag: ",
+            false => b"",
         };
-        shown.push(format!("{tag}{}", short(&name)));
+        shown.push([kind, short(&name)].concat().into());
     }
-    Ok(shown.join(", ").into())
+    Ok(bstr::join(", ", shown).into())
 }
 
 fn leads_to(repository: &Repository, from: ObjectId, commit: &ObjectId) -> Result<bool> {

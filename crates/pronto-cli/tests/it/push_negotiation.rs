@@ -1,0 +1,225 @@
+//! Negotiations before a push, and without a fetch, between stock git and pronto.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use crate::servers::Daemon;
+use crate::support::{process, pronto_path, stderr, stdout};
+
+/// A repository with a long history, and one that has most of it below a ref that pushes do not see.
+struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let scene = Scene { folder };
+        scene.git(".", &["init", "-q", "-b", "main", "source"]);
+        for number in 0..60 {
+            scene.commit(number);
+        }
+        scene.git(".", &["clone", "-q", "--bare", "source", "target.git"]);
+        let set = |key: &str, value: &str| scene.git("target.git", &["config", key, value]);
+        set("receive.hideRefs", "refs/heads/main");
+        set("receive.unpackLimit", "1");
+        set("daemon.receivePack", "true");
+        for number in 60..63 {
+            scene.commit(number);
+        }
+        scene
+    }
+
+    fn commit(&self, number: usize) {
+        let file = self.folder.path().join("source").join("file");
+        std::fs::write(file, format!("{number}\n").repeat(50)).expect("a file");
+        self.git("source", &["add", "."]);
+        self.git("source", &["commit", "-q", "-m", &number.to_string()]);
+    }
+
+    fn command(&self, program: &str, directory: &str) -> Command {
+        let program: PathBuf = match program {
+            "pronto" => pronto_path().to_owned(),
+            _ => program.into(),
+        };
+        let mut command = process(program);
+        command
+            .current_dir(self.folder.path().join(directory))
+            .env("HOME", self.folder.path())
+            .env("PRONTO_NO_FALLBACK", "1")
+            .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
+            .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")]);
+        command
+    }
+
+    fn run(&self, program: &str, directory: &str, arguments: &[&str]) -> Output {
+        let mut command = self.command(program, directory);
+        command.args(arguments).output().expect("it starts")
+    }
+
+    fn git(&self, directory: &str, arguments: &[&str]) -> String {
+        let output = self.run("git", directory, arguments);
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
+        stdout(&output)
+    }
+
+    /// The number of objects in the pack that the target has received last.
+    fn received(&self) -> usize {
+        let packs = self.folder.path().join("target.git/objects/pack");
+        let files = std::fs::read_dir(packs).expect("a directory").flatten();
+        let newest = files
+            .filter(|entry| entry.path().extension().is_some_and(|end| end == "idx"))
+            .max_by_key(|entry| entry.metadata().and_then(|data| data.modified()).ok());
+        let path = newest.expect("a pack").path();
+        let path = path.to_str().expect("a name in ASCII");
+        let listed = self.git("target.git", &["verify-pack", "-v", path]);
+        let kinds = listed.lines().filter_map(|line| line.split(' ').nth(1));
+        kinds
+            .filter(|kind| ["commit", "tree", "blob"].contains(kind))
+            .count()
+    }
+}
+
+#[test]
+fn a_push_sends_only_what_is_new() {
+    let scene = Scene::new();
+    let daemon = Daemon::start(scene.folder.path());
+    let url = daemon.url("target.git");
+    for (place, name) in [("../target.git", "one"), (&url, "two")] {
+        let refspec = format!("main:{name}");
+        let push = ["-c", "push.negotiate=true", "push", place, &refspec];
+        let output = scene.run("pronto", "source", &push);
+        let said = stderr(&output);
+        assert!(
+            output.status.success() && !said.contains("negotiation"),
+            "{said}"
+        );
+        // Three commits with a tree and a file each.
+        assert_eq!(scene.received(), 9, "{place}");
+        scene.git("target.git", &["fsck", "--strict"]);
+        scene.git(
+            "target.git",
+            &["update-ref", "-d", &format!("refs/heads/{name}")],
+        );
+        scene.git(
+            "target.git",
+            &["-c", "gc.cruftPacks=false", "gc", "-q", "--prune=now"],
+        );
+    }
+}
+
+#[test]
+fn a_push_goes_on_without_a_negotiation() {
+    let scene = Scene::new();
+    for (setting, reason) in [
+        (
+            "protocol.version=0",
+            "--negotiate-only requires protocol v2",
+        ),
+        ("protocol.version=2", ""),
+    ] {
+        let name = format!("main:{}", reason.len());
+        let push = [
+            "-c",
+            setting,
+            "-c",
+            "push.negotiate",
+            "push",
+            "../target.git",
+            &name,
+        ];
+        let output = scene.run("pronto", "source", &push);
+        let said = stderr(&output);
+        assert!(output.status.success() && said.contains(reason), "{said}");
+        let failed = "warning: push negotiation failed; proceeding anyway with push\n";
+        assert_eq!(said.contains(failed), !reason.is_empty(), "{said}");
+    }
+    // A deletion has nothing to negotiate about.
+    let push = ["-c", "push.negotiate", "push", "../target.git", ":0"];
+    let output = scene.run("pronto", "source", &push);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn the_common_commits_are_those_of_git() {
+    // Servers of older releases acknowledge ancestors of common commits, too.
+    let Some(reference) = test_support::git::reference() else {
+        test_support::report_missing_reference(&"git 2.55 is missing");
+        return;
+    };
+    let reference = reference.to_str().expect("a name in UTF-8");
+    let scene = Scene::new();
+    scene.git("source", &["checkout", "-q", "-b", "side", "HEAD~20"]);
+    scene.commit(100);
+    scene.git("source", &["branch", "old", "HEAD~30"]);
+    for tips in [
+        &["main"][..],
+        &["side"],
+        &["old"],
+        &["main", "old"],
+        &["refs/heads/*"],
+        &["main~2", "side~1"],
+        &["nothing*", "main"],
+    ] {
+        let mut arguments = vec!["-c", "protocol.version=2", "fetch", "--negotiate-only"];
+        let options: Vec<String> = tips
+            .iter()
+            .map(|tip| format!("--negotiation-tip={tip}"))
+            .collect();
+        arguments.extend(options.iter().map(String::as_str));
+        let serve = format!("--upload-pack='{reference}' upload-pack");
+        arguments.extend([&*serve, "../target.git"]);
+        let run = |program: &str| {
+            let output = scene.run(program, "source", &arguments);
+            let text = stdout(&output);
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort_unstable();
+            (output.status.code(), lines)
+        };
+        let (ours, theirs) = (run("pronto"), run(reference));
+        assert_eq!(ours, theirs, "{tips:?}");
+        assert!(!ours.1.is_empty());
+    }
+    for arguments in [
+        &["fetch", "--negotiate-only", "../target.git"][..],
+        &[
+            "-c",
+            "protocol.version=0",
+            "fetch",
+            "--negotiate-only",
+            "--negotiation-tip=main",
+            "../target.git",
+        ],
+    ] {
+        let code = |program: &str| scene.run(program, "source", arguments).status.code();
+        assert_eq!(code("pronto"), code(reference), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_fetch_offers_only_the_chosen_history() {
+    let scene = Scene::new();
+    scene.git(".", &["init", "-q", "-b", "main", "reader"]);
+    scene.git("source", &["branch", "base", "main~30"]);
+    scene.git("source", &["branch", "more", "main~5"]);
+    scene.git(
+        "reader",
+        &["fetch", "-q", "../source", "base:base", "more:more"],
+    );
+    let fetch = [
+        "fetch",
+        "-q",
+        "--negotiation-tip=base",
+        "../source",
+        "main:main2",
+    ];
+    let count = |program: &str| {
+        let copy = format!("reader-{program}");
+        scene.git(".", &["clone", "-q", "--bare", "reader", &copy]);
+        let mut command = scene.command(program, &copy);
+        let output = command.args(fetch).output().expect("it starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+        scene.git(&copy, &["count-objects", "-v"])
+    };
+    assert_eq!(count("pronto"), count("git"));
+}

@@ -1,0 +1,127 @@
+//! Pipes to and from a program that may stop to read or to write: each call ends soon after the archive is given
+//! up.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::process::ChildStdin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use pronto_io::interrupt::Interrupt;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// The time between two looks at the state of the archive, in nanoseconds.
+const TICK_NANOSECONDS: i64 = 50_000_000;
+
+/// The state of an archive that a program filters, for all threads.
+pub(super) struct State<'a> {
+    interrupt: &'a Interrupt,
+    is_given_up: AtomicBool,
+}
+
+impl<'a> State<'a> {
+    pub(super) fn new(interrupt: &'a Interrupt) -> Self {
+        State {
+            interrupt,
+            is_given_up: AtomicBool::new(false),
+        }
+    }
+
+    /// Ends all reading and writing.
+    pub(super) fn give_up(&self) {
+        self.is_given_up.store(true, Relaxed);
+    }
+
+    /// Returns whether [`give_up`](Self::give_up) was called, or the operation is interrupted.
+    pub(super) fn has_failed(&self) -> bool {
+        self.is_given_up.load(Relaxed) || self.interrupt.is_triggered()
+    }
+
+    fn check(&self) -> io::Result<()> {
+        match self.has_failed() {
+            // Not `Interrupted`, after which the standard library repeats a call.
+            true => Err(io::Error::other("the archive is given up")),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits until `descriptor` is ready, but not for long.
+    fn wait(&self, descriptor: &impl AsFd, flags: PollFlags) -> io::Result<bool> {
+        self.check()?;
+        let time = Timespec {
+            tv_sec: 0,
+            tv_nsec: TICK_NANOSECONDS,
+        };
+        match poll(&mut [PollFd::new(descriptor, flags)], Some(&time)) {
+            Ok(count) => Ok(count > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The program's input.
+pub(super) struct Input<'a> {
+    pipe: ChildStdin,
+    state: &'a State<'a>,
+    /// Whether the program reads no more.
+    is_closed: bool,
+}
+
+impl<'a> Input<'a> {
+    /// Takes the pipe to the standard input of a program.
+    pub(super) fn new(pipe: ChildStdin, state: &'a State<'a>) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        Ok(Input {
+            pipe,
+            state,
+            is_closed: false,
+        })
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+}
+
+impl Write for Input<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            self.state.check()?;
+            match self.pipe.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.state.wait(&self.pipe, PollFlags::OUT)?;
+                }
+                Err(error) => {
+                    self.is_closed |= error.kind() == io::ErrorKind::BrokenPipe;
+                    return Err(error);
+                }
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An output of the program.
+pub(super) struct Output<'a, P> {
+    pub(super) pipe: P,
+    pub(super) state: &'a State<'a>,
+    /// Set once nothing more is awaited than what is in the pipe.
+    pub(super) is_over: &'a AtomicBool,
+}
+
+impl<P: Read + AsFd> Read for Output<'_, P> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let is_over = self.is_over.load(Relaxed);
+            match self.state.wait(&self.pipe, PollFlags::IN)? {
+                true => return self.pipe.read(buffer),
+                false if is_over => return Ok(0),
+                false => {}
+            }
+        }
+    }
+}

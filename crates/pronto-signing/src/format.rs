@@ -1,0 +1,97 @@
+//! The formats of signatures.
+
+/// A format of signatures (`gpg.format`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// OpenPGP, by gpg.
+    #[default]
+    OpenPgp,
+    /// X.509, by gpgsm.
+    X509,
+    /// SSH, by ssh-keygen.
+    Ssh,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Format; 3] = [Format::OpenPgp, Format::X509, Format::Ssh];
+
+    /// Returns the name of the format in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::OpenPgp => "openpgp",
+            Format::X509 => "x509",
+            Format::Ssh => "ssh",
+        }
+    }
+
+    /// Returns the format of this name.
+    pub fn of_name(name: &[u8]) -> Option<Self> {
+        Format::ALL
+            .into_iter()
+            .find(|format| format.name().as_bytes() == name)
+    }
+
+    /// Returns the format of the signature that `text` begins with; `None` if it begins with none.
+    pub fn of_signature(text: &[u8]) -> Option<Self> {
+        Format::ALL.into_iter().find(|format| {
+            let mut beginnings = format.beginnings().iter();
+            beginnings.any(|beginning| text.starts_with(beginning))
+        })
+    }
+
+    /// The program that signs and checks, if the configuration names no other.
+    pub(crate) fn program(self) -> &'static str {
+        match self {
+            Format::OpenPgp => "gpg",
+            Format::X509 => "gpgsm",
+            Format::Ssh => "ssh-keygen",
+        }
+    }
+
+    fn beginnings(self) -> &'static [&'static [u8]] {
+        match self {
+            Format::OpenPgp => &[
+                b"-----BEGIN PGP SIGNATURE-----",
+                b"-----BEGIN PGP MESSAGE-----",
+            ],
+            Format::X509 => &[b"-----BEGIN SIGNED MESSAGE-----"],
+            Format::Ssh => &[b"-----BEGIN SSH SIGNATURE-----"],
+        }
+    }
+}
+
+/// Returns where the signature of a signed text begins: at its last line that begins a signature, as in
+/// Git. Without such a line, it is the length of the text. Reads the text once.
+pub fn signature_start(text: &[u8]) -> usize {
+    let mut found = text.len();
+    let mut at = 0;
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        if Format::of_signature(line).is_some() {
+            found = at;
+        }
+        at += line.len();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_signature_counts() {
+        let one = "-----BEGIN PGP SIGNATURE-----\nx\n";
+        let two = "-----BEGIN SSH SIGNATURE-----\ny\n";
+        let text = format!("a\n{one}{two}");
+        assert_eq!(signature_start(text.as_bytes()), text.len() - two.len());
+        assert_eq!(signature_start(b"a\nb"), 3);
+        assert_eq!(signature_start(b""), 0);
+        let inner = b"a -----BEGIN SSH SIGNATURE-----\n";
+        assert_eq!(signature_start(inner), inner.len());
+        assert_eq!(Format::of_signature(two.as_bytes()), Some(Format::Ssh));
+        assert_eq!(Format::of_name(b"x509"), Some(Format::X509));
+        assert_eq!(Format::of_name(b"X509"), None);
+    }
+}

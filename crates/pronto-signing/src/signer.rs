@@ -1,0 +1,409 @@
+//! Signs texts and checks signatures, with the programs of the user.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto_config::{Environment, Error, ErrorKind, Result, path};
+use pronto_io::child;
+use pronto_io::interrupt::Interrupt;
+
+use crate::program::{Output, Surroundings, is_interrupted};
+use crate::temporary::Temporary;
+use crate::{Check, Format, Settings, status};
+
+/// The namespace of ssh signatures that are made for Git.
+const NAMESPACE: &str = "git";
+
+const TOO_OLD_TO_SIGN: &str =
+    "ssh-keygen -Y sign is needed for ssh signing (available in openssh version 8.2p1+)";
+const TOO_OLD_TO_CHECK: &str = "ssh-keygen -Y find-principals/verify is needed for ssh signature \
+    verification (available in openssh version 8.2p1+)";
+const NO_ALLOWED_SIGNERS: &str = "gpg.ssh.allowedSignersFile needs to be configured and exist for \
+    ssh signature verification";
+
+/// A key to sign with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key(BString);
+
+impl Key {
+    /// Returns the key as it was configured: an id or a name for gpg, a file or a public key for ssh.
+    pub fn text(&self) -> &BStr {
+        self.0.as_bstr()
+    }
+
+    /// The public key, if the text is one and not the name of a file.
+    fn literal(&self) -> Option<&[u8]> {
+        literal(&self.0)
+    }
+}
+
+fn literal(text: &[u8]) -> Option<&[u8]> {
+    let marked = text.strip_prefix(b"key::");
+    marked.or_else(|| text.starts_with(b"ssh-").then_some(text))
+}
+
+/// Signs and checks signatures with the programs that the settings name.
+#[derive(Clone, Copy, Debug)]
+pub struct Signer<'a> {
+    settings: &'a Settings,
+    around: Surroundings<'a>,
+}
+
+impl<'a> Signer<'a> {
+    /// A signer whose programs run in `directory` and see `environment`; they may ask the user for a
+    /// password. They are ended when `interrupt` is triggered.
+    pub fn new(
+        settings: &'a Settings,
+        directory: &'a Path,
+        environment: &'a Environment,
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        let around = Surroundings {
+            directory,
+            environment,
+            interrupt,
+            is_detached: false,
+            deadline: None,
+        };
+        Signer { settings, around }
+    }
+
+    /// Runs the programs without a terminal, as a server does. They end together with all programs that
+    /// they have started.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        self.around.is_detached = true;
+        self
+    }
+
+    /// Ends programs that have not ended after `limit`, from now on. Then the call fails.
+    #[must_use]
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.around.deadline = Instant::now().checked_add(limit);
+        self
+    }
+
+    /// Returns the key to sign with: the configured one, or that of `identity`, which is only asked for
+    /// by [`Format::OpenPgp`] and [`Format::X509`].
+    ///
+    /// # Errors
+    /// There is none, or `identity` fails.
+    pub fn key(&self, identity: impl FnOnce() -> Result<BString>) -> Result<Key> {
+        if let Some(key) = &self.settings.signing_key {
+            return Ok(Key(key.clone()));
+        }
+        match self.settings.format {
+            Format::Ssh => self.default_ssh_key(),
+            _ => identity().map(Key),
+        }
+    }
+
+    /// Returns the name by which a signed push calls the key: its fingerprint for ssh, or else its text.
+    ///
+    /// # Errors
+    /// The key cannot be read.
+    pub fn key_id(&self, key: &Key) -> Result<BString> {
+        if self.settings.format != Format::Ssh {
+            return Ok(key.0.clone());
+        }
+        let failed = || {
+            let message = format!("failed to get the ssh fingerprint for key '{}'", key.text());
+            Error::new(ErrorKind::Signing, message)
+        };
+        let mut command = child::command(Format::Ssh.program());
+        let input = match key.literal() {
+            Some(literal) => {
+                command.args(["-lf", "-"]);
+                literal
+            }
+            None => {
+                command.arg("-lf").arg(self.file_of(key)?);
+                b""
+            }
+        };
+        let output = self.run(command, input)?;
+        if !output.status.success() {
+            let reported = output.stderr.trim_end().to_str_lossy().into_owned();
+            return Err(failed().because(reported));
+        }
+        let fields: Vec<&[u8]> = output.stdout.splitn_str(3, " ").collect();
+        match fields.as_slice() {
+            [_, fingerprint, _] => Ok((*fingerprint).into()),
+            _ => Err(failed()),
+        }
+    }
+
+    /// Signs a text. Returns the signature, which is to be appended to the text.
+    ///
+    /// # Errors
+    /// The program cannot be started or fails; the message has what it prints.
+    pub fn sign(&self, text: &[u8], key: &Key) -> Result<Vec<u8>> {
+        let mut signature = match self.settings.format {
+            Format::Ssh => self.sign_with_ssh(text, key)?,
+            format => self.sign_with_gpg(text, key, format)?,
+        };
+        remove_carriage_returns(&mut signature);
+        Ok(signature)
+    }
+
+    /// Checks the signature of a text. Its first line tells the format.
+    ///
+    /// # Errors
+    /// The format is not known, the program cannot be started, or the settings that it needs are missing.
+    /// A bad signature is no error.
+    pub fn check(&self, text: &[u8], signature: &[u8]) -> Result<Check> {
+        let Some(format) = Format::of_signature(signature) else {
+            let start = signature.get(..100).unwrap_or(signature).as_bstr();
+            let message = format!("bad/incompatible signature '{start}'");
+            return Err(Error::new(ErrorKind::UnknownSignature, message));
+        };
+        match format {
+            Format::Ssh => self.check_with_ssh(text, signature),
+            format => self.check_with_gpg(text, signature, format),
+        }
+    }
+
+    fn sign_with_gpg(&self, text: &[u8], key: &Key, format: Format) -> Result<Vec<u8>> {
+        let mut command = child::command(self.settings.program(format));
+        command.args(["--status-fd=2", "-bsau"]);
+        command.arg(path::borrow(key.text()));
+        let output = match self.run(command, text) {
+            Ok(output) => output,
+            Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),
+            Err(error) => {
+                let message = format!("gpg failed to sign the data:\n{error}");
+                return Err(Error::new(ErrorKind::Signing, message));
+            }
+        };
+        let mut lines = output.stderr.lines();
+        let is_created = lines.any(|line| line.starts_with(b"[GNUPG:] SIG_CREATED "));
+        if output.status.success() && is_created {
+            return Ok(output.stdout);
+        }
+        let printed = match output.stderr.is_empty() {
+            true => "(no gpg output)".into(),
+            false => output.stderr.to_str_lossy(),
+        };
+        let message = format!("gpg failed to sign the data:\n{printed}");
+        Err(Error::new(ErrorKind::Signing, message))
+    }
+
+    fn sign_with_ssh(&self, text: &[u8], key: &Key) -> Result<Vec<u8>> {
+        if key.0.is_empty() {
+            let message = "user.signingKey needs to be set for ssh signing";
+            return Err(Error::new(ErrorKind::Signing, message));
+        }
+        let directory = self.temporary()?;
+        let key_file = match key.literal() {
+            Some(literal) => {
+                let written = directory.write("key", literal);
+                written.map_err(|error| {
+                    let message = "failed writing ssh signing key to a temporary file";
+                    Error::new(ErrorKind::Io, message).because(error)
+                })?
+            }
+            None => self.file_of(key)?,
+        };
+        let buffer = directory.write("buffer", text).map_err(|error| {
+            let message = "failed writing ssh signing key buffer to a temporary file";
+            Error::new(ErrorKind::Io, message).because(error)
+        })?;
+        let mut command = child::command(self.settings.program(Format::Ssh));
+        command.args(["-Y", "sign", "-n", NAMESPACE, "-f"]);
+        command.arg(key_file);
+        if key.literal().is_some() {
+            // An agent has the private key.
+            command.arg("-U");
+        }
+        command.arg(&buffer);
+        let output = self.run(command, b"")?;
+        if !output.status.success() {
+            let printed = output.stderr.to_str_lossy().into_owned();
+            let message = match output.stderr.contains_str("usage:") {
+                true => format!("{TOO_OLD_TO_SIGN}\n{printed}"),
+                false => printed,
+            };
+            return Err(Error::new(ErrorKind::Signing, message));
+        }
+        let file = buffer.with_extension("sig");
+        pronto_io::untrusted::content(&file).map_err(|error| {
+            let message = "failed reading ssh signing data buffer";
+            Error::new(ErrorKind::Io, message)
+                .at_path(&file)
+                .because(error)
+        })
+    }
+
+    /// The first key that `gpg.ssh.defaultKeyCommand` prints.
+    fn default_ssh_key(&self) -> Result<Key> {
+        let failed = |message: String| Error::new(ErrorKind::Signing, message);
+        let Some(line) = &self.settings.ssh_default_key_command else {
+            let message =
+                "either user.signingkey or gpg.ssh.defaultKeyCommand needs to be configured";
+            return Err(failed(message.to_owned()));
+        };
+        let Some(words) = pronto_config::quote::split_words(line) else {
+            let message = "malformed build-time gpg.ssh.defaultKeyCommand: unclosed quote";
+            return Err(failed(message.to_owned()));
+        };
+        let mut words = words.iter().map(|word| path::borrow(word));
+        let mut command = child::command(words.next().unwrap_or(Path::new("")));
+        command.args(words);
+        let output = self.run(command, b"")?;
+        let (stdout, stderr) = (output.stdout.as_bstr(), output.stderr.as_bstr());
+        if !output.status.success() {
+            let message = format!("gpg.ssh.defaultKeyCommand failed: {stderr} {stdout}");
+            return Err(failed(message));
+        }
+        let first = output.stdout.split(|byte| *byte == b'\n').next();
+        match first.filter(|line| literal(line).is_some()) {
+            Some(line) => Ok(Key(line.into())),
+            None => Err(failed(format!(
+                "gpg.ssh.defaultKeyCommand succeeded but returned no keys: {stderr} {stdout}"
+            ))),
+        }
+    }
+
+    fn check_with_gpg(&self, text: &[u8], signature: &[u8], format: Format) -> Result<Check> {
+        let directory = self.temporary()?;
+        let file = self.written(&directory, signature)?;
+        let mut command = child::command(self.settings.program(format));
+        if format == Format::OpenPgp {
+            command.arg("--keyid-format=long");
+        }
+        command.args(["--status-fd=1", "--verify"]);
+        command.arg(&file).arg("-");
+        let output = self.run(command, text)?;
+        let mut check = Check {
+            output: output.stderr.into(),
+            raw_output: output.stdout.into(),
+            ..Check::default()
+        };
+        let lines = check.raw_output.clone();
+        status::read_gpg(&lines, &mut check);
+        check.is_accepted = output.status.success();
+        Ok(check)
+    }
+
+    fn check_with_ssh(&self, text: &[u8], signature: &[u8]) -> Result<Check> {
+        let Some(allowed) = &self.settings.ssh_allowed_signers else {
+            return Err(Error::new(ErrorKind::Signing, NO_ALLOWED_SIGNERS));
+        };
+        let directory = self.temporary()?;
+        let file = self.written(&directory, signature)?;
+        let mut command = self.ssh("find-principals");
+        command.arg("-f").arg(allowed).arg("-s").arg(&file);
+        let found = self.run(command, b"")?;
+        if !found.status.success() && found.stderr.contains_str("usage:") {
+            return Err(Error::new(ErrorKind::Signing, TOO_OLD_TO_CHECK));
+        }
+        let mut check = Check::default();
+        let principals: Vec<&[u8]> = match found.status.success() {
+            true => found.stdout.lines().filter(|it| !it.is_empty()).collect(),
+            false => Vec::new(),
+        };
+        let mut last = None;
+        for principal in &principals {
+            let output = self.verify(text, principal, &file, &mut check)?;
+            check.is_accepted = output.status.success() && output.stdout.starts_with(b"Good");
+            last = Some(output);
+            if check.is_accepted {
+                break;
+            }
+        }
+        let output = match last {
+            Some(output) => output,
+            // The key is not known: this shows whose it is, and whether the signature is good.
+            None => {
+                let mut command = self.ssh("check-novalidate");
+                command.args(["-n", NAMESPACE, "-s"]).arg(&file);
+                self.run(command, text)?
+            }
+        };
+        status::read_ssh(&output.stdout, &mut check);
+        let shown = [
+            output.stdout.as_slice(),
+            found.stderr.as_slice(),
+            output.stderr.as_slice(),
+        ];
+        check.output = shown.concat().into();
+        check.raw_output = check.output.clone();
+        Ok(check)
+    }
+
+    fn verify(
+        &self,
+        text: &[u8],
+        principal: &[u8],
+        file: &Path,
+        check: &mut Check,
+    ) -> Result<Output> {
+        let mut command = self.ssh("verify");
+        command.args(["-n", NAMESPACE]);
+        if let Some(allowed) = &self.settings.ssh_allowed_signers {
+            command.arg("-f").arg(allowed);
+        }
+        command.arg("-I").arg(path::borrow(principal));
+        command.arg("-s").arg(file);
+        if let Some(revoked) = &self.settings.ssh_revocation_file {
+            match self.around.directory.join(revoked).exists() {
+                true => _ = command.arg("-r").arg(revoked),
+                false => check.missing_revocation_file = Some(revoked.clone()),
+            }
+        }
+        self.run(command, text)
+    }
+
+    fn ssh(&self, operation: &str) -> Command {
+        let mut command = child::command(self.settings.program(Format::Ssh));
+        command.args(["-Y", operation]);
+        command
+    }
+
+    /// The file that a key names.
+    fn file_of(&self, key: &Key) -> Result<PathBuf> {
+        let home = self.around.environment.home();
+        path::expand_user(key.text(), home).ok_or_else(|| {
+            let message = format!("failed to expand user dir in: '{}'", key.text());
+            Error::new(ErrorKind::Signing, message)
+        })
+    }
+
+    fn temporary(&self) -> Result<Temporary> {
+        Temporary::new(self.around.environment).map_err(|error| {
+            Error::new(ErrorKind::Io, "could not create temporary file").because(error)
+        })
+    }
+
+    fn written(&self, directory: &Temporary, signature: &[u8]) -> Result<PathBuf> {
+        directory.write("signature", signature).map_err(|error| {
+            let message = "failed writing detached signature to a temporary file";
+            Error::new(ErrorKind::Io, message).because(error)
+        })
+    }
+
+    fn run(&self, command: Command, input: &[u8]) -> Result<Output> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        self.around.run(command, input).map_err(|error| {
+            if is_interrupted(&error) {
+                return Error::new(ErrorKind::Interrupted, "interrupted");
+            }
+            let reason = match error.kind() {
+                io::ErrorKind::NotFound => "No such file or directory".to_owned(),
+                _ => error.to_string(),
+            };
+            let message = format!("cannot run {program}: {reason}");
+            Error::new(ErrorKind::Signing, message)
+        })
+    }
+}
+
+/// Removes the carriage returns of line ends.
+fn remove_carriage_returns(text: &mut Vec<u8>) {
+    if text.contains(&b'\r') {
+        *text = text.replace("\r\n", "\n");
+    }
+}

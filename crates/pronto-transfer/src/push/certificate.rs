@@ -1,0 +1,104 @@
+//! The certificate of a signed push.
+
+use bstr::{BStr, BString};
+use pronto_io::interrupt::Interrupt;
+use pronto_signing::{Settings, Signer};
+use pronto_wire::advertisement::Greeting;
+use pronto_wire::certificate::{Change, Draft, check_nonce};
+use pronto_wire::push::Command;
+
+use super::Options;
+use crate::remote::connection::{from_wire, shown};
+use crate::{Error, ErrorKind, Repository, Result};
+use pronto_repository::identity::{self, Care, Role};
+
+/// Whether a push is signed (`--signed`, `push.gpgSign`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Signed {
+    /// The push is not signed.
+    #[default]
+    Never,
+    /// The push is signed if the other side takes signed pushes.
+    IfAsked,
+    /// The push is signed, or it fails.
+    Always,
+}
+
+/// Returns the nonce of the other side if the push is to be signed; `None` if it is not.
+///
+/// # Errors
+/// The other side takes no signed pushes though they are required, or its nonce is not one to sign.
+pub(super) fn nonce(greeting: &Greeting, signed: Signed) -> Result<Option<BString>> {
+    if signed == Signed::Never {
+        return Ok(None);
+    }
+    let there = &greeting.capabilities;
+    if !there.has("push-cert") {
+        return match signed {
+            Signed::Always => Err(Error::new(
+                ErrorKind::Transport,
+                "the receiving end does not support --signed push",
+            )),
+            _ => Ok(None),
+        };
+    }
+    let nonce = there.value("push-cert").unwrap_or_default().to_owned();
+    check_nonce(&nonce).map_err(from_wire)?;
+    Ok(Some(nonce))
+}
+
+/// A push to be signed.
+pub(super) struct Unsigned<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) options: &'a Options,
+    pub(super) url: &'a BStr,
+    pub(super) nonce: BString,
+}
+
+impl Unsigned<'_> {
+    /// Makes the certificate with these commands, and signs it; `None` if there are no commands.
+    ///
+    /// # Errors
+    /// There is no key, or the program that signs fails.
+    pub(super) fn sign(
+        self,
+        commands: &[Command],
+        interrupt: &Interrupt,
+    ) -> Result<Option<BString>> {
+        let (config, environment) = (self.repository.config(), self.repository.environment());
+        let settings = Settings::of(config, environment.home())?;
+        let directory = self.repository.work_tree();
+        let directory = directory.unwrap_or(self.repository.git_dir());
+        let signer = Signer::new(&settings, directory, environment, interrupt);
+        let key = signer.key(|| {
+            let found = identity::signature(Role::Committer, Care::Strict, config, environment)?;
+            Ok(format!("{} <{}>", found.name, found.email).into())
+        })?;
+        let draft = Draft {
+            key: signer.key_id(&key)?,
+            time: identity::now().to_string(),
+            pushee: shown(self.url),
+            nonce: self.nonce,
+            options: &self.options.push_options,
+        };
+        if commands.is_empty() {
+            return Ok(None);
+        }
+        let changes = commands.iter().map(|command| Change {
+            old: command.old,
+            new: command.new,
+            name: command.name.as_ref(),
+        });
+        let mut text = draft.encode(changes);
+        let signature = signer.sign(&text, &key).map_err(|error| {
+            if *error.kind() == ErrorKind::Interrupted {
+                return error;
+            }
+            let message = "failed to sign the push certificate";
+            Error::new(ErrorKind::Signing, message).reported_after(error.to_string())
+        })?;
+        text.extend_from_slice(&signature);
+        Ok(Some(text.into()))
+    }
+}

@@ -1,0 +1,238 @@
+//! The certificate of a signed push: its nonce, its signature, and the variables that hooks find them in.
+
+use std::cell::OnceCell;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind;
+use pronto_hash::ObjectId;
+use pronto_signing::{Check, Nonces, Signer};
+use pronto_wire::certificate::Certificate;
+
+use super::hook::Variable;
+use super::settings::Settings;
+use super::{Options, Push};
+use crate::objects::from_odb;
+use crate::{ErrorKind, Repository, Result, path};
+
+/// The nonce that a connection offers, if `receive.certNonceSeed` is set.
+pub(super) struct Issued {
+    nonces: Nonces,
+    seconds: u64,
+    nonce: String,
+}
+
+impl Issued {
+    /// The nonce of this moment.
+    pub(super) fn new(
+        repository: &Repository,
+        options: &Options,
+        settings: &Settings,
+    ) -> Option<Self> {
+        let seed = settings.cert_nonce_seed.as_ref()?;
+        let service = match &options.service {
+            Some(service) => service.to_vec(),
+            None => path::as_bytes(repository.git_dir()).to_vec(),
+        };
+        let nonces = Nonces::new(seed, service, repository.object_hash());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let seconds = now.map_or(0, |now| now.as_secs());
+        let nonce = nonces.at(seconds);
+        Some(Issued {
+            nonces,
+            seconds,
+            nonce,
+        })
+    }
+
+    pub(super) fn nonce(&self) -> &str {
+        &self.nonce
+    }
+}
+
+/// A certificate that was received.
+pub(super) struct Received {
+    certificate: Certificate,
+    issued: Option<Issued>,
+    checked: OnceCell<Vec<Variable>>,
+}
+
+/// The verdict on the nonce of a certificate.
+#[derive(Debug, PartialEq, Eq)]
+struct NonceVerdict {
+    word: &'static str,
+    /// The nonce that the hooks see.
+    nonce: BString,
+    /// The age of the nonce in seconds, if it is not that of the connection.
+    slop: Option<i128>,
+}
+
+impl Received {
+    pub(super) fn new(certificate: Certificate, issued: Option<Issued>) -> Self {
+        Received {
+            certificate,
+            issued,
+            checked: OnceCell::new(),
+        }
+    }
+
+    /// Returns whether the push options of the certificate are those of the push.
+    pub(super) fn has_options(&self, options: &[BString]) -> bool {
+        let options = options.iter().map(|option| option.as_bstr());
+        self.certificate.push_options().eq(options)
+    }
+}
+
+impl Push<'_> {
+    /// The variables that tell a hook of the certificate. The first call stores and checks it.
+    ///
+    /// # Errors
+    /// There is no signature, or the push was interrupted.
+    pub(super) fn certificate_variables(&self) -> Result<Vec<Variable>> {
+        let Some(received) = &self.certificate else {
+            return Ok(Vec::new());
+        };
+        if let Some(variables) = received.checked.get() {
+            return Ok(variables.clone());
+        }
+        let made = self.check_certificate(received)?;
+        Ok(received.checked.get_or_init(|| made).clone())
+    }
+
+    fn check_certificate(&self, received: &Received) -> Result<Vec<Variable>> {
+        let store = self.repository.objects()?;
+        let written = store.write(Kind::Blob, received.certificate.text());
+        let id = match written {
+            Ok(id) => id,
+            Err(error) => {
+                self.bands.error(&from_odb(error).to_string());
+                return Ok(Vec::new());
+            }
+        };
+        let check = match self.check_signature(&received.certificate) {
+            Ok(check) => check,
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted | ErrorKind::UnknownSignature => return Err(error),
+                // Without a verdict, the hooks decide.
+                _ => {
+                    self.bands.error(&error.to_string());
+                    Check::default()
+                }
+            },
+        };
+        if let Some(file) = &check.missing_revocation_file {
+            let shown = file.display();
+            let text = format!("ssh signing revocation file configured but not found: {shown}");
+            self.bands.warning(&text);
+        }
+        let verdict = received.issued.as_ref().map(|issued| {
+            let is_stateless = !self.options.advertises;
+            let limit = self.settings.cert_nonce_slop;
+            issued.judge(received.certificate.nonce(), is_stateless, limit)
+        });
+        Ok(variables(&id, &check, verdict.as_ref()))
+    }
+
+    fn check_signature(&self, certificate: &Certificate) -> Result<Check> {
+        let (config, environment) = (self.repository.config(), self.repository.environment());
+        let settings = pronto_signing::Settings::of(config, environment.home())?;
+        let directory = self.repository.git_dir();
+        let mut signer = Signer::new(&settings, directory, environment, self.interrupt).detached();
+        if let Some(limit) = self.options.signature_limit {
+            signer = signer.within(limit);
+        }
+        signer.check(certificate.signed(), certificate.signature())
+    }
+}
+
+impl Issued {
+    /// Judges the nonce of a certificate. A stateless connection accepts those of earlier requests;
+    /// `limit` is the age in seconds up to which they count as its own.
+    fn judge(&self, nonce: Option<&BStr>, is_stateless: bool, limit: u64) -> NonceVerdict {
+        let verdict = |word| NonceVerdict {
+            word,
+            nonce: self.nonce.as_str().into(),
+            slop: None,
+        };
+        let Some(nonce) = nonce else {
+            return verdict("MISSING");
+        };
+        if nonce == self.nonce.as_str() {
+            return verdict("OK");
+        }
+        let time = self.nonces.time_of(nonce).filter(|_| is_stateless);
+        let Some(time) = time else {
+            return verdict("BAD");
+        };
+        let slop = i128::from(self.seconds) - i128::from(time);
+        if limit > 0 && slop.unsigned_abs() <= u128::from(limit) {
+            return NonceVerdict {
+                nonce: nonce.to_owned(),
+                ..verdict("OK")
+            };
+        }
+        NonceVerdict {
+            slop: Some(slop),
+            ..verdict("SLOP")
+        }
+    }
+}
+
+fn variables(id: &ObjectId, check: &Check, nonce: Option<&NonceVerdict>) -> Vec<Variable> {
+    let text = |text: &Option<BString>| text.clone().unwrap_or_default();
+    let mut found: Vec<(&str, BString)> = vec![
+        ("", id.to_string().into()),
+        ("_SIGNER", text(&check.signer)),
+        ("_KEY", text(&check.key)),
+        ("_STATUS", check.status.letter().to_string().into()),
+    ];
+    if let Some(verdict) = nonce {
+        found.push(("_NONCE", verdict.nonce.clone()));
+        found.push(("_NONCE_STATUS", verdict.word.into()));
+        if let Some(slop) = verdict.slop {
+            found.push(("_NONCE_SLOP", slop.to_string().into()));
+        }
+    }
+    let found = found.into_iter();
+    found
+        .map(|(name, value)| {
+            let value = path::borrow(value.as_bstr()).to_owned();
+            Variable::set(format!("GIT_PUSH_CERT{name}"), value)
+        })
+        .collect()
+}
+
+/// The error of a push whose certificate and push options differ.
+pub(super) const OTHER_OPTIONS: &str = "inconsistent push options";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonces_are_judged() {
+        let nonces = Nonces::new(b"seed", "service", pronto_hash::Kind::Sha1);
+        let issued = Issued {
+            nonce: nonces.at(1000),
+            seconds: 1000,
+            nonces: nonces.clone(),
+        };
+        let judge = |nonce: &str, is_stateless: bool, limit: u64| {
+            issued.judge(Some(nonce.into()), is_stateless, limit)
+        };
+        assert_eq!(issued.judge(None, true, 9).word, "MISSING");
+        assert_eq!(judge(&issued.nonce, false, 0).word, "OK");
+        let older = nonces.at(990);
+        assert_eq!(judge(&older, false, 100).word, "BAD");
+        let verdict = judge(&older, true, 9);
+        assert_eq!((verdict.word, verdict.slop), ("SLOP", Some(10)));
+        assert_eq!(verdict.nonce, issued.nonce);
+        let verdict = judge(&older, true, 10);
+        assert_eq!((verdict.word, verdict.slop), ("OK", None));
+        assert_eq!(verdict.nonce, older);
+        assert_eq!(judge(&older, true, 0).word, "SLOP");
+        assert_eq!(judge(&nonces.at(1005), true, 1).slop, Some(-5));
+        assert_eq!(judge("990-0123", true, 100).word, "BAD");
+        assert_eq!(judge("", true, 100).word, "BAD");
+    }
+}

@@ -1,0 +1,62 @@
+//! Negotiation without a pack.
+
+use bstr::BString;
+use pronto_hash::ObjectId;
+
+use super::{Client, MOST_PACKETS, Peer, interrupted};
+use crate::advertisement::Version;
+use crate::bounds::Room;
+use crate::error::{Error, ErrorKind};
+use crate::fetch::Negotiator;
+use crate::fetch::common::Conversation;
+
+/// Returns whether the commits that were found so far are enough.
+pub type IsEnough<'a> = dyn FnMut(&[ObjectId]) -> Result<bool, Error> + 'a;
+
+impl Client {
+    /// Finds commits that both sides have, without a pack. It ends when `is_enough` says so after a
+    /// round, or when `negotiator` has no more to offer.
+    ///
+    /// # Errors
+    /// The other side cannot do this (`Unsupported`), the connection breaks, or the negotiator fails.
+    pub fn find_common(
+        &mut self,
+        server_options: &[BString],
+        negotiator: &mut dyn Negotiator,
+        is_enough: &mut IsEnough<'_>,
+    ) -> Result<Vec<ObjectId>, Error> {
+        let unsupported = |message: &str| Err(Error::new(ErrorKind::Unsupported, message));
+        let Peer::Server(server) = &mut self.peer else {
+            return unsupported("protocol does not support --negotiate-only, exiting");
+        };
+        if self.greeting.version != Version::V2 {
+            return unsupported("--negotiate-only requires protocol v2");
+        }
+        if !Conversation::is_possible(&self.greeting) {
+            return unsupported("server does not support wait-for-done");
+        }
+        let _region = pronto_io::region!("fetch-pack", "negotiate_using_fetch");
+        let mut conversation = Conversation::new(&self.greeting, server_options);
+        let mut out = Vec::new();
+        let mut rounds = 0;
+        loop {
+            rounds += 1;
+            out.clear();
+            conversation.write_request(negotiator, &mut out)?;
+            server.packets.source_mut().send(&out)?;
+            let mut room = Room::new(MOST_PACKETS, "packets");
+            loop {
+                interrupted(&self.interrupt)?;
+                room.take(1)?;
+                let packet = server.packets.next_packet()?;
+                if conversation.receive(packet, negotiator)? {
+                    break;
+                }
+            }
+            if conversation.is_over() || is_enough(conversation.common())? {
+                pronto_io::data!("negotiate_using_fetch", "total_rounds", rounds);
+                return Ok(conversation.common().to_vec());
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! A negotiation in version 2 that ends without a pack (`wait-for-done` of `gitprotocol-v2(5)`).
+
+use std::collections::HashSet;
+
+use bstr::BString;
+use pronto_hash::{Kind, ObjectId};
+
+use super::v2::write_have;
+use super::{
+    Acknowledgment, FIRST_HAVES, MAX_IN_VAIN, Negotiator, next_stateless, parse_acknowledgment,
+};
+use crate::advertisement::{Greeting, Version, unexpected, write_command};
+use crate::error::{Error, malformed};
+use crate::pktline::{self, Packet};
+
+/// Finds the commits that both sides have. Each request stands alone.
+pub struct Conversation<'a> {
+    greeting: &'a Greeting,
+    server_options: &'a [BString],
+    format: Kind,
+    haves_to_send: usize,
+    in_vain: usize,
+    /// The commits that were offered.
+    offered: HashSet<ObjectId>,
+    common: Vec<ObjectId>,
+    is_last: bool,
+    is_in_section: bool,
+}
+
+impl<'a> Conversation<'a> {
+    /// Begins a negotiation with the side that sent `greeting`, which [can](Self::is_possible) do it.
+    pub fn new(greeting: &'a Greeting, server_options: &'a [BString]) -> Self {
+        Conversation {
+            greeting,
+            server_options,
+            format: greeting.object_format,
+            haves_to_send: FIRST_HAVES,
+            in_vain: 0,
+            offered: HashSet::new(),
+            common: Vec::new(),
+            is_last: false,
+            is_in_section: false,
+        }
+    }
+
+    /// Whether the side that sent `greeting` can negotiate without a pack.
+    pub fn is_possible(greeting: &Greeting) -> bool {
+        let capabilities = &greeting.capabilities;
+        greeting.version == Version::V2 && capabilities.has_feature("fetch", "wait-for-done")
+    }
+
+    /// Appends the next request to `out`.
+    ///
+    /// # Errors
+    /// The negotiator fails, or a value is longer than a packet.
+    pub fn write_request(
+        &mut self,
+        negotiator: &mut dyn Negotiator,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let capabilities = &self.greeting.capabilities;
+        write_command("fetch", capabilities, self.server_options, out)?;
+        pktline::write(out, b"wait-for-done")?;
+        let mut added = 0;
+        while added < self.haves_to_send {
+            let Some(id) = negotiator.next_have()? else {
+                break;
+            };
+            write_have(&id, out)?;
+            self.offered.insert(id);
+            added += 1;
+        }
+        self.haves_to_send = next_stateless(self.haves_to_send);
+        self.in_vain += added;
+        self.is_last = added == 0 || !self.common.is_empty() && self.in_vain >= MAX_IN_VAIN;
+        pktline::write_flush(out);
+        self.is_in_section = false;
+        Ok(())
+    }
+
+    /// Takes one packet of the answer. Returns whether it was the last one of this round.
+    ///
+    /// # Errors
+    /// It cannot stand where it stands, or the negotiator fails.
+    pub fn receive(
+        &mut self,
+        packet: Packet<'_>,
+        negotiator: &mut dyn Negotiator,
+    ) -> Result<bool, Error> {
+        let line = match packet {
+            Packet::Data(_) => packet.text().unwrap_or_default(),
+            Packet::Flush if self.is_in_section => return Ok(true),
+            _ => return Err(malformed("expected 'acknowledgments' and a flush packet")),
+        };
+        if !self.is_in_section {
+            self.is_in_section = line == b"acknowledgments";
+            return match self.is_in_section {
+                true => Ok(false),
+                false => Err(unexpected(line)),
+            };
+        }
+        match parse_acknowledgment(line, self.format)? {
+            Acknowledgment::Nak => {}
+            Acknowledgment::Ready(_) => return Err(malformed("unexpected 'ready' from remote")),
+            Acknowledgment::Final(id) | Acknowledgment::Common(id) => {
+                // Each is taken once, so that a server cannot fill the memory.
+                if !self.offered.remove(&id) {
+                    return Ok(false);
+                }
+                self.in_vain = 0;
+                negotiator.acknowledge(&id)?;
+                self.common.push(id);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether no further request makes sense.
+    pub fn is_over(&self) -> bool {
+        self.is_last
+    }
+
+    /// Returns the commits that both sides have, so far.
+    pub fn common(&self) -> &[ObjectId] {
+        &self.common
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advertisement::GreetingParser;
+
+    /// Offers one commit.
+    struct One(Option<ObjectId>);
+
+    impl Negotiator for One {
+        fn next_have(&mut self) -> Result<Option<ObjectId>, Error> {
+            Ok(self.0.take())
+        }
+
+        fn acknowledge(&mut self, _id: &pronto_hash::oid) -> Result<bool, Error> {
+            Ok(false)
+        }
+    }
+
+    fn greeting(fetch: &str) -> Greeting {
+        let mut parser = GreetingParser::default();
+        for line in ["version 2\n", fetch] {
+            let more = parser.push(Packet::Data(line.as_bytes()));
+            assert!(more.expect("well formed").is_none());
+        }
+        let greeting = parser.push(Packet::Flush).expect("well formed");
+        greeting.expect("a flush packet ends it")
+    }
+
+    #[test]
+    fn only_what_was_offered_is_common() {
+        let greeting = greeting("fetch=shallow wait-for-done\n");
+        assert!(Conversation::is_possible(&greeting));
+        let (one, other) = ("1".repeat(40), "2".repeat(40));
+        let id = ObjectId::from_hex(one.as_bytes()).expect("an id");
+        let mut negotiator = One(Some(id));
+        let mut conversation = Conversation::new(&greeting, &[]);
+        let mut out = Vec::new();
+        let written = conversation.write_request(&mut negotiator, &mut out);
+        written.expect("it is short");
+        assert!(!conversation.is_over());
+        for line in [
+            "acknowledgments\n",
+            &format!("ACK {other}\n"),
+            &format!("ACK {one}\n"),
+            &format!("ACK {one}\n"),
+        ] {
+            let packet = Packet::Data(line.as_bytes());
+            let ended = conversation.receive(packet, &mut negotiator);
+            assert!(!ended.expect("well formed"));
+        }
+        let ended = conversation.receive(Packet::Flush, &mut negotiator);
+        assert!(ended.expect("well formed"));
+        assert_eq!(conversation.common(), [id]);
+        let written = conversation.write_request(&mut negotiator, &mut out);
+        written.expect("it is short");
+        assert!(conversation.is_over());
+    }
+
+    #[test]
+    fn broken_answers_are_errors() {
+        let greeting = greeting("fetch=wait-for-done\n");
+        for lines in [
+            &["packfile\n"][..],
+            &["ACK 1\n"],
+            &["acknowledgments\n", "ready\n"],
+            &["acknowledgments\n", "ACK 1\n"],
+            &["acknowledgments\n", "\n"],
+            &["acknowledgments\n", "acknowledgments\n"],
+        ] {
+            let mut conversation = Conversation::new(&greeting, &[]);
+            let results = lines.iter().map(|line| {
+                let packet = Packet::Data(line.as_bytes());
+                conversation.receive(packet, &mut One(None)).is_err()
+            });
+            assert_eq!(results.last(), Some(true), "{lines:?}");
+        }
+        let mut conversation = Conversation::new(&greeting, &[]);
+        for packet in [Packet::Flush, Packet::Delimiter, Packet::ResponseEnd] {
+            let ended = conversation.receive(packet, &mut One(None));
+            ended.expect_err("no section has begun");
+        }
+    }
+}

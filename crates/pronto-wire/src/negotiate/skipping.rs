@@ -1,0 +1,231 @@
+//! The negotiator `skipping`: offers commits at growing distances, so that a common one is found after few
+//! rounds. The pack may be larger than with the negotiator `consecutive`.
+
+use std::collections::{BinaryHeap, HashMap};
+
+use pronto_hash::{ObjectId, oid};
+
+use super::{Commits, Queued, Tips};
+use crate::error::{Error, malformed};
+use crate::fetch::Negotiator;
+
+/// The negotiator that skips more and more commits between two that it offers.
+///
+/// Reads each commit at most once; memory grows with the commits walked.
+pub struct Skipping<C> {
+    commits: C,
+    nodes: HashMap<ObjectId, Node>,
+    queue: BinaryHeap<Queued>,
+    /// Commits in the queue that are not known to be common; when none is left the walk is over.
+    uncommon_queued: usize,
+    issued: u64,
+}
+
+/// A commit that has been in the queue.
+struct Node {
+    parents: Vec<ObjectId>,
+    /// The other side has it and its ancestors.
+    common: bool,
+    /// The other side has shown it as the value of a ref.
+    advertised: bool,
+    popped: bool,
+    /// The number of commits from the last offered one to the next.
+    distance: u32,
+    /// The number of commits that are skipped until the next one is offered.
+    left: u32,
+}
+
+impl<C: Commits> Skipping<C> {
+    /// A negotiator over `commits` with nothing to offer yet.
+    pub fn new(commits: C) -> Self {
+        Skipping {
+            commits,
+            nodes: HashMap::new(),
+            queue: BinaryHeap::new(),
+            uncommon_queued: 0,
+            issued: 0,
+        }
+    }
+
+    /// Puts a commit into the queue, once. Returns whether it is a commit that is here.
+    fn push(&mut self, id: &oid, advertised: bool) -> Result<bool, Error> {
+        if self.nodes.contains_key(id) {
+            return Ok(true);
+        }
+        let Some(commit) = self.commits.commit(id)? else {
+            return Ok(false);
+        };
+        self.nodes.insert(
+            id.to_owned(),
+            Node {
+                parents: commit.parents,
+                common: false,
+                advertised,
+                popped: false,
+                distance: 0,
+                left: 0,
+            },
+        );
+        self.uncommon_queued += 1;
+        self.issued += 1;
+        self.queue.push(Queued {
+            time: commit.time,
+            order: std::cmp::Reverse(self.issued),
+            id: id.to_owned(),
+        });
+        Ok(true)
+    }
+
+    /// Marks a commit, and those of its ancestors that have been in the queue, as common.
+    fn mark_common(&mut self, id: &oid) {
+        let mut left = vec![id.to_owned()];
+        while let Some(id) = left.pop() {
+            let Some(node) = self.nodes.get_mut(&id).filter(|node| !node.common) else {
+                continue;
+            };
+            node.common = true;
+            self.uncommon_queued -= usize::from(!node.popped);
+            left.extend_from_slice(&node.parents);
+        }
+    }
+
+    /// Puts a parent of a commit into the queue. Returns whether it is there.
+    fn push_parent(&mut self, parent: &oid, child: &Distance) -> Result<bool, Error> {
+        if !self.push(parent, false)? {
+            return Ok(false);
+        }
+        let Some(node) = self.nodes.get_mut(parent).filter(|node| !node.popped) else {
+            // It is older than its child, by clocks that disagree.
+            return Ok(false);
+        };
+        if child.is_known {
+            self.mark_common(parent);
+            return Ok(true);
+        }
+        let (distance, left) = match child.left {
+            0 => {
+                let longer = child.distance.saturating_mul(3) / 2 + 1;
+                (longer, longer)
+            }
+            left => (child.distance, left - 1),
+        };
+        if node.distance < distance {
+            (node.distance, node.left) = (distance, left);
+        }
+        Ok(true)
+    }
+}
+
+/// The place of a commit between two that are offered.
+struct Distance {
+    is_known: bool,
+    distance: u32,
+    left: u32,
+}
+
+impl<C: Commits> Tips for Skipping<C> {
+    fn add_tip(&mut self, id: &oid) -> Result<(), Error> {
+        self.push(id, false).map(|_| ())
+    }
+
+    fn add_known_common(&mut self, id: &oid) -> Result<(), Error> {
+        self.push(id, true).map(|_| ())
+    }
+}
+
+impl<C: Commits> Negotiator for Skipping<C> {
+    fn next_have(&mut self) -> Result<Option<ObjectId>, Error> {
+        while self.uncommon_queued > 0 {
+            let Some(Queued { id, .. }) = self.queue.pop() else {
+                break;
+            };
+            let Some(node) = self.nodes.get_mut(&id) else {
+                continue;
+            };
+            node.popped = true;
+            self.uncommon_queued -= usize::from(!node.common);
+            let child = Distance {
+                is_known: node.common || node.advertised,
+                distance: node.distance,
+                left: node.left,
+            };
+            let is_common = node.common;
+            let parents = node.parents.clone();
+            let mut has_parents = false;
+            for parent in &parents {
+                has_parents |= self.push_parent(parent, &child)?;
+            }
+            if !is_common && (child.left == 0 || !has_parents) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    fn acknowledge(&mut self, id: &oid) -> Result<bool, Error> {
+        let Some(node) = self.nodes.get(id) else {
+            let message = format!("received ack for commit {id} not sent as 'have'");
+            return Err(malformed(message));
+        };
+        let known = node.common;
+        self.mark_common(id);
+        Ok(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Commit;
+    use super::*;
+
+    /// A line of commits, numbered by their age.
+    struct Line(usize);
+
+    fn id(number: usize) -> ObjectId {
+        ObjectId::from_hex(format!("{number:040x}").as_bytes()).expect("an id")
+    }
+
+    impl Commits for Line {
+        fn commit(&mut self, found: &oid) -> Result<Option<Commit>, Error> {
+            let number = (0..self.0).find(|number| *id(*number) == *found);
+            Ok(number.map(|number| Commit {
+                time: i64::try_from(1000 - number).expect("it is small"),
+                parents: (number + 1 < self.0)
+                    .then(|| id(number + 1))
+                    .into_iter()
+                    .collect(),
+            }))
+        }
+    }
+
+    fn offered(negotiator: &mut Skipping<Line>) -> Vec<ObjectId> {
+        std::iter::from_fn(|| negotiator.next_have().expect("it is read")).collect()
+    }
+
+    #[test]
+    fn distances_grow_up_to_the_last_commit() {
+        let mut negotiator = Skipping::new(Line(40));
+        negotiator.add_tip(&id(0)).expect("it is read");
+        let expected = [0, 2, 5, 10, 18, 30, 39].map(id);
+        assert_eq!(offered(&mut negotiator), expected);
+    }
+
+    #[test]
+    fn common_commits_end_the_walk() {
+        let mut negotiator = Skipping::new(Line(40));
+        negotiator.add_known_common(&id(3)).expect("it is read");
+        negotiator.add_tip(&id(0)).expect("it is read");
+        assert_eq!(offered(&mut negotiator), [0, 2].map(id));
+        let mut negotiator = Skipping::new(Line(40));
+        negotiator.add_tip(&id(0)).expect("it is read");
+        for _ in 0..3 {
+            negotiator.next_have().expect("it is read");
+        }
+        assert!(!negotiator.acknowledge(&id(2)).expect("it was offered"));
+        assert!(negotiator.acknowledge(&id(5)).expect("it was offered"));
+        assert_eq!(negotiator.next_have().expect("it is read"), None);
+        negotiator
+            .acknowledge(&id(39))
+            .expect_err("it was not offered");
+    }
+}
