@@ -115,8 +115,8 @@ pub use pronto_repository::{
 };
 use pronto_repository::{durability, local};
 pub use pronto_transfer::{
-    bundle, bundle_uri, configured_remotes, fetch, push, receive_pack, remote,
-    remote_archive, upload_pack,
+    bundle, bundle_uri, configured_remotes, fetch, push, receive_pack, remote, remote_archive,
+    upload_pack,
 };
 
 pub use bstr;
