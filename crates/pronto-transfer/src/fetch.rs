@@ -76,10 +76,10 @@ pub struct Options {
     pub no_filter: bool,
     /// Whether everything is fetched again, without negotiation.
     pub refetch: bool,
-    /// Whether refs are stored below `refs/prefetch/`, and branches and tags stay as they are.
-    pub prefetch: bool,
     /// The objects whose history is offered in a negotiation; by default that of all refs.
     pub negotiation_tips: Option<Vec<ObjectId>>,
+    /// Whether refs are stored below `refs/prefetch/`, and branches and tags stay as they are.
+    pub prefetch: bool,
     /// Settings of the connection.
     pub settings: Settings,
     /// Values for the hooks of the other side.
@@ -138,8 +138,8 @@ impl Default for Options {
             filter: None,
             no_filter: false,
             refetch: false,
-            prefetch: false,
             negotiation_tips: None,
+            prefetch: false,
             settings: Settings::default(),
             server_options: Vec::new(),
             show_progress: false,

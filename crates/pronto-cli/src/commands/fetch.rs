@@ -116,6 +116,12 @@ pub(crate) struct Args {
     /// Fetch everything again, without negotiation
     #[arg(long)]
     refetch: bool,
+    /// Print the commits that both sides have instead of fetching
+    #[arg(long)]
+    negotiate_only: bool,
+    /// Offer only the history of this revision, or of refs that match, in a negotiation
+    #[arg(long, alias = "negotiation-restrict", value_name = "REVISION")]
+    negotiation_tip: Vec<OsString>,
     /// Store refs below refs/prefetch/ instead of the configured names
     #[arg(long)]
     prefetch: bool,
@@ -125,12 +131,6 @@ pub(crate) struct Args {
     /// Write a commit-graph afterwards
     #[arg(long)]
     write_commit_graph: Option<bool>,
-    /// Print the commits that both sides have instead of fetching
-    #[arg(long)]
-    negotiate_only: bool,
-    /// Offer only the history of this revision, or of refs that match, in a negotiation
-    #[arg(long, alias = "negotiation-restrict", value_name = "REVISION")]
-    negotiation_tip: Vec<OsString>,
     /// Run no maintenance afterwards
     #[arg(long)]
     no_auto_maintenance: bool,
