@@ -289,7 +289,7 @@ fn one(
     for warning in &outcome.warnings {
         context.warn(&warning.to_string());
     }
-    if args.set_upstream && !is_one_of_several && !outcome.failed {
+    if args.set_upstream && !is_one_of_several && upstream::may_follow(&outcome, args.atomic) {
         upstream::set(repository, remote, &outcome.unmapped, context)?;
     }
     warn_of_hidden(options, repository, context)?;
