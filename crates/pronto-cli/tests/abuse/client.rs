@@ -146,6 +146,8 @@ impl Connection {
     fn more(&mut self) -> bool {
         let mut buffer = [0; 16 * 1024];
         match self.stream.read(&mut buffer) {
+            // A read with a timeout is not restarted after the process was stopped.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
             Ok(0) | Err(_) => false,
             Ok(count) => {
                 self.received.extend_from_slice(&buffer[..count]);
@@ -228,8 +230,11 @@ impl Connection {
                 Ok(0) => break true,
                 Ok(count) => self.received.extend_from_slice(&buffer[..count]),
                 Err(error) => {
-                    use io::ErrorKind::{TimedOut, WouldBlock};
-                    break !matches!(error.kind(), TimedOut | WouldBlock);
+                    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+                    match error.kind() {
+                        Interrupted => {}
+                        kind => break !matches!(kind, TimedOut | WouldBlock),
+                    }
                 }
             }
         };
