@@ -7,6 +7,7 @@
 //! in costs indexing it. Functions may run in several threads at once; a [`Bundle`] belongs to one.
 
 mod create;
+mod limited;
 mod revisions;
 
 use std::fs::File;

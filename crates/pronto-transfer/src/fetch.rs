@@ -12,6 +12,7 @@ mod keep;
 mod map;
 mod outcome;
 mod pack;
+mod prefetch;
 mod prune;
 mod update;
 
@@ -77,6 +78,8 @@ pub struct Options {
     pub refetch: bool,
     /// The objects whose history is offered in a negotiation; by default that of all refs.
     pub negotiation_tips: Option<Vec<ObjectId>>,
+    /// Whether refs are stored below `refs/prefetch/`, and branches and tags stay as they are.
+    pub prefetch: bool,
     /// Settings of the connection.
     pub settings: Settings,
     /// Values for the hooks of the other side.
@@ -136,6 +139,7 @@ impl Default for Options {
             no_filter: false,
             refetch: false,
             negotiation_tips: None,
+            prefetch: false,
             settings: Settings::default(),
             server_options: Vec::new(),
             show_progress: false,
@@ -187,6 +191,14 @@ pub fn fetch(
     check(repository, remote, options)?;
     let of_address = prune::tags_of_address(repository, remote, options)?;
     let options = of_address.as_ref().unwrap_or(options);
+    let follows_head = options.refspecs.is_empty();
+    let redirected = options
+        .prefetch
+        .then(|| prefetch::redirect(remote, options));
+    let (remote, options) = match &redirected {
+        Some(redirected) => (&redirected.remote, &redirected.options),
+        None => (remote, options),
+    };
     if let Some(filter) = &options.filter {
         register_promisor(repository, remote, filter.as_bstr())?;
     }
@@ -222,7 +234,9 @@ pub fn fetch(
         let _ = client.close();
     }
     update::apply(&work, &all, &mut outcome)?;
-    if !(options.atomic && outcome.failed) {
+    let unmapped = all.iter().filter(|entry| entry.local.is_none());
+    outcome.unmapped = unmapped.map(|entry| entry.name.clone()).collect();
+    if follows_head && !(options.atomic && outcome.failed) {
         // The requested work is done; Git ignores this failure, too.
         let _ = follow_head::follow(&work, &refs);
     }

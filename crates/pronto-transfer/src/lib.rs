@@ -6,7 +6,6 @@ pub mod bundle_uri;
 pub mod configured_remotes;
 mod enter;
 pub mod fetch;
-pub mod ls_remote;
 mod meters;
 pub mod push;
 pub mod receive_pack;
@@ -15,9 +14,9 @@ pub mod remote_archive;
 pub mod upload_pack;
 
 use pronto_repository::{
-    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, glob, history,
-    hooks, init, linked, links, lock, objects, pack_objects, packs, path, quote, refs, repack,
-    revision, shallow,
+    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, history, hooks,
+    init, linked, links, lock, objects, pack_objects, packs, path, quote, refs, repack, revision,
+    shallow, walk,
 };
 
 /// The error of an operation that was stopped.

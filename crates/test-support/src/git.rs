@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
+use crate::on_path;
+
 /// Major and minor number of a release of git.
 pub type Release = [u32; 2];
 
@@ -58,7 +60,7 @@ pub fn beside() -> Vec<PathBuf> {
 /// Git cannot be started or waited for.
 #[must_use]
 pub fn isolated(directory: &Path, arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new("git")
+    let mut child = Command::new(on_path("git"))
         .args(arguments)
         .current_dir(directory)
         .env_clear()

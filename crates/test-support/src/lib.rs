@@ -1,10 +1,12 @@
-//! Support code that tests of several crates share: the git programs of the machine, scratch
-//! directories, random numbers, free ports, default signals, and skipping.
+//! Support code that tests of several crates share: authorities of certificates, the git programs of the machine, scratch
+//! directories, programs, random numbers, free ports, default signals, and skipping.
 
+pub mod authority;
 pub mod cut_proxy;
 pub mod git;
 mod port;
 pub mod postgres;
+mod program;
 mod random;
 pub mod s3;
 mod scratch;
@@ -13,7 +15,8 @@ mod skip;
 pub mod store_proxy;
 
 pub use port::free_port;
-pub use random::Random;
+pub use program::on_path;
+pub use random::{Random, Seed};
 pub use scratch::{Scratch, copy_program, write_program};
 pub use signals::{DEFAULT_SIGNALS, ignoring_signal, with_default_signals};
 pub use skip::{INSTALL, may_lack_reference, may_skip, report_missing_reference, report_skip};

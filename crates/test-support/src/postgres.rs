@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -12,8 +12,25 @@ use crate::{Scratch, free_port};
 /// The password of the user `postgres`.
 pub const PASSWORD: &str = "se/cr:et";
 
-/// The server ends at once when this process does.
-const KEEPER: &str = "\"$@\" & child=$!; read -r _; kill -QUIT $child; wait $child";
+/// Returns whether a text has a part of [`PASSWORD`], as it is or percent-encoded.
+#[must_use]
+pub fn shows_password(text: &str) -> bool {
+    let mut parts = ["se/cr", "se%2Fcr", "cr:et", "cr%3Aet"].iter();
+    parts.any(|part| text.contains(part))
+}
+
+/// Runs a server. It ends at once when its input does, which is the end of this process at the latest. The shell ends
+/// when the server does.
+const KEEPER: &str = r#"
+    exec 3<&0
+    "$@" 3<&- & server=$!
+    { read -r _ <&3; kill -QUIT $server; } & reader=$!
+    exec 3<&-
+    wait $server
+    status=$?
+    kill $reader
+    exit $status
+"#;
 
 /// A server of PostgreSQL in other processes, with an empty database. Dropping it ends it, and so does the end of this
 /// process.
@@ -23,6 +40,8 @@ pub struct PostgresServer {
     /// The user that the server runs as, because it refuses to run as root.
     user: Option<(u32, u32)>,
     address: SocketAddr,
+    /// Settings beyond those of every server.
+    settings: Vec<String>,
     running: Option<(Child, ChildStdin)>,
 }
 
@@ -33,26 +52,51 @@ impl PostgresServer {
     /// If the installed programs do not start.
     #[must_use]
     pub fn start() -> Option<Self> {
-        let mut server = PostgresServer {
+        let mut server = PostgresServer::new()?;
+        server.resume();
+        Some(server)
+    }
+
+    /// Does the same with a server that also takes connections over TLS, with a certificate and its key in PEM.
+    ///
+    /// # Panics
+    /// If the installed programs do not start.
+    #[must_use]
+    pub fn start_secure(certificate: &str, key: &str) -> Option<Self> {
+        let mut server = PostgresServer::new()?;
+        server.settings.push("ssl=on".to_owned());
+        for (setting, content) in [("ssl_cert_file", certificate), ("ssl_key_file", key)] {
+            let path = server.write(setting, content);
+            server
+                .settings
+                .push(format!("{setting}={}", path.display()));
+        }
+        server.resume();
+        Some(server)
+    }
+
+    /// Makes the files of a server.
+    fn new() -> Option<Self> {
+        let server = PostgresServer {
             scratch: Scratch::new(),
             programs: programs()?,
             user: other_user(),
             address: (Ipv4Addr::LOCALHOST, free_port()).into(),
+            settings: Vec::new(),
             running: None,
         };
         let directory = server.scratch.path();
         if let Some((user, group)) = server.user {
             chown(directory, Some(user), Some(group)).expect("root may do that");
         }
-        std::fs::write(directory.join("password"), PASSWORD).expect("writable");
+        let password = server.write("password", PASSWORD);
         let mut initdb = server.command("initdb");
         initdb.args(["--username=postgres", "--auth=scram-sha-256", "--no-sync"]);
         initdb.args(["--encoding=UTF8", "--no-locale", "--pwfile"]);
-        initdb.arg(directory.join("password"));
+        initdb.arg(password);
         initdb.arg("--pgdata").arg(directory.join("data"));
         let made = initdb.output().expect("it starts");
         assert!(made.status.success(), "{made:?}");
-        server.resume();
         Some(server)
     }
 
@@ -91,7 +135,7 @@ impl PostgresServer {
     /// Starts the server again, at the same address. Returns when it takes connections.
     ///
     /// # Panics
-    /// If it does not start.
+    /// If it ends, or takes no connections for a minute. The message has its log.
     pub fn resume(&mut self) {
         let mut keeper = Command::new("/bin/sh");
         keeper.args(["-c", KEEPER, "sh"]);
@@ -105,6 +149,9 @@ impl PostgresServer {
             "listen_addresses=127.0.0.1",
             "synchronous_commit=off",
         ] {
+            keeper.args(["-c", setting]);
+        }
+        for setting in &self.settings {
             keeper.args(["-c", setting]);
         }
         self.run_as_other(&mut keeper);
@@ -121,20 +168,41 @@ impl PostgresServer {
             .expect("a shell");
         let input = child.stdin.take().expect("a pipe");
         self.running = Some((child, input));
-        let is_ready = || {
-            let mut ready = self.command("pg_isready");
-            ready.args(["--quiet", "--host=127.0.0.1", "--port"]);
-            ready.arg(self.address.port().to_string());
-            ready.status().expect("it starts").success()
-        };
         for _ in 0..600 {
-            if is_ready() {
+            if self.is_ready() {
                 return;
+            }
+            let (child, _) = self.running.as_mut().expect("it was started");
+            if let Some(status) = child.try_wait().expect("it is a child") {
+                panic!("the server has ended with {status}: {}", self.log());
             }
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
-        let log = std::fs::read_to_string(self.scratch.join("log"));
-        panic!("the server does not start: {}", log.unwrap_or_default());
+        panic!("the server does not start: {}", self.log());
+    }
+
+    fn is_ready(&self) -> bool {
+        let mut ready = self.command("pg_isready");
+        ready.args(["--quiet", "--host=127.0.0.1", "--port"]);
+        ready.arg(self.address.port().to_string());
+        ready.status().expect("it starts").success()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.scratch.join("log")).unwrap_or_default()
+    }
+
+    /// Writes a file that the user of the server may read, and nobody else.
+    fn write(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.scratch.join(name);
+        let mut file = std::fs::File::options();
+        let file = file.write(true).create_new(true).mode(0o600).open(&path);
+        let written = file.expect("a new file").write_all(content.as_bytes());
+        written.expect("writable");
+        if let Some((user, group)) = self.user {
+            chown(&path, Some(user), Some(group)).expect("root may do that");
+        }
+        path
     }
 
     /// Executes statements, and returns what they print.

@@ -1,4 +1,54 @@
-//! Pseudo-random numbers that are the same in every run.
+//! Pseudo-random numbers that a seed decides.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The variable with the seed of tests that have another one in each run.
+const VARIABLE: &str = "PRONTO_TEST_SEED";
+
+/// The seed of a test. It is printed if the test fails, so that its choices can be repeated.
+pub struct Seed {
+    test: &'static str,
+    number: u64,
+}
+
+impl Seed {
+    /// Takes the seed from `PRONTO_TEST_SEED`, or else from the clock.
+    ///
+    /// # Panics
+    /// If the variable is no number.
+    #[must_use]
+    pub fn new(test: &'static str) -> Self {
+        let number = match std::env::var(VARIABLE) {
+            Ok(text) => text
+                .parse()
+                .unwrap_or_else(|_| panic!("{VARIABLE}={text} is no number")),
+            Err(_) => {
+                let time = SystemTime::now().duration_since(UNIX_EPOCH);
+                // Nanoseconds differ between processes that start at the same time.
+                time.map_or(0, |time| u64::from(time.subsec_nanos()))
+            }
+        };
+        Seed { test, number }
+    }
+
+    /// Returns the number.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for Seed {
+    #[allow(clippy::print_stderr, reason = "the output of a failed test is shown")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Seed { test, number } = self;
+            eprintln!(
+                "the test '{test}' failed with the seed {number}; repeat it with {VARIABLE}={number}"
+            );
+        }
+    }
+}
 
 /// A pseudo-random sequence from a seed: Steele and Lea's SplitMix64.
 pub struct Random(u64);

@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::bundle::{self, Bundle, CreateOptions, Created, Version};
+use pronto::fetch::pretty;
 use pronto::lock::{Lock, Marking};
 use pronto::path;
 use pronto::revision::RevisionSet;
 use pronto::{ErrorKind, Repository, Watch};
 
 use super::pack_objects;
+use super::rev_list::limits::Words;
 use crate::{CliError, Context, ExitCode, bad_pack};
 
 /// Arguments of `bundle`.
@@ -196,11 +198,17 @@ fn create(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
     options.version = version(call)?;
     let mut revisions = Vec::new();
     let mut reads_stdin = false;
-    for word in &call.rest {
+    let mut words = Words::new(&call.rest);
+    while let Some(word) = words.next() {
         match word.as_bytes() {
             b"--stdin" => reads_stdin = true,
             filter if filter.starts_with(b"--filter=") => {
                 options.filter = Some(filter["--filter=".len()..].into());
+            }
+            option if option.starts_with(b"-") => {
+                if !words.limit(option.as_bstr(), &mut options.walk)? {
+                    revisions.push(word.clone());
+                }
             }
             _ => revisions.push(word.clone()),
         }
@@ -216,6 +224,13 @@ fn create(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt).with_progress(&*progress);
     let created = bundle::create(&repository, &options, &watch)?;
+    for name in created.excluded() {
+        let name = match reads_stdin {
+            true => name.as_bstr(),
+            false => as_selected(name.as_bstr(), &revisions),
+        };
+        context.warn(&format!("ref '{name}' is excluded by the rev-list options"));
+    }
     let counts = match call.file.as_bytes() {
         b"-" => {
             let output: std::fs::File = io::stdout().as_fd().try_clone_to_owned()?.into();
@@ -228,6 +243,15 @@ fn create(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
         pack_objects::tell(&counts, context);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The name of a ref that `given` selects. As in Git, the options for one kind of refs select short names.
+fn as_selected<'a>(name: &'a BStr, given: &[BString]) -> &'a BStr {
+    let is_full = |word: &BString| word == name || word == "--all" || word.starts_with(b"--glob");
+    match given.iter().any(is_full) {
+        true => name,
+        false => pretty(name),
+    }
 }
 
 /// Parses the revisions on standard input. Git cannot receive this call after they are read.

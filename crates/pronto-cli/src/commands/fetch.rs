@@ -1,10 +1,13 @@
 //! `fetch`: get new objects and refs from other repositories.
 
+mod action;
 mod bundles;
 mod deepen;
+mod graph;
 mod negotiation;
 mod refspecs;
 mod table;
+mod upstream;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write};
@@ -119,6 +122,15 @@ pub(crate) struct Args {
     /// Offer only the history of this revision, or of refs that match, in a negotiation
     #[arg(long, alias = "negotiation-restrict", value_name = "REVISION")]
     negotiation_tip: Vec<OsString>,
+    /// Store refs below refs/prefetch/ instead of the configured names
+    #[arg(long)]
+    prefetch: bool,
+    /// Let the current branch follow the fetched one
+    #[arg(long)]
+    set_upstream: bool,
+    /// Write a commit-graph afterwards
+    #[arg(long)]
+    write_commit_graph: Option<bool>,
     /// Run no maintenance afterwards
     #[arg(long)]
     no_auto_maintenance: bool,
@@ -184,15 +196,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         options.append = true;
     }
     let mut code = ExitCode::SUCCESS;
+    let writes_graph = graph::is_wanted(args, &repository)?;
     for remote in &remotes {
         if several && !args.quiet && !args.porcelain {
             writeln!(context.out, "Fetching {}", remote.name)?;
             context.out.flush()?;
         }
         if several {
-            options.action = action_of_many(args, remote).into();
+            options.action = action::of_many(args, remote).into();
+            // Git does not pass this on to the processes for several remotes.
+            options.prefetch = false;
         }
-        match one(args, remote, &options, &repository, context) {
+        match one(args, remote, &options, several, context) {
             Ok(false) => {}
             Ok(true) => code = ExitCode::FAILURE,
             Err(error) if several => {
@@ -203,13 +218,22 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             Err(error) => return Err(error),
         }
     }
-    if !args.no_auto_maintenance && !args.no_auto_gc {
-        match args.refetch {
-            true => maintenance::maintain_refetched(&repository, args.quiet, context)?,
-            false => maintenance::maintain(&repository, args.quiet, context)?,
-        }
+    if writes_graph {
+        graph::write(args, &repository, context)?;
     }
+    maintain(args, &repository, context)?;
     Ok(code)
+}
+
+/// Starts maintenance, unless it is not wanted.
+fn maintain(args: &Args, repository: &Repository, context: &mut Context) -> Result<(), CliError> {
+    if args.no_auto_maintenance || args.no_auto_gc {
+        return Ok(());
+    }
+    match args.refetch {
+        true => maintenance::maintain_refetched(repository, args.quiet, context),
+        false => maintenance::maintain(repository, args.quiet, context),
+    }
 }
 
 /// Checks the form of the output.
@@ -238,9 +262,10 @@ fn one(
     args: &Args,
     remote: &Remote,
     options: &Options,
-    repository: &Repository,
+    is_one_of_several: bool,
     context: &mut Context,
 ) -> Result<bool, CliError> {
+    let repository = &context.repository()?;
     let progress = context.progress(args.progress, args.quiet);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let fetched = fetch::fetch(repository, remote, options, &watch);
@@ -263,6 +288,9 @@ fn one(
     })?;
     for warning in &outcome.warnings {
         context.warn(&warning.to_string());
+    }
+    if args.set_upstream && !is_one_of_several && upstream::may_follow(&outcome, args.atomic) {
+        upstream::set(repository, remote, &outcome.unmapped, context)?;
     }
     warn_of_hidden(options, repository, context)?;
     context.report();
@@ -405,6 +433,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     options.no_filter =
         args.filter.is_none() && context.arguments.iter().any(|given| given == "--no-filter");
     options.refetch = args.refetch;
+    options.prefetch = args.prefetch;
     let mut settings = Settings::default();
     settings.upload_pack = args
         .upload_pack
@@ -427,51 +456,9 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     }
     options.action = match repository.environment().bytes("GIT_REFLOG_ACTION") {
         Some(action) => action.into(),
-        None => action(context).into(),
+        None => action::of(context).into(),
     };
     Ok(options)
-}
-
-/// Returns the command as it was called, without passwords.
-fn action(context: &Context) -> Vec<u8> {
-    let mut action = b"fetch".to_vec();
-    for argument in &context.arguments {
-        action.push(b' ');
-        let shown = pronto::remote::connection::shown(argument.as_bytes().into());
-        action.extend_from_slice(&shown);
-    }
-    action
-}
-
-/// Returns the reflog message for several remotes, for each of which git runs a process.
-fn action_of_many(args: &Args, remote: &Remote) -> Vec<u8> {
-    let mut action = b"fetch --append --no-auto-gc --no-write-commit-graph".to_vec();
-    let mut add = |word: &str| {
-        action.push(b' ');
-        action.extend_from_slice(word.as_bytes());
-    };
-    let given = [
-        ("--dry-run", args.dry_run),
-        ("--prune", args.prune == Some(true)),
-        ("--no-prune", args.prune == Some(false)),
-        ("--prune-tags", args.prune_tags == Some(true)),
-        ("--no-prune-tags", args.prune_tags == Some(false)),
-        ("--update-head-ok", args.update_head_ok),
-        ("--force", args.force),
-        ("--keep", args.keep),
-        ("--tags", args.tags == Some(true)),
-        ("--no-tags", args.tags == Some(false) || args.no_tags_short),
-        ("-v", args.verbose > 1),
-        ("-v", args.verbose > 0),
-        ("-q", args.quiet),
-    ];
-    given
-        .iter()
-        .filter(|(_, given)| *given)
-        .for_each(|(word, _)| add(word));
-    action.push(b' ');
-    action.extend_from_slice(&remote.name);
-    action
 }
 
 /// Hands fetches of submodules to git, unless there are none or they are not wanted.

@@ -101,7 +101,9 @@ impl Place {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let place = Place::find(context)?;
-    let options = options(args)?;
+    let options = options(args);
+    // Before anything is read: git answers for keys that are not supported.
+    let keys = sort_keys(args)?;
     let name = args.repository.as_ref().map(|name| name.as_bytes().into());
     let remote = place.remote(name)?;
     let Some(url) = remote.urls.first() else {
@@ -129,6 +131,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.repository.is_none() && !args.quiet {
         context.remark(&format!("From {url}"));
     }
+    let listed = ls_remote::sort(listed, &keys, place.repository.as_deref());
+    let listed = listed.map_err(|error| CliError::fatal(error.message()))?;
     for found in &listed {
         if let (true, Some(target)) = (args.symref, &found.symref_target) {
             writeln!(context.out, "ref: {target}\t{}", found.name)?;
@@ -143,24 +147,28 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     })
 }
 
-fn options(args: &Args) -> Result<Options, CliError> {
+fn options(args: &Args) -> Options {
     let mut options = Options::default();
     options.branches = args.branches;
     options.tags = args.tags;
     options.refs_only = args.refs;
     let patterns = args.patterns.iter();
     options.patterns = patterns.map(|text| text.as_bytes().into()).collect();
-    for key in &args.sort {
-        let text = BStr::new(key.as_bytes());
-        let parsed = SortKey::parse(text)
-            .ok_or_else(|| CliError::unsupported(format!("the sort key '{text}'")))?;
-        options.sort.push(parsed);
-    }
     options.settings.upload_pack = args
         .upload_pack
         .as_ref()
         .map(|program| program.as_bytes().into());
     let values = args.server_option.iter();
     options.server_options = values.map(|value| value.as_bytes().into()).collect();
-    Ok(options)
+    options
+}
+
+/// Returns the order. A key that is not supported is for git.
+fn sort_keys(args: &Args) -> Result<Vec<SortKey>, CliError> {
+    let keys = args.sort.iter().map(|key| {
+        let text = BStr::new(key.as_bytes());
+        let parsed = SortKey::parse(text);
+        parsed.ok_or_else(|| CliError::unsupported(format!("the sort key '{text}'")))
+    });
+    keys.collect()
 }

@@ -1,6 +1,7 @@
 //! `rev-list`: list commits, and the objects that they lead to.
 
 mod arguments;
+pub(super) mod limits;
 mod print;
 
 use std::collections::HashSet;

@@ -205,12 +205,6 @@ pub static KEYS: &[Lacking] = &[
         When::NotEmpty,
     ),
     row(
-        "fetch.writecommitgraph",
-        Place::Section,
-        &["fetch"],
-        When::True,
-    ),
-    row(
         "gc.recentobjectshook",
         Place::Section,
         &["pack-objects", "repack"],

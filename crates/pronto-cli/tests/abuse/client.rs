@@ -101,7 +101,7 @@ impl Connection {
         self
     }
 
-    /// Sends bytes one by one until the server closes the connection; whether it did.
+    /// Sends bytes one by one until the server closes the connection. Returns whether it did.
     pub(crate) fn dribble(&mut self, bytes: &[u8]) -> bool {
         let end = Instant::now() + PATIENCE;
         for byte in bytes.iter().cycle() {

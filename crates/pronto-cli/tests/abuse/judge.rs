@@ -71,7 +71,7 @@ pub(crate) fn judge(row: &Row, place: Place) -> Verdict {
     }
 }
 
-/// The end of a log, without the requests of this machine.
+/// Returns the end of a log, without the requests of honest clients.
 fn shown(log: &str) -> String {
     let is_own = |line: &&str| line.contains("\"127.0.0.1:") && line.contains("\"status\":200");
     let lines: Vec<&str> = log.lines().filter(|line| !is_own(line)).collect();
@@ -80,7 +80,7 @@ fn shown(log: &str) -> String {
         .collect()
 }
 
-/// An honest client of stock git pushes, and another one fetches, after the attack.
+/// Pushes with stock git, and fetches as another user, after the attack.
 fn push_and_fetch(stage: &mut Stage) -> Verdict {
     if stage.is_secure() {
         return Ok(());
@@ -102,7 +102,7 @@ fn push_and_fetch(stage: &mut Stage) -> Verdict {
     }
 }
 
-/// Each line is an event, ids that clients were told are there, and secrets are not.
+/// Checks that each line is an event, that the ids which clients were told are there, and that secrets are not.
 fn check_log(stage: &Stage, log: &str) -> Verdict {
     let mut known = Vec::new();
     for line in log.lines() {
@@ -131,7 +131,7 @@ fn check_log(stage: &Stage, log: &str) -> Verdict {
     Ok(())
 }
 
-/// Repositories are whole, nothing is left, and nothing else has changed.
+/// Checks that repositories are whole, that no temporary file is left, and that nothing else has changed.
 fn check_files(stage: &Stage) -> Verdict {
     let before = template_path();
     for repository in REPOSITORIES {
@@ -148,6 +148,11 @@ fn check_files(stage: &Stage) -> Verdict {
         compare(&now, &then, &is_own)?;
     }
     stage.site.check_store()?;
+    let allowed = stage.changed_repositories();
+    let mut names = stage.site.changed_names().into_iter();
+    if let Some(name) = names.find(|name| !allowed.contains(name)) {
+        return Err(format!("the repository {name} was made or removed"));
+    }
     let anything = |_: &Path| false;
     compare(
         &stage.site.path("outside"),
@@ -166,7 +171,7 @@ fn check_files(stage: &Stage) -> Verdict {
     Ok(())
 }
 
-/// Refs are as they were, except for those that the row may change.
+/// Checks that refs are as they were, except for those that the row may change.
 fn check_refs(stage: &Stage, before: &Path, repository: &str) -> Verdict {
     let (mut now, mut then) = (refs_of(&stage.repository(repository)), refs_of(before));
     if repository == "team/a" {
@@ -183,7 +188,7 @@ fn check_refs(stage: &Stage, before: &Path, repository: &str) -> Verdict {
     }
 }
 
-/// The refs in the files of a repository.
+/// Returns the refs in the files of a repository.
 fn refs_of(repository: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let packed = std::fs::read_to_string(repository.join("packed-refs")).unwrap_or_default();
@@ -223,7 +228,7 @@ fn compare(now: &Path, then: &Path, is_own: &dyn Fn(&Path) -> bool) -> Verdict {
     }
 }
 
-/// Files by their paths below `top`; directories have no content, objects are not read.
+/// Returns files by their paths below `top`. Directories have no content, and objects are not read.
 pub(crate) fn files(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let (mut found, mut waiting) = (BTreeMap::new(), vec![top.to_owned()]);
     while let Some(directory) = waiting.pop() {

@@ -45,10 +45,8 @@ fn main() -> ExitCode {
             let judge = move || judge::judge(&row, place).map_err(Failed::from);
             trials.push(Trial::test(name, judge));
         };
-        match row.not_in_a_store {
-            Some(reason) if !arguments.list => println!("{name} is not for a store: {reason}"),
-            Some(_) => {}
-            None => add(format!("store/{name}"), Place::Store),
+        if row.not_in_a_store.is_none() {
+            add(format!("store/{name}"), Place::Store);
         }
         add(name, Place::Directory);
     }

@@ -25,7 +25,7 @@ pub(crate) struct Row {
     pub(crate) class: &'static str,
     pub(crate) name: String,
     pub(crate) attack: Attack,
-    /// Why there is nothing to attack if the repositories are in a store.
+    /// The reason why a store has nothing that the row could attack.
     pub(crate) not_in_a_store: Option<&'static str>,
 }
 
@@ -55,7 +55,7 @@ impl Table {
         });
     }
 
-    /// Adds a row about the files of repositories, which a store does not have.
+    /// Adds a row that attacks files of repositories in a directory. The reason says what a store lacks.
     fn row_on_disk<A>(&mut self, name: &str, reason: &'static str, attack: A)
     where
         A: Fn(&mut Stage) -> Verdict + Send + Sync + 'static,

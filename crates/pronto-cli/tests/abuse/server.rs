@@ -159,7 +159,7 @@ impl Drop for Server {
     }
 }
 
-/// Waits until something is true; whether it became so in time.
+/// Waits until something is true. Returns whether it became so in time.
 pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(20);

@@ -1,7 +1,7 @@
 //! The files of a served site: repositories, users and canaries.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -10,9 +10,9 @@ use test_support::Random;
 use test_support::git::isolated;
 
 use crate::judge::files;
-use crate::stored::{Behind, Place};
+use crate::stored::{Behind, Place, leftovers_of_cache, names_in};
 
-/// The program under test.
+/// Returns the program under test.
 pub(crate) fn pronto() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_pronto"))
 }
@@ -99,8 +99,10 @@ pub(crate) struct Site {
     folder: tempfile::TempDir,
     /// The store, if the repositories are in one.
     behind: Option<Behind>,
-    /// The generations of the store when the first server started.
+    /// The generations of repositories in the store when the first server started.
     published: OnceCell<BTreeMap<String, Option<u64>>>,
+    /// The names of the repositories at that time.
+    named: OnceCell<BTreeSet<String>>,
     pub(crate) ids: &'static Ids,
 }
 
@@ -117,6 +119,7 @@ impl Site {
             folder,
             behind,
             published: OnceCell::new(),
+            named: OnceCell::new(),
             ids: &template.ids,
         }
     }
@@ -128,6 +131,7 @@ impl Site {
     /// Prepares the repositories for a server. Returns the lines for the end of its configuration.
     pub(crate) fn publish(&self) -> String {
         let Some(behind) = &self.behind else {
+            self.named.get_or_init(|| self.names());
             return String::new();
         };
         self.published.get_or_init(|| {
@@ -144,7 +148,28 @@ impl Site {
                 .map(|name| (name.clone(), behind.generation(&name)))
                 .collect()
         });
+        self.named.get_or_init(|| self.names());
         behind.section("cache")
+    }
+
+    /// Returns the names of the served repositories.
+    fn names(&self) -> BTreeSet<String> {
+        match &self.behind {
+            Some(behind) => behind.names().into_iter().collect(),
+            None => names_in(&self.path("root")).into_iter().collect(),
+        }
+    }
+
+    /// Returns the names of the repositories that servers have made or removed.
+    pub(crate) fn changed_names(&self) -> BTreeSet<String> {
+        let before = self.named.get().cloned().unwrap_or_default();
+        let now = self.names();
+        before.symmetric_difference(&now).cloned().collect()
+    }
+
+    /// Returns the number of the newest generation of a repository in a store, if it is there.
+    pub(crate) fn generation(&self, name: &str) -> Option<u64> {
+        self.behind.as_ref()?.generation(name)
     }
 
     /// Returns whether servers have changed a repository of a store.
@@ -178,7 +203,7 @@ impl Site {
         self.folder.path().join(relative)
     }
 
-    /// The directory of a served repository. Of one in a store, it is a copy once a server has started.
+    /// Returns the directory of a served repository. For a repository in a store, it is a copy once a server has started.
     pub(crate) fn repository(&self, name: &str) -> PathBuf {
         match &self.behind {
             Some(behind) if self.published.get().is_some() => {
@@ -206,16 +231,8 @@ impl Site {
                 return Err(format!("the store has problems with {name}: {problems:?}"));
             }
         }
-        let entries = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten();
-        for repository in entries(&self.path("cache")) {
-            if let Some(left) = entries(&repository.path().join("push")).next() {
-                return Err(format!("'{}' is left", left.path().display()));
-            }
-            for file in entries(&repository.path().join("file")) {
-                if file.file_name().to_string_lossy().contains(".temp-") {
-                    return Err(format!("'{}' is left", file.path().display()));
-                }
-            }
+        if let Some(left) = leftovers_of_cache(&self.path("cache")).first() {
+            return Err(format!("'{}' is left", left.display()));
         }
         Ok(())
     }
@@ -257,7 +274,7 @@ impl Site {
         git(at, arguments)
     }
 
-    /// Whether a served repository has an object.
+    /// Returns whether a served repository has an object.
     pub(crate) fn has(&self, repository: &str, id: &str) -> bool {
         let at = self.repository(repository);
         isolated(&at, &["cat-file", "-e", id], b"").status.success()
@@ -274,12 +291,12 @@ fn scratch() -> tempfile::TempDir {
     builder.expect("a directory")
 }
 
-/// The files of a site before anything happens.
+/// Returns the files of a site before anything happens.
 pub(crate) fn template_path() -> &'static Path {
     template().folder.path()
 }
 
-/// A store with the repositories of a site before anything happens.
+/// Returns a store with the repositories of a site before anything happens.
 fn stored_template() -> &'static Path {
     static STORED: OnceLock<tempfile::TempDir> = OnceLock::new();
     let make = || {

@@ -87,7 +87,7 @@ impl Ssh {
 }
 
 impl Running {
-    /// Reads the first bytes of the output; whether there are any.
+    /// Reads the first bytes of the output. Returns whether there are any.
     pub(crate) fn begins(&mut self) -> bool {
         let output = self.0.stdout.as_mut().expect("it is a pipe");
         output.read_exact(&mut [0; 4]).is_ok()

@@ -16,7 +16,7 @@ use crate::stored::Place;
 use crate::tls::{Tls, certificates};
 use crate::wire::{FETCH, PUSH, V2, get, packets, post, unbanded};
 
-/// The result of a row: what does not hold.
+/// The result of a row. An error says what does not hold.
 pub(crate) type Verdict = Result<(), String>;
 
 /// The most memory of a server, if a row says nothing.
@@ -113,13 +113,13 @@ impl Stage {
         self.has_ssh
     }
 
-    /// Mallory's client of SSH, from the address of attackers.
+    /// Returns Mallory's client of SSH, which has the address of attackers.
     pub(crate) fn ssh(&mut self) -> Ssh {
         let address = self.ssh_address();
         Ssh::new(&self.site, address, &self.ids)
     }
 
-    /// A connection of the attacker to SSH, as a plain socket.
+    /// Opens a connection of the attacker to SSH, as a plain socket.
     pub(crate) fn connect_ssh(&mut self) -> Connection {
         let to = self.ssh_address();
         Connection::open(ATTACKER, to, None, &self.ids)
@@ -129,7 +129,7 @@ impl Stage {
         self.server().ssh.expect("it serves SSH")
     }
 
-    /// The row may create or change a ref.
+    /// Lets the row create or change a ref.
     pub(crate) fn allow(&mut self, repository: &str, name: &str) {
         self.allowed.push(Allowed {
             repository: repository.to_owned(),
@@ -149,19 +149,19 @@ impl Stage {
         self.own(repository, &format!("hooks/{name}"));
     }
 
-    /// The row itself changes a file of a repository.
+    /// Lets the row itself change a file of a repository.
     pub(crate) fn own(&mut self, repository: &str, path: &str) {
         self.own
             .push(self.site.path(format!("root/{repository}.git")).join(path));
     }
 
-    /// Whether the row itself changes a file of a repository.
+    /// Returns whether the row itself changes a file of a repository.
     pub(crate) fn owns(&self, repository: &str, path: &Path) -> bool {
         self.own
             .contains(&self.site.path(format!("root/{repository}.git")).join(path))
     }
 
-    /// The repositories that the row, or the honest client, has changed.
+    /// Returns the repositories that the row, or the honest client, has changed.
     pub(crate) fn changed_repositories(&self) -> BTreeSet<String> {
         let allowed = self.allowed.iter();
         let allowed = allowed.map(|allowed| allowed.repository.clone());
@@ -172,7 +172,7 @@ impl Stage {
         self.tls.is_some()
     }
 
-    /// The server, which is started with the first call.
+    /// Returns the server. The first call starts it.
     pub(crate) fn server(&mut self) -> &mut Server {
         if self.server.is_none() {
             let store = self.site.publish();
@@ -215,7 +215,7 @@ impl Stage {
         self.honest.take()
     }
 
-    /// A connection of the attacker to HTTP or HTTPS.
+    /// Opens a connection of the attacker to HTTP or HTTPS.
     pub(crate) fn connect(&mut self) -> Connection {
         self.connect_from(ATTACKER)
     }
@@ -225,31 +225,31 @@ impl Stage {
         Connection::open(source, to, self.tls.as_ref(), &self.ids)
     }
 
-    /// A connection to HTTPS with the certificate of a client.
+    /// Opens a connection to HTTPS with the certificate of a client.
     pub(crate) fn connect_with(&mut self, certificate: Option<&str>) -> Connection {
         let tls = certificates().map(|made| made.client(certificate));
         let to = self.server().http;
         Connection::open(ATTACKER, to, tls.as_ref(), &self.ids)
     }
 
-    /// A connection of the attacker that does not speak TLS.
+    /// Opens a connection of the attacker that does not speak TLS.
     pub(crate) fn connect_plain(&mut self) -> Connection {
         let to = self.server().http;
         Connection::open(ATTACKER, to, None, &self.ids)
     }
 
-    /// A connection of the attacker to `git://`.
+    /// Opens a connection of the attacker to `git://`.
     pub(crate) fn connect_git(&mut self) -> Connection {
         let to = self.server().git;
         Connection::open(ATTACKER, to, None, &self.ids)
     }
 
-    /// A connection of the attacker that speaks HTTP/2.
+    /// Opens a connection of the attacker that speaks HTTP/2.
     pub(crate) fn frames(&mut self) -> Frames {
         Frames::over(self.connect())
     }
 
-    /// The header with a user's token.
+    /// Returns the header with a user's token.
     pub(crate) fn token(&self, user: &str) -> String {
         format!("authorization: Bearer {}\r\n", self.site.ids.token(user))
     }
@@ -288,7 +288,32 @@ impl Stage {
         Ok(answer)
     }
 
-    /// Requires that a push is refused with a report that has these words.
+    /// Does what must change nothing in a repository. A store has no new generation of it afterwards.
+    pub(crate) fn changing_nothing<T>(
+        &mut self,
+        repository: &str,
+        act: impl FnOnce(&mut Self) -> Result<T, String>,
+    ) -> Result<T, String> {
+        self.server();
+        let before = self.site.generation(repository);
+        let done = act(self)?;
+        let now = self.site.generation(repository);
+        match now == before {
+            true => Ok(done),
+            false => Err(format!(
+                "{repository} has the generation {now:?}, not {before:?}"
+            )),
+        }
+    }
+
+    /// Returns the refs of a served repository, with their values.
+    pub(crate) fn refs(&self, repository: &str) -> String {
+        let at = self.repository(repository);
+        let format = "--format=%(refname) %(objectname) %(symref)";
+        self.site.git(&at, &["for-each-ref", format])
+    }
+
+    /// Requires that a push is refused with a report that has these words, and changes nothing.
     pub(crate) fn refuses_push(
         &mut self,
         user: &str,
@@ -297,7 +322,8 @@ impl Stage {
         pack: &[u8],
         reason: &str,
     ) -> Verdict {
-        let answer = self.push(user, repository, commands, pack)?;
+        let push = |stage: &mut Self| stage.push(user, repository, commands, pack);
+        let answer = self.changing_nothing(repository, push)?;
         let text = answer.text();
         match answer.status == 200 && text.contains("ng ") && text.contains(reason) {
             true => Ok(()),
@@ -318,7 +344,7 @@ impl Stage {
         self.site.try_git(&work, &all)
     }
 
-    /// The metrics.
+    /// Returns the metrics.
     pub(crate) fn metrics(&mut self) -> Result<String, String> {
         let mut connection = self.connect_from(Ipv4Addr::LOCALHOST);
         let token = self.token("root");
@@ -338,7 +364,7 @@ impl Stage {
         }
     }
 
-    /// The value of a metric.
+    /// Returns the value of a metric.
     pub(crate) fn measured(&mut self, name: &str) -> Option<i64> {
         let start = format!("pronto_server_{name} ");
         let text = self.metrics().unwrap_or_default();
@@ -385,12 +411,12 @@ impl Stage {
             .map_err(|problem| format!("{reason}: {problem}"))
     }
 
-    /// The directory of a served repository.
+    /// Returns the directory of a served repository.
     pub(crate) fn repository(&self, name: &str) -> PathBuf {
         self.site.repository(name)
     }
 
-    /// A request that holds a slot until its connection is dropped.
+    /// Makes a request that holds a slot until its connection is dropped.
     pub(crate) fn hold(&mut self, user: Option<&str>) -> Connection {
         let token = user.map(|user| self.token(user)).unwrap_or_default();
         let repository = if user.is_some() { "team/a" } else { "open/p" };
@@ -423,12 +449,12 @@ pub(crate) fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
     }
 }
 
-/// A list of refs as the server sends it.
+/// Returns a command for a list of refs.
 pub(crate) fn listing() -> Vec<u8> {
     crate::wire::command("ls-refs", ["peel", "symrefs"])
 }
 
-/// Packets with push options.
+/// Returns packets with push options.
 pub(crate) fn options<P: AsRef<[u8]>>(options: impl IntoIterator<Item = P>) -> Vec<u8> {
     packets(options)
 }

@@ -47,6 +47,7 @@ mod packing;
 mod pairs;
 mod pruning;
 mod push_negotiation;
+mod pushers;
 mod pushing;
 mod reflinks;
 mod reftables;

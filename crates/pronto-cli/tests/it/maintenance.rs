@@ -103,6 +103,57 @@ fn automatic_maintenance_needs_no_git() {
 }
 
 #[test]
+fn fetches_in_advance_need_no_git() {
+    let scratch = Scratch::new();
+    let top = repository(&scratch, "commit-graph");
+    git(&top, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    let address = format!("file://{}", top.display());
+    let copy = scratch.path().join("copy");
+    git(
+        &top,
+        &[
+            "clone",
+            "-q",
+            "--bare",
+            &address,
+            &copy.display().to_string(),
+        ],
+    );
+    git(
+        &copy,
+        &[
+            "config",
+            "remote.origin.fetch",
+            "+refs/heads/*:refs/remotes/origin/*",
+        ],
+    );
+    let mark = scratch.path().join("ran");
+    let trap = format!("#!/bin/sh\n: >'{}'\n", mark.display());
+    let evil = scratch.script("evil", "git", &trap);
+    let run = |arguments: &[&str]| {
+        let mut command = pronto(&copy);
+        command
+            .args(arguments)
+            .env("PATH", path_with(evil.parent().expect("it has one")))
+            .env("PRONTO_NO_FALLBACK", "1");
+        let done = command.output().expect("it starts");
+        assert!(done.status.success(), "{done:?}");
+    };
+    run(&["maintenance", "run", "--task=prefetch"]);
+    let stored = "refs/prefetch/remotes/origin/main";
+    git(&copy, &["show-ref", "--verify", "-q", stored]);
+    assert!(!copy.join("refs/remotes").exists());
+    run(&[
+        "fetch",
+        "-q",
+        "--write-commit-graph",
+        "--no-auto-maintenance",
+    ]);
+    let chain = copy.join("objects/info/commit-graphs/commit-graph-chain");
+    assert!(chain.exists() && !mark.exists());
+}
+
+#[test]
 fn commands_do_not_wait_for_maintenance() {
     let scratch = Scratch::new();
     let fifo = |name: &str| {

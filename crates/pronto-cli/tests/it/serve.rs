@@ -18,9 +18,12 @@ in_both_places!(
 );
 
 in_a_directory_only!(
-    a_repository_is_served_without_a_configuration: "it has no single repository",
-    a_log_that_nobody_reads_does_not_stop_the_server: "it has no single repository, and the log is the same",
-    a_configuration_is_checked_and_printed: "nothing is served",
+    /// A store has no single repository that needs no configuration.
+    a_repository_is_served_without_a_configuration,
+    /// A store has no single repository that needs no configuration. The log is written by the same code.
+    a_log_that_nobody_reads_does_not_stop_the_server,
+    /// No repository is served.
+    a_configuration_is_checked_and_printed,
 );
 
 /// A running server, and the lines that it has printed.
@@ -45,6 +48,17 @@ impl Server {
         last: &str,
         variables: &[(&str, &str)],
     ) -> Self {
+        Self::try_start(directory, arguments, last, variables)
+            .unwrap_or_else(|printed| panic!("it ended: {printed}"))
+    }
+
+    /// Does the same with a server that may end before it prints such a line. Returns what that printed.
+    pub(crate) fn try_start(
+        directory: &Path,
+        arguments: &[&str],
+        last: &str,
+        variables: &[(&str, &str)],
+    ) -> Result<Self, String> {
         let mut child = interruptible_pronto()
             .arg("serve")
             .args(arguments)
@@ -55,32 +69,35 @@ impl Server {
             .stderr(Stdio::piped())
             .spawn()
             .expect("it starts");
-        let mut output = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let output = BufReader::new(child.stdout.take().expect("it was asked for"));
         let mut stream = child.stderr.take().expect("it was asked for");
         let log = std::thread::spawn(move || {
             let mut log = String::new();
             stream.read_to_string(&mut log).expect("text");
             log
         });
-        let mut lines = Vec::new();
-        loop {
-            let mut line = String::new();
-            let count = output.read_line(&mut line).expect("text");
-            assert!(count > 0, "it ended: {lines:?}");
-            lines.push(line.trim_end().to_owned());
-            if line.trim_start().starts_with(last) {
-                break;
-            }
-        }
-        Server {
+        let mut server = Server {
             child,
-            lines,
+            lines: Vec::new(),
             output,
             log: Some(log),
+        };
+        loop {
+            let mut line = String::new();
+            if server.output.read_line(&mut line).expect("text") == 0 {
+                let _ = server.child.wait();
+                let log = server.log.take().expect("it runs").join();
+                let log = log.expect("a log");
+                return Err(format!("{:?} {log}", server.lines));
+            }
+            server.lines.push(line.trim_end().to_owned());
+            if line.trim_start().starts_with(last) {
+                return Ok(server);
+            }
         }
     }
 
-    /// The number of its process.
+    /// Returns the number of its process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -99,14 +116,26 @@ impl Server {
         kill_process(id, signal).expect("it runs");
     }
 
-    /// The address of a repository.
+    /// Returns the address of the first repository.
     pub(crate) fn url(&self) -> String {
         let line = self.lines.iter().find(|line| line.contains("git clone "));
         let line = line.expect("there is one");
         line.rsplit(' ').next().expect("a word").to_owned()
     }
 
-    /// Waits for its end; what it wrote to standard error.
+    /// Returns the host and the port.
+    pub(crate) fn host(&self) -> &str {
+        let line = self.lines[0].strip_prefix("serving at http://");
+        line.expect("an address").trim_end_matches('/')
+    }
+
+    /// Returns the address of a repository with the printed token of the owner.
+    pub(crate) fn owner_url(&self, name: &str) -> String {
+        let token = self.lines.last().expect("a line").trim();
+        format!("http://owner:{token}@{}/{name}", self.host())
+    }
+
+    /// Waits for its end, and returns what it wrote to standard error.
     pub(crate) fn end(mut self) -> String {
         let status = self.child.wait().expect("it ends");
         let mut rest = String::new();
@@ -138,14 +167,21 @@ pub(crate) fn git(scratch: &Scratch, directory: &Path, arguments: &[&str]) -> st
         .expect("git runs")
 }
 
+/// Runs git, which must succeed. Returns its output.
+pub(crate) fn git_succeeds(scratch: &Scratch, directory: &Path, arguments: &[&str]) -> String {
+    let output = git(scratch, directory, arguments);
+    let said = stderr(&output);
+    assert!(output.status.success(), "git {arguments:?}: {said}");
+    stdout(&output)
+}
+
 pub(crate) fn repository(scratch: &Scratch) -> std::path::PathBuf {
     let work = scratch.join("work");
     for arguments in [
         &["init", "-q", "-b", "main", "work"][..],
         &["-C", "work", "commit", "-q", "--allow-empty", "-m", "one"],
     ] {
-        let output = git(scratch, scratch.path(), arguments);
-        assert!(output.status.success(), "{}", stderr(&output));
+        git_succeeds(scratch, scratch.path(), arguments);
     }
     work
 }
@@ -159,8 +195,7 @@ fn a_repository_is_served_without_a_configuration() {
         url.starts_with("http://127.0.0.1:") && url.ends_with("/work"),
         "{url}"
     );
-    let output = git(&scratch, scratch.path(), &["clone", "-q", &url, "clone"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    git_succeeds(&scratch, scratch.path(), &["clone", "-q", &url, "clone"]);
     let output = git(&scratch, &work, &["push", &url, "main:other"]);
     assert!(!output.status.success(), "it is for reading");
     server.signal(Signal::TERM);
@@ -175,13 +210,8 @@ fn the_printed_token_lets_the_owner_push(place: Place) {
     let work = repository(&scratch);
     let root = Root::new(scratch.path(), place);
     let server = Server::start_root(&scratch, &root, &[]);
-    let token = server.lines.last().expect("a line").trim();
-    let base = server.lines[0]
-        .strip_prefix("serving at http://")
-        .expect("an address");
-    let url = format!("http://owner:{token}@{base}new");
-    let output = git(&scratch, &work, &["push", "-q", &url, "main"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let url = server.owner_url("new");
+    git_succeeds(&scratch, &work, &["push", "-q", &url, "main"]);
     assert!(root.has("new"));
 }
 
@@ -191,12 +221,11 @@ fn pushes_need_no_git_and_hooks_learn_the_client(place: Place) {
     let hook = "#!/bin/sh\nread old new name\necho \"$REMOTE_USER at $REMOTE_ADDR: $name\"\n";
     let root = Root::new(scratch.path(), place);
     let repository = root.directory("r");
-    let made = git(
+    git_succeeds(
         &scratch,
         scratch.path(),
         &["init", "-q", "--bare", "root/r.git"],
     );
-    assert!(made.status.success(), "{}", stderr(&made));
     let logs = [
         "-C",
         "root/r.git",
@@ -209,9 +238,7 @@ fn pushes_need_no_git_and_hooks_learn_the_client(place: Place) {
     let variables = [("PATH", "/nonexistent"), ("PRONTO_NO_FALLBACK", "1")];
     root.publish_new();
     let server = Server::start_root(&scratch, &root, &variables);
-    let token = server.lines.last().expect("a line").trim();
-    let base = server.lines[0].strip_prefix("serving at http://");
-    let url = format!("http://owner:{token}@{}r", base.expect("an address"));
+    let url = server.owner_url("r");
     let output = git(&scratch, &work, &["push", &url, "main", "main:refs/tags/t"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stderr(&output);
@@ -224,8 +251,7 @@ fn pushes_need_no_git_and_hooks_learn_the_client(place: Place) {
         let log = std::fs::read_to_string(log).expect("a reflog");
         assert!(log.contains(" owner <owner@http.127.0.0.1> "), "{log}");
     }
-    let output = git(&scratch, &work, &["push", "-q", &url, ":refs/tags/t"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    git_succeeds(&scratch, &work, &["push", "-q", &url, ":refs/tags/t"]);
     let checked = git(&scratch, &root.served("r"), &["fsck", "--full", "--strict"]);
     assert!(checked.status.success(), "{}", stderr(&checked));
 }
@@ -253,8 +279,7 @@ fn a_log_that_nobody_reads_does_not_stop_the_server() {
     }
     let url = line.trim_end().rsplit(' ').next().expect("a word");
     for _ in 0..3 {
-        let listed = git(&scratch, &work, &["ls-remote", url]);
-        assert!(listed.status.success(), "{}", stderr(&listed));
+        git_succeeds(&scratch, &work, &["ls-remote", url]);
     }
     let id = Pid::from_raw(i32::try_from(child.id()).expect("an id")).expect("an id");
     kill_process(id, Signal::TERM).expect("it runs");
@@ -364,7 +389,7 @@ fn users_are_managed_while_the_server_runs_and_a_signal_reloads(place: Place) {
     assert!(server.end().contains("\"event\":\"reloaded\""));
 }
 
-/// Waits for what the server does within a second.
+/// Waits until what the server does within a second is done.
 pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(30);
     while !is_true() {

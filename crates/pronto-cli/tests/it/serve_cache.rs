@@ -1,15 +1,16 @@
-//! Fetches that are equal share a pack.
+//! Caches of the server: lists of refs, and packs that equal fetches share.
 
 use rustix::process::Signal;
 
-use crate::serve::{Server, git};
+use crate::serve::{Server, git_succeeds};
 use crate::stored::{Behind, Place, in_a_directory_only, in_both_places};
 use crate::support::{Scratch, pronto, stdout};
 
 in_both_places!(lists_of_refs_follow_the_refs,);
 
 in_a_directory_only!(
-    equal_fetches_share_a_pack_until_refs_move: "its repositories have bitmaps, so that clones need no shared pack",
+    /// The repositories of a store have bitmaps, so that clones need no shared pack.
+    equal_fetches_share_a_pack_until_refs_move,
 );
 
 /// A list of refs that is kept is the one that git lists, whatever happened to the refs.
@@ -82,7 +83,7 @@ fn lists_of_refs_follow_the_refs(place: Place) {
     server.end();
 }
 
-/// The counters of the cache: packs that were made, and requests that were given one.
+/// Returns the numbers of packs that were made, and of requests that were given one of the cache.
 fn counters(server: &Server) -> (u32, u32) {
     let url = server.url();
     let base = url.rsplit_once('/').expect("a path").0;
@@ -106,8 +107,7 @@ fn equal_fetches_share_a_pack_until_refs_move() {
     let scratch = Scratch::new();
     let work = scratch.path().join("work");
     let run = |directory: &std::path::Path, arguments: &[&str]| {
-        let output = git(&scratch, directory, arguments);
-        assert!(output.status.success(), "{output:?}");
+        git_succeeds(&scratch, directory, arguments);
     };
     run(scratch.path(), &["init", "-q", "-b", "main", "work"]);
     for number in 0..4 {

@@ -73,7 +73,7 @@ impl Newcomer {
         command
     }
 
-    /// Runs a block in a directory; it must succeed. Returns what it prints.
+    /// Runs a block in a directory, which must succeed. Returns what it prints.
     fn run(&self, directory: &Path, text: &str) -> String {
         let output = self.command(directory).arg(text).output();
         let output = output.expect("it starts");

@@ -48,7 +48,7 @@ fn writers_push_and_readers_pull() {
     }
     let said = stderr(&site.sync("bob", "bob", "private", &["--pull"]));
     assert!(said.contains("there is no repository 'private'"), "{said}");
-    // Another clone of the same user, in both directions: what the server has, and no more, changes.
+    // Another clone of the same user syncs in both directions. Only the repository of the server changes.
     world.commit("desktop", "d", b"d\n");
     let output = site.sync("alice", "desktop", "team/a", &[]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));

@@ -8,15 +8,15 @@ use std::time::Duration;
 use rustix::process::Signal;
 use test_support::Random;
 
-use crate::serve::{Server, git};
-use crate::support::{Scratch, pronto, stderr, stdout};
+use crate::pushers;
+use crate::serve::{Server, git_succeeds};
+use crate::stored::{Place, in_both_places};
+use crate::support::Scratch;
 
-/// The place of the served repository.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Directory,
-    Store,
-}
+in_both_places!(
+    no_push_is_lost_when_servers_are_killed,
+    many_clients_push_at_once,
+);
 
 /// A served repository, and clones of it.
 struct World {
@@ -29,14 +29,7 @@ impl World {
     fn new(clones: usize, place: Place) -> Self {
         let scratch = Scratch::new();
         std::fs::create_dir(scratch.join("root")).expect("a directory");
-        let run = |arguments: &[&str]| {
-            let output = git(&scratch, scratch.path(), arguments);
-            assert!(
-                output.status.success(),
-                "{arguments:?}: {}",
-                stderr(&output)
-            );
-        };
+        let run = |arguments: &[&str]| git_succeeds(&scratch, scratch.path(), arguments);
         run(&["init", "-q", "-b", "main", "seed"]);
         run(&["-C", "seed", "commit", "-q", "--allow-empty", "-m", "seed"]);
         run(&["clone", "-q", "--bare", "seed", "root/r.git"]);
@@ -61,21 +54,8 @@ impl World {
         format!("file://{}", self.scratch.join("store").display())
     }
 
-    /// Runs `pronto store`, which must succeed.
     fn store(&self, arguments: &[&str]) -> String {
-        let mut command = pronto();
-        command.arg("store").args(arguments);
-        let output = command
-            .current_dir(self.scratch.path())
-            .output()
-            .expect("it starts");
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {}{}",
-            stdout(&output),
-            stderr(&output)
-        );
-        stdout(&output)
+        pushers::store(&self.scratch, &[], arguments)
     }
 
     /// Starts all servers.
@@ -95,7 +75,7 @@ impl World {
         Server::start(self.scratch.path(), &arguments, "pronto_")
     }
 
-    /// A bare repository for git with what the served one has.
+    /// Returns a bare repository that git reads, with what the served one has.
     fn bare(&self) -> PathBuf {
         if self.place == Place::Directory {
             return self.scratch.join("root/r.git");
@@ -111,37 +91,18 @@ impl World {
         bare
     }
 
-    /// Makes a commit in a clone, and returns its id.
     fn commit(&self, clone: &Path, text: &str) -> String {
-        std::fs::write(clone.join("file"), text).expect("a file");
-        for arguments in [&["add", "file"][..], &["commit", "-q", "-m", text]] {
-            let output = git(&self.scratch, clone, arguments);
-            assert!(output.status.success(), "{}", stderr(&output));
-        }
-        self.read(clone, &["rev-parse", "HEAD"])
+        pushers::commit(&self.scratch, clone, text)
     }
 
     fn read(&self, at: &Path, arguments: &[&str]) -> String {
-        let output = git(&self.scratch, at, arguments);
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {}",
-            stderr(&output)
-        );
-        stdout(&output).trim_end().to_owned()
+        pushers::read(&self.scratch, at, arguments)
     }
 
-    /// Pushes `HEAD` of a clone to a branch; what git said if that failed.
+    /// Pushes `HEAD` of a clone to a branch. Returns what git said if that failed.
     fn push(&self, clone: &Path, url: &str, branch: &str) -> Result<(), String> {
-        let output = git(
-            &self.scratch,
-            clone,
-            &["push", "-q", url, &format!("HEAD:refs/heads/{branch}")],
-        );
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(stderr(&output)),
-        }
+        let branch = format!("refs/heads/{branch}");
+        pushers::push(&self.scratch, clone, url, &branch)
     }
 
     /// Asserts that all refs are whole. Returns the repository with them.
@@ -157,34 +118,22 @@ impl World {
     }
 }
 
-/// The number in a variable of the environment.
+/// Returns the number in a variable of the environment.
 pub(crate) fn number(variable: &str, default: usize) -> usize {
     let given = std::env::var(variable).ok();
     given.map_or(default, |given| given.parse().expect("a number"))
 }
 
-/// The address of the repository with the token of its owner.
+/// Returns the address of the repository with the token of its owner.
 fn url_of(server: &Server) -> String {
-    let token = server.lines.last().expect("a line").trim();
-    let base = server.lines[0].strip_prefix("serving at http://");
-    format!("http://owner:{token}@{}r", base.expect("an address"))
+    server.owner_url("r")
 }
 
-#[test]
-fn no_push_is_lost_when_the_server_is_killed() {
-    kill(Place::Directory);
-}
-
-#[test]
-fn no_push_is_lost_when_servers_of_a_store_are_killed() {
-    kill(Place::Store);
-}
-
-fn kill(place: Place) {
+fn no_push_is_lost_when_servers_are_killed(place: Place) {
     let kills = number("PRONTO_TEST_KILLS", 5);
     let mut random = Random::new(kills as u64);
     let world = World::new(3, place);
-    // The last commit of each clone that was acknowledged.
+    // For each clone, the commit of the last push that was acknowledged.
     let acknowledged: Vec<Mutex<Option<String>>> =
         world.clones.iter().map(|_| Mutex::default()).collect();
     for round in 0..kills {
@@ -207,7 +156,6 @@ fn kill(place: Place) {
                 });
             }
             for (server, wait) in servers.iter().zip(waits) {
-                // The moment is random.
                 std::thread::sleep(wait);
                 server.signal(Signal::KILL);
             }
@@ -232,17 +180,7 @@ fn kill(place: Place) {
     world.check();
 }
 
-#[test]
-fn many_clients_push_at_once() {
-    push_at_once(Place::Directory);
-}
-
-#[test]
-fn many_clients_push_to_servers_of_a_store_at_once() {
-    push_at_once(Place::Store);
-}
-
-fn push_at_once(place: Place) {
+fn many_clients_push_at_once(place: Place) {
     let pushes = number("PRONTO_TEST_PUSHES", 48);
     let clients = if pushes >= 1000 { 32 } else { 8 };
     let world = World::new(clients, place);

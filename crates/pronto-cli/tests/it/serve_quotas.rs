@@ -7,10 +7,16 @@ use test_support::Random;
 use crate::serve::{Server, git};
 use crate::serve_ssh::site::Site;
 use crate::serve_store::{World, address};
-use crate::stored::Place;
+use crate::stored::{Place, in_both_places};
 use crate::support::{stderr, stdout};
 
-pub(crate) const QUOTAS: &str = "[[quota]]\nrepository = \"team/**\"\nbytes = 200000\nrefs = 3\n\
+in_both_places!(
+    quotas_hold_over_http,
+    a_smaller_limit_of_the_repository_holds,
+    quotas_hold_over_ssh,
+);
+
+const QUOTAS: &str = "[[quota]]\nrepository = \"team/**\"\nbytes = 200000\nrefs = 3\n\
     [[quota]]\nrepository = \"*/**\"\nrepositories = 2\nper_namespace = true\n";
 
 /// Runs git, and returns whether it succeeded, and what it said.
@@ -64,71 +70,71 @@ fn push_beyond(run: Run<'_>, work: &Path, url: &dyn Fn(&str) -> String) {
     assert!(success, "{said}");
 }
 
-fn over_http(world: &World, server: &Server) {
-    let run = |arguments: &[&str]| {
-        let output = git(&world.scratch, &world.work, arguments);
-        (output.status.success(), stderr(&output) + &stdout(&output))
-    };
-    let url = |name: &str| address(server, name);
+/// Starts a server with the quotas, to which anonymous may push.
+fn serve(world: &World, place: Place) -> Server {
+    if place == Place::Store {
+        return world.serve_configured("one", QUOTAS);
+    }
+    let text = format!(
+        "root = \"root\"\ncreate_on_push = true\n[http]\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\n\
+         repository = \"**\"\nusers = [\"anonymous\"]\nrole = \"admin\"\n{QUOTAS}"
+    );
+    std::fs::create_dir(world.scratch.join("root")).expect("a directory");
+    std::fs::write(world.scratch.join("server.toml"), text).expect("a file");
+    let arguments = ["--config", "server.toml"];
+    let last = "there are no repositories";
+    Server::start(world.scratch.path(), &arguments, last)
+}
+
+/// Runs git in the repository of clients.
+fn run(world: &World, arguments: &[&str]) -> (bool, String) {
+    let output = git(&world.scratch, &world.work, arguments);
+    (output.status.success(), stderr(&output) + &stdout(&output))
+}
+
+fn quotas_hold_over_http(place: Place) {
+    let world = World::new();
+    let server = serve(&world, place);
+    let run = |arguments: &[&str]| run(&world, arguments);
+    let url = |name: &str| address(&server, name);
     assert!(run(&["push", &url("team/a"), "main"]).0);
     push_beyond(&run, &world.work, &url);
+    if place == Place::Store {
+        world.verify();
+    }
 }
 
-#[test]
-fn quotas_hold_over_http() {
+fn a_smaller_limit_of_the_repository_holds(place: Place) {
     let world = World::new();
-    let text = format!(
-        "root = \"root\"\ncreate_on_push = true\n[http]\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\n\
-         repository = \"**\"\nusers = [\"anonymous\"]\nrole = \"admin\"\n{QUOTAS}"
-    );
-    std::fs::create_dir(world.scratch.join("root")).expect("a directory");
-    std::fs::write(world.scratch.join("server.toml"), text).expect("a file");
-    let arguments = ["--config", "server.toml"];
-    let server = Server::start(
-        world.scratch.path(),
-        &arguments,
-        "there are no repositories",
-    );
-    over_http(&world, &server);
-}
-
-#[test]
-fn a_smaller_limit_of_the_repository_holds() {
-    let world = World::new();
-    let text = format!(
-        "root = \"root\"\ncreate_on_push = true\n[http]\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\n\
-         repository = \"**\"\nusers = [\"anonymous\"]\nrole = \"admin\"\n{QUOTAS}"
-    );
-    std::fs::create_dir(world.scratch.join("root")).expect("a directory");
-    std::fs::write(world.scratch.join("server.toml"), text).expect("a file");
-    let arguments = ["--config", "server.toml"];
-    let server = Server::start(
-        world.scratch.path(),
-        &arguments,
-        "there are no repositories",
-    );
-    let run = |arguments: &[&str]| {
-        let output = git(&world.scratch, &world.work, arguments);
-        (output.status.success(), stderr(&output) + &stdout(&output))
-    };
+    let server = serve(&world, place);
+    let run = |arguments: &[&str]| run(&world, arguments);
     let url = address(&server, "team/a");
     assert!(run(&["push", &url, "main"]).0);
-    let repository = world.scratch.join("root/team/a.git");
-    let set = |key: &str, value: &str| {
-        let repository = repository.to_str().expect("text");
-        assert!(run(&["-C", repository, "config", key, value]).0);
-    };
-    commit(&run, &world.work, 40_000);
-    set("receive.maxInputSize", "20000");
-    // The second time, git serves the push.
-    for is_for_git in [false, true] {
-        if is_for_git {
-            set("transfer.advertiseSID", "true");
+    let set = |key: &str, value: &str| match place {
+        Place::Store => {
+            let arguments = ["store", "config", &world.url, "team/a", key, value];
+            let (success, _, said) = world.pronto(&arguments);
+            assert!(success, "{said}");
         }
+        Place::Directory => {
+            let repository = world.scratch.join("root/team/a.git");
+            let repository = repository.to_str().expect("text");
+            assert!(run(&["-C", repository, "config", key, value]).0);
+        }
+    };
+    let refused = || {
         let (success, said) = run(&["push", &url, "main"]);
         let reason = "exceeds maximum allowed size";
         assert!(!success && said.contains(reason), "{said}");
         assert!(!said.contains("quota for"), "{said}");
+    };
+    commit(&run, &world.work, 40_000);
+    set("receive.maxInputSize", "20000");
+    refused();
+    if place == Place::Directory {
+        // With this setting, git serves the push.
+        set("transfer.advertiseSID", "true");
+        refused();
     }
     set("receive.maxInputSize", "0");
     commit(&run, &world.work, 300_000);
@@ -139,27 +145,16 @@ fn a_smaller_limit_of_the_repository_holds() {
     assert!(success, "{said}");
 }
 
-#[test]
-fn quotas_hold_for_a_store() {
-    let world = World::new();
-    let server = world.serve_configured("one", QUOTAS);
-    over_http(&world, &server);
-    world.verify();
-}
-
-#[test]
-fn quotas_hold_over_ssh() {
-    for place in [Place::Directory, Place::Store] {
-        let Some(site) = Site::new(place, QUOTAS) else {
-            return;
-        };
-        let work = site.path("work");
-        let at = work.to_str().expect("text").to_owned();
-        let run = |arguments: &[&str]| {
-            let arguments = [&["-C", &at][..], arguments].concat();
-            let output = site.client(Path::new("git"), "alice", &arguments);
-            (output.status.success(), stderr(&output) + &stdout(&output))
-        };
-        push_beyond(&run, &work, &|name| site.url(name));
-    }
+fn quotas_hold_over_ssh(place: Place) {
+    let Some(site) = Site::new(place, QUOTAS) else {
+        return;
+    };
+    let work = site.path("work");
+    let at = work.to_str().expect("text").to_owned();
+    let run = |arguments: &[&str]| {
+        let arguments = [&["-C", &at][..], arguments].concat();
+        let output = site.client(Path::new("git"), "alice", &arguments);
+        (output.status.success(), stderr(&output) + &stdout(&output))
+    };
+    push_beyond(&run, &work, &|name| site.url(name));
 }

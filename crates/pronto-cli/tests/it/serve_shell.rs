@@ -13,7 +13,8 @@ use crate::support::{Scratch, process, pronto, stderr, stdout};
 in_both_places!(the_same_rules_hold_behind_sshd,);
 
 in_a_directory_only!(
-    lines_for_sshd_are_quoted_and_chosen_by_fingerprint: "nothing is served",
+    /// No repository is served.
+    lines_for_sshd_are_quoted_and_chosen_by_fingerprint,
 );
 
 const ACCESS: &str = r#"

@@ -30,7 +30,8 @@ in_both_places!(
 );
 
 in_a_directory_only!(
-    a_server_without_a_configuration_lets_anonymous_read: "it has no single repository",
+    /// A store has no single repository that needs no configuration.
+    a_server_without_a_configuration_lets_anonymous_read,
 );
 
 fn clients_clone_fetch_and_push(place: Place) {

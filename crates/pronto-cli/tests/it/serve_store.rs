@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use crate::serve::{Server, git, repository, wait_until};
+use crate::serve::{Server, git, git_succeeds, repository, wait_until};
 use crate::support::{Scratch, pronto, stderr, stdout, write_program};
 
 /// A store, and a repository with a commit.
@@ -49,16 +49,10 @@ impl World {
     }
 
     pub(crate) fn git(&self, at: &Path, arguments: &[&str]) -> String {
-        let output = git(&self.scratch, at, arguments);
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {}",
-            stderr(&output)
-        );
-        stdout(&output)
+        git_succeeds(&self.scratch, at, arguments)
     }
 
-    /// Runs git, which must fail; what it said.
+    /// Runs git, which must fail. Returns what it said.
     pub(crate) fn fail(&self, at: &Path, arguments: &[&str]) -> String {
         let output = git(&self.scratch, at, arguments);
         assert!(!output.status.success(), "{arguments:?}");
@@ -85,25 +79,14 @@ impl World {
     }
 }
 
-/// The host and port of a server.
-fn host(server: &Server) -> &str {
-    let line = server.lines[0].strip_prefix("serving at http://");
-    line.expect("an address").trim_end_matches('/')
-}
-
+/// Returns the address of a repository.
 pub(crate) fn address(server: &Server, name: &str) -> String {
-    format!("http://{}/{name}", host(server))
+    format!("http://{}/{name}", server.host())
 }
 
-/// The address with the token that a server has printed.
-fn owned(server: &Server, name: &str) -> String {
-    let token = server.lines.last().expect("a line").trim();
-    format!("http://owner:{token}@{}/{name}", host(server))
-}
-
-/// Head and body of the answer to a request.
+/// Returns head and body of the answer to a request.
 pub(crate) fn get(server: &Server, path: &str) -> String {
-    let mut stream = TcpStream::connect(host(server)).expect("it listens");
+    let mut stream = TcpStream::connect(server.host()).expect("it listens");
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("it reads");
     let mut answer = String::new();
@@ -122,7 +105,7 @@ fn what_one_server_was_given_all_have() {
     world.git(&work, &["tag", "-m", "tagged", "v1"]);
     world.git(
         &work,
-        &["push", "-q", &owned(&one, "r"), "main", "v1", "main:side"],
+        &["push", "-q", &one.owner_url("r"), "main", "v1", "main:side"],
     );
     let listed = world.git(&work, &["ls-remote", &address(&two, "r")]);
     assert!(
@@ -147,15 +130,15 @@ fn what_one_server_was_given_all_have() {
     let clone = world.scratch.join("clone");
     for (at, server, other) in [(&clone, &two, &one), (&work, &one, &two)] {
         world.git(at, &["pull", "-q", &address(server, "r"), "main"]);
-        let id = world.commit(at, &format!("by {}", host(server)));
-        world.git(at, &["push", "-q", &owned(server, "r"), "main"]);
+        let id = world.commit(at, &format!("by {}", server.host()));
+        world.git(at, &["push", "-q", &server.owner_url("r"), "main"]);
         let listed = world.git(at, &["ls-remote", &address(other, "r"), "refs/heads/main"]);
         assert!(listed.starts_with(&id), "{listed}");
     }
-    world.git(&work, &["push", "-q", &owned(&two, "r"), ":side"]);
+    world.git(&work, &["push", "-q", &two.owner_url("r"), ":side"]);
     let listed = world.git(&work, &["ls-remote", &address(&one, "r")]);
     assert!(!listed.contains("side"), "{listed}");
-    let refused = world.fail(&work, &["push", &owned(&one, "r"), ":main"]);
+    let refused = world.fail(&work, &["push", &one.owner_url("r"), ":main"]);
     assert!(
         refused.contains("deletion of the current branch prohibited"),
         "{refused}"

@@ -12,19 +12,21 @@ use test_support::s3::{BUCKET, S3Server, variables};
 use test_support::store_proxy::{Faults, StoreProxy};
 use test_support::{Random, skip};
 
+use crate::pushers;
 use crate::serve::{Server, git};
-use crate::support::{Scratch, pronto, stderr, stdout};
+use crate::support::{Scratch, stderr};
 
 const SERVERS: usize = 3;
 
-/// Repositories, each with a file of this size that cannot be compressed.
 const REPOSITORIES: usize = 3;
+
+/// The size of a file in each repository, which cannot be compressed.
 const FILE_BYTES: usize = 2 << 20;
 
-/// Less than all repositories take, so that some are evicted again and again.
+/// The room of a cache: less than all repositories take, so that servers evict some again and again.
 const CACHE_BYTES: u64 = 5 << 20;
 
-/// The memory that a server may take: 256 MiB.
+/// The most memory that a server may take: 256 MiB.
 const MEMORY_BYTES: u64 = 256 << 20;
 
 /// A bucket behind a proxy that makes calls fail, and the servers on it.
@@ -34,8 +36,19 @@ struct Storm {
     servers: Vec<Mutex<Option<Server>>>,
     clients: Vec<Client>,
     counts: Counts,
-    /// The deadline has come.
+    /// The deadline has come, or a thread has panicked.
     is_over: AtomicBool,
+}
+
+/// Ends the storm when it is dropped by a panic.
+struct EndOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for EndOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Relaxed);
+        }
+    }
 }
 
 /// A clone, whose branch nobody else pushes to.
@@ -55,6 +68,7 @@ struct Counts {
     clones: AtomicU64,
     failed_reads: AtomicU64,
     kills: AtomicU64,
+    failed_starts: AtomicU64,
     memory_bytes: AtomicU64,
     cache_bytes: AtomicU64,
 }
@@ -102,31 +116,16 @@ impl Storm {
     }
 
     fn git(&self, at: &Path, arguments: &[&str]) -> String {
-        let output = git(&self.scratch, at, arguments);
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {}",
-            stderr(&output)
-        );
-        stdout(&output).trim().to_owned()
+        pushers::read(&self.scratch, at, arguments)
     }
 
     fn store(&self, arguments: &[&str]) -> String {
-        let mut command = pronto();
-        command.arg("store").args(arguments);
-        command.envs(variables(self.proxy.address()));
-        let output = command.current_dir(self.scratch.path()).output();
-        let output = output.expect("it starts");
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {}{}",
-            stdout(&output),
-            stderr(&output)
-        );
-        stdout(&output)
+        let variables = variables(self.proxy.address());
+        pushers::store(&self.scratch, &variables, arguments)
     }
 
-    fn start(&self, number: usize) -> Server {
+    /// Starts a server. Returns what it printed if it ended, which calls that fail make it do.
+    fn start(&self, number: usize) -> Result<Server, String> {
         let cache = self.cache(number);
         let text = format!(
             "[http]\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\nrepository = \"**\"\nusers = [\"anonymous\"]\n\
@@ -143,7 +142,7 @@ impl Storm {
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        Server::start_with(
+        Server::try_start(
             self.scratch.path(),
             &["--config", &file],
             "serving at",
@@ -155,7 +154,7 @@ impl Storm {
         self.scratch.join(format!("cache{number}"))
     }
 
-    /// The address of a repository at a server; `None` while that is not running.
+    /// Returns the address of a repository at a server, or `None` while the server does not run.
     fn address(&self, server: usize, repository: &str) -> Option<String> {
         let server = lock(&self.servers[server]);
         let line = &server.as_ref()?.lines[0];
@@ -174,9 +173,47 @@ impl Storm {
                 self.counts.kills.fetch_add(1, Relaxed);
             }
             std::thread::sleep(Duration::from_millis(random.below(500)));
-            let started = self.start(number);
-            *lock(&self.servers[number]) = Some(started);
+            while !self.is_over.load(Relaxed) {
+                let started = self.start(number);
+                self.counts
+                    .failed_starts
+                    .fetch_add(u64::from(started.is_err()), Relaxed);
+                if let Ok(server) = started {
+                    *lock(&self.servers[number]) = Some(server);
+                    break;
+                }
+            }
         }
+    }
+
+    /// Starts all servers while no call fails.
+    fn start_all(&self) {
+        for (number, place) in self.servers.iter().enumerate() {
+            let started = self.start(number);
+            *lock(place) = Some(started.expect("no call of it failed"));
+        }
+    }
+
+    /// Runs the work of a thread. Its panic ends the storm.
+    fn guard(&self, work: impl FnOnce()) {
+        let _guard = EndOnPanic(&self.is_over);
+        work();
+    }
+
+    /// Runs clients while servers are killed, until the time is over or a thread panics.
+    fn run(&self, time: Duration) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.guard(|| self.kill()));
+            scope.spawn(|| self.guard(|| self.watch()));
+            for client in &self.clients {
+                scope.spawn(|| self.guard(|| self.work(client)));
+            }
+            let begun = Instant::now();
+            while begun.elapsed() < time && !self.is_over.load(Relaxed) {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            self.is_over.store(true, Relaxed);
+        });
     }
 
     /// Notes how much memory and disk servers take, until the end.
@@ -227,21 +264,20 @@ impl Storm {
         }
     }
 
-    /// Pushes a commit; whether that was acknowledged.
+    /// Pushes a commit. Returns whether the server acknowledged it.
     fn push(&self, client: &Client, at: &Path, url: &str) -> bool {
         self.git(at, &["commit", "-q", "--allow-empty", "-m", "more"]);
         let id = self.git(at, &["rev-parse", "HEAD"]);
         lock(&client.candidates).push(id.clone());
-        let target = format!("HEAD:{}", client.branch());
-        let output = git(&self.scratch, at, &["push", "-q", url, &target]);
-        if output.status.success() {
+        let pushed = pushers::push(&self.scratch, at, url, &client.branch());
+        if pushed.is_ok() {
             *lock(&client.candidates) = vec![id];
             client.is_born.store(true, Relaxed);
         }
-        output.status.success()
+        pushed.is_ok()
     }
 
-    /// Fetches, and checks that nothing acknowledged is missing; whether the server answered.
+    /// Fetches, and checks that nothing acknowledged is missing. Returns whether the server answered.
     fn read(&self, client: &Client, at: &Path, url: &str) -> bool {
         let target = format!("+{}:refs/seen", client.branch());
         let _ = git(&self.scratch, at, &["update-ref", "-d", "refs/seen"]);
@@ -332,13 +368,13 @@ impl Client {
         format!("refs/heads/c{}", self.number)
     }
 
-    /// Whether no push was acknowledged yet, so that the branch need not be there.
+    /// Returns whether no push was acknowledged yet, so that the branch need not be there.
     fn is_unborn(&self) -> bool {
         !self.is_born.load(Relaxed)
     }
 }
 
-/// Anonymous memory of a process; 0 if it has ended.
+/// Returns the bytes of anonymous memory of a process, or 0 if it has ended.
 fn anonymous_bytes(id: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
@@ -346,7 +382,7 @@ fn anonymous_bytes(id: u32) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Bytes that the file system has allocated below `path`, links counted once.
+/// Returns the bytes that the file system has allocated below `path`, with links counted once.
 fn disk_bytes(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let mut bytes = std::collections::HashMap::new();
@@ -382,33 +418,27 @@ fn nothing_acknowledged_is_lost_in_a_storm() {
         skip!("moto, a server of S3, is not installed");
     };
     let storm = Storm::new(&store, clients);
-    for number in 0..SERVERS {
-        *lock(&storm.servers[number]) = Some(storm.start(number));
-    }
+    storm.start_all();
     storm.proxy.set(Faults::some());
-    std::thread::scope(|scope| {
-        scope.spawn(|| storm.kill());
-        scope.spawn(|| storm.watch());
-        for client in &storm.clients {
-            scope.spawn(|| storm.work(client));
-        }
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(seconds) {
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        storm.is_over.store(true, Relaxed);
-    });
+    storm.run(Duration::from_secs(seconds));
     storm.proxy.set(Faults::default());
+    let failed_calls = storm.proxy.failed();
+    for server in &storm.servers {
+        *lock(server) = None;
+    }
+    // Each of them starts with the cache that the storm has left.
+    storm.start_all();
     for server in &storm.servers {
         *lock(server) = None;
     }
     storm.check();
     let counts = &storm.counts;
     println!(
-        "{counts:?}, {} calls, of which {} failed",
-        storm.proxy.requests(),
-        storm.proxy.failed()
+        "{counts:?}, {} calls, of which {failed_calls} failed",
+        storm.proxy.requests()
     );
     assert!(counts.pushes.load(Relaxed) > 0 && counts.fetches.load(Relaxed) > 0);
+    assert!(counts.kills.load(Relaxed) > 0, "no server was killed");
+    assert!(failed_calls > 0, "no call failed");
     assert!(counts.memory_bytes.load(Relaxed) <= MEMORY_BYTES);
 }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use test_support::DEFAULT_SIGNALS;
+use test_support::{DEFAULT_SIGNALS, on_path};
 pub(crate) use test_support::{Scratch, copy_program, write_program};
 
 /// Creates the program under another name in a directory of `scratch`; `make` links or copies it.
@@ -39,7 +39,7 @@ pub(crate) fn pronto_path() -> &'static Path {
 
 /// Creates a command with only the environment that git needs.
 pub(crate) fn process(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new(program);
+    let mut command = Command::new(on_path(program));
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())

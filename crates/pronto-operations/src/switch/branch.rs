@@ -324,18 +324,20 @@ fn set_up_following(
         _ => false,
     };
     let file = repository.common_dir().join("config");
+    let key = |variable: &str| BString::from(format!("branch.{name}.{variable}"));
+    let set = |document: &mut edit::Document, variable: &str, value: &BStr| {
+        let key = key(variable);
+        document
+            .set(key.as_bstr(), value, true, |_| true)
+            .map_err(|_| Error::new(ErrorKind::Config, format!("cannot set {key}")))
+    };
     edit::edit_file(&file, crate::path::as_bytes(&file), |document| {
-        let mut set = |variable: &str, value: &BStr| {
-            let key: BString = format!("branch.{name}.{variable}").into();
-            document
-                .set(key.as_bstr(), value, true, |_| true)
-                .map(|_| ())
-                .map_err(|_| Error::new(ErrorKind::Config, format!("cannot set {key}")))
-        };
-        set("remote", followed.remote.as_bstr())?;
-        set("merge", followed.branch.as_bstr())?;
+        set(document, "remote", followed.remote.as_bstr())?;
+        // As in Git, the value stands at the end of the section, also in place of another one.
+        let _ = document.unset(key("merge").as_bstr(), true, |_| true);
+        set(document, "merge", followed.branch.as_bstr())?;
         if rebase {
-            set("rebase", b"true".as_bstr())?;
+            set(document, "rebase", b"true".as_bstr())?;
         }
         Ok(())
     })?;

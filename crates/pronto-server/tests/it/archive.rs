@@ -14,7 +14,8 @@ in_both_places!(
     no_argument_reads_or_writes_files_of_the_server,
 );
 in_a_directory_only!(
-    missing_objects_are_not_fetched: "no repository of a store is a partial clone",
+    /// No repository of a store is a partial clone.
+    missing_objects_are_not_fetched,
 );
 
 /// The request for an archive.

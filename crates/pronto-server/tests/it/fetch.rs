@@ -14,7 +14,8 @@ in_both_places!(
 );
 
 in_a_directory_only!(
-    a_single_repository_has_the_name_of_its_directory: "it has no single repository",
+    /// A store has no single repository that needs no configuration.
+    a_single_repository_has_the_name_of_its_directory,
 );
 
 fn all_versions_of_the_protocol_clone(place: Place) {

@@ -4,7 +4,8 @@ use crate::stored::{Place, in_a_directory_only, in_both_places};
 use crate::support::{Server, Site};
 
 in_a_directory_only!(
-    signed_pushes_are_judged_and_taken: "hooks of a store are those of the server: serve_store of pronto-cli",
+    /// The hooks of a store are those of the server. A test of `pronto serve` has them judge signed pushes.
+    signed_pushes_are_judged_and_taken,
 );
 
 in_both_places!(
@@ -57,7 +58,7 @@ impl Pushing {
         }
     }
 
-    /// Pushes as a user. `Ok` if it succeeded; what git said.
+    /// Pushes as a user. Returns what git said, as an error if the push failed.
     fn push(&self, user: &str, name: &str, arguments: &[&str]) -> Result<String, String> {
         let token = if user == "alice" {
             &self.alice
@@ -149,16 +150,21 @@ fn a_refused_push_with_a_large_pack_gets_its_answer(place: Place) {
         text.contains("this user may not push to this ref"),
         "{text}"
     );
-    let objects = pushing.site.served("team/a").join("objects");
-    let left = std::fs::read_dir(objects).expect("a directory");
-    let left: Vec<_> = left
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
+    // The rule of the second push needs its objects.
+    let site = &pushing.site;
+    site.git(&work, &["reset", "-q", "--soft", "HEAD~2"]);
+    site.git(&work, &["commit", "-q", "-m", "other noise"]);
+    let text = pushing
+        .push("alice", "team/a", &["+main"])
+        .expect_err("refused");
     assert!(
-        !left
-            .iter()
-            .any(|name| name.starts_with("tmp") || name.starts_with("incoming"))
+        text.contains("this ref may only be fast-forwarded"),
+        "{text}"
     );
+    let Pushing { site, server, .. } = pushing;
+    drop(server);
+    let left = site.leftovers("team/a");
+    assert!(left.is_empty(), "{left:?}");
 }
 
 fn a_push_creates_a_repository_where_that_is_allowed(place: Place) {

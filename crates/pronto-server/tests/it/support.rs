@@ -16,8 +16,8 @@ use pronto_server::config::Config;
 use pronto_server::service::{Git, Native};
 use pronto_server::users::{self, TokenMode};
 use pronto_server::{Control, Event, Options, Started, serve};
-use test_support::Scratch;
 use test_support::git::reference;
+use test_support::{Scratch, on_path};
 
 use crate::stored::{Place, Root};
 
@@ -30,7 +30,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A site with the repository `team/a.git` of two commits.
+    /// Makes a site with the repository `team/a.git` of two commits.
     pub(crate) fn new(place: Place) -> Self {
         let scratch = Scratch::new();
         let site = Site {
@@ -60,8 +60,20 @@ impl Site {
 
     /// Returns the configuration file of the last server.
     pub(crate) fn file(&self, text: &str) -> String {
-        let cache = format!("cache{}", self.configured.get());
-        format!("root = \"root\"\n{text}\n{}", self.root.section(&cache))
+        format!(
+            "root = \"root\"\n{text}\n{}",
+            self.root.section(&self.cache())
+        )
+    }
+
+    /// Returns the name of the last server's cache.
+    fn cache(&self) -> String {
+        format!("cache{}", self.configured.get())
+    }
+
+    /// Returns the temporary files that pushes to a repository of the last server have left.
+    pub(crate) fn leftovers(&self, name: &str) -> Vec<PathBuf> {
+        self.root.leftovers(name, &self.cache())
     }
 
     /// Makes what was done to a directory below `root` visible to the server.
@@ -99,7 +111,7 @@ impl Site {
         made.expect("the file can be written")
     }
 
-    /// Runs git in `directory`; it must succeed.
+    /// Runs git in `directory`, which must succeed. Returns its output.
     pub(crate) fn git(&self, directory: &Path, arguments: &[&str]) -> String {
         let output = self.try_git(directory, arguments);
         let text = String::from_utf8_lossy(&output.stderr);
@@ -114,7 +126,7 @@ impl Site {
     }
 
     pub(crate) fn git_command(&self, directory: &Path) -> Command {
-        let mut command = Command::new("git");
+        let mut command = Command::new(on_path("git"));
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -202,7 +214,7 @@ impl Server {
         format!("http://{}/{path}", self.address())
     }
 
-    /// An address with a user and a token.
+    /// Returns an address with a user and a token.
     pub(crate) fn url_of(&self, user: &str, token: &str, path: &str) -> String {
         format!("http://{user}:{token}@{}/{path}", self.address())
     }
@@ -277,7 +289,7 @@ impl Drop for Server {
     }
 }
 
-/// The status of an answer.
+/// Returns the status of an answer.
 pub(crate) fn status(answer: &str) -> u16 {
     let status = answer.split(' ').nth(1).and_then(|text| text.parse().ok());
     status.unwrap_or_default()

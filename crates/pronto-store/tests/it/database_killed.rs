@@ -10,7 +10,7 @@ use std::time::Duration;
 use pronto_store::Verdict;
 use test_support::cut_proxy::CutProxy;
 use test_support::postgres::PostgresServer;
-use test_support::{Random, skip};
+use test_support::{Random, Seed, skip};
 
 use super::database::{assert_whole, open, start};
 use super::support::{Server, id};
@@ -169,11 +169,11 @@ fn pushes_survive_cut_connections_and_killed_processes() {
     let (server, folder) = (start!(), tempfile::tempdir().expect("a directory"));
     let direct = open(folder.path(), &server.url());
     direct.create();
-    let seed = u64::from(std::process::id());
-    let proxy = CutProxy::start(server.address(), seed);
+    let seed = Seed::new("pushes_survive_cut_connections_and_killed_processes");
+    let proxy = CutProxy::start(server.address(), seed.number());
     proxy.cut(5);
     let mut pushers = Pushers::start(server.url_at(proxy.address()), folder.path());
-    let mut random = Random::new(seed);
+    let mut random = Random::new(seed.number());
     for _ in 0..KILLS {
         pushers.wait(4);
         pushers.replace(random.index(Pushers::COUNT));

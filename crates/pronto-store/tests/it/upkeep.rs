@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use pronto::{Interrupt, Watch};
 use pronto_hash::ObjectId;
 use pronto_store::{
-    Change, Creating, ErrorKind, Expected, FileKind, LayerKind, Manifest, NewFile, NewPack,
-    Outcome, Push, RefUpdate, UpkeepOptions, UpkeepRole, Value, Verdict,
+    Call, CallKind, Change, Creating, ErrorKind, Expected, FileKind, LayerKind, Manifest, NewFile,
+    NewPack, Observer, Outcome, Push, RefUpdate, UpkeepOptions, UpkeepRole, Value, Verdict,
 };
 use test_support::git::isolated;
 
@@ -313,18 +314,38 @@ fn a_removed_repository_needs_no_packing_and_fails_nothing() {
     let done = world.keep_up(&world.options());
     assert_eq!(done, pronto_store::Upkeep::default());
     let shared = Arc::new(Server::new(&world.path("store")).store);
-    let role = UpkeepRole::new(shared, world.options(), Duration::from_millis(10));
+    let (sender, calls) = channel();
+    shared.observe(Arc::new(Calls(sender)));
+    shared.repositories().expect("a listing");
+    let listing: Vec<CallKind> = calls.try_iter().collect();
+    assert!(!listing.contains(&CallKind::Get), "{listing:?}");
+    let role = UpkeepRole::new(shared, world.options(), Duration::from_millis(1));
     let interrupt = Interrupt::new();
+    let mut looks = 0;
     std::thread::scope(|scope| {
         let (role, interrupt) = (&role, &interrupt);
         scope.spawn(move || {
             let tell = |pass: &pronto_store::Pass<'_>| panic!("{pass:?}");
             role.run(interrupt, &tell);
         });
-        // Several looks.
-        std::thread::sleep(Duration::from_millis(200));
+        // A look reads the newest generation, and a listing of repositories reads nothing.
+        while looks < 3
+            && let Ok(call) = calls.recv_timeout(Duration::from_secs(60))
+        {
+            looks += usize::from(call == CallKind::Get);
+        }
         interrupt.trigger();
     });
+    assert_eq!(looks, 3, "the role does not look again");
+}
+
+/// Sends the kind of each call of a store.
+struct Calls(Sender<CallKind>);
+
+impl Observer for Calls {
+    fn called(&self, call: &Call) {
+        let _ = self.0.send(call.kind);
+    }
 }
 
 #[test]
@@ -360,7 +381,7 @@ fn a_role_finds_what_is_due_until_it_is_stopped() {
     let role = UpkeepRole::new(store, world.options(), Duration::from_millis(50));
     let interrupt = Interrupt::new();
     std::thread::scope(|scope| {
-        let (sender, receiver) = std::sync::mpsc::channel();
+        let (sender, receiver) = channel();
         let (role, interrupt) = (&role, &interrupt);
         scope.spawn(move || {
             role.run(interrupt, &|pass| {
@@ -381,14 +402,14 @@ fn a_role_finds_what_is_due_until_it_is_stopped() {
 }
 
 #[test]
-fn many_changes_are_not_kept_waiting() {
+fn many_changes_bring_the_next_look_forward() {
     let world = World::new();
     world.push_many(13);
     let store = Arc::new(Server::new(&world.path("store")).store);
     let role = UpkeepRole::new(store, world.options(), Duration::from_secs(3600));
     let interrupt = Interrupt::new();
     std::thread::scope(|scope| {
-        let (sender, receiver) = std::sync::mpsc::channel();
+        let (sender, receiver) = channel();
         let (role, interrupt) = (&role, &interrupt);
         scope.spawn(move || {
             role.run(interrupt, &|pass| {

@@ -50,15 +50,15 @@ macro_rules! in_both_places {
 #[allow(unused_imports, reason = "some suites have other forms of tests")]
 pub(crate) use in_both_places;
 
-/// Makes tests of functions that serve directories only, and print why.
+/// Makes tests of functions that serve directories only. The documentation of each says why it has no test with a
+/// store.
 #[allow(unused_macros, reason = "some suites have no such test")]
 macro_rules! in_a_directory_only {
-    ($($name:ident: $reason:literal),* $(,)?) => {
+    ($(#[doc = $reason:literal] $name:ident),* $(,)?) => {
         mod in_a_directory_only {
-            $(#[test]
-            #[allow(clippy::print_stdout, reason = "the reasons are a list")]
+            $(#[doc = $reason]
+            #[test]
             fn $name() {
-                println!("{} is not for a store: {}", stringify!($name), $reason);
                 super::$name();
             })*
         }
@@ -427,6 +427,39 @@ impl Root {
         exported
     }
 
+    /// Returns the temporary files that pushes to a repository have left: in its directory, or in the cache of the
+    /// server that read the section with the name `cache`.
+    pub(crate) fn leftovers(&self, name: &str, cache: &str) -> Vec<PathBuf> {
+        if self.is_store() {
+            let cache = self.folder.join(cache);
+            let mut shelves = fs::read_dir(&cache).into_iter().flatten().flatten();
+            assert!(
+                shelves.any(|shelf| shelf.path().join("push").is_dir()),
+                "no push was served from '{}'",
+                cache.display()
+            );
+            return leftovers_of_cache(&cache);
+        }
+        let mut waiting = vec![self.directory(name)];
+        let mut found = Vec::new();
+        while let Some(directory) = waiting.pop() {
+            for entry in fs::read_dir(&directory).expect("a directory").flatten() {
+                let (path, name) = (entry.path(), entry.file_name());
+                let name = name.to_string_lossy();
+                let is_temporary = ["tmp", "incoming"]
+                    .iter()
+                    .any(|start| name.starts_with(start))
+                    || name.ends_with(".lock");
+                if is_temporary {
+                    found.push(path);
+                } else if path.is_dir() {
+                    waiting.push(path);
+                }
+            }
+        }
+        found
+    }
+
     /// Returns whether servers have a repository.
     pub(crate) fn has(&self, name: &str) -> bool {
         match &self.behind {
@@ -436,12 +469,32 @@ impl Root {
     }
 }
 
+/// Returns the directories of pushes, and the temporary files, that are left in the cache of a server.
+pub(crate) fn leftovers_of_cache(cache: &Path) -> Vec<PathBuf> {
+    let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    let mut found = Vec::new();
+    for shelf in entries(cache) {
+        let pushes = entries(&shelf.path().join("push"));
+        found.extend(pushes.map(|entry| entry.path()));
+        let files = entries(&shelf.path().join("file")).map(|entry| entry.path());
+        let is_temporary = |path: &PathBuf| path.to_string_lossy().contains(".temp-");
+        found.extend(files.filter(is_temporary));
+    }
+    found
+}
+
 fn url_of(folder: &Path) -> String {
     format!("file://{}", folder.join("store").display())
 }
 
 fn test_name(name: &str) -> String {
     name.replace('/', "-")
+}
+
+/// Returns the names of the bare repositories below `root`.
+pub(crate) fn names_in(root: &Path) -> Vec<String> {
+    let found = repositories(root).into_iter();
+    found.map(|(name, _)| name).collect()
 }
 
 /// Returns the names and the directories of the bare repositories below `root`.

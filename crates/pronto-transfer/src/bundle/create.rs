@@ -9,10 +9,11 @@ use pronto_hash::{Kind, ObjectId};
 use pronto_io::watch::Watch;
 use pronto_odb::packing::Counts;
 
+use super::limited::{self, Limited, boundary, only_ref};
 use super::{Header, Prerequisite, Reference, Version};
 use crate::pack_objects::{Filter, Missing, Select, Selection, Tips, select_filtered};
-use crate::refs::name;
 use crate::revision::{RevisionSet, SetMember};
+use crate::walk::WalkOptions;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Options of a new bundle.
@@ -25,6 +26,8 @@ pub struct CreateOptions {
     pub filter: Option<BString>,
     /// The revisions: see [`parse_revisions`](super::parse_revisions).
     pub revisions: RevisionSet,
+    /// The limits of the commits among those that the revisions lead to: their number, times and parents.
+    pub walk: WalkOptions,
 }
 
 /// A bundle of which the objects are known.
@@ -32,12 +35,13 @@ pub struct Created<'a> {
     repository: &'a Repository,
     header: Header,
     selection: Selection,
+    excluded: Vec<BString>,
 }
 
 /// Selects the objects of a new bundle, and the refs that lead to them.
 ///
 /// # Errors
-/// No ref would be in it, the version cannot express it, or an object cannot be read.
+/// The version cannot express it, or an object cannot be read.
 pub fn create<'a>(
     repository: &'a Repository,
     options: &CreateOptions,
@@ -58,32 +62,64 @@ pub fn create<'a>(
         let message = format!("cannot write bundle version {number} with algorithm {hash}");
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
-    let selection = select(repository, &options.revisions, filter.as_ref(), watch)?;
-    let selected: HashSet<ObjectId> = selection.members.iter().map(|it| it.id).collect();
-    let header = Header {
+    let limited = limited::find(repository, &options.revisions, &options.walk, watch)?;
+    let selection = select(
+        repository,
+        options,
+        limited.as_ref(),
+        filter.as_ref(),
+        watch,
+    )?;
+    let mut header = Header {
         version,
         hash,
         filter: filter.map(|filter| filter.to_spec()),
-        prerequisites: prerequisites(repository, &selection, &selected)?,
-        references: references(repository, &options.revisions.members, &selected)?,
+        prerequisites: Vec::new(),
+        references: Vec::new(),
     };
-    if header.references.is_empty() {
-        let message = "Refusing to create empty bundle.";
-        return Err(Error::new(ErrorKind::InvalidInput, message));
+    let mut excluded = Vec::new();
+    let members = &options.revisions.members;
+    match &limited {
+        Some(limited) => {
+            header.prerequisites = described(repository, &limited.boundary)?;
+            header.references = references(repository, members, &mut |member, kind| {
+                limited.admits(repository, member, kind, &mut excluded)
+            })?;
+        }
+        None => {
+            let selected: HashSet<ObjectId> = selection.members.iter().map(|it| it.id).collect();
+            let commits = commits_of(repository, &selection)?;
+            let boundary = boundary(repository, &commits, &selected)?;
+            header.prerequisites = described(repository, &boundary)?;
+            header.references = references(repository, members, &mut |member, kind| {
+                let is_commit = kind == Some(ObjectKind::Commit);
+                Ok(!is_commit || selected.contains(&member.found.id))
+            })?;
+        }
     }
     Ok(Created {
         repository,
         header,
         selection,
+        excluded,
     })
 }
 
 impl Created<'_> {
+    /// The refs that the limits of the commits leave out, as they were named.
+    pub fn excluded(&self) -> &[BString] {
+        &self.excluded
+    }
+
     /// Writes the bundle.
     ///
     /// # Errors
-    /// An object cannot be read, or writing fails.
+    /// No ref would be in it, an object cannot be read, or writing fails.
     pub fn write(&self, out: &mut dyn Write, watch: &Watch<'_>) -> Result<Counts> {
+        if self.header.references.is_empty() {
+            let message = "Refusing to create empty bundle.";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
         let mut header = Vec::new();
         self.header.write(&mut header);
         out.write_all(&header).map_err(unwritable)?;
@@ -107,11 +143,15 @@ fn unwritable(error: std::io::Error) -> Error {
 
 fn select(
     repository: &Repository,
-    revisions: &RevisionSet,
+    options: &CreateOptions,
+    limited: Option<&Limited>,
     filter: Option<&Filter>,
     watch: &Watch<'_>,
 ) -> Result<Selection> {
-    let (wants, haves) = (revisions.ids(false), revisions.ids(true));
+    let (wants, haves) = match limited {
+        Some(limited) => (limited.wants.clone(), limited.haves(&options.revisions)),
+        None => (options.revisions.ids(false), options.revisions.ids(true)),
+    };
     let select = Select {
         thin: !haves.is_empty(),
         sparse: repository.config().bool_or("pack.usesparse", true)?,
@@ -128,31 +168,24 @@ fn select(
     }
 }
 
-/// The parents of selected commits that are not selected.
-fn prerequisites(
-    repository: &Repository,
-    selection: &Selection,
-    selected: &HashSet<ObjectId>,
-) -> Result<Vec<Prerequisite>> {
-    let mut found = HashSet::new();
-    let mut buffer = Vec::new();
-    let mut boundary = Vec::new();
-    // Commits precede the other objects.
+/// The commits of `selection`, which precede its other objects, in order.
+fn commits_of(repository: &Repository, selection: &Selection) -> Result<Vec<ObjectId>> {
+    let mut commits = Vec::new();
     for member in &selection.members {
         match repository.kind_of(member.id)? {
-            Some(ObjectKind::Commit) => {}
-            Some(ObjectKind::Tag) => continue,
+            Some(ObjectKind::Commit) => commits.push(member.id),
+            Some(ObjectKind::Tag) => {}
             _ => break,
         }
-        for parent in repository.commit_links(&member.id, &mut buffer)?.parents {
-            if !selected.contains(&parent) && found.insert(parent) {
-                boundary.push(parent);
-            }
-        }
     }
+    Ok(commits)
+}
+
+/// The commits of `boundary` with their subjects.
+fn described(repository: &Repository, boundary: &[ObjectId]) -> Result<Vec<Prerequisite>> {
+    let mut buffer = Vec::new();
     let mut needed = Vec::with_capacity(boundary.len());
-    // As in Git, the commit that was found last comes first.
-    for id in boundary.into_iter().rev() {
+    for &id in boundary {
         repository.commit_links(&id, &mut buffer)?;
         let comment = subject(&buffer);
         needed.push(Prerequisite { id, comment });
@@ -171,11 +204,14 @@ fn subject(content: &[u8]) -> BString {
     BString::from(paragraph.join(&b' ')).trim().into()
 }
 
-/// The refs by which the included objects were named, each once.
+/// Decides whether a member, which has this kind, is in a bundle.
+type Admits<'a> = dyn FnMut(&SetMember, Option<ObjectKind>) -> Result<bool> + 'a;
+
+/// The refs by which the admitted objects were named, each once.
 fn references(
     repository: &Repository,
     members: &[SetMember],
-    selected: &HashSet<ObjectId>,
+    admits: &mut Admits<'_>,
 ) -> Result<Vec<Reference>> {
     let mut references = Vec::new();
     let mut seen = HashSet::new();
@@ -186,32 +222,16 @@ fn references(
         if !seen.insert((id, &member.name)) || member.is_excluded || excluded.contains(&id) {
             continue;
         }
-        let is_commit = repository.kind_of(id)? == Some(ObjectKind::Commit);
-        if is_commit && !selected.contains(&id) {
+        if !admits(member, repository.kind_of(id)?)? {
             continue;
         }
-        if let Some(name) = shown_name(repository, member)? {
+        if let Some(found) = only_ref(repository, member).filter(|found| found.id == Some(id)) {
+            let name = match repository.refs().is_symbolic(&member.name) {
+                true => member.name.clone(),
+                false => found.name,
+            };
             references.push(Reference { id, name });
         }
     }
     Ok(references)
-}
-
-/// The name of the only ref that `member` was named by, if it has the object.
-fn shown_name(repository: &Repository, member: &SetMember) -> Result<Option<BString>> {
-    let refs = repository.refs();
-    let mut found = Vec::new();
-    for candidate in name::candidates(member.name.as_bstr()) {
-        let resolved = refs.resolve(&candidate).ok().flatten();
-        if let Some(resolved) = resolved.filter(|resolved| resolved.id.is_some()) {
-            found.push(resolved);
-        }
-    }
-    Ok(match &found[..] {
-        [only] if only.id == Some(member.found.id) => Some(match refs.is_symbolic(&member.name) {
-            true => member.name.clone(),
-            false => only.name.clone(),
-        }),
-        _ => None,
-    })
 }

@@ -8,14 +8,13 @@ use crate::refs::{Change, Edit, Expected, RefName, Target};
 use crate::remote::FollowHead;
 use crate::{ErrorKind, Result, hooks};
 
-/// Creates or updates the symbolic ref, as the remote is configured.
+/// Creates or updates the symbolic ref, as the remote is configured. For a fetch without refspecs.
 ///
 /// # Errors
 /// A reference cannot be read or written.
 pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
     let remote = work.remote;
-    let is_wanted = work.options.refspecs.is_empty()
-        && !remote.fetch.is_empty()
+    let is_wanted = !remote.fetch.is_empty()
         && remote.follow_head != FollowHead::Never
         && !work.options.dry_run;
     let Some(branch) = branch(refs).filter(|_| is_wanted) else {

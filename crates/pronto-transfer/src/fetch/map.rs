@@ -143,6 +143,9 @@ impl Builder<'_> {
         let merges = configured_merges(self.work)?;
         let specs = &self.work.remote.fetch;
         if specs.is_empty() && merges.is_empty() {
+            if self.work.options.prefetch {
+                return Ok(());
+            }
             let spec = Refspec::parse("HEAD".into())?;
             self.add(&spec, false, out)?;
             if let Some(entry) = self.entries.last_mut() {

@@ -30,6 +30,8 @@ pub struct Outcome {
     pub failed: bool,
     /// The branches to be merged: full remote names.
     pub for_merge: Vec<BString>,
+    /// The full remote names, or ids, of what was fetched without a local name, in the order of the refspecs.
+    pub unmapped: Vec<BString>,
 }
 
 /// The result for a ref.

@@ -22,6 +22,7 @@ pub(super) fn tags_of_address(
     options: &Options,
 ) -> Result<Option<Options>> {
     if remote.is_configured
+        || options.prefetch
         || !options.refspecs.is_empty()
         || !includes_tags(repository, remote, options)?
     {
@@ -55,7 +56,8 @@ pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) 
         false => work.options.refspecs.clone(),
     };
     let tags = includes_tags(work.repository, work.remote, work.options)?;
-    if tags && work.options.refspecs.is_empty() && work.remote.is_configured {
+    let names_none = work.options.refspecs.is_empty() && !work.options.prefetch;
+    if tags && names_none && work.remote.is_configured {
         specs.push(Refspec::parse(TAGS.into())?);
     }
     let theirs: HashSet<&BString> = entries.iter().map(|entry| &entry.name).collect();

@@ -4,9 +4,10 @@ use std::io::Read;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
-use pronto::revision::{RevisionParser, RevisionSet, parse_date};
+use pronto::revision::{RevisionParser, RevisionSet};
 use pronto::walk::{Order, WalkOptions, WalkSide};
 
+use super::limits::Words;
 use crate::{CliError, Context};
 
 /// A call of `rev-list`.
@@ -29,7 +30,7 @@ pub(super) struct Request {
 struct Parser<'a> {
     request: Request,
     repository: &'a Repository,
-    arguments: std::slice::Iter<'a, BString>,
+    arguments: Words<'a>,
     revisions: RevisionParser<'a>,
     default: Option<BString>,
     has_separator: bool,
@@ -51,7 +52,7 @@ pub(super) fn parse(
             ..Request::default()
         },
         repository,
-        arguments: arguments.iter(),
+        arguments: Words::new(arguments),
         revisions: RevisionParser::new(repository),
         default: None,
         has_separator: arguments.iter().any(|argument| argument == "--"),
@@ -72,7 +73,7 @@ impl Parser<'_> {
         while let Some(argument) = self.arguments.next() {
             let argument = argument.as_bstr();
             if argument == "--" {
-                if self.arguments.len() > 0 {
+                if !self.arguments.is_empty() {
                     return Err(CliError::unsupported("paths of 'rev-list'"));
                 }
             } else if argument == "--end-of-options" && !are_options_over {
@@ -103,7 +104,10 @@ impl Parser<'_> {
     }
 
     fn option(&mut self, option: &BStr) -> Result<(), CliError> {
-        if self.selection(option)? || self.flag(option) || self.with_value(option)? {
+        if self.selection(option)?
+            || self.flag(option)
+            || self.arguments.limit(option, &mut self.request.walk)?
+        {
             return Ok(());
         }
         Err(CliError::unsupported(format!(
@@ -117,11 +121,11 @@ impl Parser<'_> {
             b"--stdin" => self.reads_input = true,
             b"--single-worktree" => self.revisions.single_worktree = true,
             b"--glob" | b"--exclude" => {
-                let pattern = self.value(option, &option.to_string())?;
+                let pattern = self.arguments.value(option, &option.to_string())?;
                 let whole = [option.as_bytes(), b"=", &pattern.unwrap_or_default()].concat();
                 return Ok(self.revisions.option(whole.as_bstr())?);
             }
-            _ => match self.value(option, "--default")? {
+            _ => match self.arguments.value(option, "--default")? {
                 Some(name) => self.default = Some(name),
                 None => return Ok(self.revisions.option(option)?),
             },
@@ -158,66 +162,6 @@ impl Parser<'_> {
             _ => return false,
         }
         true
-    }
-
-    /// Handles options that limit the walk.
-    fn with_value(&mut self, option: &BStr) -> Result<bool, CliError> {
-        if let Some(text) = self.count(option)? {
-            self.request.walk.max_count = u64::try_from(number(&text, option)?).ok();
-            return Ok(true);
-        }
-        if let Some(text) = self.value(option, "--skip")? {
-            self.request.walk.skip = u64::try_from(number(&text, option)?).unwrap_or(0);
-            return Ok(true);
-        }
-        if let Some(text) = option.strip_prefix(b"--min-parents=") {
-            self.request.walk.min_parents = u32::try_from(number(text, option)?).unwrap_or(0);
-            return Ok(true);
-        }
-        if let Some(text) = option.strip_prefix(b"--max-parents=") {
-            self.request.walk.max_parents = u32::try_from(number(text, option)?).ok();
-            return Ok(true);
-        }
-        for name in ["--since", "--after", "--max-age"] {
-            if let Some(text) = self.value(option, name)? {
-                self.request.walk.since = Some(time(&text, name)?);
-                return Ok(true);
-            }
-        }
-        for name in ["--until", "--before", "--min-age"] {
-            if let Some(text) = self.value(option, name)? {
-                self.request.walk.until = Some(time(&text, name)?);
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Returns the value of `-<n>`, `-n <n>` or `--max-count=<n>`.
-    fn count(&mut self, option: &BStr) -> Result<Option<BString>, CliError> {
-        match option.as_bytes() {
-            [b'-', digits @ ..] if digits.first().is_some_and(u8::is_ascii_digit) => {
-                Ok(Some(digits.into()))
-            }
-            b"-n" => match self.arguments.next() {
-                Some(value) => Ok(Some(value.clone())),
-                None => Err(CliError::misuse("-n requires an argument")),
-            },
-            [b'-', b'n', value @ ..] => Ok(Some(value.into())),
-            _ => self.value(option, "--max-count"),
-        }
-    }
-
-    /// Returns the value of `name=value`, or of `name` and the next argument.
-    fn value(&mut self, option: &BStr, name: &str) -> Result<Option<BString>, CliError> {
-        match option.strip_prefix(name.as_bytes()) {
-            Some([b'=', value @ ..]) => Ok(Some(value.into())),
-            Some([]) => match self.arguments.next() {
-                Some(value) => Ok(Some(value.clone())),
-                None => Err(CliError::fatal(format!("Option '{name}' requires a value"))),
-            },
-            _ => Ok(None),
-        }
     }
 
     /// Reads revisions from standard input.
@@ -268,20 +212,4 @@ impl Parser<'_> {
         self.request.set = self.revisions.into_set();
         Ok(self.request)
     }
-}
-
-/// Parses an integer, as of `-n`.
-fn number(text: &[u8], option: &BStr) -> Result<i64, CliError> {
-    let number = text.to_str().ok().and_then(|text| text.parse().ok());
-    let name = option.split_str("=").next().unwrap_or_default().as_bstr();
-    number.ok_or_else(|| CliError::misuse(format!("'{name}' without an integer")))
-}
-
-/// Parses a time: seconds for the options about ages, otherwise a date.
-fn time(text: &BString, name: &str) -> Result<i64, CliError> {
-    let moment = match name.ends_with("-age") {
-        true => text.to_str().ok().and_then(|text| text.parse().ok()),
-        false => parse_date(text.as_bstr()),
-    };
-    moment.ok_or_else(|| CliError::unsupported(format!("the date '{text}'")))
 }

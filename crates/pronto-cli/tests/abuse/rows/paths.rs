@@ -210,23 +210,27 @@ fn names(table: &mut Table) {
 }
 
 fn links(table: &mut Table) {
-    table.row_on_disk("link-out-of-the-root", "it has no links", |stage| {
-        let root = stage.site.path("root");
-        let outside = stage.site.path("outside");
-        let link = |target: &std::path::Path, name: &str| {
-            std::os::unix::fs::symlink(target, root.join(name)).expect("a link");
-        };
-        link(&outside, "out");
-        link(&outside.join("s.git"), "direct");
-        link(&outside.join("s.git"), "suffixed.git");
-        for path in ["out/s", "direct", "suffixed"] {
-            is_nothing(stage, path)?;
-        }
-        Ok(())
-    });
+    table.row_on_disk(
+        "link-out-of-the-root",
+        "a store has no symbolic links",
+        |stage| {
+            let root = stage.site.path("root");
+            let outside = stage.site.path("outside");
+            let link = |target: &std::path::Path, name: &str| {
+                std::os::unix::fs::symlink(target, root.join(name)).expect("a link");
+            };
+            link(&outside, "out");
+            link(&outside.join("s.git"), "direct");
+            link(&outside.join("s.git"), "suffixed.git");
+            for path in ["out/s", "direct", "suffixed"] {
+                is_nothing(stage, path)?;
+            }
+            Ok(())
+        },
+    );
     table.row_on_disk(
         "git-file-out-of-the-root",
-        "it has no files '.git'",
+        "a store has no files '.git'",
         |stage| {
             for (name, target) in [
                 ("pointed", "../../outside/s.git"),
@@ -243,7 +247,7 @@ fn links(table: &mut Table) {
     );
     table.row_on_disk(
         "common-directory-out-of-the-root",
-        "it has no linked worktrees",
+        "a store has no worktrees",
         |stage| {
             let at = stage.site.path("root/linked.git");
             std::fs::create_dir_all(&at).expect("a directory");
@@ -254,7 +258,7 @@ fn links(table: &mut Table) {
     );
     table.row_on_disk(
         "objects-of-another-repository",
-        "it has no other files",
+        "a store has no alternates",
         |stage| {
             // A name that is a file, and one that is a broken repository.
             std::fs::write(stage.site.path("root/file"), "x").expect("a file");
@@ -288,33 +292,41 @@ fn inside(table: &mut Table) {
         }
         Ok(())
     });
-    table.row_on_disk("repository-in-a-worktree", "it has no worktrees", |stage| {
-        // A user who may push to a repository with files must not make another one in them.
-        let site = &stage.site;
-        let root = site.path("root");
-        site.git(&root, &["clone", "-q", "open/p.git", "open/files"]);
-        site.git(
-            &root,
-            &["clone", "-q", "--bare", "open/p.git", "open/files/evil"],
-        );
-        is_nothing(stage, "open/files/evil")?;
-        let answer = stage.fetch(None, "open/files", &listing())?;
-        require(answer.status == 200, || format!("{answer:?}"))
-    });
-    table.row_on_disk("worktree-in-a-repository", "it has no worktrees", |stage| {
-        // The rules of a repository must not be avoided by another name of it.
-        let site = &stage.site;
-        let root = site.path("root");
-        site.git(&root, &["clone", "-q", "--bare", "open/p.git", "open/bare"]);
-        let elsewhere = site.path("tmp/elsewhere").display().to_string();
-        site.git(
-            &root.join("open/bare"),
-            &["worktree", "add", "-q", &elsewhere, "-b", "w"],
-        );
-        is_nothing(stage, "open/bare/worktrees/elsewhere")?;
-        let answer = stage.fetch(None, "open/bare", &listing())?;
-        require(answer.status == 200, || format!("{answer:?}"))
-    });
+    table.row_on_disk(
+        "repository-in-a-worktree",
+        "a store has no worktrees",
+        |stage| {
+            // A user who may push to a repository with files must not make another one in them.
+            let site = &stage.site;
+            let root = site.path("root");
+            site.git(&root, &["clone", "-q", "open/p.git", "open/files"]);
+            site.git(
+                &root,
+                &["clone", "-q", "--bare", "open/p.git", "open/files/evil"],
+            );
+            is_nothing(stage, "open/files/evil")?;
+            let answer = stage.fetch(None, "open/files", &listing())?;
+            require(answer.status == 200, || format!("{answer:?}"))
+        },
+    );
+    table.row_on_disk(
+        "worktree-in-a-repository",
+        "a store has no worktrees",
+        |stage| {
+            // The rules of a repository must not be avoided by another name of it.
+            let site = &stage.site;
+            let root = site.path("root");
+            site.git(&root, &["clone", "-q", "--bare", "open/p.git", "open/bare"]);
+            let elsewhere = site.path("tmp/elsewhere").display().to_string();
+            site.git(
+                &root.join("open/bare"),
+                &["worktree", "add", "-q", &elsewhere, "-b", "w"],
+            );
+            is_nothing(stage, "open/bare/worktrees/elsewhere")?;
+            let answer = stage.fetch(None, "open/bare", &listing())?;
+            require(answer.status == 200, || format!("{answer:?}"))
+        },
+    );
     table.row("new-repositories", |stage| {
         stage.set("create_on_push = true");
         let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);

@@ -12,11 +12,12 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// A push of refs of these names: none of them is made, and nothing else is.
+/// Pushes refs of these names, and requires that nothing is made.
 fn refuses_names(stage: &mut Stage, names: &[&str]) -> Verdict {
     for name in names {
         let commands = changes([create(&stage.site.ids.first, name)]);
-        let answer = stage.push("mallory", "own/m", &commands, &no_pack())?;
+        let push = |stage: &mut Stage| stage.push("mallory", "own/m", &commands, &no_pack());
+        let answer = stage.changing_nothing("own/m", push)?;
         let text = answer.text();
         require(
             !text.contains("ok refs/") && !text.contains("ok HEAD"),
@@ -127,7 +128,8 @@ fn names(table: &mut Table) {
                 create(&stage.site.ids.first, "refs/heads/../x")
             )],
         );
-        let answer = stage.push("mallory", "own/m", &commands, &no_pack())?;
+        let push = |stage: &mut Stage| stage.push("mallory", "own/m", &commands, &no_pack());
+        let answer = stage.changing_nothing("own/m", push)?;
         require(!answer.text().contains("ok refs/"), || {
             format!("{answer:?}")
         })
@@ -154,13 +156,17 @@ fn names(table: &mut Table) {
             .position(|byte| *byte == b'?')
             .expect("it is there");
         commands[at] = 0xff;
+        stage.server();
+        let before = stage.refs("own/m");
         stage.push("mallory", "own/m", &commands, &no_pack())?;
         let delete = commands_to_delete(&commands, &stage.site.ids.first);
-        stage.push("mallory", "own/m", &delete, b"").map(|_| ())
+        stage.push("mallory", "own/m", &delete, b"")?;
+        let now = stage.refs("own/m");
+        require(now == before, || format!("refs are {now}, not {before}"))
     });
 }
 
-/// The commands that delete what others create.
+/// Returns commands that delete what `commands` create.
 fn commands_to_delete(commands: &[u8], id: &str) -> Vec<u8> {
     let (digits, rest) = commands.split_at(4);
     let after = format!("{NULL} {id}").len();
@@ -180,7 +186,9 @@ fn clashes(table: &mut Table) {
             let answer = stage.push("mallory", "own/m", &commands, &no_pack())?;
             require(answer.text().contains("ng refs/heads/x"), || answer.text())?;
         }
-        Ok(())
+        let refs = stage.refs("own/m");
+        let made = refs.lines().filter(|line| line.starts_with("refs/heads/x"));
+        require(made.count() <= 1, || refs.clone())
     });
     table.row("below-a-branch-that-is-there", |stage| {
         refuses_names(
@@ -204,7 +212,16 @@ fn clashes(table: &mut Table) {
                 answer.text()
             })?;
         }
-        Ok(())
+        let refs = stage.refs("own/m");
+        let made = refs
+            .lines()
+            .find(|line| line.starts_with("refs/heads/twice"));
+        // A store takes the first change of a push that is not atomic, and says so.
+        let is_right = match made {
+            None => true,
+            Some(line) => stage.site.is_store() && line.contains(&first),
+        };
+        require(is_right, || refs.clone())
     });
     table.row("through-a-symbolic-ref", |stage| {
         // Its target is not hers.
@@ -217,12 +234,17 @@ fn clashes(table: &mut Table) {
         stage.set("[[grant]]\nrepository = \"team/a\"\nusers = [\"mallory\"]\nrole = \"write\"");
         let (first, second) = (stage.site.ids.first.clone(), stage.site.ids.second.clone());
         let commands = changes([format!("{second} {first} refs/heads/alias")]);
-        let answer = stage.push("mallory", "team/a", &commands, &no_pack())?;
-        require(!answer.text().contains("ok refs/"), || answer.text())
+        let push = |stage: &mut Stage| stage.push("mallory", "team/a", &commands, &no_pack());
+        let answer = stage.changing_nothing("team/a", push)?;
+        require(!answer.text().contains("ok refs/"), || answer.text())?;
+        let (refs, alias) = (stage.refs("team/a"), "refs/heads/alias ");
+        let line = refs.lines().find(|line| line.starts_with(alias));
+        let is_kept = line.is_some_and(|line| line.ends_with(" refs/heads/main"));
+        require(is_kept, || refs.clone())
     });
     table.row_on_disk(
         "symbolic-ref-out-of-refs",
-        "it has no files of refs",
+        "a store has no files of refs",
         |stage| {
             let at = stage.repository("own/m").join("refs/heads/odd");
             std::fs::write(&at, "ref: ../../outside/s.git/refs/heads/main\n").expect("a file");
@@ -304,7 +326,8 @@ fn changes_of(table: &mut Table) {
             };
             let commands = changes([format!("{} {} {refs}", id(old), id(new))]);
             let pack = if new == "null" { Vec::new() } else { no_pack() };
-            let answer = stage.push("mallory", "own/m", &commands, &pack)?;
+            let push = |stage: &mut Stage| stage.push("mallory", "own/m", &commands, &pack);
+            let answer = stage.changing_nothing("own/m", push)?;
             require(answer.text().contains(reason), || {
                 format!("{answer:?} {}", answer.text())
             })
@@ -317,7 +340,7 @@ fn changes_of(table: &mut Table) {
     });
 }
 
-/// A push of one ref with a value that it must not have.
+/// Pushes a ref with a value that it must not have, and requires a refusal.
 fn refuses_names_of(stage: &mut Stage, id: &str, name: &str) -> Verdict {
     let commands = changes([create(id, name)]);
     stage.refuses_push("mallory", "own/m", &commands, &no_pack(), name)

@@ -176,15 +176,19 @@ fn repositories(table: &mut Table) {
     table.row("nobody-pushes", |stage| {
         let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
         let body = [commands, no_pack()].concat();
-        refused(&stage.ask(post("open/p", PUSH, "", &body))?, 401)?;
+        let push = |stage: &mut Stage| stage.ask(post("open/p", PUSH, "", &body));
+        refused(&stage.changing_nothing("open/p", push)?, 401)?;
         refused(&stage.ask(get(&refs_of("open/p", PUSH), ""))?, 401)
     });
     table.row("reader-pushes", |stage| {
         let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
-        refused(&stage.push("bob", "team/a", &commands, &no_pack())?, 403)?;
+        let push = |stage: &mut Stage| stage.push("bob", "team/a", &commands, &no_pack());
+        refused(&stage.changing_nothing("team/a", push)?, 403)?;
         let token = stage.token("bob");
         refused(&stage.ask(get(&refs_of("team/a", PUSH), &token))?, 403)?;
-        let output = stage.git_as("bob", &["push", "-q", "URL", "main:refs/heads/x"], "team/a");
+        let push = ["push", "-q", "URL", "main:refs/heads/x"];
+        let push = |stage: &mut Stage| Ok(stage.git_as("bob", &push, "team/a"));
+        let output = stage.changing_nothing("team/a", push)?;
         require(!output.status.success(), || format!("{output:?}"))
     });
     table.row("repository-of-another-user", |stage| {
@@ -199,10 +203,8 @@ fn repositories(table: &mut Table) {
         let texts = (id(&there), id(&not_there).replace("vault/y", "vault/x"));
         require(texts.0 == texts.1, || format!("{texts:?}"))?;
         let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
-        refused(
-            &stage.push("mallory", "vault/x", &commands, &no_pack())?,
-            404,
-        )
+        let push = |stage: &mut Stage| stage.push("mallory", "vault/x", &commands, &no_pack());
+        refused(&stage.changing_nothing("vault/x", push)?, 404)
     });
 }
 
@@ -277,7 +279,8 @@ fn rules(table: &mut Table) {
             "certificate version 0.1\n",
             "push-cert-end\n",
         ]);
-        refused(&stage.push("alice", "team/a", &commands, b"")?, 400)
+        let push = |stage: &mut Stage| stage.push("alice", "team/a", &commands, b"");
+        refused(&stage.changing_nothing("team/a", push)?, 400)
     });
 }
 
@@ -302,18 +305,16 @@ fn calls(table: &mut Table) {
             refused(&call(stage, None, line, body)?, 401)?;
             refused(&call(stage, Some("mallory"), line, body)?, 403)?;
         }
-        let line = "DELETE /api/v1/repositories/team/a";
-        refused(&call(stage, Some("mallory"), line, "")?, 403)?;
-        refused(&call(stage, Some("alice"), line, "")?, 403)?;
-        refused(
-            &call(
-                stage,
-                Some("mallory"),
-                "DELETE /api/v1/repositories/vault/x",
-                "",
-            )?,
-            404,
-        )
+        for (user, name, status) in [
+            ("mallory", "team/a", 403),
+            ("alice", "team/a", 403),
+            ("mallory", "vault/x", 404),
+        ] {
+            let line = format!("DELETE /api/v1/repositories/{name}");
+            let delete = |stage: &mut Stage| call(stage, Some(user), &line, "");
+            refused(&stage.changing_nothing(name, delete)?, status)?;
+        }
+        Ok(())
     });
     table.row("calls-with-odd-names", |stage| {
         for name in [

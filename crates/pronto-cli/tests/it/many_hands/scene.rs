@@ -90,7 +90,8 @@ pub(super) fn program() -> Command {
 }
 
 pub(super) fn git() -> Command {
-    behind_reference(process("git"))
+    let program = test_support::git::reference().unwrap_or(Path::new("git"));
+    behind_reference(process(program))
 }
 
 /// Puts git 2.55 at the front of `PATH`, if there is one.

@@ -105,14 +105,14 @@ impl Site {
         address.trim_end_matches('/').to_owned()
     }
 
-    /// The fingerprint that the server has printed.
+    /// Returns the fingerprint that the server has printed.
     pub(crate) fn fingerprint(&self) -> String {
         let lines = self.running().lines.iter();
         let mut prints = lines.filter_map(|line| line.strip_prefix("the host key of SSH is "));
         prints.next().expect("it is printed").to_owned()
     }
 
-    /// The number of open connections but the one that asks.
+    /// Returns the number of open connections without the one that asks.
     pub(crate) fn connections(&self) -> usize {
         let lines = self.running().lines.iter();
         let mut addresses = lines.filter_map(|line| line.strip_prefix("serving at http://"));
@@ -147,7 +147,7 @@ impl Site {
         assert!(made.status.success(), "{}", stderr(&made));
     }
 
-    /// Runs a command of management; it must succeed.
+    /// Runs a command of management, which must succeed. Returns its output.
     pub(crate) fn serve(&self, arguments: &[&str]) -> String {
         let output = self.try_serve(arguments);
         assert!(
@@ -168,7 +168,7 @@ impl Site {
             .expect("it starts")
     }
 
-    /// The options of ssh for a key.
+    /// Returns the options of ssh for a key.
     pub(crate) fn options(&self, key: &str) -> Vec<String> {
         let known = self.path("known_hosts");
         [
@@ -184,7 +184,7 @@ impl Site {
         .to_vec()
     }
 
-    /// A command of ssh with the key.
+    /// Returns a command of ssh with the key.
     pub(crate) fn ssh(&self, key: &str) -> Command {
         let mut command = process("/usr/bin/ssh");
         command
@@ -219,7 +219,7 @@ impl Site {
         self.client(Path::new("git"), "alice", arguments)
     }
 
-    /// Runs git with the key; it must succeed.
+    /// Runs git with the key, which must succeed. Returns its output.
     pub(crate) fn succeed(&self, key: &str, arguments: &[&str]) -> String {
         let output = self.client(Path::new("git"), key, arguments);
         assert!(
@@ -230,7 +230,7 @@ impl Site {
         stdout(&output)
     }
 
-    /// Runs git with the key; it must fail. What it said.
+    /// Runs git with the key, which must fail. Returns what it said.
     pub(crate) fn fail(&self, key: &str, arguments: &[&str]) -> String {
         let output = self.client(Path::new("git"), key, arguments);
         assert!(!output.status.success(), "{arguments:?}");

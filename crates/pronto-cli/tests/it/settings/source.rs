@@ -33,6 +33,19 @@ const PUT_TOGETHER: &[(&str, &str)] = &[
     ("GIT_CONFIG_VALUE_", "GIT_CONFIG_{name}_{number}"),
 ];
 
+/// Whether `family` is a row such as `gpg.<format>.program`, and `key` one of these keys.
+fn is_of_family(key: &str, family: &str) -> bool {
+    let ends = |name: &str| {
+        let (section, rest) = name.split_once('.')?;
+        let (middle, variable) = rest.rsplit_once('.')?;
+        Some([section, middle, variable].map(str::to_owned))
+    };
+    let (Some(key), Some(family)) = (ends(key), ends(family)) else {
+        return false;
+    };
+    family[1].starts_with('<') && key[0] == family[0] && key[2] == family[2]
+}
+
 #[test]
 fn every_read_setting_is_in_the_table() {
     let rows = table();
@@ -66,6 +79,7 @@ fn every_read_setting_is_in_the_table() {
                 .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
         let is_known = NO_SETTINGS.contains(&text.as_str())
             || keys.contains(&lower)
+            || keys.iter().any(|key| is_of_family(&lower, key))
             || variables.contains(text.as_str())
             // Passed to git, which supports it.
             || text == "GIT_EXEC_PATH";

@@ -3,6 +3,7 @@
 //! Costs one connection, and memory for all listed refs. Waits are bounded as [`connection`] says.
 
 mod order;
+mod properties;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -19,7 +20,7 @@ use crate::remote::Remote;
 use crate::remote::connection::{self, Settings, from_wire};
 use crate::{Error, ErrorKind, Result};
 
-pub use order::{Field, SortKey};
+pub use order::{Field, SortKey, sort};
 
 /// Options of a listing. The default is `git ls-remote` without options.
 #[derive(Clone, Debug, Default)]
@@ -33,8 +34,6 @@ pub struct Options {
     pub refs_only: bool,
     /// Shell patterns for the last components of names; all refs if there are none.
     pub patterns: Vec<BString>,
-    /// The order; the last key counts first. Without one, refs stay in the order of the server.
-    pub sort: Vec<SortKey>,
     /// Settings of the connection.
     pub settings: Settings,
     /// Values for the hooks of the other side, instead of those that are configured.
@@ -53,7 +52,7 @@ pub struct Listed {
     pub symref_target: Option<RefName>,
 }
 
-/// Lists the refs of `remote`. Needs no repository.
+/// Lists the refs of `remote`, in the order of the server; [`sort`] sorts them. Needs no repository.
 ///
 /// # Errors
 /// The remote cannot be reached or refuses, or a setting is malformed.
@@ -90,7 +89,6 @@ pub fn ls_remote(
     for theirs in refs {
         add(theirs, options, &patterns, &mut listed);
     }
-    order::sort(&mut listed, &options.sort);
     client.close().map_err(from_wire)?;
     Ok(listed)
 }

@@ -1,0 +1,38 @@
+//! The commit-graph after a fetch.
+
+use pronto::commit_graph::{Source, Split, WriteOptions};
+use pronto::{ErrorKind, Repository, Watch};
+
+use super::Args;
+use crate::{CliError, Context};
+
+/// Whether a commit-graph is written: as the options say, or `fetch.writeCommitGraph`.
+pub(super) fn is_wanted(args: &Args, repository: &Repository) -> Result<bool, CliError> {
+    match args.write_commit_graph {
+        Some(decided) => Ok(decided),
+        None => Ok(repository
+            .config()
+            .bool_or("fetch.writecommitgraph", false)?),
+    }
+}
+
+/// Adds a layer with the commits that refs lead to. As in Git, the exit code does not depend on it.
+pub(super) fn write(
+    args: &Args,
+    repository: &Repository,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let mut options = WriteOptions::default();
+    options.source = Source::Reachable;
+    options.split = Some(Split::Merge);
+    let progress = context.progress(args.progress, args.quiet);
+    let watch = Watch::from(&context.interrupt).with_progress(&*progress);
+    match repository.write_commit_graph(&options, &watch) {
+        Ok(()) => context.report(),
+        Err(error) if *error.kind() == ErrorKind::InvalidInput => {
+            context.report_error(&error.to_string());
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}

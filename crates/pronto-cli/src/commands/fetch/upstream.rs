@@ -1,0 +1,66 @@
+//! `fetch --set-upstream`: the current branch follows the fetched one.
+
+use bstr::{BString, ByteSlice};
+use pronto::Repository;
+use pronto::fetch::{Flag, Note, Outcome, Update};
+use pronto::remote::Remote;
+use pronto::switch;
+
+use crate::{CliError, Context};
+
+/// Whether a branch may follow what was fetched. As in Git, a ref that could not be written does not prevent it, unless
+/// all are updated or none; a refused update does.
+pub(super) fn may_follow(outcome: &Outcome, is_atomic: bool) -> bool {
+    let is_refused =
+        |update: &Update| update.flag == Flag::Rejected && update.note != Some(Note::NotWritten);
+    let is_undone = is_atomic && outcome.failed;
+    !is_undone && !outcome.updates.iter().any(is_refused)
+}
+
+/// Lets the current branch follow the only one of `fetched`, which have no local name. Warns if there is no such
+/// branch, or more than one.
+pub(super) fn set(
+    repository: &Repository,
+    remote: &Remote,
+    fetched: &[BString],
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let source = match fetched {
+        [only] => only,
+        [] => {
+            context.warn(
+                "no source branch found;\n\
+                 you need to specify exactly one branch with the --set-upstream option",
+            );
+            return Ok(());
+        }
+        _ => {
+            context.warn("multiple branches detected, incompatible with --set-upstream");
+            return Ok(());
+        }
+    };
+    let short = source.strip_prefix(b"refs/heads/");
+    let head = repository.refs().head()?;
+    let Some(branch) = head.branch() else {
+        let (short, name) = (short.unwrap_or(source).as_bstr(), &remote.name);
+        context.warn(&format!(
+            "could not set upstream of HEAD to '{short}' from '{name}' when it does not point to any branch."
+        ));
+        return Ok(());
+    };
+    if source == "HEAD" || short.is_some() {
+        switch::set_upstream(
+            repository,
+            branch.as_bytes().as_bstr(),
+            remote.name.as_bstr(),
+            source.as_bstr(),
+        )?;
+    } else if source.starts_with(b"refs/remotes/") {
+        context.warn("not setting upstream for a remote remote-tracking branch");
+    } else if source.starts_with(b"refs/tags/") {
+        context.warn("not setting upstream for a remote tag");
+    } else {
+        context.warn("unknown branch type");
+    }
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! Bundles of a limited number of commits, or of those of a time.
+
+use std::collections::HashSet;
+
+use bstr::{BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+use pronto_io::watch::Watch;
+
+use crate::refs::{Resolved, name};
+use crate::remote::from_store;
+use crate::revision::{RevisionSet, SetMember};
+use crate::walk::{CommitWalk, Start, WalkOptions};
+use crate::{Repository, Result};
+
+/// The commits that the limits leave.
+pub(super) struct Limited {
+    shown: HashSet<ObjectId>,
+    /// Their parents that are left out, which the bundle requires, in Git's order.
+    pub(super) boundary: Vec<ObjectId>,
+    /// The named objects, apart from tags of another time.
+    pub(super) wants: Vec<ObjectId>,
+    /// If revisions are excluded: the commits that neither these nor the earliest time leave out.
+    possible: Option<HashSet<ObjectId>>,
+}
+
+/// Applies the limits of `walk` to `revisions`. `None` if there are none.
+///
+/// # Errors
+/// An object cannot be read, or the walk was interrupted.
+pub(super) fn find(
+    repository: &Repository,
+    revisions: &RevisionSet,
+    walk: &WalkOptions,
+    watch: &Watch<'_>,
+) -> Result<Option<Limited>> {
+    if !is_limited(walk) {
+        return Ok(None);
+    }
+    let mut starts = Vec::new();
+    let mut wants = Vec::new();
+    for member in &revisions.members {
+        let id = member.found.id;
+        if let Some(commit) = repository.peel_to(id, ObjectKind::Commit)? {
+            starts.push(Start {
+                id: commit,
+                is_excluded: member.is_excluded,
+                is_left: member.is_left,
+            });
+        }
+        if !member.is_excluded && is_of_time(repository, id, walk)? {
+            wants.push(id);
+        }
+    }
+    let possible = match starts.iter().any(|start| start.is_excluded) {
+        true => {
+            let mut all = WalkOptions::default();
+            all.since = walk.since;
+            Some(
+                walk_all(repository, &starts, all, watch)?
+                    .into_iter()
+                    .collect(),
+            )
+        }
+        false => None,
+    };
+    let commits = walk_all(repository, &starts, walk.clone(), watch)?;
+    let shown: HashSet<ObjectId> = commits.iter().copied().collect();
+    Ok(Some(Limited {
+        boundary: boundary(repository, &commits, &shown)?,
+        shown,
+        wants,
+        possible,
+    }))
+}
+
+fn is_limited(walk: &WalkOptions) -> bool {
+    walk.since.is_some()
+        || walk.until.is_some()
+        || walk.max_count.is_some()
+        || walk.skip > 0
+        || walk.min_parents > 0
+        || walk.max_parents.is_some()
+}
+
+fn walk_all(
+    repository: &Repository,
+    starts: &[Start],
+    options: WalkOptions,
+    watch: &Watch<'_>,
+) -> Result<Vec<ObjectId>> {
+    let mut walk = CommitWalk::new(repository, starts, options)?;
+    let mut found = Vec::new();
+    while let Some(walked) = walk.next(watch)? {
+        found.push(walk.commits().id(walked.number)?);
+    }
+    Ok(found)
+}
+
+impl Limited {
+    /// The objects that the receiver of the bundle has.
+    pub(super) fn haves(&self, revisions: &RevisionSet) -> Vec<ObjectId> {
+        let mut haves = revisions.ids(true);
+        haves.extend(&self.boundary);
+        haves
+    }
+
+    /// Whether the ref that `member` was named by is in the bundle. The names of refs that the limits leave out are
+    /// added to `excluded`, unless excluded revisions or the earliest time leave them out anyway.
+    pub(super) fn admits(
+        &self,
+        repository: &Repository,
+        member: &SetMember,
+        kind: Option<ObjectKind>,
+        excluded: &mut Vec<BString>,
+    ) -> Result<bool> {
+        let id = &member.found.id;
+        if kind != Some(ObjectKind::Commit) {
+            return Ok(self.wants.contains(id));
+        }
+        let is_shown = self.shown.contains(id);
+        let is_possible = self.possible.as_ref().is_none_or(|all| all.contains(id));
+        if !is_shown
+            && is_possible
+            && !self.boundary.contains(id)
+            && only_ref(repository, member).is_some()
+        {
+            excluded.push(member.name.clone());
+        }
+        Ok(is_shown)
+    }
+}
+
+/// Whether `id` is a tag that was made between the times of `walk`, or none with a time.
+fn is_of_time(repository: &Repository, id: ObjectId, walk: &WalkOptions) -> Result<bool> {
+    let has_times = walk.since.is_some() || walk.until.is_some();
+    if !has_times || repository.kind_of(id)? != Some(ObjectKind::Tag) {
+        return Ok(true);
+    }
+    let mut content = Vec::new();
+    let store = repository.objects()?;
+    store.find(&id, &mut content).map_err(from_store)?;
+    let Some(time) = tag_time(&content) else {
+        return Ok(true);
+    };
+    Ok(walk.since.is_none_or(|since| since < time) && walk.until.is_none_or(|until| until > time))
+}
+
+/// The time in the header of a tag.
+fn tag_time(content: &[u8]) -> Option<i64> {
+    let mut lines = content.lines().take_while(|line| !line.is_empty());
+    let line = lines.find(|line| line.starts_with(b"tagger "))?;
+    let (_, after) = line.split_once_str(">")?;
+    let time = after.trim_start();
+    let digits = time.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    time[..digits].to_str().ok()?.parse().ok()
+}
+
+/// The parents of `commits` that are not `selected`. As in Git, the one that was found last comes first.
+pub(super) fn boundary(
+    repository: &Repository,
+    commits: &[ObjectId],
+    selected: &HashSet<ObjectId>,
+) -> Result<Vec<ObjectId>> {
+    let (mut found, mut buffer) = (HashSet::new(), Vec::new());
+    let mut boundary = Vec::new();
+    for id in commits {
+        for parent in repository.commit_links(id, &mut buffer)?.parents {
+            if !selected.contains(&parent) && found.insert(parent) {
+                boundary.push(parent);
+            }
+        }
+    }
+    boundary.reverse();
+    Ok(boundary)
+}
+
+/// The only ref that the name of `member` may stand for.
+pub(super) fn only_ref(repository: &Repository, member: &SetMember) -> Option<Resolved> {
+    let refs = repository.refs();
+    let resolved =
+        name::candidates(member.name.as_bstr()).filter_map(|name| refs.resolve(&name).ok()?);
+    let mut found = resolved.filter(|resolved| resolved.id.is_some());
+    let only = found.next()?;
+    found.next().is_none().then_some(only)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_tags_are_in_their_headers() {
+        let tag = b"object x\ntype commit\ntag v\ntagger a <a@b> 17 +0100\n\ntagger b <> 3 +0000\n";
+        assert_eq!(tag_time(tag), Some(17));
+        assert_eq!(tag_time(b"object x\n\ntagger b <> 3 +0000\n"), None);
+        assert_eq!(tag_time(b"tagger a <a@b> x\n\n"), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! Authorities that issue certificates for tests.
+
+use std::process::{Command, Stdio};
+
+use crate::Scratch;
+
+const CURVE: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+
+/// An authority that issues certificates for 127.0.0.1 and `localhost`.
+pub struct Authority(Scratch);
+
+/// A certificate and its key, in PEM.
+pub struct Issued {
+    /// The certificate.
+    pub certificate: String,
+    /// The private key.
+    pub key: String,
+}
+
+impl Authority {
+    /// Makes an authority with openssl; `None` if that is not installed.
+    ///
+    /// # Panics
+    /// If openssl fails.
+    #[must_use]
+    pub fn new() -> Option<Self> {
+        Command::new("openssl").arg("version").output().ok()?;
+        let authority = Authority(Scratch::new());
+        authority.openssl(&format!(
+            "req -x509 {CURVE} -keyout authority.key -out authority.pem -days 2 -subj /CN=authority"
+        ));
+        let names = "subjectAltName=DNS:localhost,IP:127.0.0.1\n";
+        std::fs::write(authority.0.join("names"), names).expect("writable");
+        Some(authority)
+    }
+
+    /// Returns the file with its own certificate.
+    #[must_use]
+    pub fn file(&self) -> std::path::PathBuf {
+        self.0.join("authority.pem")
+    }
+
+    /// Issues a certificate whose subject has the common name `name`.
+    ///
+    /// # Panics
+    /// If openssl fails.
+    #[must_use]
+    pub fn issue(&self, name: &str) -> Issued {
+        self.openssl(&format!(
+            "req {CURVE} -keyout {name}.key -out {name}.csr -subj /CN={name}"
+        ));
+        self.openssl(&format!(
+            "x509 -req -in {name}.csr -CA authority.pem -CAkey authority.key -CAcreateserial -out {name}.pem \
+             -days 2 -extfile names"
+        ));
+        let read = |extension: &str| {
+            let file = self.0.join(format!("{name}.{extension}"));
+            std::fs::read_to_string(file).expect("text")
+        };
+        Issued {
+            certificate: read("pem"),
+            key: read("key"),
+        }
+    }
+
+    fn openssl(&self, arguments: &str) {
+        let output = Command::new("openssl")
+            .args(arguments.split(' '))
+            .current_dir(self.0.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("it starts");
+        assert!(output.status.success(), "openssl {arguments}: {output:?}");
+    }
+}

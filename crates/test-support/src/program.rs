@@ -1,0 +1,28 @@
+//! Programs of the search path, by their files.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// Returns the file of a program on `PATH`. Returns a name with a slash, and one that is not found, as it is.
+///
+/// A [`Command`](std::process::Command) with a search path of its own and the name of a program is started by a fork.
+/// That copies the page tables of this process, which are large in tests with many threads. With the path of a file
+/// it is started by `posix_spawn`, which copies nothing.
+#[must_use]
+pub fn on_path(program: impl AsRef<OsStr>) -> PathBuf {
+    static FOUND: LazyLock<Mutex<HashMap<OsString, PathBuf>>> = LazyLock::new(Mutex::default);
+    let name = program.as_ref();
+    if name.as_encoded_bytes().contains(&b'/') {
+        return name.into();
+    }
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = found.entry(name.to_owned()).or_insert_with(|| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut files = std::env::split_paths(&path).map(|folder| folder.join(name));
+        let file = files.find(|file| file.is_file());
+        file.unwrap_or_else(|| name.into())
+    });
+    file.clone()
+}
