@@ -27,6 +27,7 @@ pub use certificate::Signed;
 pub use defaults::{Defaults, default_specs, expand_spec};
 pub use destination::Destination;
 pub use lease::{Lease, Leases};
+pub use matching::names_one_ref;
 pub use pronto_wire::push::Rewritten;
 pub use refspec::PushSpec;
 
@@ -72,6 +73,25 @@ pub struct Options {
     pub receive_pack: Option<BString>,
     /// The settings of the connection.
     pub connection: Settings,
+}
+
+impl Options {
+    /// The refspecs, or the one that stands for none.
+    fn specs(&self) -> Result<Vec<PushSpec>> {
+        Ok(match self.specs.is_empty() {
+            true => vec![PushSpec::parse(":".into())?],
+            false => self.specs.clone(),
+        })
+    }
+
+    fn mode(&self) -> Mode {
+        Mode {
+            all: self.all,
+            mirror: self.mirror,
+            prune: self.prune,
+            follow_tags: self.follow_tags,
+        }
+    }
 }
 
 /// A ref of this side that is sent.
@@ -213,6 +233,15 @@ pub struct Upstream {
     pub followed: BString,
 }
 
+/// The treatment of refs that are ready to be sent by [`push_after`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The refs are sent.
+    Send,
+    /// The other side is left as it is.
+    Keep,
+}
+
 /// The result of a push to one address.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -258,12 +287,25 @@ pub fn push(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
+    let mut send = |_: &[ObjectId]| Ok(Next::Send);
+    push_after(repository, destination, url, options, &mut send, watch)
+}
+
+/// Does the same as [`push`], and calls `prepare` before anything is sent, with the new values of all refs that
+/// something is to be sent to. It says whether they are sent.
+///
+/// # Errors
+/// As [`push`]; or `prepare` fails.
+pub fn push_after(
+    repository: &Repository,
+    destination: &Destination,
+    url: &BStr,
+    options: &Options,
+    prepare: &mut dyn FnMut(&[ObjectId]) -> Result<Next>,
+    watch: &Watch<'_>,
+) -> Result<Outcome> {
     let mut outcome = Outcome::default();
-    let local = matching::local_refs(repository)?;
-    let specs = match options.specs.is_empty() {
-        true => vec![PushSpec::parse(":".into())?],
-        false => options.specs.clone(),
-    };
+    let (local, specs) = (matching::local_refs(repository)?, options.specs()?);
     let mut matching = Matching::new(repository, &local, Vec::new());
     if !matching.check_sources(&specs)? {
         outcome.failed = true;
@@ -273,13 +315,7 @@ pub fn push(
     let greeting = pusher.greeting();
     let remote = greeting.refs.iter().filter_map(PushedRef::of).collect();
     matching = Matching::new(repository, &local, remote);
-    let mode = Mode {
-        all: options.all,
-        mirror: options.mirror,
-        prune: options.prune,
-        follow_tags: options.follow_tags,
-    };
-    if !matching.run(&specs, mode)? {
+    if !matching.run(&specs, options.mode())? {
         outcome.failed = true;
         close(pusher)?;
         return Ok(outcome);
@@ -300,7 +336,17 @@ pub fn push(
         options,
         watch,
     };
-    match send_refs(sending, &mut pusher, &mut outcome) {
+    let news = outcome.refs.iter().map(|pushed| pushed.new);
+    let news: Vec<ObjectId> = news.filter(|id| !id.is_null()).collect();
+    let mut next = Next::Send;
+    let sent = prepare(&news).and_then(|chosen| {
+        next = chosen;
+        match next {
+            Next::Send => send_refs(sending, &mut pusher, &mut outcome),
+            Next::Keep => Ok(true),
+        }
+    });
+    match sent {
         Ok(is_fine) => outcome.failed |= !is_fine,
         Err(error) => {
             pusher.abandon();
@@ -311,7 +357,7 @@ pub fn push(
     if options.set_upstream {
         outcome.upstreams = tracking::upstreams(repository, &outcome.refs);
     }
-    if !options.dry_run {
+    if !options.dry_run && next == Next::Send {
         outcome.tracked = tracking::update(repository, destination, &outcome.refs)?;
     }
     Ok(outcome)

@@ -83,7 +83,7 @@
 //! | to | see |
 //! |---|---|
 //! | open, discover or make a repository | [`Repository`], [`init`], [`environment`], [`config`] |
-//! | copy a repository, exchange history | [`clone`](mod@clone), [`fetch`], [`bundle`], [`bundle_uri`], [`ls_remote`], [`remote`], [`configured_remotes`], [`upload_pack`] |
+//! | copy a repository, exchange history | [`clone`](mod@clone), [`fetch`], [`bundle`], [`bundle_uri`], [`submodules`], [`ls_remote`], [`remote`], [`configured_remotes`], [`upload_pack`] |
 //! | look at files | [`status`], [`diff`], [`attributes`], [`monitor`], [`archive`] |
 //! | change the index | [`add`], [`update_index`], [`read_tree`], [`write_tree`], [`refresh`] |
 //! | change files and branches | [`switch`], [`reset`], [`checkout_paths`], [`checkout_index`], [`clean`], [`merge`] |
@@ -98,6 +98,7 @@
 pub mod clone;
 pub mod ls_remote;
 pub mod maintenance;
+pub mod submodules;
 
 pub use pronto_operations::{
     add, archive, attributes, checkout_index, checkout_paths, checkout_tree, clean, commit, diff,

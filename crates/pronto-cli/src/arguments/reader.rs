@@ -217,6 +217,8 @@ impl<'a> Reader<'a> {
         self.options.retain(|option| option.id != id);
         if is_toggle(argument) {
             self.push(argument, Some(b"false"));
+        } else if has_negative_value(argument) {
+            self.push(argument, Some(b"no"));
         }
     }
 }
@@ -229,6 +231,14 @@ impl Match<'_> {
             self.name.to_owned()
         }
     }
+}
+
+/// Whether the `--no-` form of an option overrules the configuration, as its value `no` does.
+fn has_negative_value(argument: &Arg) -> bool {
+    let is_when = |names: &[clap::builder::Str]| names.iter().any(|name| name == "WHEN");
+    argument.get_id() == "recurse_submodules"
+        && matches!(argument.get_action(), ArgAction::Append)
+        && argument.get_value_names().is_some_and(is_when)
 }
 
 /// Returns the negation of an option: `checkout` for `no-checkout`, and `no-…` for everything else.

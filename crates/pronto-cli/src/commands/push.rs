@@ -2,6 +2,7 @@
 
 mod advice;
 pub(super) mod signed;
+mod submodules;
 pub(super) mod table;
 
 use std::ffi::OsString;
@@ -12,13 +13,14 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto::Watch;
 use pronto::config::Config;
 use pronto::push::{
-    self, Destination, Leases, Options, Outcome, PushSpec, Upstream, default_specs, expand_spec,
+    Destination, Leases, Options, Outcome, PushSpec, Upstream, default_specs, expand_spec,
 };
 use pronto::remote::Family;
 use pronto::remote::connection::{self, Settings};
 use pronto::{Repository, switch};
 
 use crate::{CliError, Context, ExitCode};
+use submodules::Recursion;
 
 /// Arguments of `push`.
 #[derive(clap::Args, Debug)]
@@ -73,8 +75,8 @@ pub(crate) struct Args {
     #[arg(long)]
     force_if_includes: Option<bool>,
     /// Whether to push in submodules, too
-    #[arg(long, value_name = "WHEN")]
-    recurse_submodules: Option<String>,
+    #[arg(long, value_name = "WHEN", action = clap::ArgAction::Append)]
+    recurse_submodules: Vec<String>,
     /// Send deltas against objects of the other side
     #[arg(long)]
     thin: Option<bool>,
@@ -119,6 +121,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     refuse_what_is_for_git(args, &repository)?;
+    let recursion = submodules::choose(&args.recurse_submodules, repository.config(), context)?;
     check_combinations(args)?;
     let named = args.repository.as_ref().or(args.repo.as_ref());
     if named.is_some_and(|name| name.is_empty()) {
@@ -153,7 +156,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let mut code = ExitCode::SUCCESS;
     for url in &destination.urls {
-        if !push_to(args, &destination, url.as_bstr(), &options, context)? {
+        if !push_to(
+            args,
+            &destination,
+            url.as_bstr(),
+            &options,
+            recursion,
+            context,
+        )? {
             code = ExitCode::FAILURE;
         }
     }
@@ -166,6 +176,7 @@ fn push_to(
     destination: &Destination,
     url: &BStr,
     options: &Options,
+    recursion: Recursion,
     context: &mut Context,
 ) -> Result<bool, CliError> {
     let repository = context.repository()?;
@@ -178,8 +189,15 @@ fn push_to(
         return Ok(false);
     }
     let progress = context.progress(args.progress, args.quiet);
-    let watch = Watch::from(&context.interrupt).with_progress(&*progress);
-    let outcome = push::push(&repository, destination, url, options, &watch)?;
+    let interrupt = context.interrupt.clone();
+    let watch = Watch::from(&interrupt).with_progress(&*progress);
+    let modules = submodules::Modules {
+        repository: &repository,
+        destination,
+        options,
+        recursion,
+    };
+    let outcome = modules.push(url, &watch, context)?;
     context.report();
     signed::warn(&outcome, context);
     let mut rejections = advice::Rejections::default();
@@ -257,7 +275,7 @@ fn follow(
     Ok(set_up.to_string())
 }
 
-/// Leaves calls to git that need what pronto lacks, such as submodules.
+/// Leaves calls to git that need what pronto lacks.
 fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), CliError> {
     let config = repository.config();
     if config.contains("hook.jobs") {
@@ -281,22 +299,6 @@ fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), Cl
         if value.eq_ignore_ascii_case(b"always") {
             return Err(CliError::unsupported("coloured messages of a push"));
         }
-    }
-    let recurse = match &args.recurse_submodules {
-        Some(when) => Some(when.clone()),
-        None => match config.string("push.recursesubmodules")? {
-            Some(when) => Some(when.to_string()),
-            None => config.bool("submodule.recurse")?.map(|set| set.to_string()),
-        },
-    };
-    let is_off = |value: &str| {
-        matches!(
-            value.to_ascii_lowercase().as_str(),
-            "no" | "false" | "off" | "0"
-        )
-    };
-    if recurse.is_some_and(|recurse| !is_off(&recurse)) {
-        return Err(CliError::unsupported("a push of submodules"));
     }
     if repository.has_promisor().map_err(CliError::of)? {
         return Err(CliError::unsupported("a push from a partial clone"));

@@ -39,6 +39,16 @@ pub(super) fn local_refs(repository: &Repository) -> Result<Vec<Peer>> {
     Ok(found)
 }
 
+/// Whether `source`, that of a refspec, means exactly one ref of `repository`.
+///
+/// # Errors
+/// The refs cannot be read.
+pub fn names_one_ref(repository: &Repository, source: &BStr) -> Result<bool> {
+    let local = local_refs(repository)?;
+    let names = local.iter().map(|found| found.name.as_bstr());
+    Ok(matches!(meant(source, names), Meant::One(_)))
+}
+
 /// Whether `short` may stand for `full`.
 pub(super) fn may_mean(short: &BStr, full: &BStr) -> bool {
     name::RULES.iter().any(|(before, after)| {

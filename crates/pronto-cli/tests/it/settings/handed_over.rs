@@ -84,11 +84,6 @@ const IN_CODE: &[(&str, &str, &[&str])] = &[
     ("color.remote", "always", &["push", ".", "main:copy"]),
     ("color.transport", "always", &["push", ".", "main:copy"]),
     ("hook.jobs", "2", &["push", ".", "main:copy"]),
-    (
-        "push.recurseSubmodules",
-        "check",
-        &["push", ".", "main:copy"],
-    ),
 ];
 
 const COMMIT: &[&str] = &["commit", "-q", "--allow-empty", "-m", "message"];

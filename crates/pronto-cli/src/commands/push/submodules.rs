@@ -1,0 +1,294 @@
+//! `push --recurse-submodules`: checks or pushes the submodules that new commits need.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Stdio;
+
+use bstr::{BStr, BString, ByteSlice};
+use pronto::config::{Config, value};
+use pronto::environment::LOCAL_VARIABLES;
+use pronto::push::{self, Destination, Next, Options, Outcome, PushSpec};
+use pronto::{ErrorKind, ObjectId, Repository, Watch, path, submodules};
+
+use crate::maintenance::own_program;
+use crate::{CliError, Context};
+
+/// The option with which a submodule is pushed: it cannot leave itself out.
+const WITHIN: &str = "only-is-on-demand";
+
+/// The variables with the settings of the command line, which hold for submodules, too.
+const SETTINGS: [&str; 2] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
+
+/// The treatment of submodules by a push.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Recursion {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The push fails if submodules have commits to push.
+    Check,
+    /// Submodules are pushed first.
+    OnDemand,
+    /// Submodules are pushed, and nothing else.
+    Only,
+}
+
+/// Returns what is done by the configuration and the values of `--recurse-submodules`, of which the
+/// last one counts.
+///
+/// # Errors
+/// A value is none of those that Git knows.
+pub(super) fn choose(
+    given: &[String],
+    config: &Config,
+    context: &mut Context,
+) -> Result<Recursion, CliError> {
+    let mut recursion = Recursion::default();
+    for entry in config.iter() {
+        match entry.key.as_bytes() {
+            b"push.recursesubmodules" => recursion = parse(entry.value, &entry.key.to_string())?,
+            b"submodule.recurse" => {
+                recursion = match value::parse_bool(entry.value) {
+                    Some(true) => Recursion::OnDemand,
+                    Some(false) => Recursion::Off,
+                    None => {
+                        config.bool("submodule.recurse")?;
+                        recursion
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    for value in given {
+        if value != WITHIN {
+            recursion = parse(Some(value.as_str().into()), "recurse-submodules")?;
+        } else if recursion == Recursion::Only {
+            context.warn(
+                "recursing into submodule with push.recurseSubmodules=only; using on-demand instead",
+            );
+            recursion = Recursion::OnDemand;
+        }
+    }
+    Ok(recursion)
+}
+
+fn parse(text: Option<&BStr>, name: &str) -> Result<Recursion, CliError> {
+    let known = match text.map(|text| text.as_bytes()) {
+        Some(b"on-demand") => Some(Recursion::OnDemand),
+        Some(b"check") => Some(Recursion::Check),
+        Some(b"only") => Some(Recursion::Only),
+        _ => None,
+    };
+    match value::parse_bool(text) {
+        Some(false) => Ok(Recursion::Off),
+        None if known.is_some() => Ok(known.unwrap_or_default()),
+        _ => {
+            let shown = text.unwrap_or("(null)".into());
+            Err(CliError::fatal(format!("bad {name} argument: {shown}")))
+        }
+    }
+}
+
+/// A push, and what it does about submodules.
+pub(super) struct Modules<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) destination: &'a Destination,
+    pub(super) options: &'a Options,
+    pub(super) recursion: Recursion,
+}
+
+impl Modules<'_> {
+    /// Pushes to `url`, after the submodules if they are pushed.
+    pub(super) fn push(
+        &self,
+        url: &BStr,
+        watch: &Watch<'_>,
+        context: &mut Context,
+    ) -> Result<Outcome, CliError> {
+        let mut failure = None;
+        let mut prepare = |tips: &[ObjectId]| match self.prepare(tips, watch, context) {
+            Ok(next) => Ok(next),
+            Err(error) => {
+                failure = Some(error);
+                let message = "the submodules are not pushed";
+                Err(pronto::Error::new(ErrorKind::Refused, message))
+            }
+        };
+        let (destination, options) = (self.destination, self.options);
+        let pushed = push::push_after(
+            self.repository,
+            destination,
+            url,
+            options,
+            &mut prepare,
+            watch,
+        );
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(pushed?),
+        }
+    }
+
+    fn prepare(
+        &self,
+        tips: &[ObjectId],
+        watch: &Watch<'_>,
+        context: &mut Context,
+    ) -> Result<Next, CliError> {
+        let next = match self.recursion {
+            Recursion::Off => return Ok(Next::Send),
+            Recursion::Only => Next::Keep,
+            Recursion::Check | Recursion::OnDemand => Next::Send,
+        };
+        if self.repository.is_bare() {
+            return Ok(next);
+        }
+        let pushes = self.recursion != Recursion::Check;
+        if pushes {
+            let paths = self.unpushed(tips, watch, context)?;
+            self.push_all(&paths, context)?;
+        }
+        if pushes && self.options.dry_run {
+            return Ok(next);
+        }
+        let left = self.unpushed(tips, watch, context)?;
+        match left.is_empty() {
+            true => Ok(next),
+            false => Err(refuse(&left, context)),
+        }
+    }
+
+    fn unpushed(
+        &self,
+        tips: &[ObjectId],
+        watch: &Watch<'_>,
+        context: &mut Context,
+    ) -> Result<Vec<BString>, CliError> {
+        let remote = self.destination.name.as_bstr();
+        let found = submodules::unpushed(self.repository, tips, remote, watch).map_err(fatal)?;
+        for collision in &found.collisions {
+            context.warn(&collision.to_string());
+        }
+        Ok(found.paths)
+    }
+
+    /// Pushes the submodules at `paths`, if the remote and the refspecs fit all of them.
+    fn push_all(&self, paths: &[BString], context: &mut Context) -> Result<(), CliError> {
+        if self.destination.is_named() && !paths.is_empty() {
+            let head = self.repository.refs().head()?;
+            let (remote, specs) = (self.destination.name.as_bstr(), &self.options.specs);
+            for path in paths {
+                let module = self.open(path)?;
+                if let Err(error) = submodules::check_push(&module, head.name(), remote, specs) {
+                    context.out.flush()?;
+                    context.remark(&format!("fatal: {error}"));
+                    let message = format!("process for submodule '{path}' failed");
+                    return Err(CliError::fatal(message));
+                }
+            }
+        }
+        let mut is_done = true;
+        for path in paths {
+            context.remark(&format!("Pushing submodule '{path}'"));
+            if !self.push_one(path, context)? {
+                context.remark(&format!("Unable to push submodule '{path}'"));
+                is_done = false;
+            }
+        }
+        match is_done {
+            true => Ok(()),
+            false => Err(CliError::fatal("failed to push all needed submodules")),
+        }
+    }
+
+    fn open(&self, path: &BString) -> Result<Repository, CliError> {
+        let module = submodules::open(self.repository, path.as_bstr()).map_err(fatal)?;
+        module.ok_or_else(|| CliError::fatal(format!("no repository in submodule '{path}'")))
+    }
+
+    /// Pushes the submodule at `path` by a process of its own. Returns whether it succeeded.
+    fn push_one(&self, path: &BString, context: &mut Context) -> Result<bool, CliError> {
+        self.open(path)?;
+        let mut command = own_program(context)?;
+        for variable in LOCAL_VARIABLES {
+            if !SETTINGS.contains(variable) {
+                command.env_remove(variable);
+            }
+        }
+        command.arg("push");
+        command.arg(format!("--recurse-submodules={WITHIN}"));
+        if self.options.dry_run {
+            command.arg("--dry-run");
+        }
+        for option in &self.options.push_options {
+            let argument = [&b"--push-option="[..], option].concat();
+            command.arg(OsStr::from_bytes(&argument));
+        }
+        if self.destination.is_named() {
+            command.arg(OsStr::from_bytes(&self.destination.name));
+            for spec in &self.options.specs {
+                command.arg(OsStr::from_bytes(&text_of(spec)));
+            }
+        }
+        let top = self.repository.require_work_tree()?;
+        command
+            .env("GIT_DIR", ".git")
+            .current_dir(top.join(path::borrow(path)))
+            .stdin(Stdio::null());
+        context.out.flush()?;
+        let traced = pronto_io::child::started_as("?", context.program(), &command);
+        let cannot = |error: std::io::Error| {
+            let reason = pronto_io::error::reason(&error);
+            CliError::fatal(format!("cannot push submodule '{path}': {reason}"))
+        };
+        let mut child = command.spawn().map_err(cannot)?;
+        let status = child.wait().map_err(cannot)?;
+        traced.ended(child.id(), status);
+        Ok(status.success())
+    }
+}
+
+/// The error of a submodule that is not where it says, or that cannot be examined. Git does not take over,
+/// because submodules may have been pushed.
+fn fatal(error: pronto::Error) -> CliError {
+    match error.kind() {
+        ErrorKind::Unsupported => CliError::fatal(error.to_string()),
+        _ => CliError::of(error),
+    }
+}
+
+/// Lists the submodules at `paths`, and returns the error that ends the push.
+fn refuse(paths: &[BString], context: &mut Context) -> CliError {
+    let mut text = BString::from(
+        "The following submodule paths contain changes that can\nnot be found on any remote:\n",
+    );
+    for path in paths {
+        text.extend_from_slice(b"  ");
+        text.extend_from_slice(path);
+        text.push(b'\n');
+    }
+    text.extend_from_slice(
+        b"\nPlease try\n\n\tgit push --recurse-submodules=on-demand\n\nor cd to the path and use\n\n\
+          \tgit push\n\nto push them to a remote.\n",
+    );
+    context.remark(&text.to_string());
+    CliError::fatal("Aborting.")
+}
+
+/// The text of a refspec.
+fn text_of(spec: &PushSpec) -> Vec<u8> {
+    let mut text = Vec::new();
+    match (spec.force, spec.negative) {
+        (true, _) => text.push(b'+'),
+        (_, true) => text.push(b'^'),
+        _ => {}
+    }
+    text.extend_from_slice(&spec.source);
+    if let Some(destination) = &spec.destination {
+        text.push(b':');
+        text.extend_from_slice(destination);
+    }
+    text
+}

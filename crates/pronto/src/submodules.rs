@@ -1,0 +1,254 @@
+//! Submodules that a push of their superproject concerns.
+//!
+//! A commit that records a commit of a submodule is of no use to others who cannot get that one.
+//! [`unpushed`] finds the submodules whose recorded commits are on no remote yet. Costs a walk over the new
+//! commits, a comparison of each one's tree with those of its parents, and two walks in each
+//! submodule that they change.
+
+mod changed;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+use pronto_io::watch::Watch;
+
+use crate::environment::LOCAL_VARIABLES;
+use crate::gitmodules::Gitmodules;
+use crate::push::{Destination, PushSpec, names_one_ref};
+use crate::revision::RevisionParser;
+use crate::walk::{CommitWalk, Start, WalkOptions};
+use crate::{Error, ErrorKind, Repository, Result, path};
+
+/// The variables with the settings of the command line, which hold for submodules, too.
+const SETTINGS: [&str; 2] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
+
+/// The submodules that have commits to push.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unpushed {
+    /// Their paths, in order.
+    pub paths: Vec<BString>,
+    /// Submodules that were skipped because of their names.
+    pub collisions: Vec<Collision>,
+}
+
+/// A submodule without a name, at the path that is the name of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collision {
+    /// The commit that records it.
+    pub commit: ObjectId,
+    /// Its path.
+    pub path: BString,
+}
+
+impl fmt::Display for Collision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Collision { commit, path } = self;
+        write!(
+            f,
+            "Submodule in commit {commit} at path: '{path}' collides with a submodule named the same. \
+             Skipping it."
+        )
+    }
+}
+
+/// Finds the submodules with commits that commits new to `remote` record and that no remote of the
+/// submodule has. `tips` are the new values of the refs of `remote`; what its remote-tracking refs
+/// lead to is not new.
+///
+/// A submodule that is not checked out, that lacks a commit, that has one only outside of its refs, or
+/// that has no remote-tracking refs is skipped, as in Git.
+///
+/// # Errors
+/// An object of the superproject or of a submodule cannot be read, a submodule is recorded at what is
+/// no commit, its path leads through a symbolic link, or it was interrupted.
+pub fn unpushed(
+    repository: &Repository,
+    tips: &[ObjectId],
+    remote: &BStr,
+    watch: &Watch<'_>,
+) -> Result<Unpushed> {
+    let top = repository.require_work_tree()?;
+    let changed = changed::changed(repository, tips, remote, watch)?;
+    let current = Gitmodules::read(top);
+    let (names, mut paths) = (current.names(), BTreeSet::new());
+    for (name, commits) in &changed.commits {
+        let place = match names.contains(&name.as_bstr()) {
+            true => current.value(name.as_bstr(), "path"),
+            false => Some(name.as_bstr()).filter(|name| is_populated(repository, name)),
+        };
+        let Some(place) = place else { continue };
+        let Some(module) = open(repository, place)? else {
+            continue;
+        };
+        if needs_pushing(&module, place, commits, watch)? {
+            paths.insert(place.to_owned());
+        }
+    }
+    Ok(Unpushed {
+        paths: paths.into_iter().collect(),
+        collisions: changed.collisions,
+    })
+}
+
+/// Opens the repository that is checked out at `path` of the worktree; `None` if there is none.
+///
+/// # Errors
+/// It leads through a symbolic link, or the repository cannot be read.
+pub fn open(repository: &Repository, path: &BStr) -> Result<Option<Repository>> {
+    let top = repository.require_work_tree()?;
+    let relative = path::borrow(path);
+    let parts = relative.components();
+    if path.is_empty() || parts.clone().any(|part| !is_plain(part)) {
+        return Ok(None);
+    }
+    let mut place = top.to_owned();
+    for part in parts {
+        place.push(part);
+        if place.is_symlink() {
+            let shown = Path::new(&part).display();
+            let message =
+                format!("expected '{shown}' in submodule path '{path}' not to be a symbolic link");
+            return Err(Error::new(ErrorKind::Hostile, message));
+        }
+    }
+    let git = place.join(".git");
+    if !is_populated(repository, path) {
+        return Ok(None);
+    }
+    let mut environment = repository.environment().clone();
+    for variable in LOCAL_VARIABLES {
+        if !SETTINGS.contains(variable) {
+            environment.remove(variable);
+        }
+    }
+    environment.set_current_dir(&place);
+    Repository::open(git, &environment).map(Some)
+}
+
+/// Checks that the remote and the refspecs of a push mean the same in the submodule `module`: the
+/// remote is configured, each refspec for one ref names one, and `HEAD` is on the branch `head`, the
+/// one of the superproject.
+///
+/// # Errors
+/// They do not, with the reason in Git's words; or the refs cannot be read.
+pub fn check_push(
+    module: &Repository,
+    head: Option<&BStr>,
+    remote: &BStr,
+    specs: &[PushSpec],
+) -> Result<()> {
+    let refuse = |message: String| Err(Error::new(ErrorKind::Refused, message));
+    if !Destination::find(module, remote)?.is_named() {
+        return refuse(format!("remote '{remote}' not configured"));
+    }
+    let own = module.refs().head()?;
+    for spec in specs {
+        let source = spec.source.as_bstr();
+        let is_general = spec.is_pattern() || spec.matching || spec.negative;
+        if is_general || names_one_ref(module, source)? {
+            continue;
+        }
+        if source != "HEAD" {
+            return refuse(format!("src refspec '{source}' must name a ref"));
+        }
+        if head.is_none() || own.name() != head {
+            let message = "HEAD does not match the named branch in the superproject";
+            return refuse(message.into());
+        }
+    }
+    Ok(())
+}
+
+/// Whether the repository has remote-tracking refs.
+///
+/// # Errors
+/// The refs cannot be read.
+pub fn has_remote_refs(module: &Repository) -> Result<bool> {
+    let mut has_any = false;
+    module.refs().for_each("refs/remotes/", |_| {
+        has_any = true;
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(has_any)
+}
+
+/// Whether `module` has all of `commits` in its refs, and some on no remote.
+fn needs_pushing(
+    module: &Repository,
+    path: &BStr,
+    commits: &BTreeSet<ObjectId>,
+    watch: &Watch<'_>,
+) -> Result<bool> {
+    let mut has_all = true;
+    for id in commits {
+        match module.kind_of(*id)? {
+            Some(ObjectKind::Commit) => {}
+            None => has_all = false,
+            Some(kind) => {
+                let message = format!("submodule entry '{path}' ({id}) is a {kind}, not a commit");
+                return Err(Error::new(ErrorKind::Object, message));
+            }
+        }
+    }
+    let commits: Vec<ObjectId> = commits.iter().copied().collect();
+    Ok(has_all
+        && !leads_outside(module, &commits, "--all", watch)?
+        && has_remote_refs(module)?
+        && leads_outside(module, &commits, "--remotes", watch)?)
+}
+
+/// Whether `commits` lead to one that the refs of `selection` do not lead to.
+fn leads_outside(
+    module: &Repository,
+    commits: &[ObjectId],
+    selection: &str,
+    watch: &Watch<'_>,
+) -> Result<bool> {
+    let mut walk = walk(module, commits, selection.into())?;
+    Ok(walk.next(watch)?.is_some())
+}
+
+/// A walk from `tips` that leaves out what the refs of `selection`, an option of `rev-list`, lead to.
+fn walk<'a>(
+    repository: &'a Repository,
+    tips: &[ObjectId],
+    selection: &BStr,
+) -> Result<CommitWalk<'a>> {
+    let mut parser = RevisionParser::new(repository);
+    parser.option("--not".into())?;
+    parser.option(selection)?;
+    let known = parser.into_set().ids(true);
+    let mut starts = Vec::new();
+    for (ids, is_excluded) in [(tips, false), (&known[..], true)] {
+        for id in ids {
+            let id = repository.peel_to(*id, ObjectKind::Commit)?;
+            starts.extend(id.map(|id| Start {
+                id,
+                is_excluded,
+                is_left: false,
+            }));
+        }
+    }
+    CommitWalk::new(repository, &starts, WalkOptions::default())
+}
+
+/// Whether there is a repository at `path` of the worktree.
+fn is_populated(repository: &Repository, path: &BStr) -> bool {
+    let relative = path::borrow(path);
+    let Some(top) = repository.work_tree() else {
+        return false;
+    };
+    let (git, environment) = (top.join(relative).join(".git"), repository.environment());
+    let found = Repository::resolve_git_dir(git.as_os_str().as_bytes().into(), environment);
+    relative.components().all(is_plain) && found.is_ok_and(|found| found.is_some())
+}
+
+fn is_plain(part: Component<'_>) -> bool {
+    matches!(part, Component::Normal(_))
+}

@@ -1,0 +1,166 @@
+//! The submodules that a range of commits changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bstr::{BStr, BString};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+use pronto_index::mode;
+use pronto_io::watch::Watch;
+
+use super::{Collision, is_populated, walk};
+use crate::diff::{self, Depth};
+use crate::gitmodules::Gitmodules;
+use crate::objects::from_odb;
+use crate::status::IgnoreSubmodules;
+use crate::{Error, ErrorKind, Repository, Result};
+
+/// The largest `.gitmodules` of a commit that counts, as in a worktree.
+const LARGEST_BYTES: u64 = 16 << 20;
+
+/// The submodules that commits change.
+#[derive(Debug, Default)]
+pub(super) struct Changed {
+    /// The recorded commits, indexed by the name of the submodule.
+    pub(super) commits: BTreeMap<BString, BTreeSet<ObjectId>>,
+    /// Those that have no name of their own.
+    pub(super) collisions: Vec<Collision>,
+}
+
+/// Collects the submodules that the commits change that `tips` lead to and the remote-tracking refs of `remote` do
+/// not. As in Git, commits without parents change nothing, and merges what differs from all parents.
+pub(super) fn changed(
+    repository: &Repository,
+    tips: &[ObjectId],
+    remote: &BStr,
+    watch: &Watch<'_>,
+) -> Result<Changed> {
+    let selection = [&b"--remotes="[..], remote].concat();
+    let mut walk = walk(repository, tips, selection.as_slice().into())?;
+    let mut collector = Collector {
+        repository,
+        watch,
+        known: None,
+        found: Changed::default(),
+    };
+    while let Some(walked) = walk.next(watch)? {
+        let commits = walk.commits();
+        let mut parents = Vec::new();
+        for which in 0..commits.parent_count(walked.number) {
+            parents.push(commits.parent_id(walked.number, which)?);
+        }
+        collector.commit(commits.id(walked.number)?, &parents)?;
+    }
+    Ok(collector.found)
+}
+
+struct Collector<'a> {
+    repository: &'a Repository,
+    watch: &'a Watch<'a>,
+    /// The last `.gitmodules` that was read.
+    known: Option<Known>,
+    found: Changed,
+}
+
+/// A `.gitmodules` of a commit.
+struct Known {
+    id: ObjectId,
+    modules: Gitmodules,
+}
+
+impl Collector<'_> {
+    fn commit(&mut self, id: ObjectId, parents: &[ObjectId]) -> Result<()> {
+        let tree = self.tree(id)?;
+        let mut changed: Option<BTreeMap<BString, ObjectId>> = None;
+        for parent in parents {
+            let mut differing = self.compare(self.tree(*parent)?, tree)?;
+            if let Some(so_far) = &changed {
+                differing.retain(|path, _| so_far.contains_key(path));
+            }
+            let is_over = differing.is_empty();
+            changed = Some(differing);
+            if is_over {
+                break;
+            }
+        }
+        for (path, recorded) in changed.unwrap_or_default() {
+            if let Some(name) = self.name(id, tree, path)? {
+                self.found.commits.entry(name).or_default().insert(recorded);
+            }
+        }
+        Ok(())
+    }
+
+    fn tree(&self, commit: ObjectId) -> Result<ObjectId> {
+        let tree = self.repository.peel_to(commit, ObjectKind::Tree)?;
+        tree.ok_or_else(|| {
+            let message = "the commit or its tree is missing";
+            Error::new(ErrorKind::Object, message).on_object(commit)
+        })
+    }
+
+    /// The submodules of `new` that `old` does not have like that.
+    fn compare(&self, old: ObjectId, new: ObjectId) -> Result<BTreeMap<BString, ObjectId>> {
+        let depth = Depth {
+            recursive: true,
+            show_trees: false,
+        };
+        let mut options = diff::Options::default();
+        options.ignore_submodules = Some(IgnoreSubmodules::default());
+        let (old, new) = (Some(old), Some(new));
+        let found = diff::trees(self.repository, old, new, depth, &options, self.watch)?;
+        let modules = found.differences.into_iter().filter_map(|difference| {
+            let new = difference.new.filter(|new| new.mode == mode::GITLINK)?;
+            Some((difference.path, new.id))
+        });
+        Ok(modules.collect())
+    }
+
+    /// The name of the submodule at `path` of the commit `commit`.
+    fn name(&mut self, commit: ObjectId, tree: ObjectId, path: BString) -> Result<Option<BString>> {
+        let modules = self.modules(tree)?;
+        let names = modules.map(Gitmodules::names).unwrap_or_default();
+        let is_here = |name: &&BStr| {
+            let place = modules.and_then(|modules| modules.value(name, "path"));
+            place == Some(path.as_ref())
+        };
+        if let Some(name) = names.iter().copied().rfind(is_here) {
+            return Ok(Some(name.to_owned()));
+        }
+        let collides = names.contains(&path.as_ref());
+        if !is_populated(self.repository, path.as_ref()) {
+            return Ok(None);
+        }
+        if collides {
+            self.found.collisions.push(Collision { commit, path });
+            return Ok(None);
+        }
+        Ok(Some(path))
+    }
+
+    /// The `.gitmodules` of `tree`. One that is malformed counts as none.
+    fn modules(&mut self, tree: ObjectId) -> Result<Option<&Gitmodules>> {
+        let entry = self.repository.tree_entry(tree, ".gitmodules".into())?;
+        let Some((id, _)) = entry else {
+            return Ok(None);
+        };
+        if self.known.as_ref().is_none_or(|known| known.id != id) {
+            let modules = self.read(id)?;
+            self.known = Some(Known { id, modules });
+        }
+        Ok(self.known.as_ref().map(|known| &known.modules))
+    }
+
+    fn read(&self, id: ObjectId) -> Result<Gitmodules> {
+        let store = self.repository.objects()?;
+        let header = store.header(&id).map_err(from_odb)?;
+        let is_readable = header
+            .is_some_and(|found| found.kind == ObjectKind::Blob && found.size <= LARGEST_BYTES);
+        if !is_readable {
+            return Ok(Gitmodules::default());
+        }
+        let mut content = Vec::new();
+        store.find(&id, &mut content).map_err(from_odb)?;
+        Ok(Gitmodules::parse(content).unwrap_or_default())
+    }
+}
