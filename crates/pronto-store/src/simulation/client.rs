@@ -228,9 +228,9 @@ impl Client {
         let Some(seen) = self.latest(server).await else {
             return;
         };
-        if self.random.chance(20) {
-            // The client is slow to make its commits.
-            let pause = self.random.below(20_000);
+        if self.random.chance(30) {
+            // The client is slow to make its commits: others delete refs, and upkeep prunes, meanwhile.
+            let pause = self.random.below(120_000);
             self.timeline.sleep(Duration::from_millis(pause)).await;
         }
         let mut objects = Objects::new();
@@ -285,10 +285,10 @@ impl Client {
             _ => None,
         };
         let (commit, blob) = (self.new_id(), self.new_id());
-        let deletes = parent.is_some() && self.random.chance(10);
+        let deletes = parent.is_some() && self.random.chance(15);
         let mut links = vec![blob];
         links.extend(parent);
-        if self.random.chance(30) {
+        if self.random.chance(40) {
             // A merge of a ref that another client may delete meanwhile.
             let tips = content::tips(&seen.refs);
             links.extend(tips.get(self.random.below(3) as usize));

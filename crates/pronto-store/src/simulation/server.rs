@@ -303,7 +303,7 @@ async fn repack(repository: &ServerRepository) -> Result<()> {
         let index = newest.manifest.next_update_index();
         prunes = (objects.len() < before).then_some(index);
         // Large repositories take long.
-        let pause = repository.backend.clock.random() % 20;
+        let pause = repository.backend.clock.random() % 120;
         repository
             .backend
             .clock
