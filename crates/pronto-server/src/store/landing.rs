@@ -59,7 +59,7 @@ impl StoreLanding {
         let outcome = store.wait(self.stored.commit(Change::Push(push)))?;
         tally::saw_generation(outcome.generation);
         if let Some(upkeep) = self.repositories.upkeep.get() {
-            upkeep.note_change(self.stored.name());
+            upkeep.note_change(&self.stored);
         }
         let verdicts = outcome.verdicts.into_iter().zip(checked.edits);
         let verdicts = verdicts.zip(expected).map(|((verdict, edit), expected)| {

@@ -80,10 +80,12 @@ impl UpkeepRole {
         }
     }
 
-    /// Says that repository `name` has changed, so that it is looked at soon: after a quarter of the interval, or at once
-    /// after 50 changes.
-    pub fn note_change(&self, name: &str) {
-        if let Some(known) = self.known().get_mut(name) {
+    /// Says that a repository has changed, so that it is looked at soon: after a quarter of the interval, or at once
+    /// after 50 changes. From here on, upkeep commits through `repository`: its changes wait in one queue with those of the
+    /// caller. A commit of its own would come too late for each generation of a repository that changes all the time.
+    pub fn note_change(&self, repository: &Arc<Stored>) {
+        if let Some(known) = self.known().get_mut(repository.name()) {
+            known.repository = Arc::clone(repository);
             known.quiet = 0;
             known.changes = known.changes.saturating_add(1);
             let pause = match known.changes < MANY_CHANGES {

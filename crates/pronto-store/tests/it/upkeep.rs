@@ -406,6 +406,7 @@ fn many_changes_bring_the_next_look_forward() {
     let world = World::new();
     world.push_many(13);
     let store = Arc::new(Server::new(&world.path("store")).store);
+    let repository = Arc::new(store.repository("team/r").expect("a name"));
     let role = UpkeepRole::new(store, world.options(), Duration::from_secs(3600));
     let interrupt = Interrupt::new();
     std::thread::scope(|scope| {
@@ -421,7 +422,7 @@ fn many_changes_bring_the_next_look_forward() {
         // The next look would be in an hour.
         world.push_many_to("other", 13);
         for _ in 0..50 {
-            role.note_change("team/r");
+            role.note_change(&repository);
         }
         receiver.recv().expect("a pass").expect("it was due");
         interrupt.trigger();
