@@ -6,8 +6,9 @@
 //! - [`Signer`]: signs a text, and checks a signature.
 //! - [`Nonces`]: the nonces that a server gives to clients that sign their pushes.
 //!
-//! Each run of a program ends when the caller's [`Interrupt`](pronto_io::interrupt::Interrupt) is
-//! triggered, and its output is bounded.
+//! A call of [`Signer`] runs one program, or up to three for SSH, and blocks until they have ended. Each run of a program
+//! ends when the caller's [`Interrupt`](pronto_io::interrupt::Interrupt) is triggered, and its output has at most 1 MiB.
+//! All types are `Send + Sync`.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod check;

@@ -1,17 +1,19 @@
-//! Nonces of signed pushes (`receive.certNonceSeed`): the time, and an HMAC over the service and the time.
+//! Nonces of signed pushes (`receive.certNonceSeed`): the time, and an HMAC of the seed whose key is the service and the
+//! time, as git 2.55 makes them.
 
-use pronto_hash::Kind;
-use ring::hmac::{self, HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256};
+use pronto_hash::{Kind, ObjectId};
+use ring::hmac::{self, Algorithm, HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256};
 
-/// Makes nonces, and recognises those that it has made, or that another process with the same seed has.
+/// Makes nonces, and recognises those that it has made, or that another process with the same seed has. `Send + Sync`.
 #[derive(Clone, Debug)]
 pub struct Nonces {
-    key: hmac::Key,
+    algorithm: Algorithm,
+    seed: Vec<u8>,
     service: Vec<u8>,
 }
 
 impl Nonces {
-    /// Nonces with this seed, for the service of this name or path. `hash` is the hash function of the
+    /// Returns the nonces with this seed, for the service of this name or path. `hash` is the hash function of the
     /// repository.
     pub fn new(seed: &[u8], service: impl Into<Vec<u8>>, hash: Kind) -> Self {
         let algorithm = match hash {
@@ -20,14 +22,15 @@ impl Nonces {
             _ => HMAC_SHA1_FOR_LEGACY_USE_ONLY,
         };
         Nonces {
-            key: hmac::Key::new(algorithm, seed),
+            algorithm,
+            seed: seed.to_vec(),
             service: service.into(),
         }
     }
 
-    /// Returns the nonce of a time, in seconds since 1970.
+    /// Returns the nonce of a time, in seconds since 1970. Costs one HMAC.
     pub fn at(&self, seconds: u64) -> String {
-        let tag = hmac::sign(&self.key, &self.text(seconds));
+        let tag = hmac::sign(&self.key(seconds), &self.seed);
         let mut nonce = format!("{seconds}-");
         for byte in tag.as_ref() {
             nonce.push_str(&format!("{byte:02x}"));
@@ -36,37 +39,23 @@ impl Nonces {
     }
 
     /// Returns the time of a nonce; `None` if it was not made with this seed for this service. The
-    /// comparison takes the same time wherever the two differ.
+    /// comparison takes the same time wherever the two differ. Costs two HMACs.
     pub fn time_of(&self, nonce: &[u8]) -> Option<u64> {
         let end = nonce.iter().position(|byte| *byte == b'-')?;
         let (digits, rest) = nonce.split_at_checked(end)?;
-        let is_plain = digits.iter().all(u8::is_ascii_digit) && !digits.starts_with(b"0");
-        let seconds = std::str::from_utf8(digits).ok().filter(|_| is_plain)?;
-        let seconds: u64 = seconds.parse().ok()?;
-        let tag = bytes_of(rest.get(1..)?)?;
-        hmac::verify(&self.key, &self.text(seconds), &tag).ok()?;
-        Some(seconds)
+        let seconds: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+        // The tag has the length of an id.
+        let tag = ObjectId::from_hex(rest.get(1..)?).ok()?;
+        hmac::verify(&self.key(seconds), &self.seed, tag.as_bytes()).ok()?;
+        // There are other ways to write the number and the tag.
+        (self.at(seconds).as_bytes() == nonce).then_some(seconds)
     }
 
-    fn text(&self, seconds: u64) -> Vec<u8> {
+    fn key(&self, seconds: u64) -> hmac::Key {
         let mut text = self.service.clone();
         text.extend_from_slice(format!(":{seconds}").as_bytes());
-        text
+        hmac::Key::new(self.algorithm, &text)
     }
-}
-
-/// The bytes that lower-case hexadecimal digits stand for.
-fn bytes_of(digits: &[u8]) -> Option<Vec<u8>> {
-    let value = |digit: u8| match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    };
-    let pairs = digits.chunks(2).map(|pair| match pair {
-        [high, low] => Some(value(*high)? << 4 | value(*low)?),
-        _ => None,
-    });
-    pairs.collect()
 }
 
 #[cfg(test)]
@@ -75,13 +64,15 @@ mod tests {
 
     #[test]
     fn nonces_are_those_of_git() {
-        // git 2.55: `git -c receive.certNonceSeed=sekrit receive-pack dst` at that time.
-        let nonces = Nonces::new(b"key", "", Kind::Sha256);
-        assert_eq!(nonces.at(1).len(), 2 + 64);
+        // Printed by git 2.55: `git -c receive.certNonceSeed=sekrit receive-pack dst`, and `dst2` with SHA-256.
+        let printed = "1795725324-6c07bfea0dc344c9a0e0d29da6d0df08b16c3b8e";
         let nonces = Nonces::new(b"sekrit", "dst", Kind::Sha1);
-        let nonce = nonces.at(1_700_000_000);
-        assert_eq!(nonce.len(), 11 + 40);
-        assert_eq!(nonces.time_of(nonce.as_bytes()), Some(1_700_000_000));
+        assert_eq!(nonces.at(1_795_725_324), printed);
+        assert_eq!(nonces.time_of(printed.as_bytes()), Some(1_795_725_324));
+        let printed = "1795725324-e9e0d5c6e315758f40137c9129cd283b3070c1b36ef6e2ba70b5f76c45861c98";
+        let nonces = Nonces::new(b"sekrit", "dst2", Kind::Sha256);
+        assert_eq!(nonces.at(1_795_725_324), printed);
+        assert_eq!(nonces.time_of(printed.as_bytes()), Some(1_795_725_324));
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! A directory for the files that a program reads and writes, which no other user can enter.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::hash::{BuildHasher, RandomState};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use pronto_config::Environment;
@@ -25,22 +24,12 @@ impl Temporary {
         let parent = parent.filter(|path| !path.as_os_str().is_empty());
         let parent = parent.unwrap_or_else(|| Path::new("/tmp"));
         let parent = environment.absolute(parent);
-        let random = RandomState::new();
-        let mut attempt = 0_u32;
-        loop {
-            let number = random.hash_one((std::process::id(), attempt));
-            let path = parent.join(format!(".git_signing_{number:016x}"));
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => {
-                    let _guard = Guard::new(&path);
-                    return Ok(Temporary { path, _guard });
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => {
-                    attempt += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        let made = tempfile::Builder::new()
+            .prefix(".git_signing_")
+            .tempdir_in(parent)?;
+        let path = made.keep();
+        let _guard = Guard::new(&path);
+        Ok(Temporary { path, _guard })
     }
 
     /// Writes a new file that only this user can read. Returns its path.
