@@ -16,7 +16,7 @@ use crate::change::{Change, Outcome};
 use crate::clock::Clock as _;
 use crate::generations::Generations as _;
 use crate::manifest::Manifest;
-use crate::queue::{Batch, Waiting, unknown};
+use crate::queue::{Batch, Turn, Waiting, unknown};
 use crate::refs::Value;
 use crate::repository::{Generation, Pauses, Repository};
 use crate::{Error, ErrorKind, Result};
@@ -26,7 +26,8 @@ use plan::{Decision, Plan};
 
 impl<B: Backend> Repository<B> {
     /// Commits a change: it is part of a generation that is the newest at some moment before this returns.
-    /// Changes that arrive while a commit is on its way share the next one.
+    /// Changes that arrive while a commit is on its way share the next one. After 8 to 64 commits without a
+    /// pause, other processes get the time for one.
     ///
     /// # Errors
     /// [`ErrorKind::Unknown`]: the change may be there, or appear within the grace period.
@@ -38,15 +39,19 @@ impl<B: Backend> Repository<B> {
         let waiting = Arc::new(Waiting::new(change, arrived));
         self.queue.push(Arc::clone(&waiting));
         loop {
-            let turn = self.queue.turn.lock().await;
+            let mut turn = self.queue.turn.lock().await;
             if let Some(outcome) = waiting.take() {
                 return outcome;
+            }
+            let pause = turn.pause(arrived);
+            if !pause.is_zero() {
+                self.backend.clock().sleep(pause).await;
             }
             let batch = self.queue.next_batch();
             if batch.0.is_empty() {
                 return Err(unknown());
             }
-            let settled = self.commit_batch(&batch).await;
+            let settled = self.commit_batch(&batch, &mut turn).await;
             if let Err(error) = settled {
                 for waiting in &batch.0 {
                     waiting.settle(Err(copy(&error)));
@@ -59,12 +64,13 @@ impl<B: Backend> Repository<B> {
         }
     }
 
-    async fn commit_batch(&self, batch: &Batch) -> Result<()> {
+    async fn commit_batch(&self, batch: &Batch, turn: &mut Turn) -> Result<()> {
         let changes: Vec<&Change> = batch.0.iter().map(|waiting| &waiting.change).collect();
         let arrived = batch.0.iter().map(|waiting| waiting.arrived).max();
         let arrived = arrived.unwrap_or_default();
         let mut not_before = Duration::ZERO;
         let mut checked = None;
+        let mut conflicts = 0;
         loop {
             let known = self.base(not_before).await?;
             let base = &*known.generation;
@@ -95,6 +101,7 @@ impl<B: Backend> Repository<B> {
             let asked = self.backend.clock().now();
             match self.create_next(base, &plan).await? {
                 Settled::Ours => {
+                    turn.created(asked, self.backend.clock().now());
                     let generation = next.generation();
                     let number = generation.number();
                     self.learn(Arc::new(generation), asked, None);
@@ -102,10 +109,16 @@ impl<B: Backend> Repository<B> {
                     return Ok(());
                 }
                 Settled::Theirs(bytes) => {
+                    turn.lost();
                     let found = self.accept(&bytes, base.number() + 1, Some(base)).await?;
                     // It was the newest at some moment after its base was.
                     self.learn(Arc::new(found), known.confirmed, None);
                     checked = Some(plan.decisions);
+                    conflicts += 1;
+                    if conflicts > 1 {
+                        // Others create generations faster than this process reads them, one after the other.
+                        not_before = self.backend.clock().now();
+                    }
                 }
             }
         }

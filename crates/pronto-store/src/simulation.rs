@@ -5,6 +5,7 @@ mod check;
 mod client;
 mod content;
 mod executor;
+mod fairness;
 mod random;
 mod server;
 mod world;

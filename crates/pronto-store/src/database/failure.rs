@@ -8,14 +8,38 @@ use tokio_postgres::error::SqlState;
 
 use crate::{Error, ErrorKind};
 
-/// The kind of an error, what the database does, and the way out.
-type Explained = (ErrorKind, &'static str, Option<&'static str>);
+/// The explanation of an error.
+#[derive(Clone, Copy)]
+struct Explained {
+    kind: ErrorKind,
+    /// The behaviour of the database, after its name.
+    message: &'static str,
+    /// The way out.
+    hint: Option<&'static str>,
+}
 
-const SILENT: Explained = (ErrorKind::Unavailable, "does not answer", None);
+impl Explained {
+    const SILENT: Self = Explained::new(ErrorKind::Unavailable, "does not answer");
+
+    const fn new(kind: ErrorKind, message: &'static str) -> Self {
+        Explained {
+            kind,
+            message,
+            hint: None,
+        }
+    }
+
+    const fn with_hint(self, hint: &'static str) -> Self {
+        Explained {
+            hint: Some(hint),
+            ..self
+        }
+    }
+}
 
 /// Returns the error for an answer of the database called `name`.
 pub(super) fn failed(error: &SqlError, name: &str) -> Error {
-    explain(error, name, error.code().map_or(SILENT, of_code))
+    explain(error, name, error.code().map_or(Explained::SILENT, of_code))
 }
 
 /// Returns the error for a connection that could not be made. What the program and the database cannot agree on does
@@ -24,14 +48,10 @@ pub(super) fn not_connected(error: &SqlError, name: &str) -> Error {
     let explained = match (error.code(), io_cause(error)) {
         (Some(code), _) => of_code(code),
         (None, Some(cause)) => of_io(cause),
-        (None, None) if error.is_closed() => SILENT,
-        (None, None) => (
-            ErrorKind::Denied,
-            "does not let this program in",
-            Some(
-                "check the password (in ~/.pgpass or PGPASSWORD); if the server has no TLS, sslmode=disable in the \
-                 address connects without it",
-            ),
+        (None, None) if error.is_closed() => Explained::SILENT,
+        (None, None) => Explained::new(ErrorKind::Denied, "does not let this program in").with_hint(
+            "check the password (in ~/.pgpass or PGPASSWORD); if the server has no TLS, sslmode=disable in the \
+             address connects without it",
         ),
     };
     explain(error, name, explained)
@@ -51,16 +71,20 @@ fn io_cause(error: &SqlError) -> Option<&io::Error> {
 fn of_io(error: &io::Error) -> Explained {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {
-        Some(rustls::Error::InvalidCertificate(_)) => (
-            ErrorKind::Denied,
-            "has a certificate that is not trusted",
-            Some("sslrootcert=FILE in the address names the certificate of its authority"),
-        ),
-        _ => SILENT,
+        Some(rustls::Error::InvalidCertificate(_)) => {
+            Explained::new(ErrorKind::Denied, "has a certificate that is not trusted")
+                .with_hint("sslrootcert=FILE in the address names the certificate of its authority")
+        }
+        _ => Explained::SILENT,
     }
 }
 
-fn explain(error: &SqlError, name: &str, (kind, message, hint): Explained) -> Error {
+fn explain(error: &SqlError, name: &str, explained: Explained) -> Error {
+    let Explained {
+        kind,
+        message,
+        hint,
+    } = explained;
     let mut reason = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -81,38 +105,24 @@ pub(super) fn ends_connection(code: &SqlState) -> bool {
 
 fn of_code(code: &SqlState) -> Explained {
     match code.code() {
-        "3D000" => (
-            ErrorKind::NoStore,
-            "does not exist",
-            Some("make it with `createdb`; the tables in it are made by this program"),
+        "3D000" => Explained::new(ErrorKind::NoStore, "does not exist")
+            .with_hint("make it with `createdb`; the tables in it are made by this program"),
+        "42501" => Explained::new(ErrorKind::Denied, "refuses access").with_hint(
+            "let the user create tables once, and then SELECT, INSERT and DELETE rows of \
+             pronto_generations, and SELECT those of pronto_schema",
         ),
-        "42501" => (
-            ErrorKind::Denied,
-            "refuses access",
-            Some(
-                "let the user create tables once, and then SELECT, INSERT and DELETE rows of \
-                 pronto_generations, and SELECT those of pronto_schema",
-            ),
-        ),
-        "42P01" => (
-            ErrorKind::NoStore,
-            "has lost its tables",
-            Some("restore them, or start the servers again to make them"),
-        ),
+        "42P01" => Explained::new(ErrorKind::NoStore, "has lost its tables")
+            .with_hint("restore them, or start the servers again to make them"),
         code => match code.get(..2) {
             // Authorization.
-            Some("28") => (
-                ErrorKind::Denied,
-                "refuses the user",
-                Some(
-                    "check user, password and pg_hba.conf; the password may be in ~/.pgpass or PGPASSWORD",
-                ),
+            Some("28") => Explained::new(ErrorKind::Denied, "refuses the user").with_hint(
+                "check user, password and pg_hba.conf; the password may be in ~/.pgpass or PGPASSWORD",
             ),
             // Connections, read-only standbys, conflicts, lack of resources, operators, and faults of the system.
             Some("08" | "25" | "40" | "53" | "55" | "57" | "58" | "XX") => {
-                (ErrorKind::Unavailable, "does not answer as it should", None)
+                Explained::new(ErrorKind::Unavailable, "does not answer as it should")
             }
-            _ => (ErrorKind::Unsupported, "refuses a statement", None),
+            _ => Explained::new(ErrorKind::Unsupported, "refuses a statement"),
         },
     }
 }

@@ -113,7 +113,7 @@ impl Servers {
         }
     }
 
-    fn repository(&self) -> Arc<ServerRepository> {
+    pub(super) fn repository(&self) -> Arc<ServerRepository> {
         let random = Arc::clone(&self.bucket.random);
         let speed = 995 + random.lock().expect("no panic").below(11) as u32;
         let backend = ServerBackend {

@@ -194,11 +194,12 @@ impl UpkeepRole {
         };
         let did_nothing = result.as_ref().is_ok_and(|done| *done == Upkeep::default());
         if let Some(known) = self.known().get_mut(name) {
-            let seen = match &result {
-                Ok(_) => Ok(did_nothing.then_some(number)),
-                Err(_) => Err(()),
+            let end = match &result {
+                Ok(_) if did_nothing => End::Idle(number),
+                Ok(_) => End::Worked,
+                Err(_) => End::Failed,
             };
-            known.look_again(self.every, seen);
+            known.look_again(self.every, end);
             // A pass that failed, or that another process overtook, has not done its deletions.
             let is_whole = result.as_ref().is_ok_and(|done| !done.was_overtaken);
             let now = Instant::now();
@@ -219,15 +220,28 @@ impl UpkeepRole {
     }
 }
 
+/// The end of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// There was nothing to do over the generation of this number.
+    Idle(u64),
+    /// The pass did something.
+    Worked,
+    /// The pass failed.
+    Failed,
+}
+
 impl Known {
-    /// Plans the next look after a pass. `None` if it did something, else the generation over which there was nothing to
-    /// do; an error if the pass failed.
-    fn look_again(&mut self, every: Duration, done: std::result::Result<Option<u64>, ()>) {
-        let is_quiet = done == Ok(Some(self.seen));
+    /// Plans the next look after a pass.
+    fn look_again(&mut self, every: Duration, end: End) {
+        let is_quiet = end == End::Idle(self.seen);
         self.quiet = if is_quiet { self.quiet + 1 } else { 0 };
-        self.seen = done.ok().flatten().unwrap_or(0);
-        // What failed fails again: the store gets a pause.
-        let pause = match done.is_err() || self.changes < MANY_CHANGES {
+        self.seen = match end {
+            End::Idle(number) => number,
+            End::Worked | End::Failed => 0,
+        };
+        // A pass that failed would fail again at once.
+        let pause = match end == End::Failed || self.changes < MANY_CHANGES {
             true => every * (1 << self.quiet.min(DOUBLINGS)),
             false => Duration::ZERO,
         };

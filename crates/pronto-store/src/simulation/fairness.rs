@@ -1,0 +1,76 @@
+//! A server that commits all the time, and another one that wants to commit, too.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use super::content;
+use super::executor::{Tasks, Timeline};
+use super::random::Random;
+use super::server::{ServerRepository, Servers};
+use super::world::{Faults, FaultyBucket, World};
+use super::{CLIENTS_GROUP, MOST_STEPS};
+use crate::change::{Change, Push};
+use crate::refs::{Expected, RefUpdate, Value};
+
+/// The commits of the other server.
+const COMMITS: u64 = 30;
+
+/// Clients of the busy server, so that its queue is never empty.
+const BUSY: usize = 8;
+
+/// The most generations that the other server waits for its own.
+const MOST_GENERATIONS: u64 = 80;
+
+/// Gives the ref `name` a new value. Returns the generation that has it.
+async fn commit(repository: &ServerRepository, name: &str, number: u64) -> u64 {
+    let mut push = Push::default();
+    push.updates.push(RefUpdate {
+        name: name.into(),
+        old: Expected::Any,
+        new: Some(Value::direct(content::id(number))),
+    });
+    let outcome = repository.commit(Change::Push(push)).await;
+    outcome.expect("nothing fails").generation
+}
+
+#[test]
+fn a_busy_server_leaves_turns_to_others() {
+    let mut random = Random::new(11);
+    let (timeline, tasks) = (Timeline::default(), Tasks::default());
+    let bucket = FaultyBucket {
+        world: Arc::new(Mutex::new(World::default())),
+        timeline: timeline.clone(),
+        random: Arc::new(Mutex::new(Random::new(12))),
+        faults: Arc::new(Mutex::new(Faults::default())),
+    };
+    let servers = Servers::new(bucket, tasks.clone(), None);
+    servers.create();
+    tasks.run(&timeline, &mut random, MOST_STEPS);
+    let (busy, other) = (servers.repository(), servers.repository());
+    let is_over = Arc::new(AtomicBool::new(false));
+    for client in 0..BUSY {
+        let (busy, is_over) = (Arc::clone(&busy), Arc::clone(&is_over));
+        tasks.spawn(CLIENTS_GROUP, async move {
+            let mut number = 1;
+            while !is_over.load(Relaxed) {
+                commit(&busy, &format!("refs/heads/busy{client}"), number).await;
+                number += 1;
+            }
+        });
+    }
+    let waits = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&waits);
+    tasks.spawn(CLIENTS_GROUP, async move {
+        for number in 1..=COMMITS {
+            let before = busy.latest().await.expect("nothing fails").number();
+            let at = commit(&other, "refs/heads/other", number).await;
+            noted.lock().expect("no panic").push(at - before);
+        }
+        is_over.store(true, Relaxed);
+    });
+    assert!(tasks.run(&timeline, &mut random, MOST_STEPS), "it ends");
+    let waits = waits.lock().expect("no panic");
+    assert_eq!(waits.len() as u64, COMMITS);
+    let longest = waits.iter().max().copied().unwrap_or_default();
+    assert!(longest <= MOST_GENERATIONS, "{waits:?}");
+}
