@@ -27,6 +27,14 @@ pub const LOCAL_VARIABLES: &[&str] = &[
     "GIT_COMMON_DIR",
 ];
 
+/// Returns the variables of [`LOCAL_VARIABLES`] without those that pass on the settings of the command line, which hold
+/// for other repositories, too.
+pub fn variables_of_repository() -> impl Iterator<Item = &'static str> {
+    let settings = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
+    let local = LOCAL_VARIABLES.iter().copied();
+    local.filter(move |name| !settings.contains(name))
+}
+
 /// Environment variables and current directory of a process, with the changes that global options
 /// (`--git-dir`, `-c`, …) make to them.
 ///

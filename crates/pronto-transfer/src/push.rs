@@ -292,7 +292,7 @@ pub fn push(
 }
 
 /// Does the same as [`push`], and calls `prepare` before anything is sent, with the new values of all refs that
-/// something is to be sent to. It says whether they are sent.
+/// something is to be sent to. It says whether they are sent. Costs as much as [`push`] and the call.
 ///
 /// # Errors
 /// As [`push`]; or `prepare` fails.

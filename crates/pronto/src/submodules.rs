@@ -18,15 +18,12 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 
-use crate::environment::LOCAL_VARIABLES;
+use crate::environment::variables_of_repository;
 use crate::gitmodules::Gitmodules;
 use crate::push::{Destination, PushSpec, names_one_ref};
 use crate::revision::RevisionParser;
 use crate::walk::{CommitWalk, Start, WalkOptions};
 use crate::{Error, ErrorKind, Repository, Result, path};
-
-/// The variables with the settings of the command line, which hold for submodules, too.
-const SETTINGS: [&str; 2] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
 
 /// The submodules that have commits to push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -122,10 +119,8 @@ pub fn open(repository: &Repository, path: &BStr) -> Result<Option<Repository>> 
         return Ok(None);
     }
     let mut environment = repository.environment().clone();
-    for variable in LOCAL_VARIABLES {
-        if !SETTINGS.contains(variable) {
-            environment.remove(variable);
-        }
+    for variable in variables_of_repository() {
+        environment.remove(variable);
     }
     environment.set_current_dir(&place);
     Repository::open(git, &environment).map(Some)

@@ -233,12 +233,12 @@ impl Match<'_> {
     }
 }
 
-/// Whether the `--no-` form of an option overrules the configuration, as its value `no` does.
+/// The name of the value of options for which `--no-x` means `--x=no`, and overrules the configuration.
+const WHETHER: &str = "WHETHER";
+
 fn has_negative_value(argument: &Arg) -> bool {
-    let is_when = |names: &[clap::builder::Str]| names.iter().any(|name| name == "WHEN");
-    argument.get_id() == "recurse_submodules"
-        && matches!(argument.get_action(), ArgAction::Append)
-        && argument.get_value_names().is_some_and(is_when)
+    let names = argument.get_value_names();
+    names.is_some_and(|names| names.iter().any(|name| name == WHETHER))
 }
 
 /// Returns the negation of an option: `checkout` for `no-checkout`, and `no-…` for everything else.

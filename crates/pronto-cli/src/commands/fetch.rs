@@ -144,7 +144,7 @@ pub(crate) struct Args {
     #[arg(long)]
     stdin: bool,
     /// Whether to fetch in submodules, too
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    #[arg(long, value_name = "WHETHER", num_args = 0..=1, default_missing_value = "yes")]
     recurse_submodules: Option<String>,
     /// Use only IPv4 addresses
     #[arg(long, short = '4', overrides_with = "ipv6")]

@@ -8,13 +8,10 @@ use std::path::PathBuf;
 
 use bstr::ByteSlice;
 use pronto::config::{self, Config};
-use pronto::environment::LOCAL_VARIABLES;
+use pronto::environment::variables_of_repository;
 
 use crate::maintenance::own_program;
 use crate::{CliError, Context, ExitCode};
-
-/// Variables of this repository that also apply to the others: they come from the command line.
-const SHARED: &[&str] = &["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
 
 /// Arguments of `for-each-repo`.
 #[derive(clap::Args, Debug)]
@@ -35,7 +32,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut code = ExitCode::SUCCESS;
     for place in places {
         let mut command = own_program(context)?;
-        for name in LOCAL_VARIABLES.iter().filter(|name| !SHARED.contains(name)) {
+        for name in variables_of_repository() {
             command.env_remove(name);
         }
         command.arg("-C").arg(&place).args(&call.command);

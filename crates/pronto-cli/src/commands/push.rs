@@ -75,7 +75,7 @@ pub(crate) struct Args {
     #[arg(long)]
     force_if_includes: Option<bool>,
     /// Whether to push in submodules, too
-    #[arg(long, value_name = "WHEN", action = clap::ArgAction::Append)]
+    #[arg(long, value_name = "WHETHER", action = clap::ArgAction::Append)]
     recurse_submodules: Vec<String>,
     /// Send deltas against objects of the other side
     #[arg(long)]
@@ -102,7 +102,7 @@ pub(crate) struct Args {
     #[arg(long)]
     follow_tags: Option<bool>,
     /// Sign the push
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    #[arg(long, value_name = "WHETHER", num_args = 0..=1, default_missing_value = "yes")]
     signed: Option<String>,
     /// Update all refs or none
     #[arg(long)]

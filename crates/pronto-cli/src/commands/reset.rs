@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, overrides_with_all = ["mixed", "soft", "hard", "merge"])]
     keep: bool,
     /// Update submodules, too (handed to git)
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    #[arg(long, value_name = "WHETHER", num_args = 0..=1, default_missing_value = "yes")]
     recurse_submodules: Option<String>,
     /// Choose changes interactively (handed to git)
     #[arg(short, long)]

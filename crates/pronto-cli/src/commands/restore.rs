@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     quiet: bool,
     /// Update submodules, too (handed to git)
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    #[arg(long, value_name = "WHETHER", num_args = 0..=1, default_missing_value = "yes")]
     recurse_submodules: Option<String>,
     /// Show progress even if standard error is not a terminal
     #[arg(long)]

@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long)]
     thin: bool,
     /// Sign the push
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    #[arg(long, value_name = "WHETHER", num_args = 0..=1, default_missing_value = "yes")]
     signed: Option<String>,
     /// Update all refs or none
     #[arg(long)]

@@ -49,7 +49,7 @@ pub(crate) struct Common {
     #[arg(long)]
     pub(crate) guess: Option<bool>,
     /// Update submodules, too (handed to git)
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "yes")]
+    #[arg(long, value_name = "WHETHER", num_args = 0..=1, default_missing_value = "yes")]
     pub(crate) recurse_submodules: Option<String>,
 }
 

@@ -65,6 +65,14 @@ fn seconds(who: &[u8]) -> Option<i64> {
     who[after..].fields().next()?.to_str().ok()?.parse().ok()
 }
 
+/// Returns the time, in seconds since 1970, in the header line `field` (such as `tagger`) of a commit or a tag; `None` if
+/// there is no such line, or it has no time.
+pub fn header_time(content: &[u8], field: &str) -> Option<i64> {
+    let mut lines = content.lines().take_while(|line| !line.is_empty());
+    let who = lines.find_map(|line| line.strip_prefix(field.as_bytes())?.strip_prefix(b" "))?;
+    seconds(who).filter(|seconds| *seconds >= 0)
+}
+
 /// The object that a tag names in its first line.
 pub fn tag_target(tag: &[u8]) -> Option<ObjectId> {
     let line = tag.lines().next()?;
@@ -146,5 +154,26 @@ impl<'a> Iterator for RawEntries<'a> {
         self.content = &rest[end + 1 + self.id_length..];
         let name = &rest[..end];
         Some(RawEntry { mode, name, id })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_from_header_lines_only() {
+        let tag = b"object x\ntag v\ntagger a <a@b> 17 +0100\n\ntagger b <> 3 +0000\n";
+        assert_eq!(header_time(tag, "tagger"), Some(17));
+        let none = [
+            "object x\n\ntagger b <> 3 +0000\n",
+            "tagger a <a@b> x\n\n",
+            "tagger t <> -1 +0000\n",
+            "tagger t <> 99999999999999999999 +0000\n",
+            "tagger\n",
+        ];
+        for text in none {
+            assert_eq!(header_time(text.as_bytes(), "tagger"), None, "{text}");
+        }
     }
 }

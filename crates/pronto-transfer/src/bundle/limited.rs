@@ -7,6 +7,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 
+use crate::links::header_time;
 use crate::refs::{Resolved, name};
 use crate::remote::from_store;
 use crate::revision::{RevisionSet, SetMember};
@@ -140,20 +141,10 @@ fn is_of_time(repository: &Repository, id: ObjectId, walk: &WalkOptions) -> Resu
     let mut content = Vec::new();
     let store = repository.objects()?;
     store.find(&id, &mut content).map_err(from_store)?;
-    let Some(time) = tag_time(&content) else {
+    let Some(time) = header_time(&content, "tagger") else {
         return Ok(true);
     };
     Ok(walk.since.is_none_or(|since| since < time) && walk.until.is_none_or(|until| until > time))
-}
-
-/// The time in the header of a tag.
-fn tag_time(content: &[u8]) -> Option<i64> {
-    let mut lines = content.lines().take_while(|line| !line.is_empty());
-    let line = lines.find(|line| line.starts_with(b"tagger "))?;
-    let (_, after) = line.split_once_str(">")?;
-    let time = after.trim_start();
-    let digits = time.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    time[..digits].to_str().ok()?.parse().ok()
 }
 
 /// The parents of `commits` that are not `selected`. As in Git, the one that was found last comes first.
@@ -183,17 +174,4 @@ pub(super) fn only_ref(repository: &Repository, member: &SetMember) -> Option<Re
     let mut found = resolved.filter(|resolved| resolved.id.is_some());
     let only = found.next()?;
     found.next().is_none().then_some(only)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_of_tags_are_in_their_headers() {
-        let tag = b"object x\ntype commit\ntag v\ntagger a <a@b> 17 +0100\n\ntagger b <> 3 +0000\n";
-        assert_eq!(tag_time(tag), Some(17));
-        assert_eq!(tag_time(b"object x\n\ntagger b <> 3 +0000\n"), None);
-        assert_eq!(tag_time(b"tagger a <a@b> x\n\n"), None);
-    }
 }

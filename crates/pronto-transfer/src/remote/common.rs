@@ -13,7 +13,8 @@ use super::negotiate::{History, negotiator};
 use crate::{Repository, Result};
 
 /// Returns commits that `tips` lead to and that the other side has, too. Objects that are no commits are
-/// ignored.
+/// ignored. Costs the rounds of a negotiation, and after each one a walk over the commits that are newer than the
+/// oldest common one.
 ///
 /// # Errors
 /// The other side cannot negotiate without a pack (`Unsupported`), or the connection breaks.

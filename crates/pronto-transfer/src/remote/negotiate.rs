@@ -15,12 +15,11 @@ use crate::links::{CommitLinks, parse_commit, tag_target};
 
 /// Returns the negotiator that `fetch.negotiationAlgorithm` chooses.
 pub(crate) fn negotiator<'a>(config: &Config, commits: History<'a>) -> Box<dyn Tips + 'a> {
-    let named = config.raw("fetch.negotiationalgorithm");
-    let is = |name: &[u8]| named.is_some_and(|named| named.eq_ignore_ascii_case(name));
-    match () {
-        () if is(b"noop") => Box::new(Nothing),
-        () if is(b"skipping") => Box::new(Skipping::new(commits)),
-        () => Box::new(Consecutive::new(commits)),
+    let named = config.raw("fetch.negotiationalgorithm").unwrap_or_default();
+    match named.to_ascii_lowercase().as_slice() {
+        b"noop" => Box::new(Nothing),
+        b"skipping" => Box::new(Skipping::new(commits)),
+        _ => Box::new(Consecutive::new(commits)),
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::{Config, value};
-use pronto::environment::LOCAL_VARIABLES;
+use pronto::environment::variables_of_repository;
 use pronto::push::{self, Destination, Next, Options, Outcome, PushSpec};
 use pronto::{ErrorKind, ObjectId, Repository, Watch, path, submodules};
 
@@ -16,9 +16,6 @@ use crate::{CliError, Context};
 
 /// The option with which a submodule is pushed: it cannot leave itself out.
 const WITHIN: &str = "only-is-on-demand";
-
-/// The variables with the settings of the command line, which hold for submodules, too.
-const SETTINGS: [&str; 2] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
 
 /// The treatment of submodules by a push.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -212,10 +209,8 @@ impl Modules<'_> {
     fn push_one(&self, path: &BString, context: &mut Context) -> Result<bool, CliError> {
         self.open(path)?;
         let mut command = own_program(context)?;
-        for variable in LOCAL_VARIABLES {
-            if !SETTINGS.contains(variable) {
-                command.env_remove(variable);
-            }
+        for variable in variables_of_repository() {
+            command.env_remove(variable);
         }
         command.arg("push");
         command.arg(format!("--recurse-submodules={WITHIN}"));
