@@ -52,15 +52,17 @@ pub(crate) fn run(start: &Start, options: &Options) -> Result<()> {
     site.bucket.slow(Duration::ZERO, 0);
     fetches(&site, start)?;
     let small = small(&site)?;
-    for (clients, pace) in [
-        (1, None),
-        (options.clients, None),
-        (options.clients, Some(options.pace)),
+    for (clients, pace, elsewhere) in [
+        (1, None, 0),
+        (options.clients, None, 0),
+        (options.clients, None, 1),
+        (options.clients, Some(options.pace), 0),
     ] {
         site.bucket.slow(Duration::ZERO, 0);
         let load = Pushing {
-            name: format!("pushed-{clients}-{}", pace.unwrap_or(0)),
+            name: format!("pushed-{clients}-{}-{elsewhere}", pace.unwrap_or(0)),
             clients,
+            elsewhere,
             count: options.pushes,
             pace,
         };
@@ -75,6 +77,8 @@ struct Pushing {
     /// The name of the repository.
     name: String,
     clients: u32,
+    /// How many of the clients push to a second server.
+    elsewhere: u32,
     /// Pushes of each client.
     count: u32,
     /// Pushes in a second by all clients together; `None` if a push follows the answer to the one before.
@@ -240,6 +244,10 @@ fn fetches(site: &Site, start: &Start) -> Result<()> {
 fn pushes(site: &Site, start: &Start, load: &Pushing, small: &std::path::Path) -> Result<()> {
     let changes = Changes::make(small, load.clients * load.count + 1)?;
     let served = site.serve(&load.name, Role::Both)?;
+    let second = match load.elsewhere {
+        0 => None,
+        _ => Some(site.serve(&format!("{}-second", load.name), Role::Serve)?),
+    };
     changes.push(&served.client, &load.name)?;
     site.bucket.slow(start.delay, 0);
     let before = site.bucket.calls();
@@ -247,9 +255,13 @@ fn pushes(site: &Site, start: &Start, load: &Pushing, small: &std::path::Path) -
     let sampler = Sampler::start(&served.server.group);
     let begun = Instant::now();
     let results = std::thread::scope(|scope| {
-        let (changes, served) = (&changes, &served);
+        let changes = &changes;
         let threads: Vec<_> = (0..load.clients)
-            .map(|client| scope.spawn(move || load.push(client, begun, changes, served)))
+            .map(|client| {
+                let of_first = client >= load.elsewhere;
+                let served = second.as_ref().filter(|_| !of_first).unwrap_or(&served);
+                scope.spawn(move || load.push(client, begun, changes, served))
+            })
             .collect();
         let results = threads.into_iter().map(|thread| thread.join());
         results
@@ -257,7 +269,18 @@ fn pushes(site: &Site, start: &Start, load: &Pushing, small: &std::path::Path) -
             .collect::<Result<Vec<_>>>()
     })?;
     let seconds = begun.elapsed().as_secs_f64();
-    let times = results.concat();
+    let (elsewhere, here) = results.split_at(load.elsewhere as usize);
+    if load.elsewhere > 0 {
+        let times = elsewhere.concat();
+        println!(
+            "pushes of {} of {} clients to a second server: P50 {:.0} ms, P99 {:.0} ms; the others:",
+            load.elsewhere,
+            load.clients,
+            percentile(&times, 0.5),
+            percentile(&times, 0.99)
+        );
+    }
+    let times = here.concat();
     let taken = site.bucket.calls().since(before);
     let each = |number: u64| number as f64 / times.len() as f64;
     println!(
