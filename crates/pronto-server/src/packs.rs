@@ -3,15 +3,15 @@
 //!
 //! The thread of the first request makes the pack into a spool. Each request, also the first one, reads it
 //! from there at the speed of its client, so that no client waits for another one. Spools are files without a
-//! name; small ones are in memory. A pack that does not fit in the budget is made for the requests that wait
-//! for it, a window at a time, and not kept.
+//! name; small ones are in memory, as long as all of them together have few bytes. A pack that does not fit
+//! in the budget is made for the requests that wait for it, a window at a time, and not kept.
 //!
 //! Requests that are equal want the same objects of the same repository, and were allowed to. Packs that
 //! bitmaps answer do not get here: reading a spool costs more than copying from the repository.
 
 mod spool;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -23,7 +23,10 @@ use prometheus_client::registry::Registry;
 use pronto::upload_pack::{Counts, PackKey};
 use pronto_io::interrupt::Interrupt;
 
-use spool::{Joined, Spool};
+use spool::{Joined, Room, Spool};
+
+/// The most bytes of packs in memory.
+const MOST_MEMORY_BYTES: u64 = 32 << 20;
 
 /// The packs of a server. `Send + Sync`; requests share it.
 #[derive(Debug)]
@@ -40,11 +43,15 @@ pub struct PackCache {
 #[derive(Debug, Default)]
 struct Budget {
     bytes: Gauge,
+    /// The bytes of them that are in memory.
+    memory: Gauge,
 }
 
 #[derive(Debug, Default)]
 struct Entries {
     by_key: HashMap<PackKey, Entry>,
+    /// The keys by the time of their last use.
+    by_use: BTreeMap<u64, PackKey>,
     /// Rises with each use.
     clock: u64,
 }
@@ -53,6 +60,43 @@ struct Entries {
 struct Entry {
     spool: Arc<Spool>,
     used: u64,
+}
+
+impl Entries {
+    /// Returns the spool of `key`, which is used now.
+    fn get(&mut self, key: &PackKey) -> Option<Arc<Spool>> {
+        let entry = self.by_key.get_mut(key)?;
+        self.by_use.remove(&entry.used);
+        self.clock += 1;
+        entry.used = self.clock;
+        self.by_use.insert(entry.used, *key);
+        Some(Arc::clone(&entry.spool))
+    }
+
+    /// Adds a spool, in place of the one that has the key.
+    fn insert(&mut self, key: PackKey, spool: Arc<Spool>) {
+        self.remove(&key);
+        self.clock += 1;
+        let used = self.clock;
+        self.by_use.insert(used, key);
+        self.by_key.insert(key, Entry { spool, used });
+    }
+
+    fn remove(&mut self, key: &PackKey) {
+        if let Some(entry) = self.by_key.remove(key) {
+            self.by_use.remove(&entry.used);
+        }
+    }
+
+    /// Returns the key of the spool that was used least recently, of those that `may_go`.
+    fn oldest(&self, may_go: impl Fn(&Spool) -> bool) -> Option<PackKey> {
+        let mut keys = self.by_use.values();
+        let may_go = |key: &&PackKey| {
+            let entry = self.by_key.get(*key);
+            entry.is_some_and(|entry| may_go(&entry.spool))
+        };
+        keys.find(may_go).copied()
+    }
 }
 
 impl PackCache {
@@ -77,6 +121,9 @@ impl PackCache {
         registry.register("packs_shared", help, self.shared.clone());
         let help = "Bytes of packs that are kept for equal requests";
         registry.register("kept_pack_bytes", help, self.budget.bytes.clone());
+        let help = "Bytes of these packs that are in memory";
+        let memory = self.budget.memory.clone();
+        registry.register("kept_pack_memory_bytes", help, memory);
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
@@ -86,25 +133,18 @@ impl PackCache {
     /// Joins the spool of `key`, or begins it.
     fn join(&self, key: &PackKey) -> Joined {
         let mut entries = self.entries();
-        entries.clock += 1;
-        let now = entries.clock;
-        if let Some(entry) = entries.by_key.get_mut(key)
-            && let Some(reader) = entry.spool.join()
+        if let Some(spool) = entries.get(key)
+            && let Some(reader) = spool.join()
         {
-            entry.used = now;
             return Joined {
-                spool: Arc::clone(&entry.spool),
+                spool,
                 reader,
                 makes: false,
             };
         }
         let (spool, reader) = Spool::begin(&self.directory, Arc::clone(&self.budget));
         let spool = Arc::new(spool);
-        let entry = Entry {
-            spool: Arc::clone(&spool),
-            used: now,
-        };
-        entries.by_key.insert(*key, entry);
+        entries.insert(*key, Arc::clone(&spool));
         Joined {
             spool,
             reader,
@@ -115,35 +155,44 @@ impl PackCache {
     /// Removes the spool from the table, if it is the one of `key`.
     fn forget(&self, key: &PackKey, spool: &Arc<Spool>) {
         let mut entries = self.entries();
-        let is_it = entries
-            .by_key
-            .get(key)
-            .is_some_and(|entry| Arc::ptr_eq(&entry.spool, spool));
-        if is_it {
-            entries.by_key.remove(key);
+        let entry = entries.by_key.get(key);
+        if entry.is_some_and(|entry| Arc::ptr_eq(&entry.spool, spool)) {
+            entries.remove(key);
         }
     }
 
-    /// Makes room for `bytes` more of `spool` by removing what was used least recently; whether there is
-    /// room.
+    /// Removes the spools that were used least recently, of those that `may_go`, until `used` and `bytes` are at
+    /// most `most`. Returns the entries, or `None` if there is no room.
+    fn make_room(
+        &self,
+        used: &Gauge,
+        bytes: u64,
+        most: u64,
+        may_go: impl Fn(&Spool) -> bool,
+    ) -> Option<MutexGuard<'_, Entries>> {
+        let mut entries = self.entries();
+        while used.get().unsigned_abs() + bytes > most {
+            let key = entries.oldest(&may_go)?;
+            entries.remove(&key);
+        }
+        Some(entries)
+    }
+}
+
+impl Room for PackCache {
     fn reserve(&self, spool: &Spool, bytes: u64) -> bool {
         if spool.reserved() + bytes > self.most_bytes / 4 {
             return false;
         }
-        let mut entries = self.entries();
-        while self.budget.bytes.get().unsigned_abs() + bytes > self.most_bytes {
-            let complete = entries
-                .by_key
-                .iter()
-                .filter(|(_, entry)| entry.spool.is_idle());
-            let oldest = complete.min_by_key(|(_, entry)| entry.used);
-            let Some(key) = oldest.map(|(key, _)| *key) else {
-                return false;
-            };
-            entries.by_key.remove(&key);
-        }
-        spool.reserve(bytes);
-        true
+        let room = self.make_room(&self.budget.bytes, bytes, self.most_bytes, Spool::is_idle);
+        // Reserved under the lock, so that no other spool takes the same room.
+        room.inspect(|_| spool.reserve(bytes)).is_some()
+    }
+
+    fn reserve_memory(&self, spool: &Spool, bytes: u64) -> bool {
+        let (used, may_go) = (&self.budget.memory, Spool::is_idle_in_memory);
+        let room = self.make_room(used, bytes, MOST_MEMORY_BYTES, may_go);
+        room.inspect(|_| spool.reserve_memory(bytes)).is_some()
     }
 }
 
@@ -167,7 +216,7 @@ impl pronto::upload_pack::PackCache for PackCache {
                 .name("pack".into())
                 .spawn_scoped(scope, move || joined.read(out, interrupt));
             // Without a thread nobody reads, and the pack ends with its first write.
-            let mut writer = spool.writer(|bytes| self.reserve(&spool, bytes));
+            let mut writer = spool.writer(self);
             let made = make(&mut writer);
             if made.is_err() || !writer.is_kept() {
                 self.forget(key, &spool);

@@ -14,8 +14,11 @@ use pronto_io::interrupt::Interrupt;
 
 use super::Budget;
 
-/// The bytes at the start of a pack that are kept in memory.
+/// The bytes of the largest pack that is kept in memory.
 const MEMORY_BYTES: usize = 256 << 10;
+
+/// The bytes in memory of a spool without those of its pack.
+const SPOOL_BYTES: usize = 1 << 10;
 
 /// The bytes that are reserved at once.
 const STEP_BYTES: u64 = 1 << 20;
@@ -38,16 +41,16 @@ pub(super) struct Spool {
     directory: PathBuf,
     state: Mutex<State>,
     changed: Condvar,
-    /// The bytes behind those in memory. The file has no name.
+    /// The kept bytes of a pack that is not in memory. The file has no name.
     file: OnceLock<File>,
     budget: Arc<Budget>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The first bytes.
+    /// The kept bytes of a small pack. Empty as soon as there is a file.
     memory: Vec<u8>,
-    /// The number of bytes in memory and in the file.
+    /// The number of bytes in memory or in the file.
     kept: u64,
     /// The number of all bytes.
     written: u64,
@@ -60,6 +63,8 @@ struct State {
     is_closed: bool,
     /// The bytes that count in the budget.
     reserved: u64,
+    /// The same for the part of the budget that is in memory.
+    in_memory: u64,
     end: Option<Result<Counts, (ErrorKind, String)>>,
     /// The position of each reader.
     readers: BTreeMap<u64, u64>,
@@ -77,11 +82,19 @@ pub(super) struct Joined {
     pub(super) makes: bool,
 }
 
+/// Room for the bytes of spools.
+pub(super) trait Room {
+    /// Reserves bytes for `spool`. Returns whether there is room.
+    fn reserve(&self, spool: &Spool, bytes: u64) -> bool;
+
+    /// The same for bytes in memory, apart from those of [`reserve`](Self::reserve).
+    fn reserve_memory(&self, spool: &Spool, bytes: u64) -> bool;
+}
+
 /// The writing end.
-pub(super) struct SpoolWriter<'a, F> {
+pub(super) struct SpoolWriter<'a, R> {
     spool: &'a Spool,
-    /// Reserves bytes of the budget.
-    reserve: F,
+    room: &'a R,
     /// The bytes that are reserved and not written yet.
     left: u64,
     is_ended: bool,
@@ -133,11 +146,22 @@ impl Spool {
         self.budget.bytes.inc_by(bytes.cast_signed());
     }
 
+    /// Counts bytes in memory, until they are in a file or the spool is dropped.
+    pub(super) fn reserve_memory(&self, bytes: u64) {
+        self.state().in_memory += bytes;
+        self.budget.memory.inc_by(bytes.cast_signed());
+    }
+
+    /// Returns whether it is complete, has no reader, and takes memory.
+    pub(super) fn is_idle_in_memory(&self) -> bool {
+        self.is_idle() && self.state().in_memory > 0
+    }
+
     /// Returns the writing end. There must be only one.
-    pub(super) fn writer<F: FnMut(u64) -> bool>(&self, reserve: F) -> SpoolWriter<'_, F> {
+    pub(super) fn writer<'a, R: Room>(&'a self, room: &'a R) -> SpoolWriter<'a, R> {
         SpoolWriter {
             spool: self,
-            reserve,
+            room,
             left: 0,
             is_ended: false,
         }
@@ -194,14 +218,13 @@ impl Spool {
             return Ok(None);
         }
         let len = (state.kept - position).min(PIECE_BYTES as u64) as usize;
-        let start = position - state.memory.len() as u64;
         drop(state);
         piece.resize(len, 0);
         let file = self
             .file
             .get()
             .ok_or_else(|| failure("a kept pack has no file"))?;
-        file.read_exact_at(piece, start).map_err(unreadable)?;
+        file.read_exact_at(piece, position).map_err(unreadable)?;
         Ok(None)
     }
 
@@ -213,7 +236,12 @@ impl Spool {
 
 impl Drop for Spool {
     fn drop(&mut self) {
-        self.budget.bytes.dec_by(self.reserved().cast_signed());
+        let (reserved, in_memory) = {
+            let state = self.state();
+            (state.reserved, state.in_memory)
+        };
+        self.budget.bytes.dec_by(reserved.cast_signed());
+        self.budget.memory.dec_by(in_memory.cast_signed());
     }
 }
 
@@ -223,6 +251,11 @@ impl State {
         self.next_reader += 1;
         self.readers.insert(reader, 0);
         reader
+    }
+
+    fn add_kept(&mut self, bytes: usize) {
+        self.kept += bytes as u64;
+        self.written = self.kept;
     }
 
     /// Adds bytes of the window at `position` to `piece`.
@@ -275,7 +308,7 @@ impl Drop for Joined {
     }
 }
 
-impl<F> SpoolWriter<'_, F> {
+impl<R> SpoolWriter<'_, R> {
     /// Whether all that was written is kept.
     pub(super) fn is_kept(&self) -> bool {
         !self.spool.state().is_closed
@@ -296,12 +329,13 @@ impl<F> SpoolWriter<'_, F> {
         state.reserved -= self.left;
         self.spool.budget.bytes.dec_by(self.left.cast_signed());
         state.is_closed |= end.is_err();
+        state.memory.shrink_to_fit();
         state.end = Some(end);
         self.spool.changed.notify_all();
     }
 }
 
-impl<F: FnMut(u64) -> bool> SpoolWriter<'_, F> {
+impl<R: Room> SpoolWriter<'_, R> {
     /// Whether `bytes` more fit in the budget.
     fn fits(&mut self, bytes: u64) -> bool {
         if self.left < bytes {
@@ -312,7 +346,8 @@ impl<F: FnMut(u64) -> bool> SpoolWriter<'_, F> {
             };
             let needed = bytes - self.left;
             let steps = [step.max(needed), needed];
-            let Some(step) = steps.into_iter().find(|step| (self.reserve)(*step)) else {
+            let fits = |step: &u64| self.room.reserve(self.spool, *step);
+            let Some(step) = steps.into_iter().find(fits) else {
                 return false;
             };
             self.left += step;
@@ -323,28 +358,45 @@ impl<F: FnMut(u64) -> bool> SpoolWriter<'_, F> {
 
     fn keep(&mut self, bytes: &[u8]) -> io::Result<()> {
         let spool = self.spool;
-        let mut state = spool.state();
-        let room = MEMORY_BYTES - state.memory.len().min(MEMORY_BYTES);
-        // The file begins where memory ends, once and for all.
-        let is_in_memory = spool.file.get().is_none() && bytes.len() <= room;
-        if is_in_memory {
-            state.memory.extend_from_slice(bytes);
-        } else {
-            let start = state.kept - state.memory.len() as u64;
-            drop(state);
-            let file = match spool.file.get() {
-                Some(file) => file,
-                None => {
-                    let file = tempfile::tempfile_in(&spool.directory)?;
-                    spool.file.get_or_init(|| file)
-                }
-            };
-            file.write_all_at(bytes, start)?;
-            state = spool.state();
+        if spool.file.get().is_none() && self.keep_in_memory(bytes) {
+            return Ok(());
         }
-        state.kept += bytes.len() as u64;
-        state.written = state.kept;
+        let file = match spool.file.get() {
+            Some(file) => file,
+            None => self.move_to_file()?,
+        };
+        // Readers do not go behind what is kept.
+        let kept = spool.state().kept;
+        file.write_all_at(bytes, kept)?;
+        spool.state().add_kept(bytes.len());
         Ok(())
+    }
+
+    /// Adds `bytes` to those in memory. Returns whether there is room.
+    fn keep_in_memory(&self, bytes: &[u8]) -> bool {
+        let spool = self.spool;
+        let len = spool.state().memory.len();
+        let own = if len == 0 { SPOOL_BYTES } else { 0 };
+        let fits = len + bytes.len() <= MEMORY_BYTES;
+        if !fits || !self.room.reserve_memory(spool, (own + bytes.len()) as u64) {
+            return false;
+        }
+        let mut state = spool.state();
+        state.memory.extend_from_slice(bytes);
+        state.add_kept(bytes.len());
+        true
+    }
+
+    /// Makes the file, and moves what is in memory there.
+    fn move_to_file(&self) -> io::Result<&File> {
+        let spool = self.spool;
+        let file = tempfile::tempfile_in(&spool.directory)?;
+        let mut state = spool.state();
+        file.write_all_at(&state.memory, 0)?;
+        state.memory = Vec::new();
+        let in_memory = std::mem::take(&mut state.in_memory);
+        spool.budget.memory.dec_by(in_memory.cast_signed());
+        Ok(spool.file.get_or_init(|| file))
     }
 
     /// Hands `bytes` to the present readers, and waits for the slowest.
@@ -370,7 +422,7 @@ impl<F: FnMut(u64) -> bool> SpoolWriter<'_, F> {
     }
 }
 
-impl<F: FnMut(u64) -> bool> Write for SpoolWriter<'_, F> {
+impl<R: Room> Write for SpoolWriter<'_, R> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let is_closed = {
             let mut state = self.spool.state();
@@ -398,7 +450,7 @@ impl<F: FnMut(u64) -> bool> Write for SpoolWriter<'_, F> {
 }
 
 /// A pack whose maker has crashed ends for its readers, too.
-impl<F> Drop for SpoolWriter<'_, F> {
+impl<R> Drop for SpoolWriter<'_, R> {
     fn drop(&mut self) {
         if !self.is_ended {
             self.finish(Err((ErrorKind::Io, "the request has crashed".into())));

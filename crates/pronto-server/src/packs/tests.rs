@@ -209,6 +209,28 @@ fn what_was_not_used_makes_room() {
 }
 
 #[test]
+fn many_small_packs_take_little_memory() {
+    let (_directory, cache) = cache(1 << 30);
+    let pack = pack(200_000);
+    let count = u8::try_from(MOST_MEMORY_BYTES / 200_000 + 20).expect("few packs");
+    for number in 1..=count {
+        assert!(made(&cache, number, &pack));
+        assert!(cache.budget.memory.get().unsigned_abs() <= MOST_MEMORY_BYTES);
+    }
+    assert!(!made(&cache, count, &pack), "the last ones are kept");
+    assert!(made(&cache, 1, &pack), "it was used least recently");
+}
+
+#[test]
+fn a_large_pack_is_not_in_memory() {
+    let (_directory, cache) = cache(100 << 20);
+    let pack = pack(300_000);
+    assert!(made(&cache, 1, &pack));
+    assert_eq!(cache.budget.memory.get(), 0);
+    assert_eq!(kept(&cache, 1), pack);
+}
+
+#[test]
 fn without_a_directory_packs_are_sent() {
     let cache = PackCache::new(Path::new("/nonexistent"), 100 << 20);
     let (small, large) = (pack(1000), pack(3_000_000));
