@@ -1,4 +1,4 @@
-//! The certificate of a signed push: its parts, and the same as the request of a client.
+//! Parses the certificate of a signed push: alone, and as part of a client's request.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ use pronto_wire::pktline::Packet;
 use pronto_wire::receive::{Offer, RequestParser};
 
 fuzz_target!(|data: &[u8]| {
-    // Most inputs have no empty line.
+    // A certificate has an empty line, which most inputs lack.
     let data = match data.windows(2).any(|pair| pair == b"\n\n") {
         true => data.to_vec(),
         false => [b"certificate version 0.1\n", data, b"\n\n", data].concat(),

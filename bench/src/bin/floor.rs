@@ -2,7 +2,11 @@
 //! file system takes to create the files of a commit when their contents are already in memory. No
 //! checkout can be faster on that file system.
 
-#![expect(clippy::print_stdout, reason = "a program that reports")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that reports"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -41,7 +45,7 @@ fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            println!("error: {message}");
+            eprintln!("error: {message}");
             ExitCode::FAILURE
         }
     }

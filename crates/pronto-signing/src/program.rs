@@ -287,7 +287,7 @@ mod tests {
             deadline: Some(Instant::now() + Duration::from_millis(100)),
             ..around
         };
-        let ended = late.run(script("sleep 1000; :"), b"");
+        let ended = late.run(script("sleep 60; :"), b"");
         assert!(!is_interrupted(&ended.err().expect("it was late")));
         std::thread::scope(|scope| {
             let other = interrupt.clone();
@@ -296,7 +296,7 @@ mod tests {
                 other.trigger();
             });
             // The grandchild has the pipes, too.
-            let ended = around.run(script("sleep 1000; :"), b"");
+            let ended = around.run(script("sleep 60; :"), b"");
             assert!(is_interrupted(&ended.err().expect("it was interrupted")));
         });
     }

@@ -294,28 +294,40 @@ mod tests {
         ] {
             settings.set(key.into(), value.into()).expect(key);
         }
-        for (key, reason) in [
-            ("core.fsmonitor", "is not read"),
-            ("core.hooksPath", "is not read"),
-            ("filter.x.clean", "is not read"),
-            ("alias.x", "is not read"),
-            ("include.path", "is not read"),
-            ("tar.x.command", "is not read"),
-            ("uploadpack.packObjectsHook", "is not read"),
-            ("receive.fsck.skipList", "is not read"),
-            ("remote.x.url", "is not read"),
-            ("core.bare", "is not read"),
-            ("extensions.objectFormat", "is not read"),
-            ("http.proxy", "is not read"),
-            ("receive.x.y", "is not read"),
-            ("user.name", "is not read"),
-            ("receive", "section"),
+        for key in [
+            "core.fsmonitor",
+            "core.hooksPath",
+            "filter.x.clean",
+            "alias.x",
+            "include.path",
+            "tar.x.command",
+            "uploadpack.packObjectsHook",
+            "receive.fsck.skipList",
+            "remote.x.url",
+            "core.bare",
+            "extensions.objectFormat",
+            "http.proxy",
+            "receive.x.y",
+            "user.name",
         ] {
             let error = settings.set(key.into(), "x".into()).expect_err(key);
-            assert!(error.to_string().contains(reason), "{key}: {error}");
+            let expected = format!("'{key}' is not read from a repository of a store");
+            assert_eq!(error.to_string(), expected);
+            let hint = error.hint().expect("it says which keys are read");
+            assert!(
+                hint.starts_with("the keys are those of receive, "),
+                "{hint}"
+            );
         }
+        let error = settings.set("receive".into(), "x".into());
+        let error = error.expect_err("it is no variable");
+        assert!(error.to_string().contains("section"), "{error}");
         let error = settings.set("http.uploadPack".into(), "maybe".into());
-        assert!(error.is_err(), "it is no boolean");
+        let error = error.expect_err("it is no boolean");
+        assert_eq!(
+            error.to_string(),
+            "bad boolean value 'maybe' for 'http.uploadPack'"
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::Scratch;
+use crate::{Scratch, output_if_installed};
 
 const CURVE: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
@@ -24,7 +24,7 @@ impl Authority {
     /// If openssl fails.
     #[must_use]
     pub fn new() -> Option<Self> {
-        Command::new("openssl").arg("version").output().ok()?;
+        output_if_installed(Command::new("openssl").arg("version"))?;
         let authority = Authority(Scratch::new());
         authority.openssl(&format!(
             "req -x509 {CURVE} -keyout authority.key -out authority.pem -days 2 -subj /CN=authority"

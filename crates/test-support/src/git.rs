@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use crate::on_path;
+use crate::{on_path, output_if_installed};
 
 /// Major and minor number of a release of git.
 pub type Release = [u32; 2];
@@ -23,20 +23,23 @@ pub const NO_REFERENCE: &str =
 
 /// Returns a git of release [`REFERENCE`] or newer: the one that [`VARIABLE`] names, one on `PATH`,
 /// or one beside the workspace. The search runs once for each process.
+///
+/// # Panics
+/// If [`VARIABLE`] names no such git.
 #[must_use]
 pub fn reference() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let find = || {
-        let mut paths: Vec<PathBuf> = std::env::var_os(VARIABLE)
-            .into_iter()
-            .map(Into::into)
-            .collect();
+        let is_new = |path: &PathBuf| release(path).is_some_and(|release| release >= REFERENCE);
+        if let Some(named) = std::env::var_os(VARIABLE) {
+            let named = PathBuf::from(named);
+            assert!(is_new(&named), "{VARIABLE} names no git 2.55: {named:?}");
+            return Some(named);
+        }
         let path = std::env::var_os("PATH").unwrap_or_default();
-        paths.extend(std::env::split_paths(&path).map(|folder| folder.join("git")));
-        paths.extend(beside());
-        paths
-            .into_iter()
-            .find(|path| release(path).is_some_and(|release| release >= REFERENCE))
+        let on_path = std::env::split_paths(&path).map(|folder| folder.join("git"));
+        let files = on_path.filter(|path| path.is_file());
+        files.chain(beside()).find(is_new)
     };
     FOUND.get_or_init(find).as_deref()
 }
@@ -89,10 +92,13 @@ pub fn isolated(directory: &Path, arguments: &[&str], input: &[u8]) -> Output {
     output
 }
 
-/// Returns the release of a git program, or `None` if it does not run.
+/// Returns the release of a git program, or `None` if there is no such program.
+///
+/// # Panics
+/// If the program cannot be run for another reason.
 #[must_use]
 pub fn release(git: &Path) -> Option<Release> {
-    let output = Command::new(git).arg("version").output().ok()?;
+    let output = output_if_installed(Command::new(git).arg("version"))?;
     let text = String::from_utf8(output.stdout).ok()?;
     let mut numbers = text.strip_prefix("git version ")?.split('.');
     let mut number = || numbers.next()?.trim().parse().ok();

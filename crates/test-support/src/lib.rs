@@ -1,9 +1,10 @@
-//! Support code that tests of several crates share: authorities of certificates, the git programs of the machine, scratch
-//! directories, programs, random numbers, free ports, default signals, and skipping.
+//! Support code that tests of several crates share: authorities of certificates, keys, the git programs of the machine,
+//! scratch directories, programs, random numbers, free ports, default signals, and skipping.
 
 pub mod authority;
 pub mod cut_proxy;
 pub mod git;
+pub mod keys;
 mod port;
 pub mod postgres;
 mod program;
@@ -15,7 +16,7 @@ mod skip;
 pub mod store_proxy;
 
 pub use port::free_port;
-pub use program::on_path;
+pub use program::{may_mount, on_path, output_if_installed};
 pub use random::{Random, Seed};
 pub use scratch::{Scratch, copy_program, write_program};
 pub use signals::{DEFAULT_SIGNALS, ignoring_signal, with_default_signals};

@@ -57,7 +57,8 @@ impl PostgresServer {
         Some(server)
     }
 
-    /// Does the same with a server that also takes connections over TLS, with a certificate and its key in PEM.
+    /// Starts a server that also takes connections over TLS, with a certificate and its key in PEM; `None` if its
+    /// programs are not installed.
     ///
     /// # Panics
     /// If the installed programs do not start.

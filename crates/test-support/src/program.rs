@@ -1,8 +1,10 @@
-//! Programs of the search path, by their files.
+//! Programs of the search path, by their files, and what this process may do.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::process::{Command, Output};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Returns the file of a program on `PATH`. Returns a name with a slash, and one that is not found, as it is.
@@ -25,4 +27,31 @@ pub fn on_path(program: impl AsRef<OsStr>) -> PathBuf {
         file.unwrap_or_else(|| name.into())
     });
     file.clone()
+}
+
+/// Runs a program to its end. Returns `None` if it is not installed.
+///
+/// # Panics
+/// If it cannot be run for another reason.
+#[must_use]
+pub fn output_if_installed(command: &mut Command) -> Option<Output> {
+    match command.output() {
+        Ok(output) => Some(output),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => panic!("{command:?}: {error}"),
+    }
+}
+
+/// Returns whether this process may mount file systems: it has the capability `CAP_SYS_ADMIN`.
+///
+/// # Panics
+/// If `/proc` does not show the capabilities.
+#[must_use]
+pub fn may_mount() -> bool {
+    const CAP_SYS_ADMIN: u32 = 21;
+    let status = std::fs::read_to_string("/proc/self/status").expect("there is /proc");
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let line = line.expect("it shows capabilities").trim();
+    let effective = u64::from_str_radix(line, 16).expect("a number");
+    effective >> CAP_SYS_ADMIN & 1 == 1
 }

@@ -1,7 +1,11 @@
 //! Load on a Git server: starts a server in a control group, replays what clients send, and writes what the
 //! server took. `bench/serve/README.md` describes the measurements.
 
-#![expect(clippy::print_stdout, reason = "a program that reports")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that reports"
+)]
 
 mod scenario;
 mod table;
@@ -78,7 +82,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            println!("error: {error}");
+            eprintln!("error: {error}");
             ExitCode::FAILURE
         }
     }

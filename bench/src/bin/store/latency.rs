@@ -81,12 +81,13 @@ struct Pushing {
     elsewhere: u32,
     /// Pushes of each client.
     count: u32,
-    /// Pushes in a second by all clients together; `None` if a push follows the answer to the one before.
+    /// The pushes of all clients together in a second. `None`: each client pushes as soon as its previous push is
+    /// answered.
     pace: Option<u32>,
 }
 
 impl Pushing {
-    /// The time from the begin of the run at which a push of a client is due.
+    /// Returns when a push of a client is due, counted from the start of the run.
     fn due(&self, client: u32, push: u32) -> Option<Duration> {
         let pace = f64::from(self.pace?);
         let before = f64::from(push) * f64::from(self.clients) + f64::from(client);

@@ -189,7 +189,7 @@ fn check_refs(stage: &Stage, before: &Path, repository: &str) -> Verdict {
 }
 
 /// Returns the refs in the files of a repository.
-fn refs_of(repository: &Path) -> BTreeMap<String, String> {
+pub(crate) fn refs_of(repository: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let packed = std::fs::read_to_string(repository.join("packed-refs")).unwrap_or_default();
     for line in packed.lines() {

@@ -6,23 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
+use test_support::keys::make_ssh_key;
+
 use crate::client::{ATTACKER, RequestIds};
 use crate::site::{Site, manage};
 
 const SSH: &str = "/usr/bin/ssh";
-const KEYGEN: &str = "/usr/bin/ssh-keygen";
 
 /// Makes a key, and adds it to a user. `false` if there is no client of SSH.
 pub(crate) fn add_key(site: &Site, user: &str) -> bool {
-    if let Some(missing) = [SSH, KEYGEN].iter().find(|path| !Path::new(path).exists()) {
-        test_support::report_skip(missing, &test_support::INSTALL);
+    if !Path::new(SSH).exists() || !make_ssh_key(&site.path("key")) {
+        test_support::report_skip(&"OpenSSH is not installed", &test_support::INSTALL);
         return false;
     }
-    let made = Command::new(KEYGEN)
-        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-        .arg(site.path("key"))
-        .status();
-    assert!(made.expect("it starts").success());
     let public = site.path("key.pub").display().to_string();
     manage(
         &site.path("server.toml"),

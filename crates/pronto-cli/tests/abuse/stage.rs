@@ -1,6 +1,6 @@
 //! The stage of one row: a site, its server, and the means of an attacker.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::client::{ATTACKER, Answer, Connection, RequestIds};
 use crate::frames::Frames;
 use crate::honest::{Access, Honest};
+use crate::judge::refs_of;
 use crate::server::{Server, wait_until};
 use crate::site::{ACCESS, Site};
 use crate::ssh::{self, Ssh};
@@ -27,6 +28,15 @@ const MOST_MEBIBYTES: u64 = 160;
 pub(crate) struct Allowed {
     pub(crate) repository: String,
     pub(crate) name: String,
+}
+
+/// The state of a repository that pushes change.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// The newest generation in a store, if there is one.
+    Generation(Option<u64>),
+    /// The values of the refs in a directory, by their names.
+    Refs(BTreeMap<String, String>),
 }
 
 pub(crate) struct Stage {
@@ -288,21 +298,27 @@ impl Stage {
         Ok(answer)
     }
 
-    /// Does what must change nothing in a repository. A store has no new generation of it afterwards.
+    /// Does what must change nothing in a repository: a store has no new generation of it afterwards, and a
+    /// directory has the same refs.
     pub(crate) fn changing_nothing<T>(
         &mut self,
         repository: &str,
         act: impl FnOnce(&mut Self) -> Result<T, String>,
     ) -> Result<T, String> {
         self.server();
-        let before = self.site.generation(repository);
+        let before = self.state(repository);
         let done = act(self)?;
-        let now = self.site.generation(repository);
+        let now = self.state(repository);
         match now == before {
             true => Ok(done),
-            false => Err(format!(
-                "{repository} has the generation {now:?}, not {before:?}"
-            )),
+            false => Err(format!("{repository} is {now:?}, not {before:?}")),
+        }
+    }
+
+    fn state(&self, repository: &str) -> State {
+        match self.site.is_store() {
+            true => State::Generation(self.site.generation(repository)),
+            false => State::Refs(refs_of(&self.repository(repository))),
         }
     }
 

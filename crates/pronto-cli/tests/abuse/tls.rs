@@ -33,8 +33,8 @@ pub(crate) fn certificates() -> Option<&'static Certificates> {
     MADE.get_or_init(make).as_ref()
 }
 
-/// Makes certificates of the server and of Alice, and one of a stranger with Alice's name, whose authority has the name
-/// of the other one.
+/// Makes a certificate of the server, one of Alice, and a forged one. Another authority with the same name issues the
+/// forged certificate, which has Alice's name.
 fn make() -> Option<Certificates> {
     let (authority, stranger) = (Authority::new()?, Authority::new()?);
     let folder = tempfile::tempdir().expect("a directory");

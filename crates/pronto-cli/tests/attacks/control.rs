@@ -26,17 +26,19 @@ pub(crate) fn programs() -> Option<&'static Path> {
     static MADE: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
         let git = find().ok()?;
-        let output = Command::new(git).arg("--exec-path").output().ok()?;
-        let text = String::from_utf8(output.stdout).ok()?;
+        let output = Command::new(git).arg("--exec-path").output();
+        let text = String::from_utf8(output.expect("git runs").stdout);
+        let text = text.expect("a path in UTF-8");
         let http = Path::new(text.trim()).join("git-remote-http");
-        let made = tempfile::tempdir().ok()?;
+        let made = tempfile::tempdir().expect("a directory");
         for (target, name) in [
             (git, "git"),
             (git, "git-upload-pack"),
             (git, "git-receive-pack"),
             (&http, "git-remote-https"),
         ] {
-            std::os::unix::fs::symlink(target, made.path().join(name)).ok()?;
+            let link = made.path().join(name);
+            std::os::unix::fs::symlink(target, link).expect("a link");
         }
         Some(made)
     });

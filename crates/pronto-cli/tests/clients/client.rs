@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use test_support::git::{reference, release};
-use test_support::{report_missing_reference, report_skip};
+use test_support::{output_if_installed, report_missing_reference, report_skip};
 
 use crate::stage::Login;
 
 /// The exit code of a client that lacks an operation.
 const UNSUPPORTED: i32 = 9;
+
+/// Debian's modules are those of Debian's python.
+const PYTHON: &str = "/usr/bin/python3";
 
 /// The longest operation. Only a client that hangs takes so long.
 const SECONDS: u32 = 900;
@@ -61,16 +64,17 @@ pub(crate) enum Outcome {
 }
 
 impl Client {
-    fn new(name: &str, kind: Kind) -> Option<Self> {
+    fn new(name: &str, kind: Kind) -> Self {
         let mut command = kind.command();
-        let output = command.arg("version").output().ok()?;
+        let output = command.arg("version").output().expect("it starts");
+        assert!(output.status.success(), "{name}: {output:?}");
         let text = String::from_utf8_lossy(&output.stdout);
         let text = text.trim().trim_start_matches("git version ");
-        output.status.success().then(|| Client {
+        Client {
             name: name.to_owned(),
             version: text.to_owned(),
             kind,
-        })
+        }
     }
 
     /// Whether it has pushes at all.
@@ -222,21 +226,32 @@ pub(crate) fn all() -> Vec<Client> {
             "{}/../../bench/clients/{name}/client.py",
             env!("CARGO_MANIFEST_DIR")
         );
-        // Debian's modules are those of Debian's python.
-        let words = ["/usr/bin/python3", &script].map(str::to_owned).to_vec();
-        match Client::new(name, Kind::Program(words)) {
-            Some(client) => clients.push(client),
-            None => {
-                let missing = format!("/usr/bin/python3 has no {module}");
-                report_skip(&missing, &test_support::INSTALL);
-            }
+        let words = [PYTHON, &script].map(str::to_owned).to_vec();
+        if has_module(module) {
+            clients.push(Client::new(name, Kind::Program(words)));
+        } else {
+            let missing = format!("{PYTHON} has no {module}");
+            report_skip(&missing, &test_support::INSTALL);
         }
     }
     clients
 }
 
+/// Returns whether python is there with a module.
+fn has_module(module: &str) -> bool {
+    let script =
+        "import importlib.util, sys\nprint(importlib.util.find_spec(sys.argv[1]) is not None)";
+    let mut command = Command::new(PYTHON);
+    command.args(["-c", script, module]);
+    let Some(output) = output_if_installed(&mut command) else {
+        return false;
+    };
+    assert!(output.status.success(), "{output:?}");
+    output.stdout == b"True\n"
+}
+
 fn git(name: &str, path: &Path) -> Client {
-    Client::new(name, kind_of_git(path)).expect("git runs")
+    Client::new(name, kind_of_git(path))
 }
 
 /// A git. In a copy of an installed one, the helper for HTTPS may be no program: it was a link to the one for
@@ -262,5 +277,5 @@ fn listed(line: &str) -> Client {
         (true, [path]) => kind_of_git(Path::new(path)),
         _ => Kind::Program(words),
     };
-    Client::new(&name, kind).unwrap_or_else(|| panic!("it does not run: {line}"))
+    Client::new(&name, kind)
 }

@@ -160,12 +160,8 @@ fn manage(place: &Path, arguments: &[&str]) -> String {
 
 fn make_key(place: &Path, name: &str) -> PathBuf {
     let path = place.join(name);
-    let status = Command::new("ssh-keygen")
-        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-        .arg(&path)
-        .status()
-        .expect("it runs");
-    assert!(status.success(), "ssh-keygen");
+    let is_made = test_support::keys::make_ssh_key(&path);
+    assert!(is_made, "ssh-keygen is installed");
     path
 }
 

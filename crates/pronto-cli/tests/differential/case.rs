@@ -4,6 +4,15 @@ use std::path::{Path, PathBuf};
 
 use test_support::git::Release;
 
+/// The comparison of standard error.
+#[derive(Clone, Debug)]
+pub(crate) enum Stderr {
+    Compared,
+    /// Lines that contain the text are left out.
+    Without(String),
+    Ignored,
+}
+
 /// A case: a script with its title and its directives.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
@@ -11,8 +20,7 @@ pub(crate) struct Case {
     pub(crate) file: String,
     /// The title, which says what the case shows.
     pub(crate) title: String,
-    /// Whether standard error is compared.
-    pub(crate) compares_stderr: bool,
+    pub(crate) stderr: Stderr,
     /// The numbers of the calls that pronto hands over to git. All others must be native.
     pub(crate) handed_over: Vec<usize>,
     /// Commands that must be installed.
@@ -70,7 +78,7 @@ fn parse(path: &Path) -> Vec<Case> {
             cases.push(Case {
                 file,
                 title,
-                compares_stderr: true,
+                stderr: Stderr::Compared,
                 handed_over: Vec::new(),
                 needs: Vec::new(),
                 since: None,
@@ -84,7 +92,12 @@ fn parse(path: &Path) -> Vec<Case> {
         } else if let Some(directive) = line.strip_prefix(":: ") {
             let case = cases.last_mut().expect("a directive stands below a title");
             match directive.trim().split_once(' ') {
-                Some(("stderr", "ignored")) => case.compares_stderr = false,
+                Some(("stderr", "ignored")) => case.stderr = Stderr::Ignored,
+                Some(("stderr", part)) => {
+                    let text = part.strip_prefix("without ");
+                    let text = text.expect("'ignored', or 'without TEXT'").to_owned();
+                    case.stderr = Stderr::Without(text);
+                }
                 Some(("handed", calls)) => {
                     let numbers = calls.strip_prefix("over ").unwrap_or_default();
                     let parse = |number: &str| number.parse().expect("the number of a call");

@@ -1,5 +1,6 @@
 //! Runs one case with stock git and with pronto, and reports differences.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use test_support::{
     write_program,
 };
 
-use crate::case::Case;
+use crate::case::{Case, Stderr};
 use crate::snapshot;
 
 /// The result of one run.
@@ -169,9 +170,13 @@ pub(crate) fn compare(case: &Case) -> Result<(), String> {
     let ours = run(case, &base, pronto, &surroundings(&ours));
     let mut report = String::new();
     for ((part, expected), (_, actual)) in oracle.parts.iter().zip(&ours.parts) {
-        if expected != actual && (*part != "stderr" || case.compares_stderr) {
+        let [expected, actual] = [expected, actual].map(|text| match *part {
+            "stderr" => compared_stderr(case, text),
+            _ => Cow::from(text),
+        });
+        if expected != actual {
             let _ = writeln!(report, "{part} differs (- git, + pronto):");
-            differing_lines(expected, actual, &mut report);
+            differing_lines(&expected, &actual, &mut report);
         }
     }
     if ours.handed_over != case.handed_over {
@@ -188,6 +193,18 @@ pub(crate) fn compare(case: &Case) -> Result<(), String> {
         "{}\nscript:\n{}\n{report}",
         case.title, case.script
     ))
+}
+
+/// Returns the part of `stderr` that `case` compares.
+fn compared_stderr<'a>(case: &Case, stderr: &'a str) -> Cow<'a, str> {
+    match &case.stderr {
+        Stderr::Compared => stderr.into(),
+        Stderr::Ignored => Cow::default(),
+        Stderr::Without(text) => {
+            let lines = stderr.split_inclusive('\n');
+            lines.filter(|line| !line.contains(text)).collect()
+        }
+    }
 }
 
 /// Selects, for each of the two runs, the calls of git and of the command under test that wait for

@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use crate::support::{Scratch, process, pronto_path, stderr};
+use crate::support::{self, Scratch, process, pronto_path, stderr};
 
 /// A repository `src` with the commits and branches `one`, `two` and `three`, and the bundles `1`, `2` and `3`, each
 /// with one of the commits.
@@ -31,18 +31,7 @@ impl Site {
     }
 
     fn git(&self, arguments: &[&str]) {
-        let mut command = process("git");
-        for who in ["AUTHOR", "COMMITTER"] {
-            command.env(format!("GIT_{who}_NAME"), "A");
-            command.env(format!("GIT_{who}_EMAIL"), "a@example.org");
-        }
-        let output = command.current_dir(self.0.path()).args(arguments).output();
-        let output = output.expect("git runs");
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {}",
-            stderr(&output)
-        );
+        support::git(self.0.path(), arguments);
     }
 
     fn write(&self, name: &str, content: &[u8]) {

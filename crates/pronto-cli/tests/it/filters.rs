@@ -4,20 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use test_support::skip;
+use test_support::{output_if_installed, skip};
 
-use crate::support::{Scratch, pronto_path, run, stderr};
-
-fn git(directory: &Path, arguments: &[&str]) -> String {
-    let identity = ["-c", "user.name=a", "-c", "user.email=a@x"];
-    let output = run("git", directory, &[&identity[..], arguments].concat());
-    assert!(
-        output.status.success(),
-        "{arguments:?}: {}",
-        stderr(&output)
-    );
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
+use crate::support::{Scratch, git, pronto_path, run, stderr};
 
 const FILES: usize = 10;
 
@@ -127,10 +116,10 @@ fn filter_messages_follow_the_order_of_the_index() {
 
 #[test]
 fn git_lfs_works_as_a_process_and_for_single_files() {
-    let has_lfs = Command::new("git-lfs").arg("version").output();
-    if !has_lfs.is_ok_and(|output| output.status.success()) {
+    let Some(output) = output_if_installed(Command::new("git-lfs").arg("version")) else {
         skip!("git-lfs is not installed");
-    }
+    };
+    assert!(output.status.success(), "{output:?}");
     let scratch = Scratch::new();
     let work = scratch.path().join("work");
     std::fs::create_dir(&work).expect("a directory");

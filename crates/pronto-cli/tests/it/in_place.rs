@@ -5,20 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::support::{Scratch, pronto_path, run, stderr, stdout};
+use crate::support::{Scratch, git, pronto_path, run, stderr};
 
 const FILES: usize = 60;
-
-fn git(top: &Path, arguments: &[&str]) -> String {
-    let identity = ["-c", "user.name=a", "-c", "user.email=a@x"];
-    let output = run("git", top, &[&identity[..], arguments].concat());
-    assert!(
-        output.status.success(),
-        "{arguments:?}: {}",
-        stderr(&output)
-    );
-    stdout(&output).trim().to_owned()
-}
 
 fn name(file: usize) -> String {
     format!("d{}/f{file}", file % 4)

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::support::{Scratch, process, pronto_path};
+use crate::support::{self, Scratch, process, pronto_path};
 
 /// The limit of allocated memory in KiB.
 const MEMORY_KIB: u64 = 64 << 10;
@@ -44,14 +44,8 @@ fn assert_large(path: &Path, pieces: u64, changed: Option<u64>) {
 }
 
 fn git(directory: &Path, arguments: &[&str]) {
-    let status = process("git")
-        .arg("-C")
-        .arg(directory)
-        .args(["-c", "user.name=a", "-c", "user.email=a@x"])
-        .args(["-c", "core.looseCompression=1", "-c", "pack.compression=1"])
-        .args(arguments)
-        .status();
-    assert!(status.expect("git starts").success(), "git {arguments:?}");
+    let fast = ["-c", "core.looseCompression=1", "-c", "pack.compression=1"];
+    support::git(directory, &[&fast[..], arguments].concat());
 }
 
 /// Runs pronto with this memory limit.

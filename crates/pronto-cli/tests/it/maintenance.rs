@@ -10,20 +10,14 @@ use std::time::{Duration, Instant};
 
 use test_support::skip;
 
-use crate::support::{Scratch, path_with, process, pronto_path, stderr};
+use crate::support::{self, Scratch, path_with, process, pronto_path, stderr};
 
 /// The time limit for an effect of another process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn git(directory: &Path, arguments: &[&str]) {
-    let status = process("git")
-        .arg("-C")
-        .arg(directory)
-        .args(["-c", "user.name=a", "-c", "user.email=a@x"])
-        .args(["-c", "maintenance.auto=false"])
-        .args(arguments)
-        .status();
-    assert!(status.expect("git starts").success(), "git {arguments:?}");
+    let manual = ["-c", "maintenance.auto=false"];
+    support::git(directory, &[&manual[..], arguments].concat());
 }
 
 fn pronto(directory: &Path) -> Command {

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use test_support::skip;
-
 use crate::support::{Scratch, process, pronto, pronto_path, stdout};
+use crate::system_calls::strace_is_installed;
 
 pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
     let output = process("git")
@@ -428,11 +427,8 @@ fn hooks_are_called_in_both_versions() {
 
 #[test]
 fn unchanged_files_are_not_read_with_a_monitor() {
-    let works = Command::new("strace")
-        .args(["-o", "/dev/null", "true"])
-        .output();
-    if !works.is_ok_and(|output| output.status.success()) {
-        skip!("counting system calls needs strace");
+    if !strace_is_installed() {
+        return;
     }
     let scratch = Scratch::new();
     let top = repository(&scratch);

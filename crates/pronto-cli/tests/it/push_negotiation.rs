@@ -1,5 +1,6 @@
 //! Negotiations before a push, and without a fetch, between stock git and pronto.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -63,16 +64,26 @@ impl Scene {
         stdout(&output)
     }
 
-    /// The number of objects in the pack that the target has received last.
-    fn received(&self) -> usize {
-        let packs = self.folder.path().join("target.git/objects/pack");
-        let files = std::fs::read_dir(packs).expect("a directory").flatten();
-        let newest = files
-            .filter(|entry| entry.path().extension().is_some_and(|end| end == "idx"))
-            .max_by_key(|entry| entry.metadata().and_then(|data| data.modified()).ok());
-        let path = newest.expect("a pack").path();
+    /// Returns the indexes of packs in a bare repository.
+    fn indexes(&self, repository: &str) -> BTreeSet<PathBuf> {
+        let packs = self.folder.path().join(repository).join("objects/pack");
+        let entries = std::fs::read_dir(packs).expect("a directory");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        paths
+            .filter(|path| path.extension().is_some_and(|end| end == "idx"))
+            .collect()
+    }
+
+    /// Returns the number of objects in the only pack that a bare repository has received since it had the
+    /// indexes `before`.
+    fn received(&self, repository: &str, before: &BTreeSet<PathBuf>) -> usize {
+        let now = self.indexes(repository);
+        let new: Vec<&PathBuf> = now.difference(before).collect();
+        let [path] = new[..] else {
+            panic!("{repository} has received {new:?}, not one pack");
+        };
         let path = path.to_str().expect("a name in ASCII");
-        let listed = self.git("target.git", &["verify-pack", "-v", path]);
+        let listed = self.git(repository, &["verify-pack", "-v", path]);
         let kinds = listed.lines().filter_map(|line| line.split(' ').nth(1));
         kinds
             .filter(|kind| ["commit", "tree", "blob"].contains(kind))
@@ -88,6 +99,7 @@ fn a_push_sends_only_what_is_new() {
     for (place, name) in [("../target.git", "one"), (&url, "two")] {
         let refspec = format!("main:{name}");
         let push = ["-c", "push.negotiate=true", "push", place, &refspec];
+        let before = scene.indexes("target.git");
         let output = scene.run("pronto", "source", &push);
         let said = stderr(&output);
         assert!(
@@ -95,7 +107,7 @@ fn a_push_sends_only_what_is_new() {
             "{said}"
         );
         // Three commits with a tree and a file each.
-        assert_eq!(scene.received(), 9, "{place}");
+        assert_eq!(scene.received("target.git", &before), 9, "{place}");
         scene.git("target.git", &["fsck", "--strict"]);
         scene.git(
             "target.git",
@@ -199,27 +211,36 @@ fn the_common_commits_are_those_of_git() {
 #[test]
 fn a_fetch_offers_only_the_chosen_history() {
     let scene = Scene::new();
-    scene.git(".", &["init", "-q", "-b", "main", "reader"]);
     scene.git("source", &["branch", "base", "main~30"]);
     scene.git("source", &["branch", "more", "main~5"]);
-    scene.git(
-        "reader",
-        &["fetch", "-q", "../source", "base:base", "more:more"],
-    );
-    let fetch = [
-        "fetch",
-        "-q",
-        "--negotiation-tip=base",
-        "../source",
-        "main:main2",
-    ];
-    let count = |program: &str| {
-        let copy = format!("reader-{program}");
-        scene.git(".", &["clone", "-q", "--bare", "reader", &copy]);
-        let mut command = scene.command(program, &copy);
-        let output = command.args(fetch).output().expect("it starts");
-        assert!(output.status.success(), "{}", stderr(&output));
-        scene.git(&copy, &["count-objects", "-v"])
-    };
-    assert_eq!(count("pronto"), count("git"));
+    scene.git(".", &["init", "-q", "-b", "main", "reader"]);
+    let both = ["fetch", "-q", "../source", "base:base", "more:more"];
+    scene.git("reader", &both);
+    // A ref that both sides have is offered whatever was chosen.
+    scene.git("source", &["branch", "-D", "base", "more"]);
+    // The objects that the source sends: a commit, a tree and a file for each commit that it does not know to be
+    // there.
+    for (algorithm, chosen, all) in [
+        ("default", 3 * 30, 3 * 5),
+        ("consecutive", 3 * 30, 3 * 5),
+        ("skipping", 3 * 30, 3 * 5),
+        ("noop", 3 * 63, 3 * 63),
+    ] {
+        for (tip, expected) in [(Some("--negotiation-tip=base"), chosen), (None, all)] {
+            for program in ["git", "pronto"] {
+                let kind = if tip.is_some() { "chosen" } else { "all" };
+                let copy = format!("{program}-{algorithm}-{kind}");
+                scene.git(".", &["clone", "-q", "--bare", "reader", &copy]);
+                let before = scene.indexes(&copy);
+                let mut command = scene.command(program, &copy);
+                let algorithm = format!("fetch.negotiationAlgorithm={algorithm}");
+                command.args(["-c", "fetch.unpackLimit=1", "-c", &algorithm]);
+                command.args(["fetch", "-q"]).args(tip);
+                command.args(["../source", "main:main2"]);
+                let output = command.output().expect("it starts");
+                assert!(output.status.success(), "{copy}: {}", stderr(&output));
+                assert_eq!(scene.received(&copy, &before), expected, "{copy}");
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use test_support::skip;
 
-use crate::support::{Scratch, process, pronto_path, run, stderr, stdout};
+use crate::support::{Scratch, git, process, pronto_path, run, stderr, stdout};
 
 /// A mounted image of a file system.
 struct Volume {
@@ -58,14 +58,6 @@ impl Drop for Volume {
     fn drop(&mut self) {
         let _ = process("umount").arg(self.top()).status();
     }
-}
-
-fn git(directory: &Path, arguments: &[&str]) -> String {
-    let identity = ["-c", "user.name=a", "-c", "user.email=a@x"];
-    let output = run("git", directory, &[&identity[..], arguments].concat());
-    let said = stderr(&output);
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    stdout(&output).trim().to_owned()
 }
 
 /// The numbers of files of `LARGE` and `SMALL` bytes.

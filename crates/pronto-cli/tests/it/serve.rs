@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,14 @@ in_a_directory_only!(
     a_configuration_is_checked_and_printed,
 );
 
+/// A server that ended before it was ready.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    /// Everything that it printed.
+    pub(crate) output: String,
+}
+
 /// A running server, and the lines that it has printed.
 pub(crate) struct Server {
     child: Child,
@@ -41,7 +49,7 @@ impl Server {
         Self::start_with(directory, arguments, last, &[])
     }
 
-    /// Does the same with variables of the environment.
+    /// Starts `serve` in `directory` with variables of the environment, and waits until a line begins with `last`.
     pub(crate) fn start_with(
         directory: &Path,
         arguments: &[&str],
@@ -49,16 +57,19 @@ impl Server {
         variables: &[(&str, &str)],
     ) -> Self {
         Self::try_start(directory, arguments, last, variables)
-            .unwrap_or_else(|printed| panic!("it ended: {printed}"))
+            .unwrap_or_else(|ended| panic!("it ended with {}: {}", ended.status, ended.output))
     }
 
-    /// Does the same with a server that may end before it prints such a line. Returns what that printed.
+    /// Starts `serve` in `directory` with variables of the environment, and waits until a line begins with `last`.
+    ///
+    /// # Errors
+    /// The server ended before it printed such a line.
     pub(crate) fn try_start(
         directory: &Path,
         arguments: &[&str],
         last: &str,
         variables: &[(&str, &str)],
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Ended> {
         let mut child = interruptible_pronto()
             .arg("serve")
             .args(arguments)
@@ -85,10 +96,10 @@ impl Server {
         loop {
             let mut line = String::new();
             if server.output.read_line(&mut line).expect("text") == 0 {
-                let _ = server.child.wait();
+                let status = server.child.wait().expect("it ends");
                 let log = server.log.take().expect("it runs").join();
-                let log = log.expect("a log");
-                return Err(format!("{:?} {log}", server.lines));
+                let output = format!("{}\n{}", server.lines.join("\n"), log.expect("a log"));
+                return Err(Ended { status, output });
             }
             server.lines.push(line.trim_end().to_owned());
             if line.trim_start().starts_with(last) {
@@ -246,6 +257,7 @@ fn pushes_need_no_git_and_hooks_learn_the_client(place: Place) {
         text.contains("remote: owner at 127.0.0.1: refs/heads/main"),
         "{text}"
     );
+    // A store has no reflogs.
     if !root.is_store() {
         let log = repository.join("logs/refs/heads/main");
         let log = std::fs::read_to_string(log).expect("a reflog");
@@ -389,7 +401,7 @@ fn users_are_managed_while_the_server_runs_and_a_signal_reloads(place: Place) {
     assert!(server.end().contains("\"event\":\"reloaded\""));
 }
 
-/// Waits until what the server does within a second is done.
+/// Waits until a condition holds that a server establishes within a second.
 pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(30);
     while !is_true() {

@@ -338,6 +338,7 @@ fn what_refs_do_not_show_is_in_no_bundle(place: Place) {
     is_gone("deleted");
     site.origin(&["update-ref", "refs/tags/v1", tag.trim()]);
     is_there("back");
+    // A store takes no shallow repositories.
     if !site.root.is_store() {
         let head = site.origin(&["rev-parse", "HEAD"]);
         std::fs::write(site.path("root/a.git/shallow"), head).expect("a file");

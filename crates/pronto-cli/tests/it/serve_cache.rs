@@ -83,7 +83,7 @@ fn lists_of_refs_follow_the_refs(place: Place) {
     server.end();
 }
 
-/// Returns the numbers of packs that were made, and of requests that were given one of the cache.
+/// Returns the number of packs that the server made, and the number of requests that it answered from the cache.
 fn counters(server: &Server) -> (u32, u32) {
     let url = server.url();
     let base = url.rsplit_once('/').expect("a path").0;

@@ -265,11 +265,7 @@ fn signed_pushes_are_checked_for_hooks_of_the_server() {
     let (success, _, err) = world.pronto(&["store", "import", "work", &world.url, "r"]);
     assert!(success, "{err}");
     let key = world.scratch.join("key");
-    let mut command = std::process::Command::new("ssh-keygen");
-    command
-        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-        .arg(&key);
-    if !command.status().is_ok_and(|status| status.success()) {
+    if !test_support::keys::make_ssh_key(&key) {
         test_support::skip!("ssh-keygen is not installed");
     }
     let public = std::fs::read_to_string(key.with_extension("pub")).expect("a file");

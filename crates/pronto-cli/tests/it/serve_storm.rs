@@ -13,7 +13,7 @@ use test_support::store_proxy::{Faults, StoreProxy};
 use test_support::{Random, skip};
 
 use crate::pushers;
-use crate::serve::{Server, git};
+use crate::serve::{Ended, Server, git};
 use crate::support::{Scratch, stderr};
 
 const SERVERS: usize = 3;
@@ -23,8 +23,14 @@ const REPOSITORIES: usize = 3;
 /// The size of a file in each repository, which cannot be compressed.
 const FILE_BYTES: usize = 2 << 20;
 
-/// The room of a cache: less than all repositories take, so that servers evict some again and again.
+/// The size of a cache. All repositories together are larger, so servers evict some again and again.
 const CACHE_BYTES: u64 = 5 << 20;
+
+/// The exit code of a server that cannot start.
+const FATAL: i32 = 128;
+
+/// The number of starts of a server, one after the other, that calls of the store may make fail.
+const MOST_FAILED_STARTS: usize = 10;
 
 /// The most memory that a server may take: 256 MiB.
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -36,7 +42,7 @@ struct Storm {
     servers: Vec<Mutex<Option<Server>>>,
     clients: Vec<Client>,
     counts: Counts,
-    /// The deadline has come, or a thread has panicked.
+    /// Set at the deadline, or when a thread panics.
     is_over: AtomicBool,
 }
 
@@ -51,12 +57,12 @@ impl Drop for EndOnPanic<'_> {
     }
 }
 
-/// A clone, whose branch nobody else pushes to.
+/// A clone. Nobody else pushes to its branch.
 struct Client {
     number: usize,
-    /// The pushed commits since the last push that was acknowledged, and the commit of that push first.
+    /// The commit of the last acknowledged push, followed by the commits of the pushes since then.
     candidates: Mutex<Vec<String>>,
-    /// A push was acknowledged.
+    /// Set by the first acknowledged push.
     is_born: AtomicBool,
 }
 
@@ -124,8 +130,11 @@ impl Storm {
         pushers::store(&self.scratch, &variables, arguments)
     }
 
-    /// Starts a server. Returns what it printed if it ended, which calls that fail make it do.
-    fn start(&self, number: usize) -> Result<Server, String> {
+    /// Starts a server.
+    ///
+    /// # Errors
+    /// The server ended. It does so if a call of the store fails.
+    fn start(&self, number: usize) -> Result<Server, Ended> {
         let cache = self.cache(number);
         let text = format!(
             "[http]\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\nrepository = \"**\"\nusers = [\"anonymous\"]\n\
@@ -173,24 +182,32 @@ impl Storm {
                 self.counts.kills.fetch_add(1, Relaxed);
             }
             std::thread::sleep(Duration::from_millis(random.below(500)));
-            while !self.is_over.load(Relaxed) {
-                let started = self.start(number);
-                self.counts
-                    .failed_starts
-                    .fetch_add(u64::from(started.is_err()), Relaxed);
-                if let Ok(server) = started {
-                    *lock(&self.servers[number]) = Some(server);
-                    break;
+            *lock(&self.servers[number]) = Some(self.start_in_storm(number));
+        }
+    }
+
+    /// Starts a server while calls of the store fail. Some of its starts may fail because of that.
+    fn start_in_storm(&self, number: usize) -> Server {
+        let mut failures = Vec::new();
+        while failures.len() < MOST_FAILED_STARTS {
+            match self.start(number) {
+                Ok(server) => return server,
+                Err(ended) => {
+                    let Ended { status, output } = &ended;
+                    assert_eq!(status.code(), Some(FATAL), "server {number}: {output}");
+                    self.counts.failed_starts.fetch_add(1, Relaxed);
+                    failures.push(ended);
                 }
             }
         }
+        panic!("server {number} does not start: {failures:#?}");
     }
 
     /// Starts all servers while no call fails.
     fn start_all(&self) {
         for (number, place) in self.servers.iter().enumerate() {
             let started = self.start(number);
-            *lock(place) = Some(started.expect("no call of it failed"));
+            *lock(place) = Some(started.expect("no call fails"));
         }
     }
 

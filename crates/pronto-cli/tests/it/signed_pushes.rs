@@ -1,8 +1,10 @@
 //! Signed pushes, with keys of gpg and ssh, between stock git and pronto.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
+use test_support::keys::{GpgHome, make_ssh_key};
 use test_support::{skip, write_program};
 
 use crate::servers::{Daemon, Login, Ssh, Web};
@@ -10,7 +12,7 @@ use crate::support::{process, pronto_path, stderr};
 
 const NAME: &str = "C O Mitter <committer@example.com>";
 
-/// The hook, which writes down its variables and the certificate.
+/// The hook, which writes its variables and the certificate to the files of [`TOLD`].
 const HOOK: &str = r#"#!/bin/sh
 for name in SIGNER KEY STATUS NONCE_STATUS NONCE_SLOP; do
 	eval "echo $name=\${GIT_PUSH_CERT_$name-none}"
@@ -20,29 +22,23 @@ git cat-file blob "$GIT_PUSH_CERT" >"$0.certificate"
 cat >/dev/null
 "#;
 
-/// Keys of gpg and ssh. The agents of gpg end with them.
+/// The ends of the names of the files that [`HOOK`] writes.
+const TOLD: [&str; 3] = ["told", "nonce", "certificate"];
+
+const HOOKS: [&str; 2] = ["pre-receive", "post-receive"];
+
+/// Keys of gpg and ssh.
 struct Keys {
-    home: tempfile::TempDir,
+    home: GpgHome,
 }
 
 impl Keys {
     /// `None` if gpg or ssh-keygen is not installed.
     fn make() -> Option<Self> {
-        // The sockets of gpg are in the directory, and their paths have a limit.
-        let home = tempfile::tempdir_in("/tmp").expect("a directory");
+        let home = GpgHome::new();
         let keys = Keys { home };
-        let mut gpg = process("gpg");
-        gpg.env("GNUPGHOME", keys.home.path())
-            .args(["--batch", "--quiet", "--passphrase", ""])
-            .args(["--quick-generate-key", NAME, "ed25519", "sign", "never"]);
-        let mut ssh = process("ssh-keygen");
-        ssh.args(["-q", "-t", "ed25519", "-N", "", "-f"])
-            .arg(keys.ssh());
-        for mut command in [gpg, ssh] {
-            let status = command.stderr(Stdio::null()).status();
-            if !status.is_ok_and(|status| status.success()) {
-                skip!("gpg or ssh-keygen is not installed");
-            }
+        if !keys.home.make_key(NAME) || !make_ssh_key(&keys.ssh()) {
+            skip!("gpg or ssh-keygen is not installed");
         }
         let public = std::fs::read_to_string(keys.ssh().with_extension("pub"));
         let line = format!("me@x {}", public.expect("a public key"));
@@ -79,14 +75,6 @@ impl Keys {
     }
 }
 
-impl Drop for Keys {
-    fn drop(&mut self) {
-        let mut command = process("gpgconf");
-        command.arg("--homedir").arg(self.home.path());
-        let _ = command.args(["--kill", "all"]).output();
-    }
-}
-
 /// A repository with a commit, and one that takes signed pushes.
 struct Scene {
     folder: tempfile::TempDir,
@@ -110,7 +98,7 @@ impl Scene {
             "gpg.ssh.allowedSignersFile",
             allowed.to_str().expect("ASCII"),
         );
-        for name in ["pre-receive", "post-receive"] {
+        for name in HOOKS {
             write_program(&scene.target().join("hooks").join(name), HOOK);
         }
         scene.git(".", &["init", "-q", "-b", "main", "source"]);
@@ -154,15 +142,31 @@ impl Scene {
             command.args(["-c", &setting]);
         }
         command.args(["push", "-q", "--signed"]).args(arguments);
+        self.run_push(&mut command)
+    }
+
+    /// Runs a push. Removes what hooks wrote during earlier ones before.
+    fn run_push(&self, command: &mut Command) -> Output {
+        for (hook, what) in HOOKS.iter().flat_map(|hook| TOLD.map(|what| (hook, what))) {
+            match std::fs::remove_file(self.told_file(hook, what)) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => panic!("{hook}.{what}: {error}"),
+            }
+        }
         command.output().expect("it starts")
     }
 
-    fn told(&self, hook: &str, what: &str) -> String {
-        let file = self.target().join("hooks").join(format!("{hook}.{what}"));
-        std::fs::read_to_string(file).expect("the hook ran")
+    fn told_file(&self, hook: &str, what: &str) -> PathBuf {
+        self.target().join("hooks").join(format!("{hook}.{what}"))
     }
 
-    /// Checks that both hooks were informed about a good signature, and that the certificate is as it was
+    /// Returns what a hook wrote during the last push.
+    fn told(&self, hook: &str, what: &str) -> String {
+        std::fs::read_to_string(self.told_file(hook, what)).expect("the hook ran")
+    }
+
+    /// Checks that both hooks learned of a good signature, and that the certificate is the one that the client
     /// signed.
     fn check(&self, format: &str, pushee: &str, options: &[&str]) {
         let (signer, key) = match format {
@@ -171,7 +175,7 @@ impl Scene {
         };
         let expected =
             format!("SIGNER={signer}\nKEY={key}\nSTATUS=G\nNONCE_STATUS=OK\nNONCE_SLOP=none\n");
-        for hook in ["pre-receive", "post-receive"] {
+        for hook in HOOKS {
             assert_eq!(self.told(hook, "told"), expected, "{hook} {format}");
         }
         let certificate = self.told("post-receive", "certificate");
@@ -200,7 +204,7 @@ impl Scene {
         assert_eq!(self.git("target.git", &["rev-parse", "main"]), new);
     }
 
-    /// Checks that nothing is left of signing and checking.
+    /// Checks that signing and checking left no temporary file.
     fn check_temporary_files(&self) {
         let left = std::fs::read_dir(self.folder.path()).expect("a directory");
         let mut names = left.flatten().map(|entry| entry.file_name());
@@ -275,10 +279,7 @@ fn hooks_learn_of_bad_signatures() {
         let mut command = scene.command(pronto_path(), "source");
         let receive = format!("--receive-pack='{}' receive-pack", program(there).display());
         command.args(["-c", setting, "push", "--signed", &receive]);
-        command
-            .args(["../target.git", "main"])
-            .output()
-            .expect("it starts")
+        scene.run_push(command.args(["../target.git", "main"]))
     };
     let key = scene.gpg_key();
     for there in ["git", "pronto"] {
@@ -287,7 +288,7 @@ fn hooks_learn_of_bad_signatures() {
         let told =
             format!("SIGNER={NAME}\nKEY={key}\nSTATUS=B\nNONCE_STATUS=OK\nNONCE_SLOP=none\n");
         assert_eq!(scene.told("pre-receive", "told"), told, "{there}");
-        // Text that is no signature is no part of the commands, so that they are malformed.
+        // The server takes text without a signature for commands, which are malformed.
         scene.commit();
         let before = scene.git("target.git", &["rev-parse", "main"]);
         let output = push(there, &none);
@@ -302,8 +303,7 @@ fn hooks_learn_of_bad_signatures() {
         let mut command = scene.command(pronto_path(), "source");
         let receive = format!("--receive-pack='{}' receive-pack", program(there).display());
         command.args(settings).args(["push", "--signed", &receive]);
-        let output = command.args(["../target.git", "main"]).output();
-        let output = output.expect("it starts");
+        let output = scene.run_push(command.args(["../target.git", "main"]));
         succeeded(&output);
         assert!(
             stderr(&output).contains("/nonexistent"),
@@ -347,7 +347,7 @@ fn unknown_and_revoked_ssh_keys_are_reported() {
         scene.git("target.git", &["config", setting, value]);
         for there in ["git", "pronto"] {
             if there == "git" && value == revoked {
-                // It calls ssh-keygen so that the file of revoked keys has no effect.
+                // Git calls ssh-keygen in a way that ignores the file of revoked keys.
                 continue;
             }
             scene.commit();
@@ -375,7 +375,7 @@ fn both_sides_work_without_git() {
     }
     // Without git, the hook cannot read the certificate.
     let hook = HOOK.replace("git cat-file blob", "echo");
-    for name in ["pre-receive", "post-receive"] {
+    for name in HOOKS {
         write_program(&scene.target().join("hooks").join(name), &hook);
     }
     for format in ["gpg", "ssh"] {
@@ -386,7 +386,7 @@ fn both_sides_work_without_git() {
         }
         command.env("PATH", &programs);
         command.args(["push", "-q", "--signed", "../target.git", "main"]);
-        succeeded(&command.output().expect("it starts"));
+        succeeded(&scene.run_push(&mut command));
         let told = scene.told("post-receive", "told");
         assert!(told.contains("STATUS=G\nNONCE_STATUS=OK\n"), "{told}");
         let id = scene.told("post-receive", "certificate");
@@ -406,7 +406,7 @@ fn an_agent_signs_with_a_public_key() {
         command.args(["-c", &setting]);
     }
     command.args(["push", "-q", "--signed", "../target.git", "main"]);
-    succeeded(&command.output().expect("it starts"));
+    succeeded(&scene.run_push(&mut command));
     scene.check("ssh", "../target.git", &[]);
     scene.check_temporary_files();
 }
@@ -435,10 +435,8 @@ fn every_transport_carries_a_certificate() {
         for setting in scene.keys.settings("ssh") {
             command.args(["-c", &setting]);
         }
-        let pushed = command
-            .args(["push", "-q", "--signed", &url, "main"])
-            .output();
-        succeeded(&pushed.expect("it starts"));
+        command.args(["push", "-q", "--signed", &url, "main"]);
+        succeeded(&scene.run_push(&mut command));
         scene.check("ssh", &url, &[]);
     }
 }
@@ -485,8 +483,8 @@ fn a_push_without_a_key_changes_nothing() {
         for setting in settings {
             command.args(["-c", setting]);
         }
-        let output = command.args(["push", "--signed", "../target.git", "main"]);
-        let output = output.output().expect("it starts");
+        let push = ["push", "--signed", "../target.git", "main"];
+        let output = scene.run_push(command.args(push));
         assert_eq!(output.status.code(), Some(128), "{settings:?}");
         let said = stderr(&output);
         assert!(said.contains(reason), "{settings:?}: {said}");

@@ -5,17 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::support::{Scratch, process, pronto_path, stderr};
+use crate::support::{self, Scratch, process, pronto_path, stderr};
 
 fn git(directory: &Path, arguments: &[&str]) {
-    let status = process("git")
-        .arg("-C")
-        .arg(directory)
-        .args(["-c", "user.name=a", "-c", "user.email=a@x"])
-        .args(["-c", "protocol.file.allow=always"])
-        .args(arguments)
-        .status();
-    assert!(status.expect("git starts").success(), "git {arguments:?}");
+    let local = ["-c", "protocol.file.allow=always"];
+    support::git(directory, &[&local[..], arguments].concat());
 }
 
 /// A repository with a submodule.

@@ -4,19 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Scratch, process, pronto_path, stderr, stdout};
+use crate::support::{Scratch, git, process, pronto_path, stderr, stdout};
 
 /// A git that only runs `diff` commands.
 const ONLY_DIFF: &str = "#!/bin/sh\ncase \" $* \" in *' diff '*) exec git \"$@\" ;; esac\necho \"not: $*\" >&2\nexit 9\n";
-
-fn git(directory: &Path, arguments: &[&str]) {
-    let status = process("git")
-        .args(["-c", "user.name=a", "-c", "user.email=a@x"])
-        .args(arguments)
-        .current_dir(directory)
-        .status();
-    assert!(status.expect("git starts").success(), "{arguments:?}");
-}
 
 /// A file that is renamed and changed, one that is changed twice, and one with intent to add.
 fn repository(scratch: &Scratch) -> PathBuf {

@@ -2,7 +2,7 @@
 
 use crate::serve_store::{World, address};
 
-/// Runs `pronto store`; whether it succeeded, and what it said.
+/// Runs `pronto store`. Returns whether it succeeded, and what it printed.
 fn store(world: &World, words: &[&str]) -> (bool, String) {
     let arguments = [&["store"], words].concat();
     let (success, out, err) = world.pronto(&arguments);
@@ -73,6 +73,12 @@ fn keys_of_programs_and_mistakes_are_refused() {
         assert!(!success && said.contains(reason), "{words:?}: {said}");
     };
     let url = world.url.as_str();
+    let not_read = |key: &str| {
+        format!(
+            "fatal: '{key}' is not read from a repository of a store\n\
+             hint: the keys are those of receive, transfer, uploadpack, uploadarchive and lsrefs, "
+        )
+    };
     for key in [
         "core.fsmonitor",
         "core.hooksPath",
@@ -81,12 +87,12 @@ fn keys_of_programs_and_mistakes_are_refused() {
         "uploadpack.packObjectsHook",
         "include.path",
     ] {
-        refused(
-            &["config", url, "r", key, "/bin/sh"],
-            "is not read from a repository of a store",
-        );
+        refused(&["config", url, "r", key, "/bin/sh"], &not_read(key));
     }
-    refused(&["config", url, "r", "core.bare", "false"], "is not read");
+    refused(
+        &["config", url, "r", "core.bare", "false"],
+        &not_read("core.bare"),
+    );
     refused(&["config", url, "r", "http.uploadpack", "x"], "bad boolean");
     refused(&["config", url, "r", "receive", "x"], "section");
     refused(
@@ -98,7 +104,8 @@ fn keys_of_programs_and_mistakes_are_refused() {
     refused(&["head", url, "r", "a..b"], "not a valid name");
     refused(&["list", "--add", url], "'--add' is not for");
     let large = "x".repeat(70_000);
-    refused(&["config", url, "r", "receive.x", &large], "would have");
+    let bound = format!("hint: it can have at most {}\n", 64 << 10);
+    refused(&["config", url, "r", "receive.x", &large], &bound);
     // A key that is not set fails as it does with git.
     assert_eq!(
         store(&world, &["config", url, "r", "receive.x"]),

@@ -3,21 +3,11 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::support::{self, Scratch, pronto_path, run, stderr, stdout};
+use crate::support::{self, Scratch, pronto_path, run, stderr};
 
 fn git(directory: &Path, arguments: &[&str]) -> String {
-    let settings = [
-        "-c",
-        "user.name=a",
-        "-c",
-        "user.email=a@x",
-        "-c",
-        "protocol.file.allow=always",
-    ];
-    let output = run("git", directory, &[&settings[..], arguments].concat());
-    let said = stderr(&output);
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    stdout(&output).trim().to_owned()
+    let local = ["-c", "protocol.file.allow=always"];
+    support::git(directory, &[&local[..], arguments].concat())
 }
 
 /// A repository with one file, and with `module` as its submodule `below/NAME`.

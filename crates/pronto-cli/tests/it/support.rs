@@ -32,6 +32,15 @@ pub(crate) fn run(program: impl AsRef<OsStr>, directory: &Path, arguments: &[&st
         .expect("it starts")
 }
 
+/// Runs git in `directory` with an identity, which must succeed. Returns its output, trimmed.
+pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@x"];
+    let output = run("git", directory, &[&identity[..], arguments].concat());
+    let said = stderr(&output);
+    assert!(output.status.success(), "git {arguments:?}: {said}");
+    stdout(&output).trim().to_owned()
+}
+
 /// The binary under test.
 pub(crate) fn pronto_path() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_pronto"))

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use test_support::skip;
+use test_support::{output_if_installed, skip};
 
 use crate::support::{Scratch, process, pronto_path};
 
@@ -60,15 +60,14 @@ const METADATA: &[&str] = &[
     "utimensat",
 ];
 
-/// Whether `strace` works. It must work in CI.
+/// Returns whether `strace` is installed. It must work then.
 pub(crate) fn strace_is_installed() -> bool {
-    let works = Command::new("strace")
-        .args(["-o", "/dev/null", "true"])
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if !works {
+    let mut command = Command::new("strace");
+    command.args(["-o", "/dev/null", "true"]);
+    let Some(output) = output_if_installed(&mut command) else {
         skip!("counting system calls needs strace");
-    }
+    };
+    assert!(output.status.success(), "{output:?}");
     true
 }
 

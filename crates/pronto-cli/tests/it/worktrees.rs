@@ -4,15 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::support::{Scratch, pronto_path, run, stderr, stdout};
-
-fn git(directory: &Path, arguments: &[&str]) -> String {
-    let identity = ["-c", "user.name=a", "-c", "user.email=a@x"];
-    let output = run("git", directory, &[&identity[..], arguments].concat());
-    let said = stderr(&output);
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    stdout(&output).trim().to_owned()
-}
+use crate::support::{Scratch, git, pronto_path, run, stderr, stdout};
 
 fn pronto(directory: &Path, arguments: &[&str]) -> Output {
     run(pronto_path(), directory, arguments)

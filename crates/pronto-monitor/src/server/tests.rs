@@ -4,7 +4,7 @@ use super::*;
 use crate::client;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
-use test_support::{Scratch, skip};
+use test_support::{Scratch, may_mount, skip};
 
 struct Place(Scratch);
 
@@ -146,11 +146,14 @@ struct Mounted(PathBuf);
 impl Mounted {
     fn new(arguments: &[&str], at: PathBuf) -> Option<Mounted> {
         std::fs::create_dir_all(&at).expect("a directory");
-        let status = Command::new("mount").args(arguments).arg(&at).status();
-        if status.is_ok_and(|status| status.success()) {
-            return Some(Mounted(at));
+        if !may_mount() {
+            skip!("mounting is not permitted", "run the tests as root");
         }
-        skip!("mounting is not permitted", "run the tests as root");
+        let mut command = Command::new("mount");
+        let output = command.args(arguments).arg(&at).output();
+        let output = output.expect("mount starts");
+        assert!(output.status.success(), "{output:?}");
+        Some(Mounted(at))
     }
 }
 
@@ -224,14 +227,13 @@ fn what_is_lost_takes_no_doubt_with_it() {
         std::fs::write(top.join(name), "x").expect("a file");
     }
     let (file, other) = (top.join("file"), top.join("other"));
-    let status = Command::new("mount")
-        .arg("--bind")
-        .arg(&file)
-        .arg(&other)
-        .status();
-    if !status.is_ok_and(|status| status.success()) {
+    if !may_mount() {
         skip!("mounting is not permitted", "run the tests as root");
     }
+    let mut command = Command::new("mount");
+    let output = command.arg("--bind").arg(&file).arg(&other).output();
+    let output = output.expect("mount starts");
+    assert!(output.status.success(), "{output:?}");
     let _mounted = Mounted(other);
     let server = place.server().expect("it is alone");
     let mut state = server.shared.lock();

@@ -152,7 +152,7 @@ fn http_2_is_spoken_with_prior_knowledge_and_by_agreement(place: Place) {
     let Some(certificates) = Certificates::make(&site) else {
         test_support::skip!("openssl is not installed");
     };
-    if Command::new("curl").arg("--version").output().is_err() {
+    if test_support::output_if_installed(Command::new("curl").arg("--version")).is_none() {
         test_support::skip!("curl is not installed");
     }
     let plain = Server::start(&site, site.config(""));

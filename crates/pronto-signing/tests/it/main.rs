@@ -1,26 +1,29 @@
 //! Signing and checking with real keys of gpg and ssh.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use pronto_config::{Environment, ErrorKind};
 use pronto_io::interrupt::Interrupt;
 use pronto_signing::{Format, Settings, Signer, Status, Trust, signature_start};
+use test_support::keys::{GpgHome, make_ssh_key};
 use test_support::{skip, write_program};
 
 const NAME: &str = "A <a@x>";
 
+/// The longest wait for a program that starts.
+const LONGEST: Duration = Duration::from_secs(30);
+
 /// A directory with keys, and the environment of programs that use them.
 struct Keys {
-    home: tempfile::TempDir,
+    home: GpgHome,
     environment: Environment,
     interrupt: Interrupt,
 }
 
 impl Keys {
     fn new() -> Self {
-        // The sockets of gpg are in the directory, and their paths have a limit.
-        let home = tempfile::tempdir_in("/tmp").expect("a directory");
+        let home = GpgHome::new();
         let mut environment = Environment::empty(home.path());
         environment.set("GNUPGHOME", home.path());
         environment.set("HOME", home.path());
@@ -30,16 +33,6 @@ impl Keys {
             home,
             interrupt: Interrupt::new(),
         }
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> bool {
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .env("GNUPGHOME", self.home.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
     }
 
     fn signer<'a>(&'a self, settings: &'a Settings) -> Signer<'a> {
@@ -52,21 +45,10 @@ impl Keys {
     }
 }
 
-impl Drop for Keys {
-    fn drop(&mut self) {
-        let home = self.home.path().to_str().expect("a name in ASCII");
-        self.run("gpgconf", &["--homedir", home, "--kill", "all"]);
-    }
-}
-
 #[test]
 fn gpg_signs_and_checks() {
     let keys = Keys::new();
-    let arguments = ["--batch", "--passphrase", "", "--quick-generate-key", NAME];
-    if !keys.run(
-        "gpg",
-        &[&arguments[..], &["ed25519", "sign", "never"]].concat(),
-    ) {
+    if !keys.home.make_key(NAME) {
         skip!("gpg is not installed");
     }
     let settings = Settings::default();
@@ -96,8 +78,7 @@ fn gpg_signs_and_checks() {
 fn ssh_signs_and_checks() {
     let keys = Keys::new();
     let file = keys.path("key");
-    let name = file.to_str().expect("a name in ASCII");
-    if !keys.run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", name]) {
+    if !make_ssh_key(&file) {
         skip!("ssh-keygen is not installed");
     }
     let public = std::fs::read_to_string(file.with_extension("pub")).expect("a file");
@@ -147,10 +128,12 @@ fn ssh_signs_and_checks() {
 fn a_program_that_hangs_ends_with_the_interrupt() {
     let keys = Keys::new();
     let program = keys.path("slow");
-    write_program(
-        &program,
-        "#!/bin/sh\ntouch \"$GNUPGHOME/begun\"\nsleep 1000\n",
+    // It ends by itself in the end, so that the test fails and does not hang if nothing stops it.
+    let script = format!(
+        "#!/bin/sh\ntouch \"$GNUPGHOME/begun\"\nsleep {}\n",
+        2 * LONGEST.as_secs()
     );
+    write_program(&program, &script);
     let line = format!("[gpg]\n\tprogram = {}\n", program.display());
     let mut loader = pronto_config::config::Loader::new(&keys.environment, None);
     let file = keys.path("config");
@@ -163,7 +146,9 @@ fn a_program_that_hangs_ends_with_the_interrupt() {
     let signer = keys.signer(&settings).detached();
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let start = Instant::now();
             while !keys.path("begun").exists() {
+                assert!(start.elapsed() < LONGEST, "the program does not start");
                 std::thread::yield_now();
             }
             keys.interrupt.trigger();

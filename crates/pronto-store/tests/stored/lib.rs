@@ -117,13 +117,8 @@ impl Behind {
     /// Publishes the bare repositories below `root` that the store lacks.
     pub(crate) fn publish_new(&self, root: &Path) {
         for (name, directory) in repositories(root) {
-            let stored = self.repository(&name);
-            match self.store.wait(stored.latest()) {
-                Ok(_) => {}
-                Err(error) if *error.kind() == ErrorKind::NotFound => {
-                    self.import(&directory, &stored)
-                }
-                Err(error) => panic!("{name}: {error}"),
+            if !self.has(&name) {
+                self.import(&directory, &self.repository(&name));
             }
         }
     }
@@ -132,12 +127,8 @@ impl Behind {
     /// store lacks, configuration and hooks.
     pub(crate) fn publish(&self, directory: &Path, name: &str) {
         let stored = self.repository(name);
-        let newest = match self.store.wait(stored.latest()) {
-            Ok(newest) => newest,
-            Err(error) if *error.kind() == ErrorKind::NotFound => {
-                return self.import(directory, &stored);
-            }
-            Err(error) => panic!("{name}: {error}"),
+        let Some(newest) = self.newest(name) else {
+            return self.import(directory, &stored);
         };
         self.take_hooks(directory);
         let source = Repository::open(directory, &self.environment).expect("a repository");
@@ -279,17 +270,21 @@ impl Behind {
 
     /// Returns the number of the newest generation of a repository, if there is one.
     pub(crate) fn generation(&self, name: &str) -> Option<u64> {
-        let newest = self.store.wait(self.repository(name).latest()).ok()?;
-        Some(newest.number())
+        self.newest(name).map(|newest| newest.number())
+    }
+
+    /// Returns the newest generation of a repository; `None` if the store has no such repository.
+    fn newest(&self, name: &str) -> Option<Arc<Generation>> {
+        match self.store.wait(self.repository(name).latest()) {
+            Ok(newest) => Some(newest),
+            Err(error) if *error.kind() == ErrorKind::NotFound => None,
+            Err(error) => panic!("{name}: {error}"),
+        }
     }
 
     /// Returns whether the store has a repository.
     pub(crate) fn has(&self, name: &str) -> bool {
-        match self.store.wait(self.repository(name).latest()) {
-            Ok(_) => true,
-            Err(error) if *error.kind() == ErrorKind::NotFound => false,
-            Err(error) => panic!("{name}: {error}"),
-        }
+        self.newest(name).is_some()
     }
 
     /// Writes the newest generation of a repository as a bare repository that every git reads, in place of

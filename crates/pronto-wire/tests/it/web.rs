@@ -133,12 +133,39 @@ fn archives_need_version_2() {
     for advertisement in ["000eversion 2\n0000", service] {
         connect(advertisement).expect("it speaks version 2");
     }
-    let old = "001e# service=git-upload-pack\n0000000eversion 1\n0000";
-    let refused = ["000eversion 1\n0000", "000eversion 2x0000", old, "", "junk"];
-    for advertisement in refused {
+    let refused = (
+        ErrorKind::Connection,
+        "can't connect to subservice git-upload-archive",
+    );
+    let expected = [
+        ("000eversion 1\n0000", refused),
+        (
+            "000eversion 2x0000",
+            (
+                ErrorKind::Malformed,
+                "protocol error: expected an object id, got 'version'",
+            ),
+        ),
+        (
+            "001e# service=git-upload-pack\n0000000eversion 1\n0000",
+            refused,
+        ),
+        ("", refused),
+        (
+            "junk",
+            (
+                ErrorKind::Malformed,
+                "protocol error: bad line length character: junk",
+            ),
+        ),
+    ];
+    let found = expected.map(|(advertisement, _)| {
         let error = connect(advertisement).err().expect("it is no version 2");
-        assert_ne!(*error.kind(), ErrorKind::Local, "{error}");
-    }
+        (advertisement, *error.kind(), error.to_string())
+    });
+    let expected =
+        expected.map(|(advertisement, (kind, message))| (advertisement, kind, message.to_owned()));
+    assert_eq!(found, expected);
 }
 
 #[test]

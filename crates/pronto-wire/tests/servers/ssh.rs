@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use test_support::keys::make_ssh_key;
+
 use super::{Server, free_port, installed};
 
 /// An ssh server that accepts the current user with a key.
@@ -17,20 +19,15 @@ impl Ssh {
     /// login shell).
     pub(crate) fn start() -> Option<Self> {
         let sshd = installed(&["/usr/sbin/sshd", "/usr/local/sbin/sshd"])?;
-        let keygen = installed(&["/usr/bin/ssh-keygen", "/usr/local/bin/ssh-keygen"])?;
         installed(&["/usr/bin/ssh", "/usr/local/bin/ssh"])?;
         // Only root needs it, and only root can create it.
         let _ = fs::create_dir_all("/run/sshd");
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path();
         for name in ["host", "user"] {
-            let status = Command::new(&keygen)
-                .args(["-q", "-t", "ed25519", "-N", "", "-f", name])
-                .current_dir(path)
-                .stdout(Stdio::null())
-                .status()
-                .expect("ssh-keygen runs");
-            assert!(status.success(), "ssh-keygen {name}");
+            if !make_ssh_key(&path.join(name)) {
+                return None;
+            }
         }
         fs::copy(path.join("user.pub"), path.join("authorized")).expect("a file");
         let port = free_port();

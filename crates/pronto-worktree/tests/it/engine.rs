@@ -14,7 +14,7 @@ use pronto_worktree::attributes::{Attributes, Files, FromIndex};
 use pronto_worktree::checkout::{self, Context, Item, Obstructions, Options, Outcome, Plan};
 use pronto_worktree::filter::{ATTRIBUTES, AutoCrlf, Driver, Settings};
 use pronto_worktree::{ErrorKind, Protect, unpack};
-use test_support::skip;
+use test_support::{may_mount, skip};
 
 use crate::support::{Memory, Scratch, git, git_with_input, id, listing, repository, write};
 
@@ -473,13 +473,15 @@ fn a_full_file_system_leaves_no_part_of_a_file() {
     let ids = blobs(source.path(), &[&large, "small"]);
     let objects = Memory::load(source.path());
     let scratch = Scratch::new();
+    if !may_mount() {
+        skip!("mounting is not permitted", "run the tests as root");
+    }
     let mounted = std::process::Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=1m", "none"])
         .arg(scratch.path())
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        skip!("mounting is not permitted", "run the tests as root");
-    }
+        .output()
+        .expect("mount starts");
+    assert!(mounted.status.success(), "{mounted:?}");
     let mut write: Vec<Item> = (0..8)
         .map(|number| item(&format!("d/large{number}"), ids[0], 0o100644))
         .collect();

@@ -88,6 +88,7 @@ pub(super) fn table() -> Table {
     }
     links(&mut table);
     reading(&mut table);
+    pushing(&mut table);
     table
 }
 
@@ -194,6 +195,97 @@ fn reading(table: &mut Table) {
         scene.repository("work/repo/sub");
         command(["status"]).within("work/repo").with_fallback()
     });
+}
+
+/// A push that pushes submodules first does not run in a repository that a hostile path names.
+fn pushing(table: &mut Table) {
+    table.row("push-of-an-honest-one", |scene| {
+        let attack = push(scene, "sub", "work/repo/sub").succeeds();
+        attack.check(|scene, _| {
+            let refs = scene.git("work/modules.git", &["for-each-ref", "--format=%(refname)"]);
+            match refs == "refs/heads/main" {
+                true => Ok(()),
+                false => Err(format!("the submodule has pushed '{refs}'")),
+            }
+        })
+    });
+    table.row("push-into-a-link", |scene| {
+        let attack = push(scene, "sub", "outside/module");
+        scene.link("../../outside/module", "work/repo/sub");
+        refused(scene, "outside/module", attack).fails()
+    });
+    table.row("push-into-a-link-within-the-worktree", |scene| {
+        let attack = push(scene, "sub", "work/repo/module");
+        scene.link("module", "work/repo/sub");
+        refused(scene, "work/repo/module", attack).fails()
+    });
+    table.row("push-through-a-link", |scene| {
+        let attack = push(scene, "a/sub", "outside/sub");
+        scene.link("../../outside", "work/repo/a");
+        refused(scene, "outside/sub", attack).fails()
+    });
+    for (name, path) in [
+        ("that-climbs", "../../outside/module"),
+        ("that-climbs-inside", "sub/../../../outside/module"),
+    ] {
+        table.row(format!("push-into-a-path-{name}"), move |scene| {
+            let attack = push(scene, "sub", "outside/module");
+            scene.write("work/repo/.gitmodules", listed(path));
+            scene.git("work/repo", &["commit", "-qam", "climb"]);
+            refused(scene, "outside/module", attack)
+                .git_differs_if(name == "that-climbs", "it pushes from there")
+        });
+    }
+    table.row("push-into-an-absolute-path", |scene| {
+        let attack = push(scene, "sub", "outside/module");
+        let path = scene.path("outside/module").display().to_string();
+        scene.write("work/repo/.gitmodules", listed(&path));
+        scene.git("work/repo", &["commit", "-qam", "absolute"]);
+        refused(scene, "outside/module", attack)
+    });
+    table.row("push-with-a-list-that-is-a-link", |scene| {
+        let attack = push(scene, "sub", "work/repo/lure");
+        scene.write("outside/list", listed("lure"));
+        scene.remove("work/repo/.gitmodules");
+        scene.link("../../outside/list", "work/repo/.gitmodules");
+        refused(scene, "work/repo/lure", attack).git_differs("it follows the link")
+    });
+}
+
+/// Returns a `.gitmodules` whose submodule `sub` is at `path`.
+fn listed(path: &str) -> String {
+    format!("[submodule \"sub\"]\n\tpath = {path}\n\turl = ./sub\n")
+}
+
+/// Pushes `work/repo`, which records a submodule at `path`, with its submodules. The repository of the submodule is at
+/// `place`, and has a commit that it would push to `work/modules.git`.
+fn push(scene: &Scene, path: &str, place: &str) -> Attack {
+    scene.repository("work/repo");
+    scene.repository(place);
+    for (name, directory) in [("target.git", "work/repo"), ("modules.git", place)] {
+        scene.git("work", &["init", "-q", "--bare", "-b", "main", name]);
+        let remote = scene.path("work").join(name).display().to_string();
+        scene.git(directory, &["remote", "add", "origin", &remote]);
+    }
+    // A submodule without remote-tracking refs is not pushed.
+    let known = ["update-ref", "refs/remotes/origin/old", &scene.ids.first];
+    scene.git(place, &known);
+    scene.git(place, &["commit", "-q", "--allow-empty", "-m", "new"]);
+    let new = scene.git(place, &["rev-parse", "HEAD"]);
+    scene.write("work/repo/.gitmodules", listed(path));
+    scene.git("work/repo", &["add", ".gitmodules"]);
+    let entry = format!("160000,{new},{path}");
+    let add = ["update-index", "--add", "--cacheinfo", &entry];
+    scene.git("work/repo", &add);
+    scene.git("work/repo", &["commit", "-qm", "a submodule"]);
+    let words = ["push", "--recurse-submodules=on-demand", "origin", "main"];
+    command(words).within("work/repo")
+}
+
+/// Gives the repository at `place` a hook, which must not run, and requires that nothing is pushed from it.
+fn refused(scene: &Scene, place: &str, attack: Attack) -> Attack {
+    scene.payload(format!("{place}/.git/hooks/pre-push"));
+    attack.leaves_no("work/modules.git/refs/heads/main")
 }
 
 /// The bytes of an id.

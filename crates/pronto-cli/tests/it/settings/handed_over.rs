@@ -8,7 +8,7 @@ use pronto_cli::settings::{
     EVENTS, GUARDED, KEYS, Lacking, Place, TRANSPORT_KEYS, TRANSPORT_VARIABLES, VARIABLES, When,
 };
 
-use super::super::support::{Scratch, process, pronto, stderr, stdout};
+use super::super::support::{Scratch, git, pronto, stderr, stdout};
 use super::source::{normal, texts};
 use super::table;
 
@@ -162,16 +162,6 @@ fn repository(scratch: &Scratch) -> PathBuf {
     git(&top, &["add", "."]);
     git(&top, &["commit", "-q", "-m", "first"]);
     top
-}
-
-fn git(top: &Path, arguments: &[&str]) {
-    let output = process("git")
-        .current_dir(top)
-        .args(["-c", "user.name=A", "-c", "user.email=a@example.com"])
-        .args(arguments)
-        .output()
-        .expect("git runs");
-    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 /// Runs pronto in `top` with the settings `configured` and the environment `variables`.

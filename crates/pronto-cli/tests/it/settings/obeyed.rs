@@ -1,18 +1,8 @@
 //! Settings that native commands support.
 
-use super::super::support::{Scratch, process, pronto, stderr, stdout};
+use super::super::support::{Scratch, git, pronto, stderr, stdout};
 
-use std::path::{Path, PathBuf};
-
-fn git(top: &Path, arguments: &[&str]) {
-    let output = process("git")
-        .current_dir(top)
-        .args(["-c", "user.name=A", "-c", "user.email=a@example.com"])
-        .args(arguments)
-        .output()
-        .expect("git runs");
-    assert!(output.status.success(), "{}", stderr(&output));
-}
+use std::path::PathBuf;
 
 fn repository(scratch: &Scratch) -> PathBuf {
     let top = scratch.path().join("repository");

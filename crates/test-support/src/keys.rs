@@ -1,0 +1,80 @@
+//! Keys of OpenSSH and gpg.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::{on_path, output_if_installed};
+
+/// Makes a key of OpenSSH without a passphrase at `path`, and its public key beside it, with the extension `pub`.
+/// Returns `false` if ssh-keygen is not installed.
+///
+/// # Panics
+/// If ssh-keygen fails.
+#[must_use]
+pub fn make_ssh_key(path: &Path) -> bool {
+    let mut command = Command::new(on_path("ssh-keygen"));
+    command.args(["-q", "-t", "ed25519", "-N", "", "-f"]);
+    command.arg(path).stdin(Stdio::null());
+    let Some(output) = output_if_installed(&mut command) else {
+        return false;
+    };
+    assert!(output.status.success(), "ssh-keygen: {output:?}");
+    true
+}
+
+/// A home directory of gpg. Dropping it ends the agents that use it.
+pub struct GpgHome(TempDir);
+
+impl GpgHome {
+    /// Makes an empty one.
+    ///
+    /// # Panics
+    /// If there is no `/tmp`.
+    #[must_use]
+    pub fn new() -> Self {
+        // The sockets of gpg are in the directory, and their paths have a limit.
+        GpgHome(tempfile::tempdir_in("/tmp").expect("a directory"))
+    }
+
+    /// Returns the directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Makes a key without a passphrase that signs as `name`. Returns `false` if gpg is not installed.
+    ///
+    /// # Panics
+    /// If gpg fails.
+    #[must_use]
+    pub fn make_key(&self, name: &str) -> bool {
+        let mut command = Command::new(on_path("gpg"));
+        command
+            .env("GNUPGHOME", self.path())
+            .args(["--batch", "--quiet", "--passphrase", ""])
+            .args(["--quick-generate-key", name, "ed25519", "sign", "never"])
+            .stdin(Stdio::null());
+        let Some(output) = output_if_installed(&mut command) else {
+            return false;
+        };
+        assert!(output.status.success(), "gpg: {output:?}");
+        true
+    }
+}
+
+impl Default for GpgHome {
+    fn default() -> Self {
+        GpgHome::new()
+    }
+}
+
+impl Drop for GpgHome {
+    fn drop(&mut self) {
+        let mut command = Command::new(on_path("gpgconf"));
+        command.arg("--homedir").arg(self.path());
+        // Without gpg, there is no agent.
+        let _ = command.args(["--kill", "all"]).output();
+    }
+}
