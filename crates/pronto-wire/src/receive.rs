@@ -59,6 +59,8 @@ pub struct Request {
     pub features: Features,
     /// The push certificate, whose commands are those of the request.
     pub certificate: Option<Certificate>,
+    /// The id of the session of the client.
+    pub session_id: Option<BString>,
 }
 
 impl Request {
@@ -181,6 +183,9 @@ impl RequestParser {
                 b"object-format=sha1" => hash = Kind::Sha1,
                 b"object-format=sha256" => hash = Kind::Sha256,
                 word => {
+                    if let Some(id) = word.strip_prefix(b"session-id=") {
+                        self.request.session_id = Some(id.into());
+                    }
                     if let Some(name) = word.strip_prefix(b"object-format=") {
                         return Err(bad_format(&shown(name)));
                     }
