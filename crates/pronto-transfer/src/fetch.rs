@@ -78,7 +78,7 @@ pub struct Options {
     pub no_filter: bool,
     /// Whether everything is fetched again, without negotiation.
     pub refetch: bool,
-    /// What is offered in a negotiation; as configured, or the history of all refs, by default.
+    /// The offer of a negotiation; as configured, or the history of all refs, by default.
     pub offer: OfferOptions,
     /// Whether refs are stored below `refs/prefetch/`, and branches and tags stay as they are.
     pub prefetch: bool,
@@ -170,7 +170,7 @@ struct Work<'a> {
     symbolic: HashSet<BString>,
     /// The branches of worktrees, with their places.
     checked_out: Vec<(BString, PathBuf)>,
-    /// What is offered in a negotiation.
+    /// The offer of a negotiation.
     offer: Offer,
     /// The local shallow commits.
     cut: BTreeSet<ObjectId>,

@@ -17,7 +17,6 @@ mod foreign;
 mod lazy;
 mod lookup;
 mod negotiate;
-pub mod netrc;
 mod offer;
 mod partial;
 mod promised_links;
@@ -41,6 +40,7 @@ pub use partial::{combined_filter, filter_spec, has_whole_history};
 pub use promised_links::keep as keep_linked_objects;
 pub use pronto_repository::shallow;
 pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};
+pub use pronto_wire::netrc;
 pub use pronto_wire::transport::Family;
 pub use receive::{Both, Receive, Unpack, checks_objects, receive_pack, unpack_limit};
 pub(crate) use receive::{Stream, fsck_levels, receive_stream};
@@ -269,12 +269,9 @@ impl Remote {
 /// The values of `key`, after the last empty one.
 ///
 /// # Errors
-/// One has no value: git explains which.
+/// The last one has no value.
 fn revisions(config: &Config, key: Vec<u8>) -> Result<Vec<BString>> {
-    if config.entries(&key).any(|entry| entry.value.is_none()) {
-        let message = "a setting of a negotiation without a value";
-        return Err(Error::new(ErrorKind::Unsupported, message));
-    }
+    config.string(&key)?;
     Ok(owned(config.list(key)))
 }
 

@@ -348,13 +348,16 @@ mod tests {
 
     #[test]
     fn commands_and_features_are_taken() {
-        let first = format!("{NULL} {ONE} refs/heads/a b\0 report-status atomic push-options\n");
+        let first = format!(
+            "{NULL} {ONE} refs/heads/a b\0 report-status atomic push-options session-id=x\n"
+        );
         let shallow = format!("shallow {ONE}");
         let request = parse(&[&shallow, &first, &format!("{ONE} {NULL} refs/heads/c")]);
         let request = request.expect("well formed");
         assert_eq!(request.commands[0].name, "refs/heads/a b");
         assert_eq!(request.commands[1].name, "refs/heads/c");
         assert_eq!(request.shallow.len(), 1);
+        assert_eq!(request.session_id, Some("x".into()));
         let features = request.features;
         assert!(features.report && features.atomic && !features.push_options);
         assert!(request.has_pack());

@@ -121,7 +121,10 @@ pub(crate) struct Args {
     #[arg(long)]
     negotiate_only: bool,
     /// Offer only the history of this revision, or of refs that match, in a negotiation
-    #[arg(long, alias = "negotiation-restrict", value_name = "REVISION")]
+    #[arg(long, value_name = "REVISION")]
+    negotiation_restrict: Vec<OsString>,
+    /// The same as --negotiation-restrict
+    #[arg(long, value_name = "REVISION")]
     negotiation_tip: Vec<OsString>,
     /// Always offer this commit, or those of refs that match, in a negotiation
     #[arg(long, value_name = "REVISION")]
@@ -167,6 +170,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     check_output(args, &repository)?;
+    let modules = submodules::Modules::choose(args, &repository)?;
     let fetch_all = args.all.unwrap_or(false)
         || (args.all.is_none()
             && args.repository.is_none()
@@ -174,16 +178,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut options = options(args, context, &repository)?;
     let remotes = remotes(args, fetch_all, &repository)?;
     options.offer = negotiation::offer(args);
-    if args.stdin && (args.multiple || fetch_all) {
-        let message = "--stdin can only be used when fetching from one remote";
-        return Err(CliError::fatal(message));
-    }
     let several = remotes.len() > 1 || (args.multiple && !fetch_all);
-    if several && args.filter.is_some() {
-        let message =
-            "--filter can only be used with the remote configured in extensions.partialclone";
-        return Err(CliError::fatal(message));
-    }
+    check_combinations(args, args.multiple || fetch_all, several)?;
     for remote in &remotes {
         // Calls for git are handed over before anything is done.
         if args.verbose > 0 && remote.urls.iter().any(|url| url.starts_with(b"git://")) {
@@ -197,7 +193,6 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if !args.multiple && !fetch_all {
         options.refspecs = refspecs::all(args)?;
     }
-    let modules = submodules::Modules::choose(args, &repository)?;
     bundles::take(&repository, context)?;
     if several || remotes.is_empty() {
         if options.write_fetch_head && !options.append {
@@ -238,6 +233,20 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     maintain(args, &repository, context)?;
     Ok(code)
+}
+
+/// Refuses options for one remote where there may be several.
+fn check_combinations(args: &Args, is_general: bool, several: bool) -> Result<(), CliError> {
+    if args.stdin && is_general {
+        let message = "--stdin can only be used when fetching from one remote";
+        return Err(CliError::fatal(message));
+    }
+    if several && args.filter.is_some() {
+        let message =
+            "--filter can only be used with the remote configured in extensions.partialclone";
+        return Err(CliError::fatal(message));
+    }
+    Ok(())
 }
 
 /// Starts maintenance, unless it is not wanted.

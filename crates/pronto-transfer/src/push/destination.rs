@@ -22,7 +22,7 @@ pub struct Destination {
     pub is_mirror: bool,
     /// The program on the other side (`remote.<name>.receivepack`).
     pub receive_pack: Option<BString>,
-    /// What a negotiation with it offers (`remote.<name>.negotiationRestrict`,
+    /// The offer of a negotiation with it (`remote.<name>.negotiationRestrict`,
     /// `remote.<name>.negotiationInclude`).
     pub offer: OfferOptions,
     /// The HTTP proxy.

@@ -80,9 +80,12 @@ impl<'a> Conversation<'a> {
         let options = self.server_options;
         write_command("fetch", capabilities, options, self.session, out)?;
         pktline::write(out, b"wait-for-done")?;
+        let is_first = self.offered.is_empty() && self.common.is_empty();
         for id in self.includes {
             write_have(id, out)?;
-            self.offered.insert(*id);
+            if is_first {
+                self.offered.insert(*id);
+            }
         }
         let mut added = 0;
         while added < self.haves_to_send {

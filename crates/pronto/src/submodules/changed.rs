@@ -22,13 +22,13 @@ const LARGEST_BYTES: u64 = 16 << 20;
 /// The submodules that commits change.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
-    /// What commits record, indexed by the name of the submodule.
+    /// The recorded commits, indexed by the name of the submodule.
     pub(super) modules: BTreeMap<BString, Recorded>,
     /// Those that have no name of their own.
     pub(super) collisions: Vec<Collision>,
 }
 
-/// What commits record about a submodule.
+/// The commits of a submodule that commits of the superproject record.
 #[derive(Debug)]
 pub(super) struct Recorded {
     /// The newest commit of the superproject that changes it.
@@ -40,7 +40,7 @@ pub(super) struct Recorded {
 }
 
 /// Collects the submodules that the commits change that `tips` lead to and the remote-tracking refs of `remote` do
-/// not. As in Git, commits without parents change nothing, and merges what differs from all parents.
+/// not. As in Git, commits without parents change nothing, and merges change submodules that differ from all parents.
 pub(super) fn changed(
     repository: &Repository,
     tips: &[ObjectId],

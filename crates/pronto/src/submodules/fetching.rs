@@ -49,20 +49,20 @@ impl FetchRecursion {
 /// A fetch of the superproject that is done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fetching<'a> {
-    /// What is said about all submodules, by the command line or the configuration.
+    /// The choice for all submodules, by the command line or the configuration.
     pub all: Option<FetchRecursion>,
-    /// What holds for submodules about which nothing is said.
+    /// The choice for submodules without a setting.
     pub default: FetchRecursion,
-    /// What the refs led to before.
+    /// The values of the refs before the fetch.
     pub before: &'a [ObjectId],
     /// The new values of refs.
     pub after: &'a [ObjectId],
 }
 
-/// What is to be done about a submodule.
+/// A step of the fetch of submodules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FetchStep {
-    /// It is fetched.
+    /// The submodule is fetched.
     Fetch(FetchTask),
     /// Its repository cannot be opened: an error, unless `by` is set.
     Inaccessible {
@@ -71,7 +71,7 @@ pub enum FetchStep {
         /// The commit that records it, if the index does not.
         by: Option<ObjectId>,
     },
-    /// It is skipped because of its name.
+    /// The submodule is skipped because of its name.
     Collision(Collision),
 }
 
@@ -122,12 +122,12 @@ impl FetchTask {
 }
 
 impl Fetching<'_> {
-    /// Returns what is to be done about the submodules, those of the index first. Costs a walk over the new
+    /// Returns the steps, those for submodules of the index first. Costs a walk over the new
     /// commits, a comparison of each one's tree with those of its parents, and a walk in each submodule
     /// that they change.
     ///
     /// # Errors
-    /// An object or the index cannot be read, a setting is malformed, a submodule is recorded at what is no
+    /// An object or the index cannot be read, a setting is malformed, a submodule is recorded at an object that is no
     /// commit, its path leads through a symbolic link, or it was interrupted.
     pub fn steps(&self, repository: &Repository, watch: &Watch<'_>) -> Result<Vec<FetchStep>> {
         let Some(top) = repository.work_tree() else {
@@ -163,7 +163,9 @@ impl Fetching<'_> {
         watch: &Watch<'_>,
     ) -> Result<Changed> {
         // As in Git, nothing is searched if no submodule could be fetched.
-        if current.names().is_empty() || self.after.is_empty() {
+        let modules = std::fs::read_dir(repository.git_path("modules"));
+        let has_any = modules.is_ok_and(|mut entries| entries.next().is_some());
+        if !has_any && current.names().is_empty() || self.after.is_empty() {
             return Ok(Changed::default());
         }
         let walk = walk_beyond(repository, self.after, self.before)?;
@@ -185,7 +187,7 @@ impl Fetching<'_> {
         Ok(changed)
     }
 
-    /// Plans what is done about the submodule at `path` of the index.
+    /// Plans the steps for the submodule at `path` of the index.
     fn take_entry(&self, plan: &mut Plan<'_>, path: &BStr) -> Result<()> {
         let repository = plan.repository;
         let configured = plan.name_of(path);
@@ -227,7 +229,7 @@ impl Fetching<'_> {
         Ok(())
     }
 
-    /// Plans what is done about the changed submodules that the index does not have.
+    /// Plans the steps for the changed submodules that the index does not have.
     fn take_changed(&self, plan: &mut Plan<'_>) -> Result<()> {
         for (name, recorded) in std::mem::take(&mut plan.changed.modules) {
             if plan.seen.contains(&name) {
@@ -280,7 +282,10 @@ impl Fetching<'_> {
         let own = config.entry_of(&key).map(|entry| entry.value);
         let shared = || plan.current.value(name.as_bstr(), "fetchrecursesubmodules");
         match own.or_else(|| shared().map(Some)) {
-            Some(text) => FetchRecursion::parse(&key.to_string(), text),
+            Some(text) => {
+                let key = format!("submodule.{name}.fetchRecurseSubmodules");
+                FetchRecursion::parse(&key, text)
+            }
             None => Ok(self.default),
         }
     }

@@ -16,10 +16,14 @@ const UNSUPPORTED: ExitCode = ExitCode::new(255);
 
 /// Returns what the options choose to offer.
 pub(super) fn offer(args: &Args) -> OfferOptions {
-    let texts = |given: &[OsString]| given.iter().map(|text| text.as_bytes().into()).collect();
+    let text = |text: &OsString| text.as_bytes().into();
+    let restrict = args
+        .negotiation_restrict
+        .iter()
+        .chain(&args.negotiation_tip);
     OfferOptions {
-        restrict: texts(&args.negotiation_tip),
-        include: texts(&args.negotiation_include),
+        restrict: restrict.map(text).collect(),
+        include: args.negotiation_include.iter().map(text).collect(),
     }
 }
 

@@ -19,13 +19,13 @@ use children::Child;
 
 /// The treatment of submodules by a fetch.
 pub(super) struct Modules {
-    /// What the command line or the configuration says about all submodules.
+    /// The choice for all submodules, by the command line or the configuration.
     all: Option<FetchRecursion>,
-    /// What holds for submodules about which nothing is said.
+    /// The choice for submodules without a setting.
     default: FetchRecursion,
     /// The number of submodules that are fetched at once.
     jobs: usize,
-    /// What the refs of the superproject led to before.
+    /// The values of the refs of the superproject before the fetch.
     before: Vec<ObjectId>,
     /// The path of this repository below the top superproject, with a slash.
     prefix: OsString,
@@ -172,7 +172,7 @@ impl Run<'_> {
             }
         }
         self.run(children, &tasks, context)?;
-        // What the refs of a submodule do not lead to is fetched by its id.
+        // A commit that no ref of the submodule leads to is fetched by its id.
         let mut again = Vec::new();
         for (number, task) in tasks.iter().enumerate() {
             let missing = task.missing(self.repository).map_err(fatal)?;
@@ -209,6 +209,10 @@ impl Run<'_> {
         prefix.push("/");
         let default = if task.is_forced { "yes" } else { "on-demand" };
         let mut command = children::command(&task.git_dir, context)?;
+        if task.by.is_some() {
+            // Its worktree may be gone.
+            command.arg("--work-tree=.");
+        }
         command
             .arg("fetch")
             .args(&self.words)
@@ -245,7 +249,7 @@ fn fatal(error: pronto::Error) -> CliError {
     }
 }
 
-/// What the configuration says about all submodules: the last one of the two settings.
+/// The configured choice for all submodules: the last one of the two settings.
 fn configured(config: &Config) -> Result<Option<FetchRecursion>, CliError> {
     let mut found = None;
     for entry in config.iter() {

@@ -19,7 +19,7 @@ pub(super) struct Child {
     pub(super) message: Option<String>,
     /// The process; none if there is only the message.
     pub(super) command: Option<Command>,
-    /// The number that tells its caller what it was for.
+    /// The number of its task.
     pub(super) task: Option<usize>,
 }
 
@@ -105,7 +105,7 @@ pub(super) fn run(
     })
 }
 
-/// What a child does.
+/// An event of a child.
 enum Event {
     Printed(Vec<u8>),
     /// Whether it succeeded.
@@ -118,7 +118,7 @@ fn take(left: &Mutex<Vec<Waiting>>) -> Option<Waiting> {
     left.lock().ok()?.pop()
 }
 
-/// Runs `command`, and sends what it prints.
+/// Runs `command`, and sends its output.
 fn observe(mut command: Command, program: &str, teller: &Sender<Event>) -> io::Result<bool> {
     let (mut reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);
