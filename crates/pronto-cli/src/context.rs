@@ -144,6 +144,7 @@ impl Context {
         if let Ok(program) = std::env::current_exe() {
             environment.set_server(program);
         }
+        environment.set_session_id(self.session_id());
         Ok(environment)
     }
 

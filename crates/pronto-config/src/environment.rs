@@ -46,6 +46,7 @@ pub struct Environment {
     current_dir: PathBuf,
     original_dir: Option<PathBuf>,
     server: Option<PathBuf>,
+    session_id: Option<String>,
     bare: bool,
 }
 
@@ -113,6 +114,16 @@ impl Environment {
     /// Chooses the program that serves repositories on this machine; git otherwise.
     pub fn set_server(&mut self, program: impl Into<PathBuf>) {
         self.server = Some(program.into());
+    }
+
+    /// Returns the id of this session for traces of other sides (`transfer.advertiseSID`), if there is one.
+    pub fn session_id(&self) -> Option<&str> {
+        self.session_id.as_deref()
+    }
+
+    /// Gives this session an id.
+    pub fn set_session_id(&mut self, id: impl Into<String>) {
+        self.session_id = Some(id.into());
     }
 
     /// Returns the value of a variable, if it is set; it may be empty.

@@ -30,7 +30,9 @@ use pronto_wire::fetch::Deepen;
 use crate::config::Config;
 use crate::refs::Broken;
 use crate::remote::connection::{self, Settings, from_wire};
-use crate::remote::{INFINITE_DEPTH, Refspec, Remote, Tags, register_promisor, shallow};
+use crate::remote::{
+    INFINITE_DEPTH, Offer, OfferOptions, Refspec, Remote, Tags, register_promisor, shallow,
+};
 use crate::{Error, ErrorKind, Repository, Result, path};
 pub use download::ReceivedPack;
 pub use map::pretty;
@@ -76,8 +78,8 @@ pub struct Options {
     pub no_filter: bool,
     /// Whether everything is fetched again, without negotiation.
     pub refetch: bool,
-    /// The objects whose history is offered in a negotiation; by default that of all refs.
-    pub negotiation_tips: Option<Vec<ObjectId>>,
+    /// The offer of a negotiation; as configured, or the history of all refs, by default.
+    pub offer: OfferOptions,
     /// Whether refs are stored below `refs/prefetch/`, and branches and tags stay as they are.
     pub prefetch: bool,
     /// Settings of the connection.
@@ -138,7 +140,7 @@ impl Default for Options {
             filter: None,
             no_filter: false,
             refetch: false,
-            negotiation_tips: None,
+            offer: OfferOptions::default(),
             prefetch: false,
             settings: Settings::default(),
             server_options: Vec::new(),
@@ -168,6 +170,8 @@ struct Work<'a> {
     symbolic: HashSet<BString>,
     /// The branches of worktrees, with their places.
     checked_out: Vec<(BString, PathBuf)>,
+    /// The offer of a negotiation.
+    offer: Offer,
     /// The local shallow commits.
     cut: BTreeSet<ObjectId>,
     /// The displayed source, in `FETCH_HEAD` and tables.
@@ -307,6 +311,7 @@ impl<'a> Work<'a> {
             ours,
             symbolic,
             checked_out: checked_out(repository)?,
+            offer: options.offer.choose(repository, remote)?,
             cut: shallow::read(repository)?,
             url: shown_url(remote)?,
             watch,

@@ -332,6 +332,7 @@ pub fn push_after(
     }
     let sending = send::Sending {
         repository,
+        destination,
         url,
         options,
         watch,

@@ -79,6 +79,8 @@ pub struct Options {
     pub service: Option<BString>,
     /// The time that a program may take to check the signature of a push.
     pub signature_limit: Option<Duration>,
+    /// The id of this session, advertised with `transfer.advertiseSID`.
+    pub session_id: Option<BString>,
     /// The place where the push is recorded, if the repository is only a view of it. Received objects stay
     /// a pack then, and what would be lost with the view is refused.
     pub landing: Option<Arc<dyn Landing>>,
@@ -101,6 +103,7 @@ impl Options {
             pack_limit: None,
             service: None,
             signature_limit: None,
+            session_id: None,
             landing: None,
         }
     }
@@ -150,18 +153,16 @@ pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
     enter(path, environment)
 }
 
-/// Returns whether `repository` can be pushed to natively: not if its history is grafted, it is a
-/// partial clone, or a setting requires git (`transfer.advertiseSID`).
+/// Returns whether `repository` can be pushed to natively: not if its history is grafted, or it is a
+/// partial clone.
 ///
 /// # Errors
 /// A value is not of its type, or a file cannot be read.
 pub fn can_serve(repository: &Repository) -> Result<bool> {
-    let config = repository.config();
     let grafts = std::fs::metadata(repository.git_path("info/grafts"));
     Ok(!grafts.is_ok_and(|file| file.len() > 0)
         && repository.environment().get("GIT_GRAFT_FILE").is_none()
-        && !repository.has_promisor()?
-        && !config.bool_or("transfer.advertisesid", false)?)
+        && !repository.has_promisor()?)
 }
 
 /// Serves one connection: advertises refs, receives commands and a pack, and changes refs.
@@ -183,7 +184,10 @@ pub fn serve(
     let issued = Issued::new(repository, options, &settings);
     if options.advertises {
         let nonce = issued.as_ref().map(Issued::nonce);
-        let words = advertise::features(repository, &settings, nonce);
+        let mut words = advertise::features(repository, &settings, nonce);
+        if let Some(id) = options.session_id.as_ref().filter(|_| settings.session_id) {
+            words.push_str(&format!(" session-id={id}"));
+        }
         advertise::advertise(repository, options, &settings, words, output)?;
     }
     if !options.receives {
@@ -191,6 +195,9 @@ pub fn serve(
     }
     let mut packets = PacketReader::new(input);
     let request = read_request(repository, &settings, &mut packets)?;
+    if let Some(id) = &request.session_id {
+        pronto_io::data!("transfer", "client-sid", id);
+    }
     if request.commands.is_empty() {
         return Ok(Served::default());
     }

@@ -17,7 +17,7 @@ mod foreign;
 mod lazy;
 mod lookup;
 mod negotiate;
-pub mod netrc;
+mod offer;
 mod partial;
 mod promised_links;
 mod receive;
@@ -34,11 +34,13 @@ pub use connectivity::{Cuts, Links, from_store, is_connected};
 pub use lazy::Exact;
 pub use negotiate::History;
 pub(crate) use negotiate::negotiator;
+pub use offer::{Offer, OfferOptions};
 pub(crate) use partial::register as register_promisor;
 pub use partial::{combined_filter, filter_spec, has_whole_history};
 pub use promised_links::keep as keep_linked_objects;
 pub use pronto_repository::shallow;
 pub use pronto_wire::fetch::{Deepen, INFINITE_DEPTH};
+pub use pronto_wire::netrc;
 pub use pronto_wire::transport::Family;
 pub use receive::{Both, Receive, Unpack, checks_objects, receive_pack, unpack_limit};
 pub(crate) use receive::{Stream, fsck_levels, receive_stream};
@@ -94,6 +96,10 @@ pub struct Remote {
     pub proxy: Option<BString>,
     /// Values for the hooks of the other side.
     pub server_options: Vec<BString>,
+    /// The revisions, or patterns of refs, whose history a negotiation offers.
+    pub negotiation_restrict: Vec<BString>,
+    /// The commits, or patterns of refs, that a negotiation always offers.
+    pub negotiation_include: Vec<BString>,
     /// Whether it promises to have what is missing here.
     pub promisor: bool,
     /// The filter of a partial clone.
@@ -199,6 +205,8 @@ impl Remote {
         remote.upload_pack = config.strings(key("uploadpack")).next().map(BStr::to_owned);
         remote.proxy = config.string(key("proxy"))?.map(BStr::to_owned);
         remote.server_options = owned(config.list(key("serveroption")));
+        remote.negotiation_restrict = revisions(config, key("negotiationrestrict"))?;
+        remote.negotiation_include = revisions(config, key("negotiationinclude"))?;
         remote.promisor = config.bool_or(key("promisor"), false)?;
         remote.partial_clone_filter = config
             .string(key("partialclonefilter"))?
@@ -256,6 +264,15 @@ impl Remote {
             Error::new(ErrorKind::InvalidInput, message)
         })
     }
+}
+
+/// The values of `key`, after the last empty one.
+///
+/// # Errors
+/// The last one has no value.
+fn revisions(config: &Config, key: Vec<u8>) -> Result<Vec<BString>> {
+    config.string(&key)?;
+    Ok(owned(config.list(key)))
 }
 
 fn owned(values: Vec<&BStr>) -> Vec<BString> {

@@ -1,7 +1,7 @@
 //! The refs of the other side: the advertisement of versions 0 and 1, the greeting of version 2,
 //! and its `ls-refs` command (`gitprotocol-pack(5)`, `gitprotocol-v2(5)`).
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 use pronto_refs::RefName;
 
@@ -222,7 +222,7 @@ impl LsRefs {
     /// # Errors
     /// If a value is longer than a packet.
     pub fn write(&self, capabilities: &Capabilities, out: &mut Vec<u8>) -> Result<(), Error> {
-        write_command("ls-refs", capabilities, &self.server_options, out)?;
+        write_command("ls-refs", capabilities, &self.server_options, None, out)?;
         pktline::write(out, b"peel\n")?;
         pktline::write(out, b"symrefs\n")?;
         if capabilities.has_feature("ls-refs", "unborn") {
@@ -241,11 +241,15 @@ pub(crate) fn write_command(
     name: &str,
     capabilities: &Capabilities,
     server_options: &[BString],
+    session: Option<&BStr>,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     pktline::write_parts(out, &[b"command=", name.as_bytes(), b"\n"])?;
     if capabilities.has("agent") {
         pktline::write_parts(out, &[b"agent=", AGENT.as_bytes(), b"\n"])?;
+    }
+    if let Some(id) = session.filter(|_| capabilities.has("session-id")) {
+        pktline::write_parts(out, &[b"session-id=", id, b"\n"])?;
     }
     if let Some(format) = capabilities.value("object-format") {
         pktline::write_parts(out, &[b"object-format=", format, b"\n"])?;

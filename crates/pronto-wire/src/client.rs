@@ -6,7 +6,7 @@ mod common;
 
 use std::io::{self, BufRead, Read};
 
-use bstr::BStr;
+use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
@@ -29,6 +29,8 @@ pub struct Client {
     peer: Peer,
     greeting: Greeting,
     interrupt: Interrupt,
+    /// The id of the session of this side, which is told to a side that tells its own.
+    session: Option<BString>,
 }
 
 /// The other side.
@@ -60,12 +62,16 @@ impl Client {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
-        let _region = pronto_io::region!("transport", "connect");
+        let region = pronto_io::region!("transport", "connect");
         let mut connection = transport::connect(address, Service::UploadPack, options, settings)?;
         if let Some(url) = connection.take_redirect() {
             progress.redirected(&url);
         }
-        Self::over(connection, interrupt)
+        let mut client = Self::over(connection, interrupt)?;
+        drop(region);
+        trace_greeting(&client.greeting);
+        client.session.clone_from(&options.session_id);
+        Ok(client)
     }
 
     /// Reads the greeting from `connection`.
@@ -82,6 +88,7 @@ impl Client {
             }),
             greeting,
             interrupt: interrupt.clone(),
+            session: None,
         })
     }
 
@@ -178,6 +185,7 @@ impl Client {
             server,
             greeting: &self.greeting,
             interrupt: &self.interrupt,
+            session: self.session.as_ref().map(|id| id.as_bstr()),
         };
         let (sideband, announced) = match self.greeting.version {
             Version::V2 => exchange.fetch_v2(request, negotiator)?,
@@ -225,6 +233,7 @@ struct Exchange<'a> {
     server: &'a mut Server,
     greeting: &'a Greeting,
     interrupt: &'a Interrupt,
+    session: Option<&'a BStr>,
 }
 
 impl Exchange<'_> {
@@ -234,6 +243,7 @@ impl Exchange<'_> {
         negotiator: &mut dyn Negotiator,
     ) -> Result<(bool, Announced), Error> {
         let mut conversation = v2::Conversation::new(request, self.greeting)?;
+        conversation = conversation.with_session(self.session);
         let mut out = Vec::new();
         let mut rounds = 0;
         loop {
@@ -266,6 +276,7 @@ impl Exchange<'_> {
     ) -> Result<(bool, Announced), Error> {
         let stateless = self.server.packets.source_mut().is_stateless();
         let mut conversation = v0::Conversation::new(request, self.greeting, stateless)?;
+        conversation = conversation.with_session(self.session);
         self.server.is_open = false;
         let mut out = Vec::new();
         let mut rounds = 0;
@@ -323,6 +334,19 @@ pub(crate) fn read_greeting(
             return Ok(greeting);
         }
         interrupted(interrupt)?;
+    }
+}
+
+/// Records the version that is spoken, and the id of the session of the other side.
+pub(crate) fn trace_greeting(greeting: &Greeting) {
+    let version = match greeting.version {
+        Version::V0 => "0",
+        Version::V1 => "1",
+        Version::V2 => "2",
+    };
+    pronto_io::data!("transfer", "negotiated-version", version);
+    if let Some(id) = greeting.capabilities.value("session-id") {
+        pronto_io::data!("transfer", "server-sid", id);
     }
 }
 

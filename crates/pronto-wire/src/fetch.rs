@@ -25,6 +25,8 @@ pub struct Request {
     /// Refs of the other side whose objects are wanted, whatever they are by now; for a side that
     /// [accepts](crate::client::Client::accepts_refs) them.
     pub wanted_refs: Vec<BString>,
+    /// Commits that are here, which are named before those of the negotiator.
+    pub includes: Vec<ObjectId>,
     /// Commits at which the history here is cut off.
     pub shallow: Vec<ObjectId>,
     /// The new shallow boundary, if the history is to be cut.

@@ -33,6 +33,7 @@ mod error;
 mod escapes;
 pub mod fetch;
 pub mod negotiate;
+pub mod netrc;
 pub mod pktline;
 pub mod policy;
 pub mod push;

@@ -11,7 +11,7 @@ use pronto_io::progress::Progress;
 
 use crate::address::Address;
 use crate::advertisement::Greeting;
-use crate::client::read_greeting;
+use crate::client::{read_greeting, trace_greeting};
 use crate::error::{Error, ErrorKind};
 use crate::pktline;
 use crate::reader::PacketReader;
@@ -135,13 +135,15 @@ impl Pusher {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
-        let _region = pronto_io::region!("transport", "connect");
+        let region = pronto_io::region!("transport", "connect");
         let mut connection = transport::connect(address, Service::ReceivePack, options, settings)?;
         if let Some(url) = connection.take_redirect() {
             progress.redirected(&url);
         }
         let mut packets = PacketReader::new(connection);
         let greeting = read_greeting(&mut packets, interrupt)?;
+        drop(region);
+        trace_greeting(&greeting);
         Ok(Pusher {
             packets,
             greeting,

@@ -59,6 +59,8 @@ pub struct Request {
     pub features: Features,
     /// The push certificate, whose commands are those of the request.
     pub certificate: Option<Certificate>,
+    /// The id of the session of the client.
+    pub session_id: Option<BString>,
 }
 
 impl Request {
@@ -181,6 +183,9 @@ impl RequestParser {
                 b"object-format=sha1" => hash = Kind::Sha1,
                 b"object-format=sha256" => hash = Kind::Sha256,
                 word => {
+                    if let Some(id) = word.strip_prefix(b"session-id=") {
+                        self.request.session_id = Some(id.into());
+                    }
                     if let Some(name) = word.strip_prefix(b"object-format=") {
                         return Err(bad_format(&shown(name)));
                     }
@@ -343,13 +348,16 @@ mod tests {
 
     #[test]
     fn commands_and_features_are_taken() {
-        let first = format!("{NULL} {ONE} refs/heads/a b\0 report-status atomic push-options\n");
+        let first = format!(
+            "{NULL} {ONE} refs/heads/a b\0 report-status atomic push-options session-id=x\n"
+        );
         let shallow = format!("shallow {ONE}");
         let request = parse(&[&shallow, &first, &format!("{ONE} {NULL} refs/heads/c")]);
         let request = request.expect("well formed");
         assert_eq!(request.commands[0].name, "refs/heads/a b");
         assert_eq!(request.commands[1].name, "refs/heads/c");
         assert_eq!(request.shallow.len(), 1);
+        assert_eq!(request.session_id, Some("x".into()));
         let features = request.features;
         assert!(features.report && features.atomic && !features.push_options);
         assert!(request.has_pack());

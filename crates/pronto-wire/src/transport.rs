@@ -185,6 +185,9 @@ pub struct Options {
     pub git_proxy: Option<OsString>,
     /// The time limits for the other side.
     pub limits: Limits,
+    /// The id of the session of this side, which is told to a side that tells its own
+    /// (`transfer.advertiseSID`).
+    pub session_id: Option<BString>,
 }
 
 impl Default for Options {
@@ -200,6 +203,7 @@ impl Default for Options {
             ssh: Ssh::default(),
             git_proxy: None,
             limits: Limits::default(),
+            session_id: None,
         }
     }
 }

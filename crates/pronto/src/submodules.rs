@@ -1,4 +1,4 @@
-//! Submodules that a push of their superproject concerns.
+//! Submodules that a push or a fetch of their superproject concerns.
 //!
 //! A commit that records a commit of a submodule is of no use to others who cannot get that one.
 //! [`unpushed`] finds the submodules whose recorded commits are on no remote yet. Costs a walk over the new
@@ -6,6 +6,7 @@
 //! submodule that they change.
 
 mod changed;
+mod fetching;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,6 +25,8 @@ use crate::push::{Destination, PushSpec, names_one_ref};
 use crate::revision::RevisionParser;
 use crate::walk::{CommitWalk, Start, WalkOptions};
 use crate::{Error, ErrorKind, Repository, Result, path};
+
+pub use fetching::{FetchRecursion, FetchStep, FetchTask, Fetching};
 
 /// The submodules that have commits to push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,7 +77,7 @@ pub fn unpushed(
     let changed = changed::changed(repository, tips, remote, watch)?;
     let current = Gitmodules::read(top);
     let (names, mut paths) = (current.names(), BTreeSet::new());
-    for (name, commits) in &changed.commits {
+    for (name, recorded) in &changed.modules {
         let place = match names.contains(&name.as_bstr()) {
             true => current.value(name.as_bstr(), "path"),
             false => Some(name.as_bstr()).filter(|name| is_populated(repository, name)),
@@ -83,7 +86,7 @@ pub fn unpushed(
         let Some(module) = open(repository, place)? else {
             continue;
         };
-        if needs_pushing(&module, place, commits, watch)? {
+        if needs_pushing(&module, place, &recorded.commits, watch)? {
             paths.insert(place.to_owned());
         }
     }
@@ -114,16 +117,20 @@ pub fn open(repository: &Repository, path: &BStr) -> Result<Option<Repository>> 
             return Err(Error::new(ErrorKind::Hostile, message));
         }
     }
-    let git = place.join(".git");
     if !is_populated(repository, path) {
         return Ok(None);
     }
+    open_at(repository, &place, &place.join(".git")).map(Some)
+}
+
+/// Opens the repository at `git` of a submodule, whose current directory is `place`.
+fn open_at(repository: &Repository, place: &Path, git: &Path) -> Result<Repository> {
     let mut environment = repository.environment().clone();
     for variable in variables_of_repository() {
         environment.remove(variable);
     }
-    environment.set_current_dir(&place);
-    Repository::open(git, &environment).map(Some)
+    environment.set_current_dir(place);
+    Repository::open(git, &environment)
 }
 
 /// Checks that the remote and the refspecs of a push mean the same in the submodule `module`: the
@@ -180,6 +187,19 @@ fn needs_pushing(
     commits: &BTreeSet<ObjectId>,
     watch: &Watch<'_>,
 ) -> Result<bool> {
+    let listed: Vec<ObjectId> = commits.iter().copied().collect();
+    Ok(has_commits(module, path, commits, watch)?
+        && has_remote_refs(module)?
+        && leads_outside(module, &listed, "--remotes", watch)?)
+}
+
+/// Whether `module` has all of `commits` in its refs.
+fn has_commits(
+    module: &Repository,
+    path: &BStr,
+    commits: &BTreeSet<ObjectId>,
+    watch: &Watch<'_>,
+) -> Result<bool> {
     let mut has_all = true;
     for id in commits {
         match module.kind_of(*id)? {
@@ -192,10 +212,7 @@ fn needs_pushing(
         }
     }
     let commits: Vec<ObjectId> = commits.iter().copied().collect();
-    Ok(has_all
-        && !leads_outside(module, &commits, "--all", watch)?
-        && has_remote_refs(module)?
-        && leads_outside(module, &commits, "--remotes", watch)?)
+    Ok(has_all && !leads_outside(module, &commits, "--all", watch)?)
 }
 
 /// Whether `commits` lead to one that the refs of `selection` do not lead to.
@@ -219,8 +236,17 @@ fn walk<'a>(
     parser.option("--not".into())?;
     parser.option(selection)?;
     let known = parser.into_set().ids(true);
+    walk_beyond(repository, tips, &known)
+}
+
+/// A walk from `tips` that leaves out what `known` lead to.
+fn walk_beyond<'a>(
+    repository: &'a Repository,
+    tips: &[ObjectId],
+    known: &[ObjectId],
+) -> Result<CommitWalk<'a>> {
     let mut starts = Vec::new();
-    for (ids, is_excluded) in [(tips, false), (&known[..], true)] {
+    for (ids, is_excluded) in [(tips, false), (known, true)] {
         for id in ids {
             let id = repository.peel_to(*id, ObjectKind::Commit)?;
             starts.extend(id.map(|id| Start {

@@ -6,6 +6,7 @@ mod deepen;
 mod graph;
 mod negotiation;
 mod refspecs;
+mod submodules;
 mod table;
 mod upstream;
 
@@ -15,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use pronto::config::value;
-use pronto::fetch::{self, Options};
+use pronto::fetch::{self, Options, Outcome};
 use pronto::remote::connection::Settings;
 use pronto::remote::{Family, Refspec, Remote, Tags, filter_spec};
 use pronto::{ErrorKind, Repository, Watch};
@@ -120,8 +121,14 @@ pub(crate) struct Args {
     #[arg(long)]
     negotiate_only: bool,
     /// Offer only the history of this revision, or of refs that match, in a negotiation
-    #[arg(long, alias = "negotiation-restrict", value_name = "REVISION")]
+    #[arg(long, value_name = "REVISION")]
+    negotiation_restrict: Vec<OsString>,
+    /// The same as --negotiation-restrict
+    #[arg(long, value_name = "REVISION")]
     negotiation_tip: Vec<OsString>,
+    /// Always offer this commit, or those of refs that match, in a negotiation
+    #[arg(long, value_name = "REVISION")]
+    negotiation_include: Vec<OsString>,
     /// Store refs below refs/prefetch/ instead of the configured names
     #[arg(long)]
     prefetch: bool,
@@ -146,6 +153,12 @@ pub(crate) struct Args {
     /// Whether to fetch in submodules, too
     #[arg(long, value_name = "WHETHER", num_args = 0..=1, default_missing_value = "yes")]
     recurse_submodules: Option<String>,
+    /// When to fetch in submodules about which nothing is said
+    #[arg(long, value_name = "WHETHER", hide = true)]
+    recurse_submodules_default: Option<String>,
+    /// The path of this submodule in messages
+    #[arg(long, value_name = "PATH", hide = true)]
+    submodule_prefix: Option<OsString>,
     /// Use only IPv4 addresses
     #[arg(long, short = '4', overrides_with = "ipv6")]
     ipv4: bool,
@@ -157,24 +170,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     check_output(args, &repository)?;
-    refuse_submodules(args, &repository)?;
+    let modules = submodules::Modules::choose(args, &repository)?;
     let fetch_all = args.all.unwrap_or(false)
         || (args.all.is_none()
             && args.repository.is_none()
             && repository.config().bool_or("fetch.all", false)?);
     let mut options = options(args, context, &repository)?;
     let remotes = remotes(args, fetch_all, &repository)?;
-    options.negotiation_tips = negotiation::tips(args, &repository, context)?;
-    if args.stdin && (args.multiple || fetch_all) {
-        let message = "--stdin can only be used when fetching from one remote";
-        return Err(CliError::fatal(message));
-    }
+    options.offer = negotiation::offer(args);
     let several = remotes.len() > 1 || (args.multiple && !fetch_all);
-    if several && args.filter.is_some() {
-        let message =
-            "--filter can only be used with the remote configured in extensions.partialclone";
-        return Err(CliError::fatal(message));
-    }
+    check_combinations(args, args.multiple || fetch_all, several)?;
     for remote in &remotes {
         // Calls for git are handed over before anything is done.
         if args.verbose > 0 && remote.urls.iter().any(|url| url.starts_with(b"git://")) {
@@ -207,7 +212,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             // Git does not pass this on to the processes for several remotes.
             options.prefetch = false;
         }
-        match one(args, remote, &options, several, context) {
+        let fetched = one(args, remote, &options, several, context);
+        let finished = fetched.and_then(|outcome| match outcome.failed {
+            true => Ok(true),
+            false => modules.fetch(args, &options, remote, &outcome, context),
+        });
+        match finished {
             Ok(false) => {}
             Ok(true) => code = ExitCode::FAILURE,
             Err(error) if several => {
@@ -223,6 +233,20 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     maintain(args, &repository, context)?;
     Ok(code)
+}
+
+/// Refuses options for one remote where there may be several.
+fn check_combinations(args: &Args, is_general: bool, several: bool) -> Result<(), CliError> {
+    if args.stdin && is_general {
+        let message = "--stdin can only be used when fetching from one remote";
+        return Err(CliError::fatal(message));
+    }
+    if several && args.filter.is_some() {
+        let message =
+            "--filter can only be used with the remote configured in extensions.partialclone";
+        return Err(CliError::fatal(message));
+    }
+    Ok(())
 }
 
 /// Starts maintenance, unless it is not wanted.
@@ -257,14 +281,14 @@ fn check_output(args: &Args, repository: &Repository) -> Result<(), CliError> {
     }
 }
 
-/// Fetches from one remote. Returns whether an update was refused.
+/// Fetches from one remote.
 fn one(
     args: &Args,
     remote: &Remote,
     options: &Options,
     is_one_of_several: bool,
     context: &mut Context,
-) -> Result<bool, CliError> {
+) -> Result<Outcome, CliError> {
     let repository = &context.repository()?;
     let progress = context.progress(args.progress, args.quiet);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
@@ -314,7 +338,7 @@ fn one(
             context.remark(text.trim_end_matches('\n'));
         }
     }
-    Ok(outcome.failed)
+    Ok(outcome)
 }
 
 /// Warns that forced updates are not shown, if they are not.
@@ -459,24 +483,4 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
         None => action::of(context).into(),
     };
     Ok(options)
-}
-
-/// Hands fetches of submodules to git, unless there are none or they are not wanted.
-fn refuse_submodules(args: &Args, repository: &Repository) -> Result<(), CliError> {
-    let config = repository.config();
-    let configured = match config.raw("fetch.recursesubmodules") {
-        Some(value) => Some(value.to_string()),
-        None => config.raw("submodule.recurse").map(ToString::to_string),
-    };
-    let when = args.recurse_submodules.clone().or(configured);
-    let when = when
-        .unwrap_or_else(|| "on-demand".into())
-        .to_ascii_lowercase();
-    let is_off = matches!(when.as_str(), "no" | "false" | "off" | "0");
-    let modules = repository.git_path("modules");
-    let has_any = std::fs::read_dir(modules).is_ok_and(|mut entries| entries.next().is_some());
-    if has_any && !is_off {
-        return Err(CliError::unsupported("a fetch in submodules"));
-    }
-    Ok(())
 }

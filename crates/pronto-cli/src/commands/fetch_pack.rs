@@ -272,8 +272,8 @@ fn options(args: &Args) -> Result<Options, CliError> {
     settings.upload_pack = program.map(|program| program.as_bytes().into());
     let mut deepen = Deepen::default();
     deepen.depth = match &args.depth {
-        Some(depth) => Some(depth.parse().map_err(|_| {
-            CliError::unsupported(format!("'fetch-pack' with the depth '{depth}'"))
+        Some(text) => Some(depth(text).ok_or_else(|| {
+            CliError::unsupported(format!("'fetch-pack' with the depth '{text}'"))
         })?),
         None => None,
     };
@@ -303,6 +303,26 @@ fn options(args: &Args) -> Result<Options, CliError> {
     options.show_progress = !args.no_progress;
     options.show_unpacking = !args.quiet && !args.no_progress;
     Ok(options)
+}
+
+/// Returns the number at the start of `text`, as the C library reads it: hexadecimal after `0x`, octal after `0`, and
+/// zero if there is none; `None` if it is negative or too large.
+fn depth(text: &str) -> Option<u32> {
+    let text = text.trim_ascii_start();
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let is_hexadecimal = |rest: &&str| rest.starts_with(|c: char| c.is_ascii_hexdigit());
+    let (digits, base) = match hexadecimal.filter(is_hexadecimal) {
+        Some(rest) => (rest, 16),
+        None if text.starts_with('0') => (text, 8),
+        None => (text, 10),
+    };
+    let end = digits.find(|c: char| !c.is_digit(base));
+    match &digits[..end.unwrap_or(digits.len())] {
+        "" if digits.starts_with('-') => None,
+        "" => Some(0),
+        digits => u32::from_str_radix(digits, base).ok(),
+    }
 }
 
 /// Returns the filter that leaves out what any of `specs` leaves out.

@@ -11,7 +11,6 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Watch;
-use pronto::config::Config;
 use pronto::push::{
     Destination, Leases, Options, Outcome, PushSpec, Upstream, default_specs, expand_spec,
 };
@@ -281,12 +280,6 @@ fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), Cl
     if config.contains("hook.jobs") {
         return Err(CliError::unsupported("setting 'hook.jobs'"));
     }
-    if config.bool_or("push.negotiate", false)? && chooses_tips(config) {
-        return Err(CliError::unsupported("the tips of a negotiation"));
-    }
-    if config.bool_or("transfer.advertisesid", false)? {
-        return Err(CliError::unsupported("setting 'transfer.advertiseSID'"));
-    }
     let is_odd = |entry: &pronto::config::EntryRef<'_>| {
         let key = entry.key.as_bytes();
         key.starts_with(b"branch..") || key == b"push.pushoption" && entry.value.is_none()
@@ -309,15 +302,6 @@ fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), Cl
         return Err(CliError::unsupported("a push to a group of remotes"));
     }
     Ok(())
-}
-
-/// Whether a remote has settings for the tips of its negotiations.
-fn chooses_tips(config: &Config) -> bool {
-    config.iter().any(|entry| {
-        let key = entry.key.as_bytes();
-        key.starts_with(b"remote.")
-            && (key.ends_with(b".negotiationinclude") || key.ends_with(b".negotiationrestrict"))
-    })
 }
 
 fn check_combinations(args: &Args) -> Result<(), CliError> {

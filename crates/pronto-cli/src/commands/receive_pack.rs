@@ -60,6 +60,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     options.receives = !args.http_backend_info_refs;
     options.quiet = args.quiet;
     options.service = Some(directory.as_encoded_bytes().into());
+    options.session_id = environment.session_id().map(Into::into);
     options.trusts_links = args.skip_connectivity_check;
     options.refuses_thin = args.reject_thin_pack_for_testing;
     // Paths in settings are relative to the repository.

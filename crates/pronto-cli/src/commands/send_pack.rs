@@ -77,9 +77,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let repository = context.repository()?;
     let config = repository.config();
-    let is_for_git = config.bool_or("transfer.advertisesid", false)?
-        || repository.has_promisor().map_err(CliError::of)?;
-    if is_for_git {
+    if repository.has_promisor().map_err(CliError::of)? {
         return Err(CliError::unsupported("'send-pack' with these settings"));
     }
     let url = BStr::new(place.as_bytes());

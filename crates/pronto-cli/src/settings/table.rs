@@ -246,18 +246,6 @@ pub static KEYS: &[Lacking] = &[
         &["fetch"],
         When::Not(&["always", "create", "never"]),
     ),
-    row(
-        "remote.negotiationinclude",
-        Place::Subsection,
-        &["fetch"],
-        When::Set,
-    ),
-    row(
-        "remote.negotiationrestrict",
-        Place::Subsection,
-        &["fetch"],
-        When::Set,
-    ),
     row("remote.vcs", Place::Subsection, CLIENTS, When::NotEmpty),
     row(
         "repack.midxmustcontaincruft",
@@ -280,7 +268,6 @@ pub static KEYS: &[Lacking] = &[
     row("trace2.eventtarget", Place::Section, ALL, When::Not(OFF)),
     row("trace2.normaltarget", Place::Section, ALL, When::Not(OFF)),
     row("trace2.perftarget", Place::Section, ALL, When::Not(OFF)),
-    row("transfer.advertisesid", Place::Section, CLIENTS, When::True),
     row(
         "transfer.credentialsinurl",
         Place::Section,

@@ -132,8 +132,10 @@ fn a_smaller_limit_of_the_repository_holds(place: Place) {
     set("receive.maxInputSize", "20000");
     refused();
     if place == Place::Directory {
-        // With this setting, git serves the push.
-        set("transfer.advertiseSID", "true");
+        // With grafts, git serves the push.
+        let grafts = world.scratch.join("root/team/a.git/info/grafts");
+        std::fs::create_dir_all(grafts.parent().expect("a directory")).expect("created");
+        std::fs::write(&grafts, "# none\n").expect("written");
         refused();
     }
     set("receive.maxInputSize", "0");

@@ -153,8 +153,7 @@ impl Fetched {
         let head = work.repository.refs().head()?.id();
         let borrowed = alternate_tips(work.repository)?;
         let all = work.ours.values().chain(&head).chain(&borrowed);
-        let chosen = work.options.negotiation_tips.as_ref();
-        let tips: Vec<&ObjectId> = match chosen {
+        let tips: Vec<&ObjectId> = match work.offer.tips.as_ref() {
             Some(chosen) => chosen.iter().collect(),
             None => all.collect(),
         };
@@ -163,6 +162,7 @@ impl Fetched {
                 negotiator.add_tip(&id).map_err(from_wire)?;
             }
         }
+        work.offer.begin(&mut *negotiator)?;
         let found = self.receive(work, client, &request, &mut *negotiator)?;
         settle(entries, &found);
         Ok(())
@@ -281,6 +281,7 @@ impl Fetched {
         Ok(Request {
             wants,
             wanted_refs,
+            includes: work.offer.includes.clone(),
             shallow: work.cut.iter().copied().collect(),
             deepen,
             filter: filter.filter(|_| can_filter),

@@ -4,7 +4,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::PushSpec;
 use crate::config::Config;
-use crate::remote::{Refspec, Remote, is_valid_name, rewritten};
+use crate::remote::{OfferOptions, Refspec, Remote, is_valid_name, rewritten};
 use crate::{Repository, Result};
 
 /// Another repository to push to.
@@ -22,6 +22,9 @@ pub struct Destination {
     pub is_mirror: bool,
     /// The program on the other side (`remote.<name>.receivepack`).
     pub receive_pack: Option<BString>,
+    /// The offer of a negotiation with it (`remote.<name>.negotiationRestrict`,
+    /// `remote.<name>.negotiationInclude`).
+    pub offer: OfferOptions,
     /// The HTTP proxy.
     pub proxy: Option<BString>,
     /// The method of logging in to the proxy.
@@ -77,6 +80,10 @@ impl Destination {
             fetch: remote.fetch,
             is_mirror: remote.is_mirror,
             proxy: remote.proxy,
+            offer: OfferOptions {
+                restrict: remote.negotiation_restrict,
+                include: remote.negotiation_include,
+            },
             name: name.clone(),
             ..Destination::default()
         };

@@ -10,11 +10,11 @@ use pronto_wire::capabilities::AGENT;
 use pronto_wire::push::{Answer, Command, Produce, Pusher, Report, Request};
 
 use super::certificate::{self, Unsigned};
-use super::{Options, PushedRef, Status};
+use super::{Destination, Options, PushedRef, Status};
 use crate::objects::from_odb;
 use crate::pack_objects::Select;
-use crate::remote::common_commits;
 use crate::remote::connection::{self, from_wire};
+use crate::remote::{Remote, common_commits};
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PushNotice};
 
@@ -30,6 +30,7 @@ struct Abilities {
 #[derive(Clone, Copy)]
 pub(super) struct Sending<'a> {
     pub(super) repository: &'a Repository,
+    pub(super) destination: &'a Destination,
     pub(super) url: &'a BStr,
     pub(super) options: &'a Options,
     pub(super) watch: &'a Watch<'a>,
@@ -101,11 +102,14 @@ impl Sending<'_> {
         if tips.is_empty() {
             return Ok(Vec::new());
         }
+        let chosen = &self.destination.offer;
+        let mut offer = chosen.choose(self.repository, &Remote::default())?;
+        offer.tips.get_or_insert(tips);
         let (config, environment) = (self.repository.config(), self.repository.environment());
         let settings = &self.options.connection;
         let client = connection::connect(self.url, settings, config, environment, self.watch);
         let mut client = client?;
-        let found = common_commits(self.repository, &mut client, &tips, &[]);
+        let found = common_commits(self.repository, &mut client, &offer, &[]);
         // The answer is complete.
         let _ = client.close();
         found
@@ -197,6 +201,11 @@ fn abilities(repository: &Repository, greeting: &Greeting, options: &Options) ->
     }
     if there.has("agent") {
         add(&format!("agent={AGENT}"));
+    }
+    if there.has("session-id")
+        && let Some(id) = connection::session_id(repository.config(), repository.environment())?
+    {
+        add(&format!("session-id={id}"));
     }
     Ok(Abilities {
         reports: reports.is_some(),

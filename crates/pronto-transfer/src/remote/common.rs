@@ -10,9 +10,10 @@ use pronto_wire::negotiate::Commits;
 use super::connection::from_wire;
 use super::connectivity::from_store;
 use super::negotiate::{History, negotiator};
+use super::offer::Offer;
 use crate::{Repository, Result};
 
-/// Returns commits that `tips` lead to and that the other side has, too. Objects that are no commits are
+/// Returns commits that the tips of `offer` lead to, or that it includes, and that the other side has, too. Objects that are no commits are
 /// ignored. Costs the rounds of a negotiation, and after each one a walk over the commits that are newer than the
 /// oldest common one.
 ///
@@ -21,7 +22,7 @@ use crate::{Repository, Result};
 pub fn common_commits(
     repository: &Repository,
     client: &mut Client,
-    tips: &[ObjectId],
+    offer: &Offer,
     server_options: &[BString],
 ) -> Result<Vec<ObjectId>> {
     let store = repository.objects()?;
@@ -31,14 +32,20 @@ pub fn common_commits(
     let mut commits = Vec::new();
     let offered = History::new(store, &cut).with_graph(graph);
     let mut negotiator = negotiator(repository.config(), offered);
-    for tip in tips {
+    for tip in offer.tips.iter().flatten() {
         if let Some(id) = history.peel(tip).map_err(from_store)? {
             negotiator.add_tip(&id).map_err(from_wire)?;
             commits.push(id);
         }
     }
+    offer.begin(&mut *negotiator)?;
     let mut is_enough = |common: &[ObjectId]| all_lead_to(&commits, common, &mut history);
-    let found = client.find_common(server_options, &mut *negotiator, &mut is_enough);
+    let found = client.find_common(
+        &offer.includes,
+        server_options,
+        &mut *negotiator,
+        &mut is_enough,
+    );
     found.map_err(from_wire)
 }
 

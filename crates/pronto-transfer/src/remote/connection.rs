@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use bstr::{BStr, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use pronto_io::watch::Watch;
 use pronto_wire::address::{Address, is_local, is_url};
 use pronto_wire::advertisement::Version;
@@ -216,6 +216,7 @@ fn options(
     options.command = settings.upload_pack.clone();
     options.environment = changes.collect();
     options.family = settings.family;
+    options.session_id = session_id(config, environment)?;
     options.policy = policy(config, environment)?;
     if let Some(server) = settings.server.as_deref().or(environment.server()) {
         server.clone_into(&mut options.git);
@@ -233,6 +234,18 @@ fn options(
         _ => {}
     }
     Ok(options)
+}
+
+/// The id of this session, if other sides are to be told (`transfer.advertiseSID`).
+///
+/// # Errors
+/// The setting is not a boolean.
+pub(crate) fn session_id(config: &Config, environment: &Environment) -> Result<Option<BString>> {
+    let is_told = config.bool_or("transfer.advertisesid", false)?;
+    Ok(environment
+        .session_id()
+        .filter(|_| is_told)
+        .map(BString::from))
 }
 
 /// The version of the protocol to ask for: as configured, else as Git's own tests say, else 2.
@@ -305,6 +318,6 @@ fn ssh(config: &Config, environment: &Environment) -> Result<Ssh> {
 }
 
 /// The address of `url` as other messages show it: without a password.
-pub fn shown(url: &BStr) -> bstr::BString {
+pub fn shown(url: &BStr) -> BString {
     pronto_wire::address::without_credentials(url)
 }

@@ -45,6 +45,7 @@ impl Client {
             },
             peer: Peer::Bundle(Source { header, pack }),
             interrupt: interrupt.clone(),
+            session: None,
         }
     }
 

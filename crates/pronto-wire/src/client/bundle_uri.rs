@@ -35,6 +35,7 @@ impl Client {
             "bundle-uri",
             &self.greeting.capabilities,
             server_options,
+            None,
             &mut out,
         )?;
         pktline::write_flush(&mut out);

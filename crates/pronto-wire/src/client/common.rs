@@ -1,6 +1,6 @@
 //! Negotiation without a pack.
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use super::{Client, MOST_PACKETS, Peer, interrupted};
@@ -14,13 +14,14 @@ use crate::fetch::common::Conversation;
 pub type IsEnough<'a> = dyn FnMut(&[ObjectId]) -> Result<bool, Error> + 'a;
 
 impl Client {
-    /// Finds commits that both sides have, without a pack. It ends when `is_enough` says so after a
+    /// Finds commits that both sides have, without a pack. Each request names those of `includes`. It ends when `is_enough` says so after a
     /// round, or when `negotiator` has no more to offer.
     ///
     /// # Errors
     /// The other side cannot do this (`Unsupported`), the connection breaks, or the negotiator fails.
     pub fn find_common(
         &mut self,
+        includes: &[ObjectId],
         server_options: &[BString],
         negotiator: &mut dyn Negotiator,
         is_enough: &mut IsEnough<'_>,
@@ -36,7 +37,9 @@ impl Client {
             return unsupported("server does not support wait-for-done");
         }
         let _region = pronto_io::region!("fetch-pack", "negotiate_using_fetch");
+        let session = self.session.as_ref().map(|id| id.as_bstr());
         let mut conversation = Conversation::new(&self.greeting, server_options);
+        conversation = conversation.with_session(session).with_includes(includes);
         let mut out = Vec::new();
         let mut rounds = 0;
         loop {

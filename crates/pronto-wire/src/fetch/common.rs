@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use bstr::BString;
+use bstr::{BStr, BString};
 use pronto_hash::{Kind, ObjectId};
 
 use super::v2::write_have;
@@ -25,6 +25,8 @@ pub struct Conversation<'a> {
     common: Vec<ObjectId>,
     is_last: bool,
     is_in_section: bool,
+    session: Option<&'a BStr>,
+    includes: &'a [ObjectId],
 }
 
 impl<'a> Conversation<'a> {
@@ -40,7 +42,23 @@ impl<'a> Conversation<'a> {
             common: Vec::new(),
             is_last: false,
             is_in_section: false,
+            session: None,
+            includes: &[],
         }
+    }
+
+    /// Names `ids` in each request, which are commits that are here.
+    #[must_use]
+    pub fn with_includes(mut self, ids: &'a [ObjectId]) -> Self {
+        self.includes = ids;
+        self
+    }
+
+    /// Tells the id of the session of this side, if the other side tells its own.
+    #[must_use]
+    pub fn with_session(mut self, id: Option<&'a BStr>) -> Self {
+        self.session = id;
+        self
     }
 
     /// Whether the side that sent `greeting` can negotiate without a pack.
@@ -59,8 +77,16 @@ impl<'a> Conversation<'a> {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let capabilities = &self.greeting.capabilities;
-        write_command("fetch", capabilities, self.server_options, out)?;
+        let options = self.server_options;
+        write_command("fetch", capabilities, options, self.session, out)?;
         pktline::write(out, b"wait-for-done")?;
+        let is_first = self.offered.is_empty() && self.common.is_empty();
+        for id in self.includes {
+            write_have(id, out)?;
+            if is_first {
+                self.offered.insert(*id);
+            }
+        }
         let mut added = 0;
         while added < self.haves_to_send {
             let Some(id) = negotiator.next_have()? else {

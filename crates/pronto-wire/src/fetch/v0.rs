@@ -1,7 +1,7 @@
 //! The fetch of versions 0 and 1 (`gitprotocol-pack(5)`), over a connection that stays open or over
 //! separate requests.
 
-use bstr::ByteSlice;
+use bstr::{BStr, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 
 use super::v2::{hex, write_have};
@@ -24,6 +24,7 @@ pub struct Conversation<'a> {
     no_done: bool,
     sideband: bool,
     wants_sent: bool,
+    includes_sent: bool,
     done_sent: bool,
     state: State,
     /// The commits that every request of a stateless connection repeats.
@@ -35,6 +36,7 @@ pub struct Conversation<'a> {
     shallow: ShallowUpdate,
     /// The steps since they were taken away, in Git's words.
     steps: Vec<String>,
+    session: Option<&'a BStr>,
 }
 
 /// The form of the other side's acknowledgements.
@@ -88,6 +90,7 @@ impl<'a> Conversation<'a> {
             no_done,
             sideband: capabilities.has("side-band-64k") || capabilities.has("side-band"),
             wants_sent: false,
+            includes_sent: false,
             done_sent: false,
             state: State::Acknowledgments,
             common: Vec::new(),
@@ -97,7 +100,15 @@ impl<'a> Conversation<'a> {
             got_ready: false,
             shallow: ShallowUpdate::default(),
             steps: Vec::new(),
+            session: None,
         })
+    }
+
+    /// Tells the id of the session of this side, if the other side tells its own.
+    #[must_use]
+    pub fn with_session(mut self, id: Option<&'a BStr>) -> Self {
+        self.session = id;
+        self
     }
 
     /// Takes the steps away that were made since the last call.
@@ -144,7 +155,7 @@ impl<'a> Conversation<'a> {
             self.tell(|| "giving up".to_owned());
         }
         let single_found = self.mode == Mode::Single && self.got_common;
-        let (mut added, mut is_exhausted) = (0, false);
+        let (mut added, mut is_exhausted) = (self.write_includes(out)?, false);
         while !gave_up && !single_found && added < self.haves_to_send {
             let Some(id) = negotiator.next_have()? else {
                 is_exhausted = true;
@@ -172,6 +183,19 @@ impl<'a> Conversation<'a> {
             return Ok(self.pack());
         }
         Ok(Next::Receive)
+    }
+
+    /// Names the commits that are offered in any case. Returns how many of them are new.
+    fn write_includes(&mut self, out: &mut Vec<u8>) -> Result<usize, Error> {
+        let includes = &self.request.includes;
+        let is_first = !std::mem::replace(&mut self.includes_sent, true);
+        if is_first || self.stateless {
+            for id in includes {
+                write_have(id, out)?;
+                self.tell(|| format!("have {id}"));
+            }
+        }
+        Ok(if is_first { includes.len() } else { 0 })
     }
 
     fn write_wants(&self, out: &mut Vec<u8>) -> Result<(), Error> {
@@ -239,6 +263,9 @@ impl<'a> Conversation<'a> {
         if self.capabilities.has("agent") {
             words.push_str(" agent=");
             words.push_str(AGENT);
+        }
+        if let Some(id) = self.session.filter(|_| self.capabilities.has("session-id")) {
+            words.push_str(&format!(" session-id={id}"));
         }
         if let Some(format) = self.capabilities.value("object-format") {
             words.push_str(&format!(" object-format={format}"));

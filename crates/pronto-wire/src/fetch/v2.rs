@@ -28,6 +28,7 @@ pub struct Conversation<'a> {
     /// The wanted refs that the answer has not had yet.
     unnamed: HashSet<&'a BStr>,
     announced: Announced,
+    session: Option<&'a BStr>,
 }
 
 /// The section of an answer to which the next packet belongs.
@@ -69,7 +70,15 @@ impl<'a> Conversation<'a> {
                 .map(|name| name.as_bstr())
                 .collect(),
             announced: Announced::default(),
+            session: None,
         })
+    }
+
+    /// Tells the id of the session of this side, if the other side tells its own.
+    #[must_use]
+    pub fn with_session(mut self, id: Option<&'a BStr>) -> Self {
+        self.session = id;
+        self
     }
 
     /// Whether the other side honours [`Request::wanted_refs`].
@@ -92,7 +101,8 @@ impl<'a> Conversation<'a> {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let request = self.request;
-        write_command("fetch", self.capabilities, &request.server_options, out)?;
+        let (capabilities, options) = (self.capabilities, &request.server_options);
+        write_command("fetch", capabilities, options, self.session, out)?;
         let flags: [(&[u8], bool); 4] = [
             (b"thin-pack", request.thin_pack),
             (b"no-progress", request.no_progress),
@@ -109,7 +119,7 @@ impl<'a> Conversation<'a> {
         for name in &request.wanted_refs {
             pktline::write_parts(out, &[b"want-ref ", name, b"\n"])?;
         }
-        for id in &self.common {
+        for id in request.includes.iter().chain(&self.common) {
             write_have(id, out)?;
         }
         let mut added = 0;

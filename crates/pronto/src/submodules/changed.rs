@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bstr::{BStr, BString};
+use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_index::mode;
@@ -13,6 +13,7 @@ use crate::diff::{self, Depth};
 use crate::gitmodules::Gitmodules;
 use crate::objects::from_odb;
 use crate::status::IgnoreSubmodules;
+use crate::walk::CommitWalk;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The largest `.gitmodules` of a commit that counts, as in a worktree.
@@ -22,13 +23,24 @@ const LARGEST_BYTES: u64 = 16 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Changed {
     /// The recorded commits, indexed by the name of the submodule.
-    pub(super) commits: BTreeMap<BString, BTreeSet<ObjectId>>,
+    pub(super) modules: BTreeMap<BString, Recorded>,
     /// Those that have no name of their own.
     pub(super) collisions: Vec<Collision>,
 }
 
+/// The commits of a submodule that commits of the superproject record.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    /// The newest commit of the superproject that changes it.
+    pub(super) by: ObjectId,
+    /// The path of the submodule there.
+    pub(super) path: BString,
+    /// The commits of the submodule.
+    pub(super) commits: BTreeSet<ObjectId>,
+}
+
 /// Collects the submodules that the commits change that `tips` lead to and the remote-tracking refs of `remote` do
-/// not. As in Git, commits without parents change nothing, and merges what differs from all parents.
+/// not. As in Git, commits without parents change nothing, and merges change submodules that differ from all parents.
 pub(super) fn changed(
     repository: &Repository,
     tips: &[ObjectId],
@@ -36,7 +48,16 @@ pub(super) fn changed(
     watch: &Watch<'_>,
 ) -> Result<Changed> {
     let selection = [&b"--remotes="[..], remote].concat();
-    let mut walk = walk(repository, tips, selection.as_slice().into())?;
+    let walk = walk(repository, tips, selection.as_slice().into())?;
+    collect(repository, walk, watch)
+}
+
+/// Collects the submodules that the commits of `walk` change, like [`changed`].
+pub(super) fn collect(
+    repository: &Repository,
+    mut walk: CommitWalk<'_>,
+    watch: &Watch<'_>,
+) -> Result<Changed> {
     let mut collector = Collector {
         repository,
         watch,
@@ -84,8 +105,14 @@ impl Collector<'_> {
             }
         }
         for (path, recorded) in changed.unwrap_or_default() {
-            if let Some(name) = self.name(id, tree, path)? {
-                self.found.commits.entry(name).or_default().insert(recorded);
+            if let Some(name) = self.name(id, tree, &path)? {
+                let modules = &mut self.found.modules;
+                let module = modules.entry(name).or_insert_with(|| Recorded {
+                    by: id,
+                    path,
+                    commits: BTreeSet::new(),
+                });
+                module.commits.insert(recorded);
             }
         }
         Ok(())
@@ -117,25 +144,31 @@ impl Collector<'_> {
     }
 
     /// The name of the submodule at `path` of the commit `commit`.
-    fn name(&mut self, commit: ObjectId, tree: ObjectId, path: BString) -> Result<Option<BString>> {
+    fn name(
+        &mut self,
+        commit: ObjectId,
+        tree: ObjectId,
+        path: &BString,
+    ) -> Result<Option<BString>> {
         let modules = self.modules(tree)?;
         let names = modules.map(Gitmodules::names).unwrap_or_default();
         let is_here = |name: &&BStr| {
             let place = modules.and_then(|modules| modules.value(name, "path"));
-            place == Some(path.as_ref())
+            place == Some(path.as_bstr())
         };
         if let Some(name) = names.iter().copied().rfind(is_here) {
             return Ok(Some(name.to_owned()));
         }
-        let collides = names.contains(&path.as_ref());
-        if !is_populated(self.repository, path.as_ref()) {
+        let collides = names.contains(&path.as_bstr());
+        if !is_populated(self.repository, path.as_bstr()) {
             return Ok(None);
         }
         if collides {
+            let path = path.clone();
             self.found.collisions.push(Collision { commit, path });
             return Ok(None);
         }
-        Ok(Some(path))
+        Ok(Some(path.clone()))
     }
 
     /// The `.gitmodules` of `tree`. One that is malformed counts as none.

@@ -1,14 +1,12 @@
-//! `--negotiation-tip` and `--negotiate-only`.
+//! `--negotiation-restrict`, `--negotiation-include` and `--negotiate-only`.
 
+use std::ffi::OsString;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 
-use bstr::{BStr, ByteSlice};
 use pronto::fetch::Options;
-use pronto::remote::{Remote, common_commits, connection};
-use pronto::revision::RefSelection;
-use pronto::{ErrorKind, ObjectId, Repository, Watch};
+use pronto::remote::{OfferOptions, Remote, common_commits, connection};
+use pronto::{ErrorKind, Watch};
 
 use super::Args;
 use crate::{CliError, Context, ExitCode};
@@ -16,45 +14,17 @@ use crate::{CliError, Context, ExitCode};
 /// The exit code if the other side cannot negotiate without a pack.
 const UNSUPPORTED: ExitCode = ExitCode::new(255);
 
-/// Returns the objects whose history is offered; `None` if the options do not choose them.
-pub(super) fn tips(
-    args: &Args,
-    repository: &Repository,
-    context: &mut Context,
-) -> Result<Option<Vec<ObjectId>>, CliError> {
-    if args.negotiation_tip.is_empty() {
-        return Ok(None);
+/// Returns what the options choose to offer.
+pub(super) fn offer(args: &Args) -> OfferOptions {
+    let text = |text: &OsString| text.as_bytes().into();
+    let restrict = args
+        .negotiation_restrict
+        .iter()
+        .chain(&args.negotiation_tip);
+    OfferOptions {
+        restrict: restrict.map(text).collect(),
+        include: args.negotiation_include.iter().map(text).collect(),
     }
-    let mut tips = Vec::new();
-    for given in &args.negotiation_tip {
-        let given = BStr::new(given.as_bytes());
-        if given.find_byteset(b"*?[").is_none() {
-            // A missing ref is ignored.
-            let Ok(id) = repository.resolve(given) else {
-                continue;
-            };
-            if !repository.objects()?.contains(&id)? {
-                let message = format!("the object {given} does not exist");
-                return Err(CliError::fatal(message));
-            }
-            tips.push(id);
-            continue;
-        }
-        let before = tips.len();
-        let selection = RefSelection::glob(given);
-        repository.refs().for_each("refs/", |reference| {
-            if selection.shown(reference.name, &[]).is_some() {
-                tips.push(reference.id);
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        if tips.len() == before {
-            context.warn(&format!(
-                "ignoring --negotiation-restrict={given} because it does not match any refs"
-            ));
-        }
-    }
-    Ok(Some(tips))
 }
 
 /// Prints the commits that both sides have.
@@ -67,11 +37,14 @@ pub(super) fn print_common(
         let message = "must supply remote when using --negotiate-only";
         return Err(CliError::fatal(message));
     };
-    let Some(tips) = &options.negotiation_tips else {
+    let repository = context.repository()?;
+    let offer = options.offer.choose(&repository, remote);
+    let offer = offer.map_err(CliError::of)?;
+    context.report();
+    if offer.tips.is_none() {
         let message = "--negotiate-only needs one or more --negotiation-restrict=*";
         return Err(CliError::fatal(message));
-    };
-    let repository = context.repository()?;
+    }
     let (config, environment) = (repository.config(), repository.environment());
     let settings = options.settings.for_remote(remote, config)?;
     let progress = context.progress(None, true);
@@ -79,7 +52,7 @@ pub(super) fn print_common(
     let url = remote.url()?;
     let mut client = connection::connect(url, &settings, config, environment, &watch)?;
     let is_bundle = client.bundle().is_some();
-    let found = common_commits(&repository, &mut client, tips, &options.server_options);
+    let found = common_commits(&repository, &mut client, &offer, &options.server_options);
     // The answer is complete.
     let _ = client.close();
     match found {

@@ -1,0 +1,156 @@
+//! Runs the processes that fetch in submodules, several at once.
+
+use std::io::{self, PipeReader, Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use pronto::environment::variables_of_repository;
+
+use crate::maintenance::own_program;
+use crate::{CliError, Context};
+
+/// A process, and the message before its output.
+#[derive(Debug, Default)]
+pub(super) struct Child {
+    /// The message; none for quiet fetches.
+    pub(super) message: Option<String>,
+    /// The process; none if there is only the message.
+    pub(super) command: Option<Command>,
+    /// The number of its task.
+    pub(super) task: Option<usize>,
+}
+
+/// Returns this program, to be run in the repository of a submodule at `git_dir`.
+pub(super) fn command(git_dir: &Path, context: &Context) -> Result<Command, CliError> {
+    let mut command = own_program(context)?;
+    for variable in variables_of_repository() {
+        command.env_remove(variable);
+    }
+    command
+        .env("GIT_DIR", ".")
+        .current_dir(git_dir)
+        .stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Runs `children`, at most `jobs` at once. Everything that they print goes to standard error, in their order. The
+/// output of a child that waits for its turn is held in memory. Returns the tasks of those that failed.
+pub(super) fn run(
+    children: Vec<Child>,
+    jobs: usize,
+    context: &mut Context,
+) -> Result<Vec<usize>, CliError> {
+    context.out.flush()?;
+    let mut failed = Vec::new();
+    if jobs <= 1 || children.len() <= 1 {
+        for child in children {
+            if let Some(message) = &child.message {
+                context.remark(message);
+            }
+            let Some(mut command) = child.command else {
+                continue;
+            };
+            let stderr = io::stderr().as_fd().try_clone_to_owned()?;
+            command.stdout(stderr);
+            let traced = pronto_io::child::started_as("?", context.program(), &command);
+            let mut process = command.spawn()?;
+            let status = process.wait()?;
+            traced.ended(process.id(), status);
+            if context.interrupt.is_triggered() {
+                return Err(pronto_io::interrupt::Interrupted.into());
+            }
+            if !status.success() {
+                failed.extend(child.task);
+            }
+        }
+        return Ok(failed);
+    }
+    let program = context.program();
+    let (mut tellers, mut turns) = (Vec::new(), Vec::new());
+    for child in children {
+        let (teller, turn) = channel();
+        let Child {
+            message,
+            command,
+            task,
+        } = child;
+        if let Some(command) = command {
+            tellers.push((command, teller));
+        }
+        turns.push((message, turn, task));
+    }
+    tellers.reverse();
+    let left = Mutex::new(tellers);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.min(turns.len()) {
+            scope.spawn(|| {
+                while let Some((command, teller)) = take(&left) {
+                    // A caller that is gone does not want it.
+                    let _ = teller.send(Event::Ended(observe(command, program, &teller)));
+                }
+            });
+        }
+        for (message, turn, task) in turns {
+            if let Some(message) = &message {
+                context.remark(message);
+            }
+            if !show(&turn)? {
+                failed.extend(task);
+            }
+        }
+        Ok(failed)
+    })
+}
+
+/// An event of a child.
+enum Event {
+    Printed(Vec<u8>),
+    /// Whether it succeeded.
+    Ended(io::Result<bool>),
+}
+
+type Waiting = (Command, Sender<Event>);
+
+fn take(left: &Mutex<Vec<Waiting>>) -> Option<Waiting> {
+    left.lock().ok()?.pop()
+}
+
+/// Runs `command`, and sends its output.
+fn observe(mut command: Command, program: &str, teller: &Sender<Event>) -> io::Result<bool> {
+    let (mut reader, writer) = io::pipe()?;
+    command.stdout(writer.try_clone()?).stderr(writer);
+    let traced = pronto_io::child::started_as("?", program, &command);
+    let mut process = command.spawn()?;
+    // The pipe ends when the child does, so the writers in this process have to go.
+    drop(command);
+    send(&mut reader, teller)?;
+    let status = process.wait()?;
+    traced.ended(process.id(), status);
+    Ok(status.success())
+}
+
+fn send(reader: &mut PipeReader, teller: &Sender<Event>) -> io::Result<()> {
+    let mut buffer = vec![0; 4096];
+    loop {
+        let count = reader.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(());
+        }
+        // A caller that is gone does not want it.
+        let _ = teller.send(Event::Printed(buffer[..count].to_vec()));
+    }
+}
+
+/// Prints the output of a child up to its end. Returns whether it succeeded; a child that was none did.
+fn show(turn: &Receiver<Event>) -> io::Result<bool> {
+    for event in turn {
+        match event {
+            Event::Printed(text) => io::stderr().write_all(&text)?,
+            Event::Ended(result) => return result,
+        }
+    }
+    Ok(true)
+}
