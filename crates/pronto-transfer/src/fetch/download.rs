@@ -25,8 +25,8 @@ use crate::remote::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// Checks that the server allows the wants that it does not advertise. A server of version 2 says so
-/// itself.
+/// Checks that the server allows the wants that it does not advertise as refs: what a tag leads to is no ref. A
+/// server of version 2 says so itself.
 fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> Result<()> {
     let allows = ["allow-tip-sha1-in-want", "allow-reachable-sha1-in-want"]
         .iter()
@@ -34,8 +34,7 @@ fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> R
     if client.version() == Version::V2 || client.bundle().is_some() || allows {
         return Ok(());
     }
-    let advertised = refs.iter().flat_map(|theirs| [theirs.id, theirs.peeled]);
-    let advertised: HashSet<ObjectId> = advertised.flatten().collect();
+    let advertised: HashSet<ObjectId> = refs.iter().filter_map(|theirs| theirs.id).collect();
     match request.wants.iter().find(|id| !advertised.contains(*id)) {
         Some(id) => {
             let message = format!("Server does not allow request for unadvertised object {id}");
