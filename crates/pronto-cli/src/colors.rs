@@ -180,7 +180,7 @@ const WORDS: [(&str, &str); 4] = [
 pub(crate) struct RemoteWords {
     /// The words and their colours; none without colours.
     words: Vec<(&'static str, String)>,
-    /// What is wrong with the settings.
+    /// Errors in the settings.
     complaints: Vec<String>,
 }
 
@@ -226,7 +226,7 @@ impl RemoteWords {
         entry.or_else(|| config.entry_of("color.ui"))
     }
 
-    /// Returns what is wrong with the settings, once.
+    /// Returns the errors in the settings, once.
     pub(crate) fn take_complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.complaints)
     }

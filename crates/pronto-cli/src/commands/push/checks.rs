@@ -1,4 +1,4 @@
-//! What a push refuses or leaves to git before it does anything.
+//! Checks before a push: calls and settings that are refused or left to git.
 
 use bstr::ByteSlice;
 use pronto::config::{Config, EntryRef};
