@@ -213,7 +213,9 @@ fn push_to(
             return Ok(false);
         }
     };
-    let progress = context.progress(args.progress, args.quiet);
+    let meters = context.shows_progress(args.progress, args.quiet);
+    // Messages of the other side are shown also by a quiet push.
+    let progress = context.progress(Some(meters), false);
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt).with_progress(&*progress);
     let modules = submodules::Modules {

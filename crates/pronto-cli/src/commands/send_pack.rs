@@ -108,7 +108,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut options = options(args, specs, context);
     options.negotiate = config.bool_or("push.negotiate", false)?;
     options.signed = signed::choose(args.signed.as_deref(), None)?;
-    let progress = context.progress(args.progress, args.quiet);
+    let meters = context.shows_progress(args.progress, args.quiet);
+    // Messages of the other side are shown also by a quiet push.
+    let progress = context.progress(Some(meters), false);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let outcome = push::push(&repository, &destination, url, &options, &watch)?;
     context.report();
