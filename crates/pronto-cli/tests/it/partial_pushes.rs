@@ -132,13 +132,13 @@ fn what_another_repository_lacks_is_fetched_at_once() {
 }
 
 #[test]
-fn missing_trees_are_fetched_level_by_level() {
+fn missing_trees_are_fetched_before_files() {
     let scene = Scene::new("tree:0");
     let fetches = scene.push(&["origin", "HEAD~1:refs/heads/old"]);
     assert_eq!(fetches, 0);
-    // The roots, two levels of directories, and the files.
+    // The roots, with which the server sends the trees below them, and then the files.
     let fetches = scene.push(&["../other.git", "HEAD:refs/heads/main"]);
-    assert_eq!(fetches, 4);
+    assert_eq!(fetches, 2);
     scene.check("other.git");
 }
 

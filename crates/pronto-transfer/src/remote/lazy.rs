@@ -115,7 +115,7 @@ impl Exact<'_> {
     /// more missing objects. Missing trees of the receiver come first, because the receiver may have
     /// everything else that is missing. `objects` is the store from which `select` selects.
     ///
-    /// Costs no request if nothing is missing; otherwise one for each level of missing trees, and one
+    /// Costs no request if nothing is missing; otherwise at most one for each level of missing trees, and one
     /// for blobs.
     ///
     /// # Errors
