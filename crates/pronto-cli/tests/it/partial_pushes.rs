@@ -19,8 +19,7 @@ impl Scene {
         };
         scene.git(".", &["init", "-q", "-b", "main", "source"]);
         for number in 0..4 {
-            let file = format!("source/{number}/deep/list");
-            let file = scene.scratch.join(&file);
+            let file = scene.scratch.join(format!("source/{number}/deep/list"));
             std::fs::create_dir_all(file.parent().expect("a directory")).expect("it is made");
             std::fs::write(file, format!("{number}\n").repeat(200)).expect("a file");
             scene.git("source", &["add", "."]);
