@@ -13,12 +13,13 @@ use pronto_io::progress::Progress;
 use pronto_io::signals;
 use pronto_trace::Session;
 
+use crate::colors::{ADVICE, Paint, RemoteWords};
 use crate::error::CliError;
 use crate::globals::Globals;
 use crate::output::Output;
 use crate::progress::{Look, Terminal};
 use crate::settings;
-use crate::terminal_text::write_to_stderr;
+use crate::terminal_text::{write_colored, write_painted, write_to_stderr};
 
 /// The variable that states the purpose of a background process. It is not passed on to children.
 pub(crate) const BACKGROUND_VARIABLE: &str = "PRONTO_BACKGROUND";
@@ -114,7 +115,8 @@ impl Context {
             delay,
             columns: columns(self.number("COLUMNS")),
         };
-        let terminal = Terminal::new(look, Box::new(stderr));
+        let words = self.remote_words();
+        let terminal = Terminal::with_words(look, Box::new(stderr), words);
         self.terminal = Some(terminal.clone());
         Arc::new(terminal)
     }
@@ -379,9 +381,57 @@ impl Context {
         if !self.wants_advice() {
             return;
         }
+        let paint = self.paint_of_advice();
         for line in advice.split('\n') {
-            self.say(if line.is_empty() { "hint:" } else { "hint: " }, line);
+            let prefix = if line.is_empty() { "hint:" } else { "hint: " };
+            self.remark_painted(&paint, &format!("{prefix}{line}"), "\n");
         }
+    }
+
+    /// Returns the colours of advice; none if their settings are malformed.
+    fn paint_of_advice(&self) -> Paint {
+        let Ok(environment) = self.environment() else {
+            return Paint::default();
+        };
+        let read = match &self.repository {
+            Some(repository) => ADVICE.read(repository.config(), &environment),
+            None => match pronto::config::without_repository(&environment) {
+                Ok(config) => ADVICE.read(&config, &environment),
+                Err(_) => return Paint::default(),
+            },
+        };
+        read.unwrap_or_default()
+    }
+
+    /// Returns the function that reads the colours of another machine's lines.
+    fn remote_words(&self) -> impl FnOnce() -> RemoteWords + Send + 'static {
+        let (repository, environment) = (self.repository.clone(), self.environment());
+        move || match (repository, environment) {
+            (Some(repository), Ok(environment)) => {
+                RemoteWords::read(repository.config(), &environment)
+            }
+            (None, Ok(environment)) => pronto::config::without_repository(&environment)
+                .map(|config| RemoteWords::read(&config, &environment))
+                .unwrap_or_default(),
+            (_, Err(_)) => RemoteWords::default(),
+        }
+    }
+
+    /// Prints `text`, in the colours of `paint`, and `end` on standard error.
+    pub(crate) fn remark_painted(&mut self, paint: &Paint, text: &str, end: &str) {
+        let _ = self.out.flush();
+        self.settle();
+        write_painted(paint, text, end);
+    }
+
+    /// Prints `text`, which may be coloured, on standard error.
+    pub(crate) fn remark_colored(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let _ = self.out.flush();
+        self.settle();
+        write_colored(text);
     }
 
     /// Prints advice that `advice.NAME` turns off. If that is not set, the advice says how.

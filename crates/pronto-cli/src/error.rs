@@ -146,6 +146,13 @@ impl CliError {
         Self::new(Kind::Silent, code, Vec::new())
     }
 
+    /// Adds an error that is printed on a line before the messages.
+    #[must_use]
+    pub(crate) fn after(mut self, message: impl Into<String>) -> Self {
+        self.0.earlier.push(message.into());
+        self
+    }
+
     /// Adds a line after the first message, with the same prefix.
     #[must_use]
     pub fn and(mut self, message: impl Into<String>) -> Self {

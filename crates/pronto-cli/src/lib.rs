@@ -19,6 +19,7 @@ mod alias;
 pub mod arguments;
 mod bad_pack;
 mod checkout_failures;
+mod colors;
 mod columns;
 pub mod commands;
 pub mod context;

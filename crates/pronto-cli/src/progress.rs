@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use pronto_io::progress::{Meter, Progress};
 
+use crate::colors::RemoteWords;
 use crate::terminal_text::sanitized_but_colours;
 
 mod rate;
@@ -39,6 +40,9 @@ const SHOWN_AT_ONCE: &[&str] = &[
     "Sorting objects by packfile",
     "Verifying object offsets",
 ];
+
+/// The start of another machine's lines.
+const FROM_REMOTE: &str = "remote: ";
 
 /// Phases that process files. Their rate in files per second follows Git's text.
 const OF_FILES: &[&str] = &["Updating files", "Filtering content"];
@@ -74,8 +78,14 @@ struct Shared {
     wake: Condvar,
 }
 
+/// Reads the colours of another machine's lines.
+type ReadWords = Box<dyn FnOnce() -> RemoteWords + Send>;
+
 struct State {
     out: Box<dyn Write + Send>,
+    words: RemoteWords,
+    /// Called before the first line of another machine is shown.
+    read_words: Option<ReadWords>,
     lines: VecDeque<Line>,
     has_thread: bool,
 }
@@ -92,10 +102,21 @@ struct Line {
 }
 
 impl Terminal {
-    /// Creates a terminal that draws with `look` on `out`.
+    /// Creates a terminal that draws with `look` on `out`. Lines of another machine stay as they are.
     pub fn new(look: Look, out: Box<dyn Write + Send>) -> Self {
+        Terminal::with_words(look, out, RemoteWords::default)
+    }
+
+    /// Does the same, but colours words of another machine. `read` is called before its first line is shown.
+    pub(crate) fn with_words(
+        look: Look,
+        out: Box<dyn Write + Send>,
+        read: impl FnOnce() -> RemoteWords + Send + 'static,
+    ) -> Self {
         let state = State {
             out,
+            words: RemoteWords::default(),
+            read_words: Some(Box::new(read)),
             lines: VecDeque::new(),
             has_thread: false,
         };
@@ -182,14 +203,25 @@ impl Progress for Terminal {
             Some(line) => (line, '\r'),
             None => (text.strip_suffix('\n').unwrap_or(text), '\n'),
         };
-        let from_remote = line.strip_prefix("remote: ");
-        let clear = match from_remote {
-            Some("") | None => "",
-            Some(_) if self.0.look.clears => "\x1b[K",
-            Some(_) => "        ",
+        let Some(text) = line.strip_prefix(FROM_REMOTE) else {
+            let line = sanitized_but_colours(line);
+            state.print(&format!("{line}{end}"));
+            return;
         };
-        let line = sanitized_but_colours(line);
-        state.print(&format!("{line}{clear}{end}"));
+        if let Some(read) = state.read_words.take() {
+            state.words = read();
+            for complaint in state.words.take_complaints() {
+                state.print(&format!("error: {complaint}\n"));
+            }
+        }
+        let clear = match text {
+            "" => "",
+            _ if self.0.look.clears => "\x1b[K",
+            _ => "        ",
+        };
+        let text = state.words.paint(text);
+        let text = sanitized_but_colours(&text).into_owned();
+        state.print(&format!("{FROM_REMOTE}{text}{clear}{end}"));
     }
 }
 

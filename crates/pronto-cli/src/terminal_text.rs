@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use crate::colors::Paint;
+
 /// Returns `text` with each control character replaced by `?`, as git does in its messages.
 /// Newlines and tabs stay. Does not allocate if nothing is replaced.
 pub(crate) fn sanitized(text: &str) -> Cow<'_, str> {
@@ -66,6 +68,18 @@ pub(crate) fn sanitized_but_colours(line: &str) -> Cow<'_, str> {
 /// Writes `text` to standard error, sanitized. A closed standard error is not an error.
 pub(crate) fn write_to_stderr(text: &str) {
     let _ = io::stderr().write_all(sanitized(text).as_bytes());
+}
+
+/// Does the same as [`write_to_stderr`] for `text` between the escape sequences of `paint`.
+pub(crate) fn write_painted(paint: &Paint, text: &str, end: &str) {
+    let text = sanitized(text);
+    let Paint { start, end: reset } = paint;
+    let _ = io::stderr().write_all(format!("{start}{text}{reset}{end}").as_bytes());
+}
+
+/// Writes `text`, which is sanitized but for its colours, to standard error.
+pub(crate) fn write_colored(text: &str) {
+    let _ = io::stderr().write_all(sanitized_but_colours(text).as_bytes());
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub use alternates::alternate_tips;
 pub use bundle::{FROM_BUNDLE, Fitness, failure_lines, require, unusable, verify};
 pub use common::common_commits;
 pub use connectivity::{Cuts, Links, from_store, is_connected};
-pub use lazy::Exact;
+pub use lazy::{Exact, check_promisors};
 pub use negotiate::History;
 pub(crate) use negotiate::negotiator;
 pub use offer::{Offer, OfferOptions};

@@ -1,6 +1,8 @@
 //! `push`: send refs, with the objects they lead to, to another repository.
 
 mod advice;
+pub(super) mod checks;
+mod group;
 pub(super) mod signed;
 mod submodules;
 pub(super) mod table;
@@ -18,6 +20,7 @@ use pronto::remote::Family;
 use pronto::remote::connection::{self, Settings};
 use pronto::{Repository, switch};
 
+use crate::colors::{PUSH, Paint, TRANSPORT};
 use crate::{CliError, Context, ExitCode};
 use submodules::Recursion;
 
@@ -119,22 +122,33 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    refuse_what_is_for_git(args, &repository)?;
+    checks::refuse_what_is_for_git(&repository)?;
+    checks::check_settings(repository.config(), context)?;
     let recursion = submodules::choose(&args.recurse_submodules, repository.config(), context)?;
-    check_combinations(args)?;
+    checks::refuse_submodules(&repository, recursion)?;
+    checks::check_combinations(args)?;
     let named = args.repository.as_ref().or(args.repo.as_ref());
     if named.is_some_and(|name| name.is_empty()) {
         return Err(CliError::fatal("bad repository ''"));
     }
-    let destination = match named {
-        Some(name) => Destination::find(&repository, name.as_bytes().into()),
+    let mut options = options(args, context, &repository)?;
+    let name = named.map(|name| BStr::new(name.as_bytes()));
+    let members = name.map(|name| group::members(repository.config(), name));
+    let members = members.unwrap_or_default();
+    let name = match &members[..] {
+        [] => name,
+        [member] => Some(member.as_bstr()),
+        _ => return group::push(args, &members, context),
+    };
+    checks::check_refspecs(args)?;
+    let destination = match name {
+        Some(name) => Destination::find(&repository, name),
         None => Destination::default_of(&repository),
     };
     let destination = destination.map_err(CliError::of)?;
     if destination.urls.is_empty() {
         return Err(CliError::unsupported("a push without a destination"));
     }
-    let mut options = options(args, context, &repository)?;
     options.specs = specs(args, &repository, &destination)?;
     options.mirror |= destination.is_mirror;
     options.force |= options.mirror;
@@ -184,10 +198,24 @@ fn push_to(
         context.remark(&format!("Pushing to {shown}"));
     }
     if connection::is_bundle(url, repository.environment()) {
-        context.report_error(&format!("failed to push some refs to '{shown}'"));
+        report_failure(&repository, &shown, context)?;
         return Ok(false);
     }
-    let progress = context.progress(args.progress, args.quiet);
+    let mode = match TRANSPORT.read_used(repository.config(), &context.environment()?)? {
+        Ok(rejected) => table::Mode {
+            verbose: args.verbose > 0 || args.porcelain,
+            porcelain: args.porcelain,
+            rejected,
+        },
+        Err(bad) => {
+            context.report_error(&bad.to_string());
+            report_failure(&repository, &shown, context)?;
+            return Ok(false);
+        }
+    };
+    let meters = context.shows_progress(args.progress, args.quiet);
+    // Messages of the other side are shown also by a quiet push.
+    let progress = context.progress(Some(meters), false);
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt).with_progress(&*progress);
     let modules = submodules::Modules {
@@ -201,40 +229,52 @@ fn push_to(
     signed::warn(&outcome, context);
     let mut rejections = advice::Rejections::default();
     if outcome.decided {
-        show(args, destination, &outcome, &shown, context)?;
+        if !args.quiet || outcome.has_errors() {
+            let text = table::render(&repository, &outcome, shown.as_bstr(), mode)?;
+            match args.porcelain {
+                true => context.out.write_all(text.as_bytes())?,
+                false => context.remark_colored(&text),
+            }
+        }
+        show(args, destination, &outcome, context)?;
         rejections = advice::Rejections::of(&repository, &outcome)?;
     }
     if outcome.has_errors() {
         context.out.flush()?;
-        context.report_error(&format!("failed to push some refs to '{shown}'"));
+        report_failure(&repository, &shown, context)?;
         rejections.advise(repository.config(), context)?;
         return Ok(false);
     }
     Ok(true)
 }
 
-/// Prints what happened to the refs.
+/// Reports that the push to `url` failed.
+fn report_failure(
+    repository: &Repository,
+    url: &BString,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let paint = PUSH.read(repository.config(), &context.environment()?)?;
+    // Git ends the line before the colour.
+    let after = paint.end.clone();
+    let paint = Paint {
+        end: format!("\n{after}"),
+        ..paint
+    };
+    let message = format!("error: failed to push some refs to '{url}'");
+    context.remark_painted(&paint, &message, "");
+    Ok(())
+}
+
+/// Prints what changed here, and how the push ended.
 fn show(
     args: &Args,
     destination: &Destination,
     outcome: &Outcome,
-    url: &BString,
     context: &mut Context,
 ) -> Result<(), CliError> {
     let repository = context.repository()?;
     let is_failed = outcome.has_errors();
-    if !args.quiet || is_failed {
-        let mode = table::Mode {
-            verbose: args.verbose > 0 || args.porcelain,
-            porcelain: args.porcelain,
-        };
-        let text = table::render(&repository, outcome, url.as_bstr(), mode)?;
-        match args.porcelain {
-            true => context.out.write_all(text.as_bytes())?,
-            false if text.is_empty() => {}
-            false => context.remark(text.trim_end_matches('\n')),
-        }
-    }
     for upstream in &outcome.upstreams {
         let line = follow(args, &repository, destination, upstream)?;
         if !args.quiet {
@@ -272,57 +312,6 @@ fn follow(
     }
     let set_up = switch::set_upstream(repository, branch, remote, followed)?;
     Ok(set_up.to_string())
-}
-
-/// Leaves calls to git that need what pronto lacks.
-fn refuse_what_is_for_git(args: &Args, repository: &Repository) -> Result<(), CliError> {
-    let config = repository.config();
-    if config.contains("hook.jobs") {
-        return Err(CliError::unsupported("setting 'hook.jobs'"));
-    }
-    let is_odd = |entry: &pronto::config::EntryRef<'_>| {
-        let key = entry.key.as_bytes();
-        key.starts_with(b"branch..") || key == b"push.pushoption" && entry.value.is_none()
-    };
-    if config.iter().any(|entry| is_odd(&entry)) {
-        return Err(CliError::unsupported("a malformed setting of a push"));
-    }
-    for key in ["color.push", "color.remote", "color.transport", "color.ui"] {
-        let value = config.raw(key).unwrap_or_default();
-        if value.eq_ignore_ascii_case(b"always") {
-            return Err(CliError::unsupported("coloured messages of a push"));
-        }
-    }
-    if repository.has_promisor().map_err(CliError::of)? {
-        return Err(CliError::unsupported("a push from a partial clone"));
-    }
-    let name = args.repository.as_ref();
-    let group = name.map(|name| [b"remotes.", name.as_bytes()].concat());
-    if group.is_some_and(|group| config.strings(group).next().is_some()) {
-        return Err(CliError::unsupported("a push to a group of remotes"));
-    }
-    Ok(())
-}
-
-fn check_combinations(args: &Args) -> Result<(), CliError> {
-    let given = [
-        (args.delete, "--delete"),
-        (args.tags, "--tags"),
-        (args.all || args.branches, "--all"),
-        (args.mirror, "--mirror"),
-    ];
-    if given.iter().filter(|(is_given, _)| *is_given).count() > 1 {
-        // Git words these, by how many there are.
-        return Err(CliError::unsupported("options that exclude each other"));
-    }
-    if args.delete && args.refspecs.is_empty() {
-        let message = "--delete doesn't make sense without any refs";
-        return Err(CliError::fatal(message));
-    }
-    if (args.all || args.branches) && !args.refspecs.is_empty() {
-        return Err(CliError::fatal("--all can't be combined with refspecs"));
-    }
-    Ok(())
 }
 
 fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Options, CliError> {

@@ -9,11 +9,13 @@ use pronto::Watch;
 use pronto::push::{self, Destination, Leases, Options, Outcome, PushSpec};
 use pronto::remote::connection::Settings;
 
+use super::push::checks::refuse_settings;
 use super::push::{signed, table};
+use crate::colors::{ADVICE, TRANSPORT};
 use crate::{CliError, Context, ExitCode};
 
-/// The exit code of Git's `send-pack` if a ref could not be changed.
-const REFUSED: ExitCode = ExitCode::new(255);
+/// The exit code of Git's `send-pack` if something failed apart from single refs.
+const FAILED: ExitCode = ExitCode::new(255);
 
 /// The longest list of refs on standard input.
 const LARGEST_LIST_BYTES: u64 = 64 << 20;
@@ -77,9 +79,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let repository = context.repository()?;
     let config = repository.config();
-    if repository.has_promisor().map_err(CliError::of)? {
-        return Err(CliError::unsupported("'send-pack' with these settings"));
-    }
+    refuse_settings(&repository)?;
+    let environment = context.environment()?;
+    ADVICE.read(config, &environment)?;
+    let Ok(Ok(rejected)) = TRANSPORT.read_used(config, &environment) else {
+        // It is an error only after the push, and of some only a warning.
+        return Err(CliError::unsupported("malformed settings of colours"));
+    };
     let url = BStr::new(place.as_bytes());
     let mut destination = Destination {
         name: url.to_owned(),
@@ -102,34 +108,38 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut options = options(args, specs, context);
     options.negotiate = config.bool_or("push.negotiate", false)?;
     options.signed = signed::choose(args.signed.as_deref(), None)?;
-    let progress = context.progress(args.progress, args.quiet);
+    let meters = context.shows_progress(args.progress, args.quiet);
+    // Messages of the other side are shown also by a quiet push.
+    let progress = context.progress(Some(meters), false);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let outcome = push::push(&repository, &destination, url, &options, &watch)?;
     context.report();
     signed::warn(&outcome, context);
-    show(args, &outcome, url, context)
+    let mode = table::Mode {
+        verbose: args.verbose,
+        porcelain: false,
+        rejected,
+    };
+    show(mode, &outcome, url, context)
 }
 
 /// Prints what happened to the refs.
 fn show(
-    args: &Args,
+    mode: table::Mode,
     outcome: &Outcome,
     url: &BStr,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    let mode = table::Mode {
-        verbose: args.verbose,
-        porcelain: false,
-    };
     if outcome.decided {
         let text = table::render(&repository, outcome, url, mode)?;
-        if !text.is_empty() {
-            context.remark(text.trim_end_matches('\n'));
-        }
+        context.remark_colored(&text);
+    }
+    if outcome.failed {
+        return Ok(FAILED);
     }
     if outcome.has_errors() {
-        return Ok(REFUSED);
+        return Ok(ExitCode::FAILURE);
     }
     if !outcome.has_changes() {
         context.remark("Everything up-to-date");

@@ -45,6 +45,7 @@ mod netsync_stalled;
 mod options;
 mod packing;
 mod pairs;
+mod partial_pushes;
 mod pruning;
 mod push_negotiation;
 mod pushers;

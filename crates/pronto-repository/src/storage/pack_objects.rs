@@ -75,6 +75,9 @@ pub struct Selection {
     pub whole: HashSet<ObjectId>,
     /// Objects that were left out because they are missing: see [`Missing::LeaveOut`].
     pub missing: Vec<ObjectId>,
+    /// Missing trees of the receiver, if missing objects are left out: what they lead to may be among the
+    /// members and the missing objects, although the receiver has it.
+    pub unknown: Vec<ObjectId>,
     /// More objects to be packed, which bitmaps selected: see [`Select::blocks`].
     pub block: Option<Block>,
     /// The objects of the receiver of a thin pack, as far as bitmaps speak of them.
@@ -388,6 +391,7 @@ impl<'a> Walk<'a> {
                 let header = self.store.header(&id).map_err(from_odb)?;
                 match header.map(|header| header.kind) {
                     None if is_known => {}
+                    None if self.leaves_out() => self.selection.missing.push(id),
                     None => {
                         let message = format!("bad object {id}");
                         return Err(Error::new(ErrorKind::Object, message));
@@ -445,6 +449,9 @@ impl<'a> Walk<'a> {
         let mut commits = Vec::with_capacity(ids.len());
         for id in &ids {
             self.check()?;
+            if self.is_left_out(id)? {
+                continue;
+            }
             let links = self.repository.commit_links(id, &mut self.buffer)?;
             let mut trees = Vec::new();
             for parent in links.parents {
@@ -470,7 +477,11 @@ impl<'a> Walk<'a> {
         let links = self.repository.commit_links(commit, &mut self.buffer);
         let is_here = |id: &oid| self.store.contains(id).map_err(from_odb);
         match links {
-            Ok(links) => Ok(is_here(&links.tree)?.then_some(links.tree)),
+            Ok(links) if is_here(&links.tree)? => Ok(Some(links.tree)),
+            Ok(links) => {
+                self.note_unknown(&links.tree);
+                Ok(None)
+            }
             Err(_) if !is_here(commit)? => Ok(None),
             Err(error) => Err(error),
         }

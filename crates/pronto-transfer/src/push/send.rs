@@ -12,9 +12,9 @@ use pronto_wire::push::{Answer, Command, Produce, Pusher, Report, Request};
 use super::certificate::{self, Unsigned};
 use super::{Destination, Options, PushedRef, Status};
 use crate::objects::from_odb;
-use crate::pack_objects::Select;
+use crate::pack_objects::{Missing, Select};
 use crate::remote::connection::{self, from_wire};
-use crate::remote::{Remote, common_commits};
+use crate::remote::{Exact, Remote, common_commits};
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PushNotice};
 
@@ -282,13 +282,24 @@ fn write_pack(
     watch: &Watch<'_>,
 ) -> Result<()> {
     let config = repository.config();
+    let is_partial = repository.has_promisor()?
+        && !repository
+            .environment()
+            .boolean("GIT_NO_LAZY_FETCH", false)?;
     let select = Select {
         thin: pack.thin && !pack.haves.is_empty(),
         sparse: config.bool_or("pack.usesparse", true)?,
         bitmaps: config.bool_or("push.usebitmaps", true)?,
+        missing: match is_partial {
+            true => Missing::LeaveOut,
+            false => Missing::Fail,
+        },
         ..Select::default()
     };
-    let selection = repository.select_objects(&pack.wants, &pack.haves, &select, watch)?;
+    let exact = Exact { repository, watch };
+    let selection = exact.select(repository.objects()?, |watch| {
+        repository.select_objects(&pack.wants, &pack.haves, &select, watch)
+    })?;
     let mut options = repository.packing_options()?;
     options.offset_deltas = pack.has_offsets;
     let (_, counts) = repository.send_pack(&selection, &options, out, watch)?;

@@ -9,6 +9,7 @@ use pronto_wire::fetch::{Nothing, Request};
 
 use super::connection::{self, Settings, from_wire};
 use super::{Links, Receive, Remote, from_store, keep_linked_objects, receive_pack, shallow};
+use crate::pack_objects::Selection;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// A fetch of exactly the requested objects, without those reachable from them.
@@ -109,6 +110,43 @@ impl Exact<'_> {
         })
     }
 
+    /// Selects objects with `select`, which leaves out missing ones, and fetches these as
+    /// [`fetch_promised`](Self::fetch_promised) does, until none is missing. Trees that arrive may lead to
+    /// more missing objects. Missing trees of the receiver come first, because the receiver may have
+    /// everything else that is missing. `objects` is the store from which `select` selects.
+    ///
+    /// Costs no request if nothing is missing; otherwise at most one for each level of missing trees, and one
+    /// for blobs.
+    ///
+    /// # Errors
+    /// As `fetch_promised` and `select`, and an object is missing although fetching is turned off.
+    pub fn select(
+        &self,
+        objects: &Store,
+        mut select: impl FnMut(&Watch<'_>) -> Result<Selection>,
+    ) -> Result<Selection> {
+        let quiet = self.watch.quiet();
+        let exact = Exact {
+            repository: self.repository,
+            watch: &quiet,
+        };
+        let mut selection = select(self.watch)?;
+        while let Some(first) = selection.missing.first() {
+            let first = *first;
+            let wanted = match selection.unknown.is_empty() {
+                true => selection.missing,
+                false => selection.unknown,
+            };
+            exact.fetch_promised(wanted.iter().copied(), objects)?;
+            if !absent(wanted, objects)?.is_empty() {
+                let message = format!("object {first} is missing, and is not to be fetched");
+                return Err(Error::new(ErrorKind::Object, message));
+            }
+            selection = select(&quiet)?;
+        }
+        Ok(selection)
+    }
+
     fn fetch_from(&self, name: &BStr, ids: &[ObjectId]) -> Result<()> {
         let repository = self.repository;
         let (config, environment) = (repository.config(), repository.environment());
@@ -125,6 +163,28 @@ impl Exact<'_> {
         };
         self.fetch(client, request)
     }
+}
+
+/// Checks that the settings for connections with the remotes that promise missing objects are supported. Costs no
+/// connection.
+///
+/// # Errors
+/// With [`ErrorKind::Unsupported`] if only git obeys such a setting.
+pub fn check_promisors(repository: &Repository) -> Result<()> {
+    let (config, environment) = (repository.config(), repository.environment());
+    for name in promisors(repository) {
+        let check = || {
+            let remote = Remote::known(repository, name.as_bstr())?;
+            let settings = Settings::default().for_remote(&remote, config)?;
+            connection::check(remote.url()?, &settings, config, environment)
+        };
+        match check() {
+            Err(error) if *error.kind() == ErrorKind::Unsupported => return Err(error),
+            // Whether it matters is found out when an object is missing.
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether another remote is not to be asked after `error`.

@@ -205,20 +205,17 @@ fn selected(
         select.missing = Missing::LeaveOut;
     }
     let (wants, haves) = (&wish.wants[..], &wish.haves[..]);
-    loop {
-        let watch = Watch::from(interrupt).with_progress(bands);
-        let selection = match &wish.filter {
-            Some(filter) => select_filtered(view, Tips { wants, haves }, filter, &select, &watch)?,
-            None => view.select_objects(wants, haves, &select, &watch)?,
-        };
-        if leaves_out || selection.missing.is_empty() {
-            return Ok(selection);
-        }
-        // Trees that arrive may lead to more missing objects.
-        let exact = Exact {
-            repository: view,
-            watch: &watch.quiet(),
-        };
-        exact.fetch_promised(selection.missing, view.objects()?)?;
+    let once = |watch: &Watch<'_>| match &wish.filter {
+        Some(filter) => select_filtered(view, Tips { wants, haves }, filter, &select, watch),
+        None => view.select_objects(wants, haves, &select, watch),
+    };
+    let watch = Watch::from(interrupt).with_progress(bands);
+    if !fetches || leaves_out {
+        return once(&watch);
     }
+    let exact = Exact {
+        repository: view,
+        watch: &watch,
+    };
+    exact.select(view.objects()?, once)
 }

@@ -9,14 +9,18 @@ use pronto::push::{Outcome, PushedRef, Rewritten, Status};
 use pronto_hash::ObjectId;
 
 use crate::CliError;
+use crate::colors::Paint;
+use crate::terminal_text::sanitized;
 
 /// The form of the table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in super::super) struct Mode {
     /// Also show refs that were up to date.
     pub(in super::super) verbose: bool,
     /// For scripts.
     pub(in super::super) porcelain: bool,
+    /// The colours of refs that could not be changed.
+    pub(in super::super) rejected: Paint,
 }
 
 /// Formats the lines of the table, the URL first.
@@ -29,22 +33,20 @@ pub(in super::super) fn render(
     let mut table = Table {
         repository,
         porcelain: mode.porcelain,
+        rejected: mode.rejected,
         width: width(repository, &outcome.refs)?,
         text: String::new(),
     };
-    let is_change = |it: &&PushedRef| it.status == Status::Ok;
-    let is_current = |it: &&PushedRef| it.status == Status::UpToDate && mode.verbose;
-    let is_failure =
-        |it: &&PushedRef| !matches!(it.status, Status::None | Status::Ok | Status::UpToDate);
+    let is_change = |it: &PushedRef| it.status == Status::Ok;
+    let is_current = |it: &PushedRef| it.status == Status::UpToDate && mode.verbose;
     let refs = &outcome.refs;
-    for pushed in refs.iter().filter(is_current) {
-        table.add(pushed)?;
-    }
-    for pushed in refs.iter().filter(is_change) {
-        table.add(pushed)?;
-    }
-    for pushed in refs.iter().filter(is_failure) {
-        table.add(pushed)?;
+    // Git colours every line up to the last ref that could not be changed.
+    let colored = refs.iter().rposition(is_failure).map_or(0, |at| at + 1);
+    let groups: [&dyn Fn(&PushedRef) -> bool; 3] = [&is_current, &is_change, &is_failure];
+    for is_in in groups {
+        for (at, pushed) in refs.iter().enumerate().filter(|(_, it)| is_in(it)) {
+            table.add(pushed, at < colored)?;
+        }
     }
     if table.text.is_empty() {
         return Ok(table.text);
@@ -52,9 +54,15 @@ pub(in super::super) fn render(
     Ok(format!("To {url}\n{}", table.text))
 }
 
+/// Whether a ref could not be changed.
+fn is_failure(pushed: &PushedRef) -> bool {
+    !matches!(pushed.status, Status::None | Status::Ok | Status::UpToDate)
+}
+
 struct Table<'a> {
     repository: &'a Repository,
     porcelain: bool,
+    rejected: Paint,
     width: usize,
     text: String,
 }
@@ -69,14 +77,14 @@ struct Line<'a> {
 }
 
 impl Table<'_> {
-    fn add(&mut self, pushed: &PushedRef) -> Result<(), CliError> {
+    fn add(&mut self, pushed: &PushedRef, is_colored: bool) -> Result<(), CliError> {
         if pushed.rewrites.is_empty() {
             let line = self.line(pushed, None)?;
-            self.write(&line);
+            self.write(&line, is_colored);
         }
         for rewrite in &pushed.rewrites {
             let line = self.line(pushed, Some(rewrite))?;
-            self.write(&line);
+            self.write(&line, is_colored);
         }
         Ok(())
     }
@@ -167,7 +175,7 @@ impl Table<'_> {
         Ok(self.repository.abbreviate(id)?)
     }
 
-    fn write(&mut self, line: &Line<'_>) {
+    fn write(&mut self, line: &Line<'_>, is_colored: bool) {
         let Line {
             flag,
             summary,
@@ -181,14 +189,18 @@ impl Table<'_> {
             let _ = write!(text, "{flag}\t{from}:{to}\t{summary}");
         } else {
             let width = self.width;
-            let _ = write!(text, " {flag} {summary:width$} ");
+            let (start, end) = match is_colored {
+                true => (&self.rejected.start[..], &self.rejected.end[..]),
+                false => ("", ""),
+            };
+            let _ = write!(text, " {start}{flag} {summary:width$}{end} ");
             if let Some(from) = from {
                 let _ = write!(text, "{} -> ", pretty(from));
             }
             let _ = write!(text, "{}", pretty(to));
         }
         if let Some(remark) = remark {
-            let _ = write!(text, " ({remark})");
+            let _ = write!(text, " ({})", sanitized(remark));
         }
         text.push('\n');
     }

@@ -80,10 +80,6 @@ const IN_CODE: &[(&str, &str, &[&str])] = &[
     ("repack.useDeltaIslands", "true", &["repack", "-a"]),
     ("status.submoduleSummary", "true", &["status"]),
     ("submodule.recurse", "true", &["checkout", "main"]),
-    ("color.push", "always", &["push", ".", "main:copy"]),
-    ("color.remote", "always", &["push", ".", "main:copy"]),
-    ("color.transport", "always", &["push", ".", "main:copy"]),
-    ("hook.jobs", "2", &["push", ".", "main:copy"]),
 ];
 
 const COMMIT: &[&str] = &["commit", "-q", "--allow-empty", "-m", "message"];

@@ -233,6 +233,7 @@ impl Walk<'_> {
             }
             // What the receiver has need not be here.
             if !self.store.contains(&tree).map_err(from_odb)? {
+                self.note_unknown(&tree);
                 continue;
             }
             let content = self.read_tree(&tree)?;
@@ -291,7 +292,10 @@ impl Walk<'_> {
         below: &mut BTreeMap<BString, HashSet<ObjectId>>,
     ) -> Result<()> {
         let is_hidden = self.hidden.contains(tree);
-        if is_hidden && !self.store.contains(tree).map_err(from_odb)? {
+        if (is_hidden || self.leaves_out()) && !self.store.contains(tree).map_err(from_odb)? {
+            if is_hidden {
+                self.note_unknown(tree);
+            }
             return Ok(());
         }
         let content = self.read_tree(tree)?;

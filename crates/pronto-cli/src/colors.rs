@@ -1,0 +1,278 @@
+//! The colours of messages on standard error: advice, refused refs, and the words of another machine.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, IsTerminal};
+
+use pronto::Environment;
+use pronto::config::{Config, EntryRef, color};
+
+use crate::CliError;
+
+/// The end of a colour.
+const RESET: &str = "\x1b[m";
+
+/// The escape sequences before and after a message. Both are empty without colours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Paint {
+    pub(crate) start: String,
+    pub(crate) end: String,
+}
+
+/// A kind of message with settings of its own: `color.NAME`, `color.NAME.SLOT`, `color.NAME.reset`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scheme {
+    name: &'static str,
+    slot: &'static str,
+    start: &'static str,
+}
+
+/// Lines of advice.
+pub(crate) const ADVICE: Scheme = Scheme {
+    name: "advice",
+    slot: "hint",
+    start: "\x1b[33m",
+};
+
+/// The message that a push failed.
+pub(crate) const PUSH: Scheme = Scheme {
+    name: "push",
+    slot: "error",
+    start: "\x1b[31m",
+};
+
+/// Refs that could not be changed.
+pub(crate) const TRANSPORT: Scheme = Scheme {
+    name: "transport",
+    slot: "rejected",
+    start: "\x1b[31m",
+};
+
+/// A configured colour that is none.
+#[derive(Debug)]
+pub(crate) struct BadColor(String);
+
+impl fmt::Display for BadColor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invalid color value: {}", self.0)
+    }
+}
+
+impl Scheme {
+    /// Returns the colours of this kind of message, of which every setting is checked.
+    ///
+    /// # Errors
+    /// A setting is malformed.
+    pub(crate) fn read(
+        self,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<Paint, CliError> {
+        let is_colored = self.is_colored(config, environment, false)?;
+        let mut paint = self.paint();
+        for (slot, sequence) in [(self.slot, &mut paint.start), ("reset", &mut paint.end)] {
+            for entry in config.entries(self.key(slot)) {
+                *sequence = color(&entry)?.map_err(|bad| {
+                    let error = entry.bad_variable();
+                    CliError::from(error.reported_after(bad.to_string()))
+                })?;
+            }
+        }
+        Ok(if is_colored { paint } else { Paint::default() })
+    }
+
+    /// Does the same as [`read`](Self::read) for settings of which the last value counts. Colours that are
+    /// not used are not checked.
+    ///
+    /// # Errors
+    /// A setting is malformed. The inner error is a colour that is none.
+    pub(crate) fn read_used(
+        self,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<Result<Paint, BadColor>, CliError> {
+        if !self.is_colored(config, environment, true)? {
+            return Ok(Ok(Paint::default()));
+        }
+        let mut paint = self.paint();
+        for (slot, sequence) in [("reset", &mut paint.end), (self.slot, &mut paint.start)] {
+            let Some(entry) = config.entry_of(self.key(slot)) else {
+                continue;
+            };
+            match color(&entry)? {
+                Ok(read) => *sequence = read,
+                Err(bad) => return Ok(Err(bad)),
+            }
+        }
+        Ok(Ok(paint))
+    }
+
+    fn is_colored(
+        self,
+        config: &Config,
+        environment: &Environment,
+        needs_value: bool,
+    ) -> Result<bool, CliError> {
+        let entry = config.entry_of(format!("color.{}", self.name));
+        if let Some(entry) = entry.as_ref().filter(|_| needs_value) {
+            entry.string()?;
+        }
+        is_colored(entry, environment)
+    }
+
+    fn paint(self) -> Paint {
+        Paint {
+            start: self.start.to_owned(),
+            end: RESET.to_owned(),
+        }
+    }
+
+    fn key(self, slot: &str) -> String {
+        format!("color.{}.{slot}", self.name)
+    }
+}
+
+/// Returns the escape sequence that `entry` names.
+///
+/// # Errors
+/// It has no value. The inner error is a value that is no colour.
+fn color(entry: &EntryRef<'_>) -> Result<Result<String, BadColor>, CliError> {
+    let value = entry.string()?;
+    Ok(color::parse(value).ok_or_else(|| BadColor(value.to_string())))
+}
+
+/// Returns whether messages on standard error are coloured by the setting `entry`: without one, if it is a
+/// terminal.
+///
+/// # Errors
+/// The value is none that Git knows.
+fn is_colored(entry: Option<EntryRef<'_>>, environment: &Environment) -> Result<bool, CliError> {
+    let Some(entry) = entry else {
+        return Ok(is_terminal(environment));
+    };
+    let value = entry.value.unwrap_or("true".into());
+    if value.eq_ignore_ascii_case(b"always") {
+        return Ok(true);
+    }
+    if value.eq_ignore_ascii_case(b"never") {
+        return Ok(false);
+    }
+    let is_automatic = value.eq_ignore_ascii_case(b"auto") || entry.bool()?;
+    Ok(is_automatic && is_terminal(environment))
+}
+
+/// Returns whether standard error is a terminal that shows colours.
+fn is_terminal(environment: &Environment) -> bool {
+    let is_dumb = environment.text("TERM").is_none_or(|term| term == "dumb");
+    io::stderr().is_terminal() && !is_dumb
+}
+
+/// The words at the start of another machine's lines that are coloured, with their sequences.
+const WORDS: [(&str, &str); 4] = [
+    ("hint", "\x1b[33m"),
+    ("warning", "\x1b[1;33m"),
+    ("success", "\x1b[1;32m"),
+    ("error", "\x1b[1;31m"),
+];
+
+/// The colours of another machine's lines.
+#[derive(Debug, Default)]
+pub(crate) struct RemoteWords {
+    /// The words and their colours; none without colours.
+    words: Vec<(&'static str, String)>,
+    /// Errors in the settings.
+    complaints: Vec<String>,
+}
+
+impl RemoteWords {
+    /// Reads `color.remote` and `color.remote.WORD`. Malformed settings have no effect.
+    pub(crate) fn read(config: &Config, environment: &Environment) -> Self {
+        let is_colored = is_colored(Self::setting(config), environment).unwrap_or(false);
+        let mut read = RemoteWords::default();
+        for (word, sequence) in WORDS {
+            let entry = config.entry_of(format!("color.remote.{word}"));
+            let configured = entry.and_then(|entry| color(&entry).ok());
+            let sequence = match configured {
+                Some(Ok(configured)) => configured,
+                Some(Err(bad)) => {
+                    read.complaints.push(bad.to_string());
+                    sequence.to_owned()
+                }
+                None => sequence.to_owned(),
+            };
+            if is_colored {
+                read.words.push((word, sequence));
+            }
+        }
+        read
+    }
+
+    /// Returns whether the settings are malformed in a way for which git ends when the first line arrives.
+    pub(crate) fn are_malformed(config: &Config, environment: &Environment) -> bool {
+        let is_bare = |key: &str| {
+            config
+                .entry_of(key)
+                .is_some_and(|entry| entry.value.is_none())
+        };
+        is_colored(Self::setting(config), environment).is_err()
+            || is_bare("color.remote")
+            || WORDS
+                .iter()
+                .any(|(word, _)| is_bare(&format!("color.remote.{word}")))
+    }
+
+    fn setting(config: &Config) -> Option<EntryRef<'_>> {
+        let entry = config.entry_of("color.remote");
+        entry.or_else(|| config.entry_of("color.ui"))
+    }
+
+    /// Returns the errors in the settings, once.
+    pub(crate) fn take_complaints(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.complaints)
+    }
+
+    /// Colours the word at the start of `text`, if it is one of those.
+    pub(crate) fn paint<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let spaces = text.len() - text.trim_start_matches([' ', '\t']).len();
+        let (indent, rest) = text.split_at(spaces);
+        for (word, sequence) in &self.words {
+            let Some((start, after)) = rest.split_at_checked(word.len()) else {
+                continue;
+            };
+            let goes_on = after.starts_with(|next: char| next.is_ascii_alphanumeric());
+            if start.eq_ignore_ascii_case(word) && !goes_on {
+                return Cow::Owned(format!("{indent}{sequence}{start}{RESET}{after}"));
+            }
+        }
+        Cow::Borrowed(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_words_at_the_start_are_coloured() {
+        let words = RemoteWords {
+            words: WORDS
+                .iter()
+                .map(|(word, sequence)| (*word, (*sequence).to_owned()))
+                .collect(),
+            complaints: Vec::new(),
+        };
+        for (text, expected) in [
+            ("error: x", "\x1b[1;31merror\x1b[m: x"),
+            ("\t Hint", "\t \x1b[33mHint\x1b[m"),
+            ("WARNING\tx", "\x1b[1;33mWARNING\x1b[m\tx"),
+            ("success!", "\x1b[1;32msuccess\x1b[m!"),
+            ("errors", "errors"),
+            ("an error", "an error"),
+            ("hin", "hin"),
+            ("", ""),
+            ("erro\u{f6}", "erro\u{f6}"),
+        ] {
+            assert_eq!(words.paint(text), expected);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Checks before a push: calls and settings that are refused or left to git.
+
+use bstr::ByteSlice;
+use pronto::config::{Config, EntryRef};
+use pronto::{Repository, remote};
+
+use super::Args;
+use super::submodules::Recursion;
+use crate::colors::{ADVICE, PUSH, RemoteWords};
+use crate::{CliError, Context};
+
+/// Leaves calls to git that need what pronto lacks.
+pub(super) fn refuse_what_is_for_git(repository: &Repository) -> Result<(), CliError> {
+    let config = repository.config();
+    for key in ["hook.jobs", "hook.pre-push.jobs"] {
+        // Git warns about others when it looks for the first hook.
+        let is_number = |entry: &EntryRef<'_>| matches!(entry.i32(), Ok(-1 | 1..));
+        if !config.entries(key).all(|entry| is_number(&entry)) {
+            return Err(CliError::unsupported(format!("this value of '{key}'")));
+        }
+    }
+    refuse_settings(repository)
+}
+
+/// Leaves calls of `push` and `send-pack` to git whose settings are malformed, or concern what pronto lacks.
+pub(in crate::commands) fn refuse_settings(repository: &Repository) -> Result<(), CliError> {
+    let (config, environment) = (repository.config(), repository.environment());
+    if RemoteWords::are_malformed(config, environment) {
+        return Err(CliError::unsupported("a malformed setting of colours"));
+    }
+    remote::check_promisors(repository).map_err(CliError::of)
+}
+
+/// Leaves a push to git that would have to look for submodules in trees that are missing.
+pub(super) fn refuse_submodules(
+    repository: &Repository,
+    recursion: Recursion,
+) -> Result<(), CliError> {
+    if recursion != Recursion::Off && repository.has_promisor().map_err(CliError::of)? {
+        return Err(CliError::unsupported(
+            "a push of submodules from a partial clone",
+        ));
+    }
+    Ok(())
+}
+
+/// Checks settings that end every push if they are malformed.
+pub(super) fn check_settings(config: &Config, context: &Context) -> Result<(), CliError> {
+    for entry in config.iter() {
+        let key = entry.key.as_bytes();
+        if key.starts_with(b"branch..") {
+            return Err(entry.bad_variable().into());
+        }
+        if key == b"push.pushoption" {
+            entry.string()?;
+        }
+        if key == b"push.default" {
+            check_default(&entry)?;
+        }
+    }
+    let environment = context.environment()?;
+    ADVICE.read(config, &environment)?;
+    PUSH.read(config, &environment)?;
+    Ok(())
+}
+
+fn check_default(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    const KNOWN: [&[u8]; 6] = [
+        b"nothing",
+        b"matching",
+        b"simple",
+        b"upstream",
+        b"tracking",
+        b"current",
+    ];
+    let value = entry.string()?;
+    if KNOWN.contains(&value.as_bytes()) {
+        return Ok(());
+    }
+    Err(CliError::from(entry.bad_variable())
+        .after(format!("malformed value for push.default: {value}"))
+        .after("must be one of nothing, matching, simple, upstream or current"))
+}
+
+/// Checks that no options exclude each other.
+pub(super) fn check_combinations(args: &Args) -> Result<(), CliError> {
+    let given = [
+        (args.delete, "'--delete'"),
+        (args.tags, "'--tags'"),
+        (args.all || args.branches, "'--all/--branches'"),
+        (args.mirror, "'--mirror'"),
+    ];
+    let given: Vec<&str> = given
+        .into_iter()
+        .filter(|(is_given, _)| *is_given)
+        .map(|(_, name)| name)
+        .collect();
+    let excluding = match given[..] {
+        [] | [_] => None,
+        [one, other] => Some(format!("{one} and {other}")),
+        [ref others @ .., last] => Some(format!("{}, and {last}", others.join(", "))),
+    };
+    if let Some(excluding) = excluding {
+        let message = format!("options {excluding} cannot be used together");
+        return Err(CliError::fatal(message));
+    }
+    if args.delete && args.refspecs.is_empty() {
+        let message = "--delete doesn't make sense without any refs";
+        return Err(CliError::fatal(message));
+    }
+    Ok(())
+}
+
+/// Checks that all branches are not pushed together with refspecs.
+pub(super) fn check_refspecs(args: &Args) -> Result<(), CliError> {
+    if (args.all || args.branches) && !args.refspecs.is_empty() {
+        return Err(CliError::fatal("--all can't be combined with refspecs"));
+    }
+    Ok(())
+}
