@@ -3,7 +3,6 @@
 
 pub mod bundle;
 pub mod bundle_uri;
-pub mod configured_remotes;
 mod enter;
 pub mod fetch;
 mod meters;

@@ -9,7 +9,7 @@ mod defaults;
 mod destination;
 mod lease;
 mod matching;
-pub(crate) mod preview;
+mod preview;
 mod refspec;
 mod send;
 mod tracking;
@@ -28,6 +28,7 @@ pub use defaults::{Defaults, default_specs, expand_spec};
 pub use destination::Destination;
 pub use lease::{Lease, Leases};
 pub use matching::names_one_ref;
+pub use preview::{Preview, preview};
 pub use pronto_wire::push::Rewritten;
 pub use refspec::PushSpec;
 

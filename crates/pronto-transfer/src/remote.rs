@@ -46,8 +46,7 @@ pub use receive::{Both, Receive, Unpack, checks_objects, receive_pack, unpack_li
 pub(crate) use receive::{Stream, fsck_levels, receive_stream};
 pub use refspec::Refspec;
 pub use refspec::local_name;
-pub use stale::Dangling;
-pub(crate) use stale::{dangling_refs, stale_refs};
+pub use stale::{Dangling, dangling_refs, stale_refs};
 
 /// Which tags a fetch takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -96,6 +96,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod clone;
+pub mod configured_remotes;
 pub mod ls_remote;
 pub mod maintenance;
 pub mod submodules;
@@ -116,8 +117,7 @@ pub use pronto_repository::{
 };
 use pronto_repository::{durability, local};
 pub use pronto_transfer::{
-    bundle, bundle_uri, configured_remotes, fetch, push, receive_pack, remote, remote_archive,
-    upload_pack,
+    bundle, bundle_uri, fetch, push, receive_pack, remote, remote_archive, upload_pack,
 };
 
 pub use bstr;

@@ -77,7 +77,7 @@ struct Pushing {
     /// The name of the repository.
     name: String,
     clients: u32,
-    /// How many of the clients push to a second server.
+    /// The number of clients that push to a second server.
     elsewhere: u32,
     /// Pushes of each client.
     count: u32,

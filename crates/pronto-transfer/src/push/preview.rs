@@ -8,21 +8,26 @@ use super::matching::{self, Matching, Mode};
 use super::{Destination, Peer, PushSpec, PushedRef};
 use crate::{Repository, Result};
 
-/// A ref of the other side and what would be sent to it.
-pub(crate) struct Preview {
+/// A ref of the other side and the value that would be sent to it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Preview {
     /// Its full name.
-    pub(crate) name: BString,
+    pub name: BString,
     /// Its value; null if it does not exist.
-    pub(crate) old: ObjectId,
+    pub old: ObjectId,
     /// The ref or object that is sent to it.
-    pub(crate) peer: Peer,
+    pub peer: Peer,
     /// Whether its refspec forces the change.
-    pub(crate) force: bool,
+    pub force: bool,
 }
 
-/// Matches the refs here with `refs`, those of the other side, by the refspecs of `destination`. What
-/// cannot be matched is reported and left out.
-pub(crate) fn preview(
+/// Matches the refs here with `refs`, those of the other side, by the refspecs of `destination`, or those of the
+/// same name if it has none. Refspecs that match nothing are left out. Costs a pass over the refs here; nothing is sent.
+///
+/// # Errors
+/// The refs here cannot be read.
+pub fn preview(
     repository: &Repository,
     destination: &Destination,
     refs: &[RemoteRef],

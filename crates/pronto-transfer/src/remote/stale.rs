@@ -19,8 +19,12 @@ pub struct Dangling {
     pub target: BString,
 }
 
-/// The local refs that a refspec of `specs` makes of refs that are not among `theirs`.
-pub(crate) fn stale_refs(
+/// Returns the local refs that a refspec of `specs` makes of refs that are not among `theirs`, in the order of their
+/// names. Costs a pass over the refs.
+///
+/// # Errors
+/// The refs cannot be read.
+pub fn stale_refs(
     repository: &Repository,
     specs: &[Refspec],
     theirs: &HashSet<&BString>,
@@ -45,8 +49,11 @@ pub(crate) fn stale_refs(
     Ok(stale)
 }
 
-/// The symbolic refs that lead to one of `gone`.
-pub(crate) fn dangling_refs(repository: &Repository, gone: &[BString]) -> Result<Vec<Dangling>> {
+/// Returns the symbolic refs that lead to one of `gone`. Costs a pass over the refs.
+///
+/// # Errors
+/// The refs cannot be read.
+pub fn dangling_refs(repository: &Repository, gone: &[BString]) -> Result<Vec<Dangling>> {
     let refs = repository.refs();
     let mut dangling = Vec::new();
     for reference in refs.all("refs/")? {

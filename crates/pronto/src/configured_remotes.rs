@@ -1,4 +1,4 @@
-//! The configured remotes of a repository: listing them, and changing their settings and refs
+//! The configured remotes of a repository: lists them, and changes their settings and refs
 //! (`git remote`). How one remote is reached and fetched from is in [`remote`](crate::remote).
 //!
 //! Changes of one remote are made in one edit of the configuration file of the repository, under its

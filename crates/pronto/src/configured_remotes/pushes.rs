@@ -46,7 +46,7 @@ pub(super) fn matched(
     refs: &[RemoteRef],
 ) -> Result<Vec<Pushed>> {
     let mut pushes = Vec::new();
-    for found in preview::preview(repository, destination, refs)? {
+    for found in preview(repository, destination, refs)? {
         let (old, new) = (found.old, found.peer.id);
         pushes.push(Pushed {
             source: short(&found.peer.name).into(),
