@@ -810,7 +810,7 @@ _pronto() {
             return 0
             ;;
         pronto__subcmd__fetch)
-            opts="-v -q -m -j -a -f -t -n -p -P -k -u -o -4 -6 --verbose --quiet --progress --all --multiple --jobs --append --atomic --upload-pack --force --tags --prune --prune-tags --dry-run --porcelain --no-write-fetch-head --keep --update-head-ok --depth --deepen --shallow-since --shallow-exclude --unshallow --update-shallow --refmap --server-option --filter --refetch --negotiate-only --negotiation-tip --prefetch --set-upstream --write-commit-graph --no-auto-maintenance --no-auto-gc --show-forced-updates --stdin --recurse-submodules --ipv4 --ipv6"
+            opts="-v -q -m -j -a -f -t -n -p -P -k -u -o -4 -6 --verbose --quiet --progress --all --multiple --jobs --append --atomic --upload-pack --force --tags --prune --prune-tags --dry-run --porcelain --no-write-fetch-head --keep --update-head-ok --depth --deepen --shallow-since --shallow-exclude --unshallow --update-shallow --refmap --server-option --filter --refetch --negotiate-only --negotiation-restrict --negotiation-tip --negotiation-include --prefetch --set-upstream --write-commit-graph --no-auto-maintenance --no-auto-gc --show-forced-updates --stdin --recurse-submodules --recurse-submodules-default --submodule-prefix --ipv4 --ipv6"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -860,11 +860,27 @@ _pronto() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --negotiation-restrict)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --negotiation-tip)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --negotiation-include)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --recurse-submodules)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --recurse-submodules-default)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --submodule-prefix)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

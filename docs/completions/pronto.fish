@@ -325,8 +325,12 @@ complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l shallow-exclude 
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l refmap -d 'Map refs of the command line with this refspec instead of the configured ones' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s o -l server-option -d 'A value for the hooks of the remote side' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l filter -d 'Omit these objects until they are needed' -r
-complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l negotiation-tip -d 'Offer only the history of this revision, or of refs that match, in a negotiation' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l negotiation-restrict -d 'Offer only the history of this revision, or of refs that match, in a negotiation' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l negotiation-tip -d 'The same as --negotiation-restrict' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l negotiation-include -d 'Always offer this commit, or those of refs that match, in a negotiation' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l recurse-submodules -d 'Whether to fetch in submodules, too' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l recurse-submodules-default -d 'When to fetch in submodules about which nothing is said' -r
+complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l submodule-prefix -d 'The path of this submodule in messages' -r
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s v -l verbose -d 'Be more verbose'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -s q -l quiet -d 'Print only errors'
 complete -c pronto -n "__fish_pronto_using_subcommand fetch" -l progress -d 'Show progress even if standard error is not a terminal'

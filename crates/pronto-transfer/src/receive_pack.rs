@@ -27,8 +27,8 @@ mod unpack;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -227,6 +227,7 @@ pub fn serve(
         quarantine: None,
         keep: None,
         pack: None,
+        occupied: OnceLock::new(),
         head: None,
     };
     push.run(&mut packets)?;
@@ -353,6 +354,8 @@ struct Push<'a> {
     pack: Option<PathBuf>,
     /// The ref that `HEAD` leads to, once objects are published.
     head: Option<BString>,
+    /// The worktrees, once they were asked for.
+    occupied: OnceLock<Vec<checks::Occupied>>,
 }
 
 impl Push<'_> {

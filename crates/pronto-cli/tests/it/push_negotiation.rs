@@ -235,6 +235,8 @@ fn a_fetch_offers_only_the_chosen_history() {
                 let mut command = scene.command(program, &copy);
                 let algorithm = format!("fetch.negotiationAlgorithm={algorithm}");
                 command.args(["-c", "fetch.unpackLimit=1", "-c", &algorithm]);
+                // Maintenance in the background would replace the pack.
+                command.args(["-c", "maintenance.auto=false"]);
                 command.args(["fetch", "-q"]).args(tip);
                 command.args(["../source", "main:main2"]);
                 let output = command.output().expect("it starts");

@@ -45,7 +45,7 @@ impl Push<'_> {
             return refused("funny refname");
         }
         let full = self.full_name(name);
-        let worktree = checked_out(self.repository, name)?;
+        let worktree = self.checked_out(name);
         let has_files = worktree.as_ref().filter(|found| found.top.is_some());
         if has_files.is_some()
             && let Some(reason) = self.refuse_current(name)
@@ -79,6 +79,17 @@ impl Push<'_> {
             return refused(reason);
         }
         Ok(Judgement::Accepted)
+    }
+
+    /// Returns the worktree that has the branch `full` checked out. Worktrees are read once for all commands.
+    fn checked_out(&self, full: &BStr) -> Option<CheckedOut> {
+        let places = self.occupied.get_or_init(|| occupied(self.repository));
+        let holds = |place: &&Occupied| place.branches.iter().any(|branch| branch == full);
+        let git_dir = places.iter().find(holds)?.git_dir.clone();
+        Some(CheckedOut {
+            top: top_of(self.repository, &git_dir),
+            git_dir,
+        })
     }
 
     /// Why a branch that a worktree has checked out may not change.
@@ -172,29 +183,25 @@ fn is_acceptable(name: &BStr, deletes: bool) -> bool {
     below.is_some_and(|below| name::is_valid(below.as_bstr(), form))
 }
 
-/// The worktree that has the branch `full` checked out.
-///
-/// # Errors
-/// The directory of worktrees cannot be read.
-pub(super) fn checked_out(repository: &Repository, full: &BStr) -> Result<Option<CheckedOut>> {
+/// A directory of a worktree in the repository, and the branches that the worktree has checked out or in progress.
+pub(super) struct Occupied {
+    git_dir: PathBuf,
+    branches: Vec<BString>,
+}
+
+/// Returns the worktrees of a repository, the main one first.
+fn occupied(repository: &Repository) -> Vec<Occupied> {
     let common = repository.common_dir();
     let mut places = vec![common.to_owned()];
     if let Ok(listing) = std::fs::read_dir(common.join("worktrees")) {
         places.extend(listing.flatten().map(|entry| entry.path()));
     }
-    let holds = |git_dir: &PathBuf| {
-        repository
-            .branch_of(git_dir)
-            .is_some_and(|branch| branch == full)
-            || crate::linked::branches_in_progress(git_dir)
-                .iter()
-                .any(|branch| branch == full)
+    let read = |git_dir: PathBuf| {
+        let mut branches = crate::linked::branches_in_progress(&git_dir);
+        branches.extend(repository.branch_of(&git_dir));
+        Occupied { git_dir, branches }
     };
-    let found = places.into_iter().find(holds);
-    Ok(found.map(|git_dir| CheckedOut {
-        top: top_of(repository, &git_dir),
-        git_dir,
-    }))
+    places.into_iter().map(read).collect()
 }
 
 /// The top of the worktree whose directory in the repository is `git_dir`; `None` if it is bare.

@@ -8,6 +8,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_index::mode::GITLINK;
 use pronto_io::watch::Watch;
+use pronto_worktree::pathspec::{Defaults, Pathspec};
 
 use super::changed::{Changed, collect};
 use super::{Collision, has_commits, is_populated, open, open_at, walk_beyond};
@@ -235,7 +236,7 @@ impl Fetching<'_> {
             if plan.seen.contains(&name) {
                 continue;
             }
-            if !is_active(plan.repository, name.as_bstr())? {
+            if !is_active(plan.repository, name.as_bstr(), recorded.path.as_bstr())? {
                 continue;
             }
             let is_forced = match self.setting(plan, &name)? {
@@ -311,14 +312,21 @@ impl Plan<'_> {
     }
 }
 
-/// Whether the submodule called `name` is of interest here: as its setting says, or if it has a URL. With
-/// `submodule.active` all are.
-fn is_active(repository: &Repository, name: &BStr) -> Result<bool> {
+/// Whether the submodule called `name` at `path` is of interest here: as its setting says, as the pathspecs of
+/// `submodule.active` say, or if it has a URL.
+fn is_active(repository: &Repository, name: &BStr, path: &BStr) -> Result<bool> {
     let config = repository.config();
     if let Some(active) = config.bool(key(name, "active"))? {
         return Ok(active);
     }
-    Ok(config.contains("submodule.active") || config.contains(key(name, "url")))
+    if !config.contains("submodule.active") {
+        return Ok(config.contains(key(name, "url")));
+    }
+    let specs = config.list("submodule.active");
+    let top = repository.require_work_tree()?;
+    let active = Pathspec::parse(specs, "".into(), top, Defaults::default());
+    let active = active.map_err(|error| error.map_kind(|_| ErrorKind::ConfigValue))?;
+    Ok(active.matches(path, true))
 }
 
 /// Opens the repository of a submodule: the one that is checked out at `path`, or that of this `name` in the

@@ -34,10 +34,13 @@ const PUT_TOGETHER: &[(&str, &str)] = &[
 ];
 
 /// Rows of the table that stand for several keys, each with the keys in the source.
-const FAMILIES: &[(&str, &[&str])] = &[(
-    "gpg.<format>.program",
-    &["gpg.openpgp.program", "gpg.ssh.program", "gpg.x509.program"],
-)];
+const FAMILIES: &[(&str, &[&str])] = &[
+    (
+        "gpg.<format>.program",
+        &["gpg.openpgp.program", "gpg.ssh.program", "gpg.x509.program"],
+    ),
+    ("hook.<event>.jobs", &["hook.pre-push.jobs"]),
+];
 
 #[test]
 fn every_read_setting_is_in_the_table() {
