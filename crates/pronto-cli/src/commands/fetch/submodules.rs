@@ -38,6 +38,12 @@ impl Modules {
     /// One is malformed, or options exclude each other.
     pub(super) fn choose(args: &Args, repository: &Repository) -> Result<Self, CliError> {
         let config = repository.config();
+        let has_modules = |top: &std::path::Path| top.join(".gitmodules").exists();
+        if args.update_shallow && repository.work_tree().is_some_and(has_modules) {
+            return Err(CliError::unsupported(
+                "a fetch that updates shallow commits",
+            ));
+        }
         let given = args.recurse_submodules.as_deref();
         let given =
             given.map(|text| FetchRecursion::parse("recurse-submodules", Some(text.into())));
