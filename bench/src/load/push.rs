@@ -1,5 +1,6 @@
 //! Pushes of one commit.
 
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,6 +22,10 @@ struct Change {
 pub struct Changes {
     changes: Mutex<Vec<Change>>,
     base: String,
+    /// The most branches that pushes leave.
+    most_branches: usize,
+    /// The commits whose branches are there, the oldest first.
+    pushed: Mutex<VecDeque<String>>,
 }
 
 impl Changes {
@@ -64,7 +69,15 @@ impl Changes {
         Ok(Changes {
             changes: Mutex::new(changes),
             base,
+            most_branches: usize::MAX,
+            pushed: Mutex::default(),
         })
+    }
+
+    /// Lets each push delete the oldest branch of earlier ones from this number of branches on.
+    pub fn leave_at_most(mut self, branches: usize) -> Self {
+        self.most_branches = branches;
+        self
     }
 
     /// Pushes the next commit as a new branch.
@@ -90,11 +103,25 @@ impl Changes {
         );
         let mut body = Vec::new();
         packets::write(&mut body, command.as_bytes());
+        let mut pushed = self.pushed.lock().map_err(|_| "a push has panicked")?;
+        let oldest = match pushed.len() >= self.most_branches {
+            true => pushed.pop_front(),
+            false => None,
+        };
+        drop(pushed);
+        if let Some(oldest) = oldest {
+            let command = format!("{oldest} {nothing} refs/heads/pushed/{oldest}");
+            packets::write(&mut body, command.as_bytes());
+        }
         body.extend_from_slice(FLUSH);
         body.extend_from_slice(&change.pack);
         let report = conversation.ask(SERVICE, &body, report)?;
         match report.contains(&format!("ok {name}")) {
-            true => Ok(()),
+            true => {
+                let mut pushed = self.pushed.lock().map_err(|_| "a push has panicked")?;
+                pushed.push_back(change.id);
+                Ok(())
+            }
             false => Err(format!("the push is refused: {report:?}")),
         }
     }

@@ -61,7 +61,8 @@ pub(crate) fn run(measure: &Measure) -> Result<()> {
     }
     let client = Client::new(&measure.url, measure.login.as_deref())?;
     let many = Changes::make(&measure.templates.join(MANY), measure.runs * REPEATED + 1)?;
-    let small = Changes::make(&measure.templates.join(SMALL), measure.operations / 10 + 1)?;
+    let small = Changes::make(&measure.templates.join(SMALL), measure.operations / 10 + 1)?
+        .leave_at_most(measure.branches);
     let server = Server::start(&measure.server, client.address)?;
     let run = Run {
         measure,
