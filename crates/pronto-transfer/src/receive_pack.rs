@@ -370,6 +370,7 @@ impl Push<'_> {
             let done = self.receive_and_execute(packets);
             drop(stop);
             drop(ticking);
+            self.bands.flush();
             done
         })
     }

@@ -20,6 +20,9 @@ const TICK: Duration = Duration::from_millis(500);
 /// The number of bytes of a hook's output that are forwarded at once.
 const PIECE_BYTES: usize = 16 << 10;
 
+/// Lines about commands are sent together, at this number of bytes or after a tick.
+const MOST_WAITING_BYTES: usize = 32 << 10;
+
 /// The bands of one connection.
 pub(super) struct Bands<'a> {
     repository: &'a Repository,
@@ -36,6 +39,28 @@ struct Output<'a> {
     out: &'a mut (dyn Write + Send),
     /// The time of the last data to the client.
     last: Instant,
+    /// Lines about commands that are not sent yet.
+    waiting: Vec<u8>,
+}
+
+impl Output<'_> {
+    /// Sends the lines that wait, and `bytes` behind them.
+    fn put(&mut self, band: u8, bytes: &[u8]) -> io::Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut packets = Vec::with_capacity(waiting.len() + bytes.len() + 32);
+        for (band, bytes) in [(2, waiting.as_slice()), (band, bytes)] {
+            for piece in bytes.chunks(MAX_LINE - 5) {
+                pktline::write_parts(&mut packets, &[&[band], piece])
+                    .map_err(|error| io::Error::other(error.to_string()))?;
+            }
+        }
+        if packets.is_empty() {
+            return Ok(());
+        }
+        self.last = Instant::now();
+        self.out.write_all(&packets)?;
+        self.out.flush()
+    }
 }
 
 /// The use of the bands of a connection.
@@ -59,6 +84,7 @@ impl<'a> Bands<'a> {
             out: Mutex::new(Output {
                 out,
                 last: Instant::now(),
+                waiting: Vec::new(),
             }),
             is_banded: mode.is_banded,
             is_quiet: mode.is_quiet || !mode.is_banded,
@@ -81,7 +107,7 @@ impl<'a> Bands<'a> {
     /// Sends `error: TEXT` to the client, or stores it as an error of the repository.
     pub(super) fn error(&self, text: &str) {
         match self.is_banded {
-            true => self.message(format!("error: {text}\n").as_bytes()),
+            true => self.line(&format!("error: {text}\n")),
             false => self
                 .repository
                 .notify(Notice::Failure(Error::new(ErrorKind::Refused, text))),
@@ -91,7 +117,7 @@ impl<'a> Bands<'a> {
     /// Sends `warning: TEXT` to the client, or stores it as a warning of the repository.
     pub(super) fn warning(&self, text: &str) {
         match self.is_banded {
-            true => self.message(format!("warning: {text}\n").as_bytes()),
+            true => self.line(&format!("warning: {text}\n")),
             false => self
                 .repository
                 .notify(Notice::Ignored(Error::new(ErrorKind::Refused, text))),
@@ -114,6 +140,23 @@ impl<'a> Bands<'a> {
             // A broken connection shows when the report is sent.
             let _ = self.put(2, text);
         }
+    }
+
+    /// Sends a line, at the latest with what is sent next or after a tick. A push may have a line for each of many
+    /// commands.
+    fn line(&self, text: &str) {
+        let mut output = self.locked();
+        output.waiting.extend_from_slice(text.as_bytes());
+        if output.waiting.len() >= MOST_WAITING_BYTES {
+            // A broken connection shows when the report is sent.
+            let _ = output.put(2, b"");
+        }
+    }
+
+    /// Sends the lines that wait.
+    pub(super) fn flush(&self) {
+        // A broken connection shows when the report is sent.
+        let _ = self.locked().put(2, b"");
     }
 
     /// Forwards the output of a program until its end.
@@ -151,7 +194,9 @@ impl<'a> Bands<'a> {
             return Ok(());
         }
         let mut output = self.locked();
-        let sent = output.out.write_all(b"0000");
+        let sent = output
+            .put(2, b"")
+            .and_then(|()| output.out.write_all(b"0000"));
         sent.and_then(|()| output.out.flush()).map_err(unwritable)
     }
 
@@ -159,6 +204,7 @@ impl<'a> Bands<'a> {
     pub(super) fn tick_until(&self, stopped: &Receiver<()>) {
         while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
             self.show_progress(false);
+            self.flush();
             let Some(keep_alive) = self.keep_alive else {
                 continue;
             };
@@ -183,15 +229,7 @@ impl<'a> Bands<'a> {
     }
 
     fn put(&self, band: u8, bytes: &[u8]) -> io::Result<()> {
-        let mut packets = Vec::with_capacity(bytes.len() + 16);
-        for piece in bytes.chunks(MAX_LINE - 5) {
-            pktline::write_parts(&mut packets, &[&[band], piece])
-                .map_err(|error| io::Error::other(error.to_string()))?;
-        }
-        let mut output = self.locked();
-        output.last = Instant::now();
-        output.out.write_all(&packets)?;
-        output.out.flush()
+        self.locked().put(band, bytes)
     }
 
     fn locked(&self) -> MutexGuard<'_, Output<'a>> {
