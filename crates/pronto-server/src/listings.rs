@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pronto::ObjectId;
 use pronto::upload_pack::{ListingCache, ListingKey};
 
-/// A bounded number of bytes of lists, in memory. `Send + Sync`: a lock is held for a lookup, and for a pass over
-/// the keys when room is made.
+/// A bounded number of bytes of lists, in memory: one for each subject, in its last state. `Send + Sync`: a lock is
+/// held for a lookup, and for a pass over the subjects when room is made.
 #[derive(Debug)]
 pub struct Listings {
     most_bytes: usize,
@@ -15,7 +16,7 @@ pub struct Listings {
 
 #[derive(Debug, Default)]
 struct Entries {
-    by_key: HashMap<ListingKey, Entry>,
+    by_subject: HashMap<ObjectId, Entry>,
     bytes: usize,
     /// Rises with each use.
     clock: u64,
@@ -23,6 +24,7 @@ struct Entries {
 
 #[derive(Debug)]
 struct Entry {
+    state: ObjectId,
     listing: Arc<[u8]>,
     used: u64,
 }
@@ -42,7 +44,10 @@ impl ListingCache for Listings {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.clock += 1;
         let now = entries.clock;
-        let entry = entries.by_key.get_mut(key)?;
+        let entry = entries.by_subject.get_mut(&key.subject)?;
+        if entry.state != key.state {
+            return None;
+        }
         entry.used = now;
         Some(Arc::clone(&entry.listing))
     }
@@ -54,16 +59,23 @@ impl ListingCache for Listings {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.clock += 1;
         entries.bytes += listing.len();
-        let used = entries.clock;
-        if let Some(before) = entries.by_key.insert(key, Entry { listing, used }) {
+        let entry = Entry {
+            state: key.state,
+            listing,
+            used: entries.clock,
+        };
+        if let Some(before) = entries.by_subject.insert(key.subject, entry) {
             entries.bytes -= before.listing.len();
         }
         while entries.bytes > self.most_bytes {
-            let oldest = entries.by_key.iter().min_by_key(|(_, entry)| entry.used);
-            let Some(oldest) = oldest.map(|(key, _)| *key) else {
+            let oldest = entries
+                .by_subject
+                .iter()
+                .min_by_key(|(_, entry)| entry.used);
+            let Some(oldest) = oldest.map(|(subject, _)| *subject) else {
                 return;
             };
-            if let Some(entry) = entries.by_key.remove(&oldest) {
+            if let Some(entry) = entries.by_subject.remove(&oldest) {
                 entries.bytes -= entry.listing.len();
             }
         }
@@ -77,7 +89,7 @@ mod tests {
     #[test]
     fn lists_that_were_not_used_make_room() {
         let listings = Listings::new(100);
-        let key = |number: u8| ListingKey::of(&[number]);
+        let key = |number: u8| ListingKey::of(&[number], b"");
         let list = |len: usize| -> Arc<[u8]> { vec![b'x'; len].into() };
         listings.put(key(1), list(40));
         listings.put(key(2), list(40));
@@ -90,5 +102,18 @@ mod tests {
         listings.put(key(4), list(101));
         assert!(listings.get(&key(4)).is_none());
         assert!(listings.get(&key(3)).is_some());
+    }
+
+    #[test]
+    fn a_later_state_takes_the_place_of_earlier_ones() {
+        let listings = Listings::new(100);
+        let key = |state: &[u8]| ListingKey::of(b"refs", state);
+        for state in [b"one".as_slice(), b"two", b"three"] {
+            listings.put(key(state), vec![b'x'; 90].into());
+        }
+        assert!(listings.get(&key(b"two")).is_none());
+        assert!(listings.get(&key(b"three")).is_some());
+        let entries = listings.entries.lock().expect("no panic");
+        assert_eq!((entries.by_subject.len(), entries.bytes), (1, 90));
     }
 }

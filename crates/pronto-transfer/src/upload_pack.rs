@@ -27,7 +27,7 @@ mod wish;
 mod writer;
 
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
@@ -79,9 +79,9 @@ pub struct Options {
     pub selections: Option<Arc<Selections>>,
     /// The lists of refs that equal requests share.
     pub listings: Option<Arc<dyn ListingCache>>,
-    /// Whether a repository of this path always has the same refs, because it is a view of a state. Lists of
-    /// refs are found without a look at the refs then.
-    pub refs_are_fixed: bool,
+    /// The path that stands for all views of a repository, if this is one. The refs of a view are fixed, and its own
+    /// path stands for them: lists of refs are found without a look at the refs.
+    pub view_of: Option<PathBuf>,
     /// The bundles from which clones may start, unless the configuration of the repository says which
     /// (`uploadpack.advertiseBundleURIs`).
     pub bundles: Option<Arc<dyn BundleSource>>,
@@ -98,7 +98,7 @@ impl Default for Options {
             packs: None,
             selections: None,
             listings: None,
-            refs_are_fixed: false,
+            view_of: None,
             bundles: None,
         }
     }

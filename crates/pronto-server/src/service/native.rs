@@ -182,7 +182,8 @@ impl Native {
         options.packs = packs.map(|packs| packs as Arc<dyn upload_pack::PackCache>);
         options.selections = Some(Arc::clone(&self.selections));
         options.listings = listings.map(|listings| listings as Arc<dyn upload_pack::ListingCache>);
-        options.refs_are_fixed = request.repository.is_view();
+        let is_view = request.repository.is_view();
+        options.view_of = is_view.then(|| request.repository.identity().to_owned());
         let bundles = self.bundles.as_ref().filter(|_| is_stateless);
         options.bundles =
             bundles.map(|bundles| bundles.of(request.repository.identity().to_owned()));

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
 use bstr::ByteSlice as _;
@@ -23,9 +24,9 @@ pub struct PackKey(ObjectId);
 impl PackKey {
     /// Returns the key of a pack that `parts` identify.
     pub fn of(parts: &[u8]) -> PackKey {
-        let mut digest = Parts(TrailerDigester::new(Kind::Sha256));
+        let mut digest = Parts::new();
         digest.add(parts);
-        PackKey(digest.0.finish())
+        PackKey(digest.finish())
     }
 }
 
@@ -49,49 +50,72 @@ pub trait PackCache: Debug + Send + Sync {
     ) -> Result<Counts>;
 }
 
-/// The identity of a list of refs: a digest of the state of the references, and of all that decides which
-/// of them are listed.
+/// The identity of a list of refs.
+///
+/// A later state of the references makes lists of earlier ones useless, so that a cache needs one list for each
+/// `subject` only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ListingKey(ObjectId);
+pub struct ListingKey {
+    /// A digest of the repository, and of all that decides which of its references are listed.
+    pub subject: ObjectId,
+    /// A digest of the state of the references.
+    pub state: ObjectId,
+}
 
 /// A store of lists of refs as they were sent. Any entry may be forgotten at any time.
 pub trait ListingCache: Debug + Send + Sync {
     /// Returns the list of `key`, if it is kept.
     fn get(&self, key: &ListingKey) -> Option<Arc<[u8]>>;
 
-    /// Keeps a list.
+    /// Keeps a list, instead of one of the same subject in another state.
     fn put(&self, key: ListingKey, listing: Arc<[u8]>);
 }
 
 /// The key of a list of the refs of `view`, chosen by `choice`; `None` if another state of the references
-/// could have the same. With `is_fixed`, there is no other state.
+/// could have the same. The references of the views of `viewed` are fixed: each view is a state.
 ///
 /// # Errors
 /// References cannot be read.
 pub(super) fn listing_key(
     view: &View<'_>,
     choice: &str,
-    is_fixed: bool,
+    viewed: Option<&Path>,
 ) -> Result<Option<ListingKey>> {
-    let mut parts = Parts(TrailerDigester::new(Kind::Sha256));
     let repository = view.repository;
-    parts.add(repository.git_dir().as_os_str().as_encoded_bytes());
-    parts.add(repository.refs().namespace());
-    parts.add(format!("{:?}", view.hidden).as_bytes());
-    parts.add(choice.as_bytes());
-    let is_described = is_fixed
-        || repository
+    let git_dir = repository.git_dir();
+    let mut subject = Parts::new();
+    subject.path(viewed.unwrap_or(git_dir));
+    subject.add(repository.refs().namespace());
+    subject.add(format!("{:?}", view.hidden).as_bytes());
+    subject.add(choice.as_bytes());
+    let mut state = Parts::new();
+    let is_described = match viewed {
+        Some(_) => {
+            state.path(git_dir);
+            true
+        }
+        None => repository
             .refs()
-            .describe_state(&mut |part| parts.add(part))?;
-    Ok(is_described.then(|| ListingKey(parts.0.finish())))
+            .describe_state(&mut |part| state.add(part))?,
+    };
+    Ok(is_described.then(|| ListingKey {
+        subject: subject.finish(),
+        state: state.finish(),
+    }))
 }
 
 impl ListingKey {
-    /// Returns the key of a list that `parts` identify.
-    pub fn of(parts: &[u8]) -> ListingKey {
-        let mut digest = Parts(TrailerDigester::new(Kind::Sha256));
-        digest.add(parts);
-        ListingKey(digest.0.finish())
+    /// Returns the key of the list that `subject` identifies, in the state that `state` identifies.
+    pub fn of(subject: &[u8], state: &[u8]) -> ListingKey {
+        let digest = |part: &[u8]| {
+            let mut parts = Parts::new();
+            parts.add(part);
+            parts.finish()
+        };
+        ListingKey {
+            subject: digest(subject),
+            state: digest(state),
+        }
     }
 }
 
@@ -120,8 +144,8 @@ pub(super) fn key(
     if !is_fixed || !wish.uri_protocols.is_empty() {
         return Ok(None);
     }
-    let mut parts = Parts(TrailerDigester::new(Kind::Sha256));
-    parts.add(view.git_dir().as_os_str().as_encoded_bytes());
+    let mut parts = Parts::new();
+    parts.path(view.git_dir());
     parts.ids(&wish.wants);
     parts.ids(&wish.haves);
     parts.ids(view.shallow_commits()?);
@@ -147,7 +171,7 @@ pub(super) fn key(
             Ok(ControlFlow::Continue(()))
         })?;
     }
-    Ok(Some(PackKey(parts.0.finish())))
+    Ok(Some(PackKey(parts.finish())))
 }
 
 /// Whether a filter lets the same objects through at any time. The patterns of `sparse:oid` are named by a
@@ -164,6 +188,18 @@ fn is_fixed(filter: &Filter) -> bool {
 struct Parts(TrailerDigester);
 
 impl Parts {
+    fn new() -> Self {
+        Parts(TrailerDigester::new(Kind::Sha256))
+    }
+
+    fn finish(self) -> ObjectId {
+        self.0.finish()
+    }
+
+    fn path(&mut self, path: &Path) {
+        self.add(path.as_os_str().as_encoded_bytes());
+    }
+
     fn add(&mut self, part: &[u8]) {
         self.0.update(&(part.len() as u64).to_be_bytes());
         self.0.update(part);

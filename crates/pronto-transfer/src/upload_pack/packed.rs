@@ -131,11 +131,12 @@ pub fn packed_bundle(
     let checksum = bitmaps.file().checksum();
     let identity = identity.as_os_str().as_encoded_bytes();
     let rest = format!("\0{checksum}{hidden:?}");
+    let subject = [identity, rest.as_bytes()].concat();
     Ok(Some(PackedBundle {
         header: header(repository, references).into(),
         pack,
         checksum,
-        key: ListingKey::of(&[identity, rest.as_bytes()].concat()),
+        key: ListingKey::of(&subject, b""),
     }))
 }
 

@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
         let key = listing_key(
             &self.view(),
             &format!("{arguments:?}"),
-            self.options.refs_are_fixed,
+            self.options.view_of.as_deref(),
         )?;
         Ok(key.map(|key| (cache, key)))
     }
