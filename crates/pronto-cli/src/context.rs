@@ -17,7 +17,7 @@ use crate::colors::{ADVICE, Paint, RemoteWords};
 use crate::error::CliError;
 use crate::globals::Globals;
 use crate::output::Output;
-use crate::progress::{Look, Terminal};
+use crate::progress::{Look, Messages, Terminal};
 use crate::settings;
 use crate::terminal_text::{write_colored, write_painted, write_to_stderr};
 
@@ -77,21 +77,22 @@ impl Context {
 
     /// Returns the observer of an operation. `explicit` is `--progress` or `--no-progress`. Without
     /// either, meters are drawn on a terminal unless `quiet`. Messages of the other side of a
-    /// connection are shown unless `quiet`.
+    /// connection are shown always, others unless `quiet`.
     pub fn progress(&mut self, explicit: Option<bool>, quiet: bool) -> Arc<dyn Progress> {
         let meters = self.shows_progress(explicit, quiet);
-        if !meters && quiet {
-            return Arc::new(());
-        }
+        let messages = match quiet && !meters {
+            true => Messages::OfRemote,
+            false => Messages::All,
+        };
         let delay = self.number("GIT_PROGRESS_DELAY").unwrap_or(1);
-        self.terminal(meters, Duration::from_secs(delay))
+        self.terminal(meters, messages, Duration::from_secs(delay))
     }
 
     /// Does the same as [`progress`](Self::progress) for a command that draws all of its phases
     /// from their beginning.
     pub fn prompt_progress(&mut self, meters: bool) -> Arc<dyn Progress> {
         match meters {
-            true => self.terminal(true, Duration::ZERO),
+            true => self.terminal(true, Messages::All, Duration::ZERO),
             false => Arc::new(()),
         }
     }
@@ -101,7 +102,7 @@ impl Context {
         self.globals.variable(name)?.to_str()?.parse().ok()
     }
 
-    fn terminal(&mut self, meters: bool, delay: Duration) -> Arc<dyn Progress> {
+    fn terminal(&mut self, meters: bool, messages: Messages, delay: Duration) -> Arc<dyn Progress> {
         let stderr = io::stderr();
         let is_terminal = stderr.is_terminal();
         let is_dumb = self
@@ -110,7 +111,7 @@ impl Context {
             .is_none_or(|term| term == "dumb");
         let look = Look {
             meters,
-            messages: true,
+            messages,
             clears: is_terminal && !is_dumb,
             delay,
             columns: columns(self.number("COLUMNS")),

@@ -52,14 +52,23 @@ const OF_FILES: &[&str] = &["Updating files", "Filtering content"];
 pub struct Look {
     /// Whether to draw meters.
     pub meters: bool,
-    /// Whether to print messages.
-    pub messages: bool,
+    /// The messages to print.
+    pub messages: Messages,
     /// Whether the device supports the escape sequence that clears to the end of the line.
     pub clears: bool,
     /// The delay before a phase is shown.
     pub delay: Duration,
     /// The width of the device.
     pub columns: usize,
+}
+
+/// The messages that are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Messages {
+    /// All.
+    All,
+    /// Those of the other side of a connection, which print even where this side is quiet.
+    OfRemote,
 }
 
 /// A [`Progress`] that draws. Clones share it.
@@ -194,7 +203,7 @@ impl Progress for Terminal {
 
     /// `text` is a line. If it ends with a carriage return, the next line overwrites it.
     fn message(&self, text: &str) {
-        if !self.0.look.messages {
+        if self.0.look.messages == Messages::OfRemote && !text.starts_with(FROM_REMOTE) {
             return;
         }
         let mut state = self.0.lock();

@@ -32,7 +32,7 @@ impl Recording {
 
 const LOOK: Look = Look {
     meters: true,
-    messages: true,
+    messages: Messages::All,
     clears: false,
     delay: Duration::from_secs(1),
     columns: 80,
@@ -197,4 +197,16 @@ fn sizes_are_written_in_gits_units() {
     ] {
         assert_eq!(size(bytes), text);
     }
+}
+
+#[test]
+fn a_quiet_terminal_prints_messages_of_the_other_side_alone() {
+    let (quiet, recording) = terminal(Look {
+        meters: false,
+        messages: Messages::OfRemote,
+        ..LOOK
+    });
+    quiet.message("a remark");
+    quiet.message("remote: a message");
+    assert_eq!(recording.text(), "remote: a message        \n");
 }
