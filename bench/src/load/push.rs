@@ -74,13 +74,13 @@ impl Changes {
         })
     }
 
-    /// Lets each push delete the oldest branch of earlier ones from this number of branches on.
+    /// Sets the most branches that pushes leave. A push deletes the oldest branch of earlier ones if there are so many.
     pub fn leave_at_most(mut self, branches: usize) -> Self {
         self.most_branches = branches;
         self
     }
 
-    /// Pushes the next commit as a new branch.
+    /// Pushes the next commit as a new branch. The same push deletes the oldest branch if there are too many.
     ///
     /// # Errors
     /// The push is refused, or no commit is left.

@@ -79,8 +79,8 @@ pub struct Options {
     pub selections: Option<Arc<Selections>>,
     /// The lists of refs that equal requests share.
     pub listings: Option<Arc<dyn ListingCache>>,
-    /// The path that stands for all views of a repository, if this is one. The refs of a view are fixed, and its own
-    /// path stands for them: lists of refs are found without a look at the refs.
+    /// The path of the repository that this one is a view of; `None` if it is no view. The refs of a view never change,
+    /// so that the path of the view identifies their state, and lists of refs are found without reading the refs.
     pub view_of: Option<PathBuf>,
     /// The bundles from which clones may start, unless the configuration of the repository says which
     /// (`uploadpack.advertiseBundleURIs`).

@@ -66,7 +66,7 @@ struct Measure {
     operations: u32,
     #[arg(long, default_value_t = 32)]
     clients: u32,
-    /// The most branches that the pushes of the mixed load leave: each deletes the oldest one from then on.
+    /// The most branches that the pushes of the mixed load leave: further pushes delete the oldest one each.
     #[arg(long, default_value_t = usize::MAX, hide_default_value = true)]
     branches: usize,
     /// Scenarios to run; all if none is given.

@@ -24,9 +24,7 @@ pub struct PackKey(ObjectId);
 impl PackKey {
     /// Returns the key of a pack that `parts` identify.
     pub fn of(parts: &[u8]) -> PackKey {
-        let mut digest = Parts::new();
-        digest.add(parts);
-        PackKey(digest.finish())
+        PackKey(Parts::of(parts))
     }
 }
 
@@ -71,25 +69,25 @@ pub trait ListingCache: Debug + Send + Sync {
     fn put(&self, key: ListingKey, listing: Arc<[u8]>);
 }
 
-/// The key of a list of the refs of `view`, chosen by `choice`; `None` if another state of the references
-/// could have the same. The references of the views of `viewed` are fixed: each view is a state.
+/// Returns the key of a list of the refs of `view`, chosen by `choice`; `None` if another state of the references
+/// could have the same. `view_of` is [`Options::view_of`](super::Options::view_of).
 ///
 /// # Errors
 /// References cannot be read.
 pub(super) fn listing_key(
     view: &View<'_>,
     choice: &str,
-    viewed: Option<&Path>,
+    view_of: Option<&Path>,
 ) -> Result<Option<ListingKey>> {
     let repository = view.repository;
     let git_dir = repository.git_dir();
     let mut subject = Parts::new();
-    subject.path(viewed.unwrap_or(git_dir));
+    subject.path(view_of.unwrap_or(git_dir));
     subject.add(repository.refs().namespace());
     subject.add(format!("{:?}", view.hidden).as_bytes());
     subject.add(choice.as_bytes());
     let mut state = Parts::new();
-    let is_described = match viewed {
+    let is_described = match view_of {
         Some(_) => {
             state.path(git_dir);
             true
@@ -107,14 +105,9 @@ pub(super) fn listing_key(
 impl ListingKey {
     /// Returns the key of the list that `subject` identifies, in the state that `state` identifies.
     pub fn of(subject: &[u8], state: &[u8]) -> ListingKey {
-        let digest = |part: &[u8]| {
-            let mut parts = Parts::new();
-            parts.add(part);
-            parts.finish()
-        };
         ListingKey {
-            subject: digest(subject),
-            state: digest(state),
+            subject: Parts::of(subject),
+            state: Parts::of(state),
         }
     }
 }
@@ -190,6 +183,13 @@ struct Parts(TrailerDigester);
 impl Parts {
     fn new() -> Self {
         Parts(TrailerDigester::new(Kind::Sha256))
+    }
+
+    /// Returns the digest of a single part.
+    fn of(part: &[u8]) -> ObjectId {
+        let mut parts = Parts::new();
+        parts.add(part);
+        parts.finish()
     }
 
     fn finish(self) -> ObjectId {
