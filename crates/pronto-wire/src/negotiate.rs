@@ -128,8 +128,7 @@ impl<C: Commits> Consecutive<C> {
             return Ok(());
         }
         self.push(id, true)?;
-        let parents = self.parents(id);
-        self.mark_common(parents)
+        self.mark_ancestors(id)
     }
 
     fn push(&mut self, id: &oid, common_ref: bool) -> Result<(), Error> {
@@ -162,20 +161,32 @@ impl<C: Commits> Consecutive<C> {
             .unwrap_or_default()
     }
 
-    /// Marks each of `ids`, and those of their ancestors that were walked, as common.
-    fn mark_common(&mut self, ids: Vec<ObjectId>) -> Result<(), Error> {
-        let mut left = ids;
+    /// Marks a commit as common. Returns whether it was not yet.
+    fn mark(&mut self, id: &oid) -> bool {
+        let node = self.nodes.entry(id.to_owned()).or_default();
+        if std::mem::replace(&mut node.common, true) {
+            return false;
+        }
+        self.uncommon_queued -= usize::from(node.seen && !node.popped);
+        true
+    }
+
+    /// Marks those ancestors of `id` as common that were walked or queued, and their parents.
+    ///
+    /// The parents are marked when their child is taken, as in Git: the order decides which of two equally
+    /// old commits is offered first.
+    fn mark_ancestors(&mut self, id: &oid) -> Result<(), Error> {
+        let mut left = vec![id.to_owned()];
         while let Some(id) = left.pop() {
-            let node = self.nodes.entry(id).or_default();
-            if std::mem::replace(&mut node.common, true) {
-                continue;
-            }
-            if node.seen {
-                self.uncommon_queued -= usize::from(!node.popped);
-                left.extend(self.parents(&id));
-            } else {
+            if !self.nodes.get(&id).is_some_and(|node| node.seen) {
                 // Queued, so that the walk learns of its ancestors when it gets there.
                 self.push(&id, false)?;
+                continue;
+            }
+            for parent in self.parents(&id) {
+                if self.mark(&parent) {
+                    left.push(parent);
+                }
             }
         }
         Ok(())
@@ -196,10 +207,19 @@ impl<C: Commits> Negotiator for Consecutive<C> {
             self.uncommon_queued -= usize::from(!common);
             let parents = self.parents(&id);
             for parent in &parents {
-                if common || common_ref {
-                    self.mark_common(vec![*parent])?;
-                } else {
-                    self.push(parent, false)?;
+                let is_seen = self.nodes.get(parent).is_some_and(|node| node.seen);
+                match (common || common_ref, is_seen) {
+                    (false, _) => self.push(parent, false)?,
+                    (true, false) => {
+                        self.mark(parent);
+                        self.push(parent, false)?;
+                    }
+                    // It was a tip, or comes from another child: Git offers it, but not its ancestors.
+                    (true, true) => {
+                        if !self.nodes.get(parent).is_some_and(|node| node.common) {
+                            self.mark_ancestors(parent)?;
+                        }
+                    }
                 }
             }
             if !common {
@@ -210,8 +230,10 @@ impl<C: Commits> Negotiator for Consecutive<C> {
     }
 
     fn acknowledge(&mut self, id: &oid) -> Result<bool, Error> {
-        let known = self.nodes.get(id).is_some_and(|node| node.common);
-        self.mark_common(vec![id.to_owned()])?;
-        Ok(known)
+        let is_new = self.mark(id);
+        if is_new {
+            self.mark_ancestors(id)?;
+        }
+        Ok(!is_new)
     }
 }

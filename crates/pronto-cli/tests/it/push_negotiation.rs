@@ -10,12 +10,21 @@ use crate::support::{process, pronto_path, stderr, stdout};
 /// A repository with a long history, and one that has most of it below a ref that pushes do not see.
 struct Scene {
     folder: tempfile::TempDir,
+    /// The number of commits that have the same date.
+    per_second: usize,
 }
 
 impl Scene {
     fn new() -> Self {
+        Scene::with_dates(1)
+    }
+
+    fn with_dates(per_second: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let scene = Scene { folder };
+        // Maintenance in the background would remove the files that a clone links.
+        let settings = "[maintenance]\n\tauto = false\n[gc]\n\tauto = 0\n";
+        std::fs::write(folder.path().join(".gitconfig"), settings).expect("a file");
+        let scene = Scene { folder, per_second };
         scene.git(".", &["init", "-q", "-b", "main", "source"]);
         for number in 0..60 {
             scene.commit(number);
@@ -35,7 +44,12 @@ impl Scene {
         let file = self.folder.path().join("source").join("file");
         std::fs::write(file, format!("{number}\n").repeat(50)).expect("a file");
         self.git("source", &["add", "."]);
-        self.git("source", &["commit", "-q", "-m", &number.to_string()]);
+        let date = format!("{} +0000", 1_700_000_000 + number / self.per_second);
+        let mut command = self.command("git", "source");
+        command.args(["commit", "-q", "-m", &number.to_string()]);
+        let dates = [("GIT_AUTHOR_DATE", &date), ("GIT_COMMITTER_DATE", &date)];
+        let output = command.envs(dates).output().expect("it starts");
+        assert!(output.status.success(), "{output:?}");
     }
 
     fn command(&self, program: &str, directory: &str) -> Command {
@@ -160,7 +174,15 @@ fn the_common_commits_are_those_of_git() {
         return;
     };
     let reference = reference.to_str().expect("a name in UTF-8");
-    let scene = Scene::new();
+    // The order of equally old commits decides which ones are common when the walk ends.
+    for per_second in [1, 2, 3, 5, 1000] {
+        compare_common(reference, per_second);
+    }
+}
+
+/// Compares what pronto and `reference` find to be common in histories of which so many commits have the same date.
+fn compare_common(reference: &str, per_second: usize) {
+    let scene = Scene::with_dates(per_second);
     scene.git("source", &["checkout", "-q", "-b", "side", "HEAD~20"]);
     scene.commit(100);
     scene.git("source", &["branch", "old", "HEAD~30"]);
@@ -189,7 +211,10 @@ fn the_common_commits_are_those_of_git() {
             (output.status.code(), lines)
         };
         let (ours, theirs) = (run("pronto"), run(reference));
-        assert_eq!(ours, theirs, "{tips:?}");
+        assert_eq!(
+            ours, theirs,
+            "{tips:?}, {per_second} commits for each second"
+        );
         assert!(!ours.1.is_empty());
     }
     for arguments in [
@@ -206,6 +231,35 @@ fn the_common_commits_are_those_of_git() {
         let code = |program: &str| scene.run(program, "source", arguments).status.code();
         assert_eq!(code("pronto"), code(reference), "{arguments:?}");
     }
+}
+
+#[test]
+fn nothing_in_common_is_an_answer() {
+    let Some(reference) = test_support::git::reference() else {
+        test_support::report_missing_reference(&"git 2.55 is missing");
+        return;
+    };
+    let scene = Scene::new();
+    scene.git("source", &["checkout", "-q", "--orphan", "other"]);
+    scene.commit(200);
+    let server = format!("--upload-pack='{}' upload-pack", reference.display());
+    for (tips, expected) in [(&["other"][..], 0), (&["other", "main"], 1)] {
+        let mut arguments = vec!["-c", "protocol.version=2", "fetch", "--negotiate-only"];
+        let options = tips.iter().map(|tip| format!("--negotiation-tip={tip}"));
+        let options: Vec<String> = options.collect();
+        arguments.extend(options.iter().map(String::as_str));
+        arguments.extend([&*server, "../target.git"]);
+        let output = scene.run("pronto", "source", &arguments);
+        assert!(output.status.success(), "{tips:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output).lines().count(), expected, "{tips:?}");
+    }
+    let push = ["-c", "push.negotiate", "push", "../target.git", "other"];
+    let output = scene.run("pronto", "source", &push);
+    let said = stderr(&output);
+    assert!(
+        output.status.success() && !said.contains("warning"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -43,9 +43,11 @@ impl Client {
         let mut out = Vec::new();
         let mut rounds = 0;
         loop {
-            rounds += 1;
             out.clear();
-            conversation.write_request(negotiator, &mut out)?;
+            if !conversation.write_request(negotiator, &mut out)? {
+                break;
+            }
+            rounds += 1;
             server.packets.source_mut().send(&out)?;
             let mut room = Room::new(MOST_PACKETS, "packets");
             loop {
@@ -57,9 +59,10 @@ impl Client {
                 }
             }
             if conversation.is_over() || is_enough(conversation.common())? {
-                pronto_io::data!("negotiate_using_fetch", "total_rounds", rounds);
-                return Ok(conversation.common().to_vec());
+                break;
             }
         }
+        pronto_io::data!("negotiate_using_fetch", "total_rounds", rounds);
+        Ok(conversation.common().to_vec())
     }
 }

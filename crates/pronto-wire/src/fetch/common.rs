@@ -67,7 +67,8 @@ impl<'a> Conversation<'a> {
         greeting.version == Version::V2 && capabilities.has_feature("fetch", "wait-for-done")
     }
 
-    /// Appends the next request to `out`.
+    /// Appends the next request to `out`. Returns whether there is one: git's server answers a request without
+    /// commits with a pack, and one that repeats commits has no new answer.
     ///
     /// # Errors
     /// The negotiator fails, or a value is longer than a packet.
@@ -75,7 +76,7 @@ impl<'a> Conversation<'a> {
         &mut self,
         negotiator: &mut dyn Negotiator,
         out: &mut Vec<u8>,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let capabilities = &self.greeting.capabilities;
         let options = self.server_options;
         write_command("fetch", capabilities, options, self.session, out)?;
@@ -101,7 +102,7 @@ impl<'a> Conversation<'a> {
         self.is_last = added == 0 || !self.common.is_empty() && self.in_vain >= MAX_IN_VAIN;
         pktline::write_flush(out);
         self.is_in_section = false;
-        Ok(())
+        Ok(added > 0 || is_first && !self.includes.is_empty())
     }
 
     /// Takes one packet of the answer. Returns whether it was the last one of this round.
@@ -190,7 +191,7 @@ mod tests {
         let mut conversation = Conversation::new(&greeting, &[]);
         let mut out = Vec::new();
         let written = conversation.write_request(&mut negotiator, &mut out);
-        written.expect("it is short");
+        assert!(written.expect("it is short"));
         assert!(!conversation.is_over());
         for line in [
             "acknowledgments\n",
@@ -206,7 +207,7 @@ mod tests {
         assert!(ended.expect("well formed"));
         assert_eq!(conversation.common(), [id]);
         let written = conversation.write_request(&mut negotiator, &mut out);
-        written.expect("it is short");
+        assert!(!written.expect("it is short"), "nothing is left to ask");
         assert!(conversation.is_over());
     }
 
