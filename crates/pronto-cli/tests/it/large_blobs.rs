@@ -13,7 +13,9 @@ const MEMORY_KIB: u64 = 64 << 10;
 /// 1 MiB that compresses well and differs for each number.
 fn piece(number: u64) -> Vec<u8> {
     let line = format!("line of piece {number:08} 0123456789 abcdefghijklmnopqrstuvwxyz\n");
-    line.bytes().cycle().take(1 << 20).collect()
+    let mut bytes = line.repeat((1 << 20) / line.len() + 1).into_bytes();
+    bytes.truncate(1 << 20);
+    bytes
 }
 
 fn write_large(path: &Path, pieces: u64, changed: Option<u64>) {

@@ -6,6 +6,7 @@ mod obeyed;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -144,9 +145,14 @@ fn the_table_has_every_configuration_variable_of_git() {
 fn the_table_has_every_environment_variable_of_git() {
     let programs = PathBuf::from(ask_git(&["--exec-path"]).trim());
     let mut words = BTreeSet::new();
+    // Most programs are links to one file.
+    let mut read = BTreeSet::new();
     for entry in std::fs::read_dir(&programs).expect("the programs of git") {
         let path = entry.expect("an entry").path();
-        if path.is_file() {
+        let Ok(about) = path.metadata() else {
+            continue;
+        };
+        if about.is_file() && read.insert((about.dev(), about.ino())) {
             words_of(&std::fs::read(&path).expect("a program"), &mut words);
         }
     }
