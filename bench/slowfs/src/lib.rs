@@ -19,10 +19,11 @@ mod names;
 mod nodes;
 mod reply;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
+use rustix::mount::UnmountFlags;
 
 pub use model::{Call, Fault, Model};
 pub use names::Folding;
@@ -34,6 +35,7 @@ const CALLS_IN_FLIGHT: usize = 64;
 #[derive(Debug)]
 pub struct Mount {
     model: Arc<Model>,
+    at: PathBuf,
     session: Option<BackgroundSession>,
 }
 
@@ -56,9 +58,11 @@ impl Mount {
         ];
         config.acl = SessionACL::All;
         config.n_threads = Some(CALLS_IN_FLIGHT);
-        let session = fuser::spawn_mount(filesystem, at, &config)?;
+        let at = at.as_ref().canonicalize()?;
+        let session = fuser::spawn_mount(filesystem, &at, &config)?;
         Ok(Mount {
             model,
+            at,
             session: Some(session),
         })
     }
@@ -71,9 +75,13 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take() {
-            // A busy mount disappears with its last user.
-            let _ = session.umount_and_join();
+        let Some(session) = self.session.take() else {
+            return;
+        };
+        if session.umount_and_join().is_err() {
+            // A process uses it, such as one that another thread starts. It leaves the tree of directories now, and
+            // disappears with its last user.
+            let _ = rustix::mount::unmount(&self.at, UnmountFlags::DETACH);
         }
     }
 }

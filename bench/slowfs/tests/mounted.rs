@@ -116,3 +116,20 @@ fn a_directory_is_not_taken_for_one_that_is_gone() {
         }
     });
 }
+
+#[test]
+fn a_busy_mount_leaves_the_tree() {
+    let (real, at) = (
+        tempfile::tempdir().expect("a directory"),
+        tempfile::tempdir().expect("one"),
+    );
+    std::fs::write(real.path().join("file"), "x").expect("a file");
+    let Ok(mount) = Mount::new(real.path(), at.path(), Model::default()) else {
+        // The other tests tell why.
+        return;
+    };
+    let open = std::fs::File::open(at.path().join("file")).expect("it is there");
+    drop(mount);
+    assert!(!at.path().join("file").exists());
+    assert_eq!(open.metadata().expect("it is served").len(), 1);
+}
