@@ -31,7 +31,8 @@ pub use names::Folding;
 /// The maximum number of concurrent calls. Their delays overlap, as on a network.
 const CALLS_IN_FLIGHT: usize = 64;
 
-/// A mounted file system. Dropping it unmounts it.
+/// A mounted file system. Dropping it unmounts it; if a process uses it, it leaves the tree of directories at once,
+/// and ends with its last user.
 #[derive(Debug)]
 pub struct Mount {
     model: Arc<Model>,
@@ -79,8 +80,7 @@ impl Drop for Mount {
             return;
         };
         if session.umount_and_join().is_err() {
-            // A process uses it, such as one that another thread starts. It leaves the tree of directories now, and
-            // disappears with its last user.
+            // A process uses it, such as one that another thread has just forked.
             let _ = rustix::mount::unmount(&self.at, UnmountFlags::DETACH);
         }
     }

@@ -14,13 +14,21 @@ fn on_mount(model: Model, test: impl FnOnce(&Mount, &Path)) {
         tempfile::tempdir().expect("a directory"),
         tempfile::tempdir().expect("one"),
     );
-    match Mount::new(real.path(), at.path(), model) {
-        Ok(mount) => test(&mount, at.path()),
-        Err(error) => report_skip(
+    if let Some(mount) = mounted(real.path(), at.path(), model) {
+        test(&mount, at.path());
+    }
+}
+
+/// Mounts `real` at `at`, or reports a skip if mounting is not possible.
+fn mounted(real: &Path, at: &Path, model: Model) -> Option<Mount> {
+    let mount = Mount::new(real, at, model);
+    if let Err(error) = &mount {
+        report_skip(
             &format!("cannot mount a FUSE file system here: {error}"),
             &"load the module fuse, install fuse3",
-        ),
+        );
     }
+    mount.ok()
 }
 
 #[test]
@@ -124,8 +132,7 @@ fn a_busy_mount_leaves_the_tree() {
         tempfile::tempdir().expect("one"),
     );
     std::fs::write(real.path().join("file"), "x").expect("a file");
-    let Ok(mount) = Mount::new(real.path(), at.path(), Model::default()) else {
-        // The other tests tell why.
+    let Some(mount) = mounted(real.path(), at.path(), Model::default()) else {
         return;
     };
     let open = std::fs::File::open(at.path().join("file")).expect("it is there");

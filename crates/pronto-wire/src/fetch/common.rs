@@ -67,8 +67,8 @@ impl<'a> Conversation<'a> {
         greeting.version == Version::V2 && capabilities.has_feature("fetch", "wait-for-done")
     }
 
-    /// Appends the next request to `out`. Returns whether there is one: git's server answers a request without
-    /// commits with a pack, and one that repeats commits has no new answer.
+    /// Appends the next request to `out`, and returns whether there is one. There is none without a commit that
+    /// was not named before: git's server answers a request without commits with a pack.
     ///
     /// # Errors
     /// The negotiator fails, or a value is longer than a packet.
@@ -77,6 +77,7 @@ impl<'a> Conversation<'a> {
         negotiator: &mut dyn Negotiator,
         out: &mut Vec<u8>,
     ) -> Result<bool, Error> {
+        let begin = out.len();
         let capabilities = &self.greeting.capabilities;
         let options = self.server_options;
         write_command("fetch", capabilities, options, self.session, out)?;
@@ -102,7 +103,11 @@ impl<'a> Conversation<'a> {
         self.is_last = added == 0 || !self.common.is_empty() && self.in_vain >= MAX_IN_VAIN;
         pktline::write_flush(out);
         self.is_in_section = false;
-        Ok(added > 0 || is_first && !self.includes.is_empty())
+        let is_request = added > 0 || is_first && !self.includes.is_empty();
+        if !is_request {
+            out.truncate(begin);
+        }
+        Ok(is_request)
     }
 
     /// Takes one packet of the answer. Returns whether it was the last one of this round.
@@ -206,8 +211,10 @@ mod tests {
         let ended = conversation.receive(Packet::Flush, &mut negotiator);
         assert!(ended.expect("well formed"));
         assert_eq!(conversation.common(), [id]);
+        let len = out.len();
         let written = conversation.write_request(&mut negotiator, &mut out);
         assert!(!written.expect("it is short"), "nothing is left to ask");
+        assert_eq!(out.len(), len);
         assert!(conversation.is_over());
     }
 
