@@ -151,74 +151,96 @@ pub fn requested_version(variable: Option<&[u8]>) -> Version {
     versions.max().unwrap_or(Version::V0)
 }
 
-/// Finds the repository that `path` stands for, like `git upload-pack`: at the path, or with one of
+/// Finds the repository that `path` stands for, like Git's servers: at the path, or with one of
 /// the usual suffixes; never one above it. `~` and `~USER` stand for home directories.
 ///
 /// # Errors
-/// There is none, or it may not be used because it belongs to another user.
+/// There is none, or it may not be used because it belongs to another user (`safe.directory`).
 pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
-    let given = path.as_os_str().as_encoded_bytes();
-    let expanded = match given.starts_with(b"~") {
-        true => crate::path::expand_user(given, environment.home()),
-        false => Some(path.to_owned()),
-    };
-    let suffixes = ["/.git", "", ".git/.git", ".git"];
-    let found = match expanded {
-        Some(expanded) => find_among(&expanded, &suffixes, environment)?,
-        None => None,
-    };
-    found.ok_or_else(|| nowhere(path))
+    Search {
+        is_strict: false,
+        checks_owner: true,
+    }
+    .find(path, environment)
 }
 
-/// Finds the repository at exactly `path` (`--strict`).
+/// Finds the repository for `git upload-pack`: as [`find`], or at exactly `path` (`--strict`). It may belong
+/// to any user, because a fetch runs no program that the repository names.
 ///
 /// # Errors
-/// As [`find`].
-pub fn find_strict(path: &Path, environment: &Environment) -> Result<Repository> {
-    find_among(path, &[""], environment)?.ok_or_else(|| nowhere(path))
-}
-
-fn nowhere(path: &Path) -> Error {
-    let shown = crate::path::as_bytes(path);
-    let message = format!("'{shown}' does not appear to be a git repository");
-    Error::new(ErrorKind::NotARepository, message)
-}
-
-fn find_among(
-    path: &Path,
-    suffixes: &[&str],
-    environment: &Environment,
-) -> Result<Option<Repository>> {
-    let mut environment = environment.clone();
-    // What is stored is sent, and the path says which repository is meant.
-    environment.set("GIT_NO_REPLACE_OBJECTS", "1");
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
-        environment.remove(name);
+/// There is none.
+pub fn find_to_send(path: &Path, is_strict: bool, environment: &Environment) -> Result<Repository> {
+    Search {
+        is_strict,
+        checks_owner: false,
     }
-    let path = path.as_os_str().as_encoded_bytes();
-    let given = path.trim_end_with(|byte| byte == '/');
-    for suffix in suffixes {
-        let mut candidate = [given, suffix.as_bytes()].concat();
-        if candidate.is_empty() {
-            // The root directory, not the current one.
-            candidate.extend(path.first());
+    .find(path, environment)
+}
+
+/// The rules by which a path is resolved.
+struct Search {
+    /// The path is taken as it is.
+    is_strict: bool,
+    /// A repository of another user is refused.
+    checks_owner: bool,
+}
+
+impl Search {
+    fn find(&self, path: &Path, environment: &Environment) -> Result<Repository> {
+        let given = path.as_os_str().as_encoded_bytes();
+        let found = match given.starts_with(b"~") && !self.is_strict {
+            true => match crate::path::expand_user(given, environment.home()) {
+                Some(expanded) => self.at(&expanded, environment)?,
+                None => None,
+            },
+            false => self.at(path, environment)?,
+        };
+        found.ok_or_else(|| {
+            let shown = crate::path::as_bytes(path);
+            let message = format!("'{shown}' does not appear to be a git repository");
+            Error::new(ErrorKind::NotARepository, message)
+        })
+    }
+
+    fn at(&self, path: &Path, environment: &Environment) -> Result<Option<Repository>> {
+        let mut environment = environment.clone();
+        // What is stored is sent, and the path says which repository is meant.
+        environment.set("GIT_NO_REPLACE_OBJECTS", "1");
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
+            environment.remove(name);
         }
-        let Some(found) = Repository::resolve_git_dir(candidate.as_bstr(), &environment)? else {
-            continue;
+        let path = path.as_os_str().as_encoded_bytes();
+        let given = path.trim_end_with(|byte| byte == '/');
+        let suffixes: &[&str] = match self.is_strict {
+            true => &[""],
+            false => &["/.git", "", ".git/.git", ".git"],
         };
-        let found = environment.absolute(&found);
-        let file = environment.absolute(crate::path::borrow(&candidate));
-        let real = std::fs::canonicalize(&found);
-        let git_dir = real.as_deref().unwrap_or(&found);
-        let parts = safety::Found {
-            git_file: file.is_file().then_some(&file),
-            work_tree: None,
-            git_dir,
-        };
-        safety::check_owner(&parts, &environment)?;
-        return Repository::open(git_dir, &environment).map(Some);
+        for suffix in suffixes {
+            let mut candidate = [given, suffix.as_bytes()].concat();
+            if candidate.is_empty() {
+                // The root directory, not the current one.
+                candidate.extend(path.first());
+            }
+            let Some(found) = Repository::resolve_git_dir(candidate.as_bstr(), &environment)?
+            else {
+                continue;
+            };
+            let found = environment.absolute(&found);
+            let file = environment.absolute(crate::path::borrow(&candidate));
+            let real = std::fs::canonicalize(&found);
+            let git_dir = real.as_deref().unwrap_or(&found);
+            if self.checks_owner {
+                let parts = safety::Found {
+                    git_file: file.is_file().then_some(&file),
+                    work_tree: None,
+                    git_dir,
+                };
+                safety::check_owner(&parts, &environment)?;
+            }
+            return Repository::open(git_dir, &environment).map(Some);
+        }
+        Ok(None)
     }
-    Ok(None)
 }
 
 /// Writes what the server offers: the refs of versions 0 and 1, or the capabilities of version 2.

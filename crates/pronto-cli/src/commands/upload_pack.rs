@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pronto::upload_pack::{
-    Ended, Options, Streams, advertise, answer, find, find_strict, requested_version,
+    Ended, Options, Streams, advertise, answer, find_to_send, requested_version,
 };
 use pronto::{ErrorKind, Watch};
 
@@ -53,10 +53,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let seconds = seconds(args)?;
     let environment = context.environment()?;
     let path = Path::new(directory);
-    let found = match args.strict {
-        true => find_strict(path, &environment),
-        false => find(path, &environment),
-    };
+    let found = find_to_send(path, args.strict, &environment);
     let repository = found.map_err(|error| match error.kind() {
         ErrorKind::Unsupported => {
             CliError::unsupported("a repository with features that pronto lacks")
