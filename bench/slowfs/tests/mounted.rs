@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use test_support::report_skip;
+use test_support::{Need, lacks};
 
 use slowfs::{Call, Fault, Folding, Model, Mount};
 
@@ -22,13 +22,11 @@ fn on_mount(model: Model, test: impl FnOnce(&Mount, &Path)) {
 /// Mounts `real` at `at`, or reports a skip if mounting is not possible.
 fn mounted(real: &Path, at: &Path, model: Model) -> Option<Mount> {
     let mount = Mount::new(real, at, model);
-    if let Err(error) = &mount {
-        report_skip(
-            &format!("cannot mount a FUSE file system here: {error}"),
-            &"load the module fuse, install fuse3",
-        );
+    Need::Fuse.note();
+    match mount {
+        Ok(mount) => Some(mount),
+        Err(error) => lacks!(Need::Fuse, error),
     }
-    mount.ok()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use test_support::skip;
+use test_support::{Need, need};
 
 use crate::support::{Scratch, git, pronto_path, run, stderr};
 
@@ -252,9 +252,7 @@ fn configured_patterns_are_carried() {
 
 #[test]
 fn nothing_is_created_if_blocks_cannot_be_shared() {
-    if !Path::new("/dev/shm").exists() {
-        skip!("there is no /dev/shm", "mount a tmpfs there");
-    }
+    need!(Need::SharedMemory);
     let memory = tempfile::tempdir_in("/dev/shm").expect("a directory");
     let work = repository(memory.path());
     write(&work.join("dist/file"), "content");

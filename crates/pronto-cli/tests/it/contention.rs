@@ -106,10 +106,10 @@ fn beside_status(top: &Path) {
         "{commits} commits beside {loops} loops, {} times status, {locked} times locked",
         looks.load(Ordering::Relaxed)
     );
-    assert!(
-        long.is_none() || locked == 0,
-        "{locked} commands were refused"
-    );
+    // In a short run a refusal depends on the moment. A long run shows that they are rare beyond that.
+    if long.is_some() {
+        assert_eq!(locked, 0, "commands were refused");
+    }
     let log = run(in_(top, process("git")).args(["rev-list", "--count", "HEAD"]));
     assert_eq!(log.trim(), (commits + 1).to_string());
     let names = run(in_(top, process("git")).args(["ls-tree", "--name-only", "HEAD"]));

@@ -9,7 +9,7 @@ use std::process::Output;
 
 use slowfs::{Fault, Folding, Model, Mount};
 
-use test_support::skip;
+use test_support::{Need, lacks};
 
 use crate::support::{Scratch, process, pronto, stderr, stdout};
 
@@ -48,13 +48,11 @@ impl Place {
         let (real, at) = (scratch.path().join("real"), scratch.path().join("work"));
         std::fs::create_dir_all(&real).expect("a directory");
         std::fs::create_dir(&at).expect("a directory");
+        Need::Fuse.note();
         match Mount::new(&real, &at, model) {
             Ok(mount) => Some(Place { mount, scratch }),
             Err(error) => {
-                skip!(
-                    format!("cannot mount a FUSE file system here: {error}"),
-                    "load the module fuse, install fuse3"
-                );
+                lacks!(Need::Fuse, error);
             }
         }
     }

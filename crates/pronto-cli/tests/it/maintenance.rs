@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use test_support::skip;
+use test_support::{Need, lacks};
 
 use crate::support::{self, Scratch, path_with, process, pronto_path, stderr};
 
@@ -218,10 +218,7 @@ fn killed_maintenance_does_not_stop_the_next() {
     killed.wait().expect("it ends");
     assert!(lock.exists(), "nobody could remove it");
     if mode & 0o1000 == 0 {
-        skip!(
-            "the file system of temporary files makes no nameless ones",
-            "set TMPDIR to a directory on ext4, XFS, btrfs or tmpfs"
-        );
+        lacks!(Need::NamelessFiles, "its file has a name");
     }
     let next = pronto(&top)
         .args(["maintenance", "run", "--no-quiet", "--task=worktree-prune"])

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use test_support::{report_skip, skip};
+use test_support::{Need, lacks};
 
 use crate::monitor::{git, repository};
 use crate::support::{Scratch, process, pronto, pronto_path};
@@ -24,7 +24,7 @@ fn as_nobody(program: &Path, top: &Path, arguments: &[&str]) -> std::process::Ou
 
 /// Says why another user cannot be tried on `scratch`: the process is not root, or the user cannot go there.
 fn other_user_is_hindered(scratch: &Path) -> Option<&'static str> {
-    if !rustix::process::geteuid().is_root() {
+    if !Need::OtherUser.is_met() {
         return Some("only root can be another user");
     }
     let is_closed = |directory: &Path| {
@@ -36,8 +36,6 @@ fn other_user_is_hindered(scratch: &Path) -> Option<&'static str> {
         .any(is_closed)
         .then_some("other users may not enter the directory of temporary files")
 }
-
-const WAY_OUT: &str = "run the tests as root, with TMPDIR at a directory that everyone may enter";
 
 #[test]
 fn the_monitor_answers_its_owner_with_any_umask() {
@@ -66,30 +64,35 @@ fn the_monitor_answers_its_owner_with_any_umask() {
     assert_eq!(mode(&socket), 0o600);
     assert_eq!(mode(&git_dir.join("fsmonitor--daemon")), 0o700);
     assert_eq!(mode(&git_dir.join("fsmonitor--daemon/cookies")), 0o700);
-    if let Some(reason) = other_user_is_hindered(scratch.path()) {
-        report_skip(&reason, &WAY_OUT);
-    } else {
-        let open = |path: &Path, mode| {
-            let permissions = std::fs::Permissions::from_mode(mode);
-            std::fs::set_permissions(path, permissions).expect("it is ours");
-        };
-        // The other user can go there, whatever the umask of the tests is.
-        for path in [scratch.path(), &top, &git_dir] {
-            open(path, 0o755);
-        }
-        let program = scratch.path().join("pronto");
-        crate::support::copy_program(pronto_path(), &program).expect("it is copied");
-        open(&program, 0o755);
-        for mode in [0o600, 0o666] {
-            open(&socket, mode);
-            // If the mode was changed, the monitor checks the user.
-            let refused = as_nobody(&program, &top, &["fsmonitor--daemon", "stop"]);
-            assert!(!refused.status.success(), "{mode:o}: {refused:?}");
-            assert!(command("status"), "{mode:o}");
-        }
-    }
+    refuses_others(&scratch, &top, &command);
     assert!(command("stop"));
     assert!(!socket.exists());
+}
+
+/// Checks that another user cannot stop the monitor of `top`, whatever the mode of the socket is.
+fn refuses_others(scratch: &Scratch, top: &Path, command: &dyn Fn(&str) -> bool) {
+    if let Some(reason) = other_user_is_hindered(scratch.path()) {
+        lacks!(Need::OtherUser, reason);
+    }
+    let git_dir = top.join(".git");
+    let open = |path: &Path, mode| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(path, permissions).expect("it is ours");
+    };
+    // The other user can go there, whatever the umask of the tests is.
+    for path in [scratch.path(), top, &git_dir] {
+        open(path, 0o755);
+    }
+    let program = scratch.path().join("pronto");
+    crate::support::copy_program(pronto_path(), &program).expect("it is copied");
+    open(&program, 0o755);
+    for mode in [0o600, 0o666] {
+        open(&git_dir.join("fsmonitor--daemon.ipc"), mode);
+        // If the mode was changed, the monitor checks the user.
+        let refused = as_nobody(&program, top, &["fsmonitor--daemon", "stop"]);
+        assert!(!refused.status.success(), "{mode:o}: {refused:?}");
+        assert!(command("status"), "{mode:o}");
+    }
 }
 
 #[test]
@@ -97,7 +100,7 @@ fn a_monitor_of_another_user_is_not_trusted() {
     // A user with write access to the socket directory could report that nothing has changed.
     let scratch = Scratch::new();
     if let Some(reason) = other_user_is_hindered(scratch.path()) {
-        skip!(reason, WAY_OUT);
+        lacks!(Need::OtherUser, reason);
     }
     let top = repository(&scratch);
     git(&top, &["status"]);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use test_support::git::reference;
-use test_support::{Random, report_missing_reference, skip};
+use test_support::{Need, Random, lacks, need, report_missing_reference};
 
 use super::monitor::{Monitor, compare, git, repository, told, truth};
 use crate::support::{Scratch, process, pronto, stdout};
@@ -102,12 +102,8 @@ fn a_cache_of_all_files_misses_no_change() {
 
 #[test]
 fn a_file_system_mark_misses_no_change() {
-    if !rustix::process::geteuid().is_root() {
-        skip!(
-            "marking a file system needs privileges",
-            "run the tests as root"
-        );
-    }
+    need!(Need::Root);
+    Need::Fanotify.note();
     let started = |scratch: Scratch| {
         let top = repository(&scratch);
         git(&top, &["config", "fsmonitor.source", "fanotify"]);
@@ -120,10 +116,7 @@ fn a_file_system_mark_misses_no_change() {
     let memory = || Scratch::within(Path::new("/dev/shm")).ok();
     let place = started(Scratch::new()).or_else(|| started(memory()?));
     let Some((_scratch, top)) = place else {
-        skip!(
-            "no file system here can be marked",
-            "set TMPDIR to a directory on ext4, XFS, btrfs or tmpfs"
-        );
+        lacks!(Need::Fanotify, "neither TMPDIR nor /dev/shm can be marked");
     };
     let stopped = pronto()
         .args(["fsmonitor--daemon", "stop"])

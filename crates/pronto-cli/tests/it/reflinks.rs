@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use test_support::skip;
+use test_support::{Need, lacks};
 
 use crate::support::{Scratch, git, process, pronto_path, run, stderr, stdout};
 
@@ -38,13 +38,11 @@ impl Volume {
             run("sh", &["-c", &mkfs])?;
             run("mount", &["-o", "loop"])
         };
+        Need::LoopDevice.note();
         match make() {
             Ok(()) => Some(volume),
             Err(reason) => {
-                skip!(
-                    format!("a volume of {kind} cannot be had: {}", reason.trim()),
-                    "run the tests as root, with btrfs-progs and xfsprogs"
-                );
+                lacks!(Need::LoopDevice, format!("{kind}: {}", reason.trim()));
             }
         }
     }

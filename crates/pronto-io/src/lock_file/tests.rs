@@ -1,7 +1,7 @@
 //! Tests of lock files.
 
 use super::*;
-use test_support::skip;
+use test_support::{Need, lacks};
 
 fn cannot_be_had(target: &Path) -> bool {
     let error = LockFile::acquire(target, Marking::Marked, Duration::ZERO).map(|_| ());
@@ -56,10 +56,7 @@ fn the_lock_of_a_dead_holder_is_taken_over() {
     let target = directory.path().join("file");
     let mut first = lock(&target, Marking::Marked, Duration::ZERO);
     if !first.created.as_ref().is_some_and(|file| file.is_marked) {
-        skip!(
-            "the file system of temporary files makes no nameless ones",
-            "set TMPDIR to a directory on ext4, XFS, btrfs or tmpfs"
-        );
+        lacks!(Need::NamelessFiles, "its file has a name");
     }
     first.write(b"half of it").expect("it can be written");
     assert!(cannot_be_had(&target));

@@ -4,7 +4,7 @@ use super::*;
 use crate::client;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
-use test_support::{Scratch, may_mount, skip};
+use test_support::{Need, Scratch, lacks, need};
 
 struct Place(Scratch);
 
@@ -146,9 +146,7 @@ struct Mounted(PathBuf);
 impl Mounted {
     fn new(arguments: &[&str], at: PathBuf) -> Option<Mounted> {
         std::fs::create_dir_all(&at).expect("a directory");
-        if !may_mount() {
-            skip!("mounting is not permitted", "run the tests as root");
-        }
+        need!(Need::Mount);
         let mut command = Command::new("mount");
         let output = command.args(arguments).arg(&at).output();
         let output = output.expect("mount starts");
@@ -178,16 +176,10 @@ fn with_marks_what_is_mounted_below_is_told() {
     let (place, server) = match serve(Place::new()).or_else(memory) {
         Ok(made) => made,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            skip!(
-                format!("fanotify is not permitted: {error}"),
-                "run the tests as root"
-            );
+            lacks!(Need::Fanotify, error);
         }
         Err(error) => {
-            skip!(
-                format!("this file system cannot be marked: {error}"),
-                "set TMPDIR to a directory on ext4, XFS, btrfs or tmpfs"
-            );
+            lacks!(Need::Fanotify, error);
         }
     };
     let top = place.0.join("top");
@@ -227,9 +219,7 @@ fn what_is_lost_takes_no_doubt_with_it() {
         std::fs::write(top.join(name), "x").expect("a file");
     }
     let (file, other) = (top.join("file"), top.join("other"));
-    if !may_mount() {
-        skip!("mounting is not permitted", "run the tests as root");
-    }
+    need!(Need::Mount);
     let mut command = Command::new("mount");
     let output = command.arg("--bind").arg(&file).arg(&other).output();
     let output = output.expect("mount starts");

@@ -5,7 +5,7 @@ use crate::Answer;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;
-use test_support::report_skip;
+use test_support::{Need, lacks};
 
 struct Watched {
     scratch: tempfile::TempDir,
@@ -29,10 +29,7 @@ impl Watched {
         match watched {
             Ok(watched) => test(watched),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                report_skip(
-                    &format!("fanotify is not permitted: {error}"),
-                    &"run the tests as root",
-                );
+                lacks!(Need::Fanotify, error);
             }
             Err(error) => panic!("no fanotify: {error}"),
         }

@@ -14,7 +14,7 @@ use pronto_worktree::attributes::{Attributes, Files, FromIndex};
 use pronto_worktree::checkout::{self, Context, Item, Obstructions, Options, Outcome, Plan};
 use pronto_worktree::filter::{ATTRIBUTES, AutoCrlf, Driver, Settings};
 use pronto_worktree::{ErrorKind, Protect, unpack};
-use test_support::{may_mount, skip};
+use test_support::{Need, need};
 
 use crate::support::{Memory, Scratch, git, git_with_input, id, listing, repository, write};
 
@@ -473,9 +473,7 @@ fn a_full_file_system_leaves_no_part_of_a_file() {
     let ids = blobs(source.path(), &[&large, "small"]);
     let objects = Memory::load(source.path());
     let scratch = Scratch::new();
-    if !may_mount() {
-        skip!("mounting is not permitted", "run the tests as root");
-    }
+    need!(Need::Mount);
     let mounted = std::process::Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=1m", "none"])
         .arg(scratch.path())
