@@ -1,32 +1,4 @@
-//! An attributes file, and a path after its first NUL that it may say something about.
+//! Runs the target `attributes_file` under libFuzzer.
 #![no_main]
 
-use bstr::{BStr, ByteSlice};
-use libfuzzer_sys::fuzz_target;
-use pronto_worktree::attributes::{Attributes, Files, Source};
-
-/// The same file in every directory.
-struct Everywhere(Vec<u8>);
-
-impl Source for Everywhere {
-    fn read(&self, _directory: &BStr) -> Result<Option<Vec<u8>>, pronto_worktree::Error> {
-        Ok(Some(self.0.clone()))
-    }
-}
-
-fuzz_target!(|data: &[u8]| {
-    let (content, path) = data.split_once_str(b"\0").unwrap_or((data, b"a/b/c.txt"));
-    // Paths are from the top, and each part of them is a name.
-    if path.split_str("/").any(|name| name.is_empty()) {
-        return;
-    }
-    let files = Files {
-        ignore_case: data.len() % 2 == 0,
-        ..Files::default()
-    };
-    let source = Box::new(Everywhere(content.to_vec()));
-    let names = ["text", "eol", "filter", "a", "binary"];
-    let attributes = Attributes::new(&names, &files, source).expect("it can be read");
-    let states = attributes.stack().states(path.as_bstr()).map(<[_]>::len);
-    assert_eq!(states.expect("it can be read"), names.len());
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("attributes_file", data));

@@ -1,26 +1,4 @@
-//! A file of bitmaps: opened, every bitmap and hash of a name read.
+//! Runs the target `bitmap` under libFuzzer.
 #![no_main]
 
-use std::path::Path;
-
-use libfuzzer_sys::fuzz_target;
-use pronto_hash::Kind;
-use pronto_io::view::View;
-use pronto_pack::bitmap::Bitmaps;
-use pronto_pack::idx::IndexPosition;
-
-/// The number of objects in the pack of the bitmaps.
-const OBJECTS: u32 = 200;
-
-fuzz_target!(|data: &[u8]| {
-    let view = View::from_bytes(data.to_vec());
-    let Ok(bitmaps) = Bitmaps::from_view(view, Path::new("fuzzed"), Kind::Sha1, OBJECTS) else {
-        return;
-    };
-    for position in (0..OBJECTS).map(IndexPosition) {
-        if let Ok(Some(bits)) = bitmaps.reachable_from(position) {
-            assert!(bits.iter().all(|bit| bit < OBJECTS));
-        }
-        let _ = bitmaps.name_hash(position);
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("bitmap", data));

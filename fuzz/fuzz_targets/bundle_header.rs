@@ -1,16 +1,4 @@
-//! The header of a bundle: read, and read again after it was written.
+//! Runs the target `bundle_header` under libFuzzer.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use pronto_pack::bundle::Header;
-
-fuzz_target!(|data: &[u8]| {
-    let mut source = data;
-    let Ok(header) = Header::read(&mut source) else {
-        return;
-    };
-    let mut written = Vec::new();
-    header.write(&mut written);
-    let again = Header::read(&mut &written[..]).expect("it was read before");
-    assert_eq!(again, header);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("bundle_header", data));

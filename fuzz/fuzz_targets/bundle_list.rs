@@ -1,28 +1,4 @@
-//! Lists of bundles, from files and from answers of servers.
+//! Runs the target `bundle_list` under libFuzzer.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use pronto::bstr::{BStr, BString, ByteSlice};
-use pronto::bundle_uri::List;
-
-fuzz_target!(|data: &[u8]| {
-    let (base, text) = data.split_at(data.find_byte(b'\n').unwrap_or(0));
-    let lines: Vec<BString> = text.lines().map(BString::from).collect();
-    for list in [
-        List::parse(text, base.as_bstr()),
-        List::parse_lines(&lines, base.as_bstr()),
-    ] {
-        let Ok(list) = list else {
-            continue;
-        };
-        let mut ids: Vec<&BStr> = list
-            .in_order()
-            .iter()
-            .map(|entry| entry.id.as_bstr())
-            .collect();
-        assert_eq!(ids.len(), list.entries.len());
-        ids.sort();
-        ids.dedup();
-        assert_eq!(ids.len(), list.entries.len(), "each bundle comes once");
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("bundle_list", data));

@@ -1,24 +1,4 @@
-//! A commit-graph: opened, searched, every commit and filter read.
+//! Runs the target `commit_graph` under libFuzzer.
 #![no_main]
 
-use std::path::Path;
-
-use libfuzzer_sys::fuzz_target;
-use pronto_hash::{Kind, ObjectId};
-use pronto_io::view::View;
-use pronto_pack::commit_graph::{CommitGraph, Options, Position};
-
-fuzz_target!(|data: &[u8]| {
-    let view = View::from_bytes(data.to_vec());
-    let (graph, _) = CommitGraph::from_view(view, Path::new("fuzzed"), &Options::default());
-    let Some(graph) = graph else { return };
-    let _ = graph.find(&ObjectId::null(Kind::Sha1));
-    let (mut parents, mut filter) = (Vec::new(), Vec::new());
-    for position in (0..graph.len().min(64)).map(Position) {
-        if let Ok(id) = graph.id_at(position) {
-            let _ = graph.find(&id);
-        }
-        let _ = graph.commit_at(position, &mut parents);
-        let _ = graph.filter_at(position, &mut filter);
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("commit_graph", data));

@@ -1,28 +1,4 @@
-//! Contents one after another through one deflater, as zlib-rs inflates them again: the first byte
-//! says how many there are, and their lengths.
+//! Runs the target `deflate` under libFuzzer.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use pronto_pack::deflate::Deflater;
-use zlib_rs::{Inflate, InflateFlush, Status};
-
-fuzz_target!(|data: &[u8]| {
-    let Some((&parts, rest)) = data.split_first() else {
-        return;
-    };
-    let mut deflater = Deflater::default();
-    for (at, part) in rest
-        .chunks(1 + rest.len() / (1 + usize::from(parts & 7)))
-        .enumerate()
-    {
-        // What is repeated makes several blocks, and matches across them.
-        let content = part.repeat(1 + usize::from(parts >> 3) * at);
-        let deflated = deflater.deflate(1, b"", &content);
-        let mut out = vec![0; content.len() + 1];
-        let mut inflate = Inflate::new(true, 15);
-        let status = inflate.decompress(deflated, &mut out, InflateFlush::Finish);
-        assert_eq!(status, Ok(Status::StreamEnd));
-        assert_eq!(inflate.total_in(), deflated.len() as u64);
-        assert!(out[..inflate.total_out() as usize] == content);
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("deflate", data));

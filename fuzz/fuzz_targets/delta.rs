@@ -1,16 +1,4 @@
-//! A delta applied to a base: both untrusted, the first byte says where one ends.
+//! Runs the target `delta` under libFuzzer.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|data: &[u8]| {
-    let Some((&cut, rest)) = data.split_first() else {
-        return;
-    };
-    let (base, delta) = rest.split_at(usize::from(cut).min(rest.len()));
-    let mut out = Vec::new();
-    if pronto_pack::delta::apply(base, delta, &mut out).is_ok() {
-        let sizes = pronto_pack::delta::sizes(delta).expect("it was applied");
-        assert_eq!(sizes.result_bytes, out.len() as u64);
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("delta", data));

@@ -1,30 +1,4 @@
-//! The first message of a server, line by line: an empty line stands for a flush packet.
+//! Runs the target `greeting` under libFuzzer.
 #![no_main]
 
-use bstr::ByteSlice;
-use libfuzzer_sys::fuzz_target;
-use pronto_wire::advertisement::{GreetingParser, Version};
-use pronto_wire::pktline::Packet;
-
-fuzz_target!(|data: &[u8]| {
-    let mut parser = GreetingParser::default();
-    let mut lines = 0;
-    for line in data.split_str("\n") {
-        lines += 1;
-        let packet = match line {
-            b"" => Packet::Flush,
-            b"0001" => Packet::Delimiter,
-            line => Packet::Data(line),
-        };
-        match parser.push(packet) {
-            Ok(None) => {}
-            Ok(Some(greeting)) => {
-                assert!(greeting.refs.len() + greeting.shallow.len() < lines);
-                assert!(greeting.version != Version::V2 || greeting.refs.is_empty());
-                assert!(greeting.refs.iter().all(|found| found.id.is_some()));
-                return;
-            }
-            Err(_) => return,
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("greeting", data));

@@ -1,25 +1,4 @@
-//! Messages of a file system monitor, and the answers in them.
+//! Runs the target `monitor_protocol` under libFuzzer.
 #![no_main]
 
-use bstr::ByteSlice;
-use libfuzzer_sys::fuzz_target;
-use pronto_monitor::{Answer, Journal, protocol};
-
-fuzz_target!(|data: &[u8]| {
-    let mut journal = Journal::new("name");
-    let _ = journal.since(data.as_bstr());
-    journal.add(data.into());
-    let _ = journal.since(data.as_bstr());
-    if let Some(answer) = Answer::parse(data) {
-        let again = Answer::parse(&answer.encode());
-        assert_eq!(again.as_ref().map(Answer::token), Some(answer.token()));
-    }
-    if let Ok(message) = protocol::read_message(data, 1 << 20) {
-        let mut bytes = Vec::new();
-        protocol::write_message(&mut bytes, &message).expect("memory takes it");
-        assert_eq!(
-            protocol::read_message(&bytes[..], 1 << 20).expect("sound"),
-            message
-        );
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("monitor_protocol", data));

@@ -1,24 +1,4 @@
-//! A multi-pack-index: opened, searched, walked. The same bytes as the list of a chain.
+//! Runs the target `multi_pack_index` under libFuzzer.
 #![no_main]
 
-use std::path::Path;
-
-use libfuzzer_sys::fuzz_target;
-use pronto_hash::{Kind, ObjectId};
-use pronto_io::view::View;
-use pronto_pack::idx::IndexPosition;
-use pronto_pack::midx::{MultiIndex, chain};
-
-fuzz_target!(|data: &[u8]| {
-    let _ = chain::parse(data, Path::new("fuzzed"), Kind::Sha1);
-    let view = View::from_bytes(data.to_vec());
-    let Ok(index) = MultiIndex::from_view(view, Path::new("fuzzed"), Kind::Sha1) else {
-        return;
-    };
-    let _ = index.find(&ObjectId::null(Kind::Sha1));
-    let _ = (index.checksum(), index.checksum_holds());
-    for position in (0..index.len().min(64)).map(IndexPosition) {
-        let _ = (index.id_at(position), index.location_at(position));
-        let _ = index.position_at_place(position.0);
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("multi_pack_index", data));

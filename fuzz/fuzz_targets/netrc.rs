@@ -1,15 +1,4 @@
-//! The file `.netrc`: a login that is found has a name and a password, and the name that was asked for.
+//! Runs the target `netrc` under libFuzzer.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use pronto::remote::netrc::find;
-
-fuzz_target!(|data: &[u8]| {
-    if let Some(login) = find(data, "example.org", None) {
-        assert!(!login.user.is_empty() && !login.password.is_empty());
-        assert!(login.user.len() + login.password.len() < data.len());
-    }
-    if let Some(login) = find(data, "example.org", Some("me".into())) {
-        assert_eq!(login.user, "me");
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("netrc", data));

@@ -1,28 +1,4 @@
-//! Frames of netsync, in pieces of any size.
+//! Runs the target `netsync_frames` under libFuzzer.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use pronto_netsync::frame::{Channel, FrameReader};
-
-fuzz_target!(|data: &[u8]| {
-    let Some((step, mut rest)) = data.split_first() else {
-        return;
-    };
-    let mut reader = FrameReader::new(0);
-    while !rest.is_empty() {
-        let count = reader.accept(&rest[..rest.len().min(usize::from(*step) + 1)]);
-        rest = &rest[count..];
-        loop {
-            match reader.peek() {
-                Ok(Some(frame)) => assert!(frame.body.len() <= data.len()),
-                Ok(None) => break,
-                Err(_) => return,
-            }
-            reader.consume();
-        }
-        let _ = reader.take_grant(Channel::Transfer);
-        if count == 0 {
-            return;
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("netsync_frames", data));

@@ -1,13 +1,4 @@
-//! The header of an entry and its deflated content.
+//! Runs the target `pack_entry` under libFuzzer.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use pronto_hash::Kind;
-
-fuzz_target!(|data: &[u8]| {
-    if let Ok(entry) = pronto_pack::entry::Entry::parse(data, Kind::Sha1) {
-        let mut out = Vec::new();
-        let content = &data[entry.header_len..];
-        let _ = pronto_pack::inflate::Inflater::new().inflate(content, entry.size_bytes, &mut out);
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("pack_entry", data));

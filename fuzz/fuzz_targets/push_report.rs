@@ -1,32 +1,4 @@
-//! The report of a server that was pushed to, line by line: an empty line stands for a flush packet.
+//! Runs the target `push_report` under libFuzzer.
 #![no_main]
 
-use bstr::ByteSlice;
-use libfuzzer_sys::fuzz_target;
-use pronto_hash::Kind;
-use pronto_wire::pktline::Packet;
-use pronto_wire::push::ReportParser;
-
-fuzz_target!(|data: &[u8]| {
-    let mut parser = ReportParser::new(Kind::Sha1);
-    let mut lines = 0;
-    for line in data.split_str("\n") {
-        lines += 1;
-        let packet = match line {
-            b"" => Packet::Flush,
-            line => Packet::Data(line),
-        };
-        match parser.push(packet) {
-            Ok(None) => {}
-            Ok(Some(report)) => {
-                let rewrites = report.replies.iter().map(|reply| reply.rewrites.len());
-                assert!(report.replies.len() + rewrites.sum::<usize>() <= lines);
-                for error in &report.errors {
-                    assert!(!error.contains('\u{1b}') || error.contains("\u{1b}["));
-                }
-                return;
-            }
-            Err(_) => return,
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("push_report", data));

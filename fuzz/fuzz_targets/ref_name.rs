@@ -1,30 +1,4 @@
-//! The path of a reference: whatever the bytes of a name, its file lies below the repository.
+//! Runs the target `ref_name` under libFuzzer.
 #![no_main]
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path};
-
-use bstr::ByteSlice;
-use libfuzzer_sys::fuzz_target;
-use pronto_refs::RefNameRef;
-
-fuzz_target!(|data: &[u8]| {
-    if RefNameRef::new(data.as_bstr()).is_ok() {
-        assert!(
-            RefNameRef::existing(data.as_bstr()).is_ok(),
-            "every name that may be made may be read"
-        );
-    }
-    let Ok(name) = RefNameRef::existing(data.as_bstr()) else {
-        return;
-    };
-    let path = Path::new(OsStr::from_bytes(&name));
-    assert!(path.components().count() > 0);
-    assert!(
-        path.components()
-            .all(|part| matches!(part, Component::Normal(_)))
-    );
-    assert!(!data.contains(&0));
-    assert_ne!(path, Path::new("config"));
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("ref_name", data));

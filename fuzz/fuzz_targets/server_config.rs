@@ -1,27 +1,4 @@
-//! The configuration of the Git server, and its file of users.
+//! Runs the target `server_config` under libFuzzer.
 #![no_main]
 
-use std::path::Path;
-
-use libfuzzer_sys::fuzz_target;
-use pronto_server::config::Config;
-use pronto_server::users::Users;
-
-fuzz_target!(|data: &[u8]| {
-    let Ok(text) = std::str::from_utf8(data) else {
-        return;
-    };
-    match Config::parse(text, Path::new("file"), Path::new("/")) {
-        Ok(config) => {
-            assert!(config.limits.requests >= 1 && config.limits.requests_per_user >= 1);
-            assert!(config.limits.requests_per_user <= config.limits.requests);
-            assert!(!config.access.grants.is_empty());
-        }
-        Err(error) => {
-            let line = error.message().strip_prefix("file:").expect("it names the file");
-            let line: usize = line.split(':').next().and_then(|line| line.parse().ok()).expect("a line");
-            assert!(line >= 1 && line <= 1 + text.bytes().filter(|byte| *byte == b'\n').count());
-        }
-    }
-    let _ = Users::parse(text);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("server_config", data));

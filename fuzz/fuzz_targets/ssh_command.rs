@@ -1,26 +1,4 @@
-//! The command of a request over SSH, and lines of public keys.
+//! Runs the target `ssh_command` under libFuzzer.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use pronto_server::command::parse;
-use pronto_server::keys::UserKey;
-
-fuzz_target!(|data: &[u8]| {
-    if let Ok(target) = parse(data) {
-        // The name is one that leads nowhere else, whatever quotes it came in.
-        assert!(pronto_server::names::RepositoryName::parse(target.name.as_str()).is_ok());
-        let quoted = format!(
-            "{} '{}'",
-            target.service.name(),
-            target.name.as_str().replace('\'', "'\\''")
-        );
-        assert_eq!(parse(quoted.as_bytes()).ok(), Some(target));
-    }
-    if let Ok(line) = std::str::from_utf8(data)
-        && let Ok(key) = UserKey::parse(line)
-    {
-        let again = UserKey::parse(key.line());
-        assert_eq!(again.map(|again| again.hash()).ok(), Some(key.hash()));
-        assert!(!key.line().contains('\n') && key.fingerprint().starts_with("SHA256:"));
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("ssh_command", data));

@@ -1,25 +1,4 @@
-//! A staging index with all its extensions.
+//! Runs the target `staging_index` under libFuzzer.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use pronto_hash::Kind;
-
-fuzz_target!(|data: &[u8]| {
-    let Ok(index) = pronto_index::Index::from_bytes(data.to_vec(), Kind::Sha1) else {
-        return;
-    };
-    for number in 0..index.len() {
-        let _ = index.entry(number);
-    }
-    let _ = index.cached_tree();
-    let _ = index.resolve_undo();
-    if let Ok(Some(told)) = index.fsmonitor() {
-        told.encode(&mut Vec::new());
-    }
-    if let Some(mut cache) = index.untracked_cache() {
-        let mut bytes = Vec::new();
-        cache.encode(&mut bytes);
-        assert!(pronto_index::UntrackedCache::parse(&bytes, Kind::Sha1).is_some());
-        cache.invalidate("a/b/c".into());
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("staging_index", data));

@@ -1,32 +1,4 @@
-//! The entries of a tree found out by way of a delta: both untrusted, the first byte says where
-//! the base ends. They are those that parsing finds.
+//! Runs the target `tree_links` under libFuzzer.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use pronto_pack::pack::{Run, Starts};
-
-fuzz_target!(|data: &[u8]| {
-    let Some((&cut, rest)) = data.split_first() else {
-        return;
-    };
-    let (base, delta) = rest.split_at(usize::from(cut).min(rest.len()));
-    let (mut content, mut entries) = (Vec::new(), Vec::new());
-    let mut starts = Starts::default();
-    let is_tree = starts.whole(base, 20, |entry| entries.push(entry.id.to_vec()));
-    if is_tree.is_none() || pronto_pack::delta::apply(base, delta, &mut content).is_err() {
-        return;
-    }
-    let (mut expected, mut whole) = (Vec::new(), Starts::default());
-    let parsed = whole.whole(&content, 20, |entry| expected.push(entry.id.to_vec()));
-    let (mut found, mut by_delta) = (Vec::new(), Starts::default());
-    let derived = by_delta.derived(&starts, delta, &content, 20, |run| match run {
-        Run::Copied { first, count } => {
-            found.extend_from_slice(&entries[first as usize..][..count as usize]);
-        }
-        Run::Entry(entry) => found.push(entry.id.to_vec()),
-    });
-    assert_eq!(parsed, derived);
-    if parsed.is_some() {
-        assert_eq!((expected, whole), (found, by_delta));
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("tree_links", data));

@@ -1,9 +1,8 @@
-//! `cargo xtask git-suite [DIRECTORY] [--program PATH] [SCRIPT...]`: Git's own tests against pronto.
+//! `cargo xtask git-suite [--native] [--program PATH] [SCRIPT...]`: Git's own tests against pronto.
 //!
-//! `DIRECTORY` holds the runner: `run PROGRAM OUT all|SCRIPT...`, which installs PROGRAM under the
-//! name `git` in front of the reference git, runs the scripts in parallel, and leaves
-//! `OUT/summary` (`NAME exit=CODE passed=N failed=N` for each script) and `OUT/NAME.out` (what the
-//! script printed). Failures are compared with `xtask/git-suite-allowed.txt`.
+//! The scripts are those of the reference git (`cargo xtask reference-git`). The program is installed under
+//! the name `git` in front of it. `target/git-suite/NAME.out` is what a script printed. Failures are compared
+//! with `xtask/git-suite-allowed.txt`. `--native` runs the scripts about what pronto does itself.
 //!
 //! With `--served` the scripts that start servers run, and `pronto serve` takes the place of these
 //! servers: PROGRAM, or that of `--server PATH`. Failures may be in
@@ -11,17 +10,18 @@
 
 mod allowed;
 mod front;
-mod links;
 mod result;
+mod runner;
+mod selection;
 mod served;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use allowed::Allowed;
 use result::Script;
+use runner::Runner;
 
 /// The failures that are allowed, from the top of the workspace.
 const ALLOWED: &str = "xtask/git-suite-allowed.txt";
@@ -29,16 +29,14 @@ const ALLOWED: &str = "xtask/git-suite-allowed.txt";
 /// The further failures that are allowed with `--served`, from the top of the workspace.
 const SERVED_ALLOWED: &str = "xtask/git-suite-served-allowed.txt";
 
-/// The default directory of the runner, from the top of the workspace.
-const DIRECTORY: &str = "../shared/git-suite";
-
 /// The time limit of a script, in seconds.
 const LIMIT_SECONDS: u32 = 300;
 
 /// The arguments of a run.
 #[derive(Debug, Default)]
 struct Options {
-    directory: PathBuf,
+    /// Only the scripts about what pronto does itself.
+    is_native: bool,
     /// The program that takes git's place; a release build if none is given.
     program: Option<PathBuf>,
     /// Scripts start `pronto serve` in place of other servers.
@@ -51,7 +49,7 @@ struct Options {
 
 /// Runs the scripts and returns what differs from the allowed failures.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Vec<String> {
-    let result = Options::parse(root, arguments).and_then(|options| compare(root, &options));
+    let result = Options::parse(arguments).and_then(|options| compare(root, &options));
     result.unwrap_or_else(|problem| vec![format!("git-suite: {problem}")])
 }
 
@@ -62,9 +60,8 @@ pub(crate) fn run_front(arguments: &[&str]) -> Vec<String> {
 }
 
 impl Options {
-    fn parse(root: &Path, arguments: &[&str]) -> Result<Self, String> {
+    fn parse(arguments: &[&str]) -> Result<Self, String> {
         let mut options = Options::default();
-        let mut directory = None;
         let mut arguments = arguments.iter();
         while let Some(&argument) = arguments.next() {
             if argument == "--program" {
@@ -75,13 +72,16 @@ impl Options {
                 options.server = Some(PathBuf::from(path));
             } else if argument == "--served" {
                 options.is_served = true;
-            } else if directory.is_none() && !result::is_script_name(argument) {
-                directory = Some(PathBuf::from(argument));
-            } else {
+            } else if argument == "--native" {
+                options.is_native = true;
+            } else if selection::is_seen_script(argument) {
                 options.scripts.push(argument.to_owned());
+            } else {
+                return Err(format!(
+                    "'{argument}' is no script that runs here (see CONTRIBUTING.md)"
+                ));
             }
         }
-        options.directory = directory.unwrap_or_else(|| root.join(DIRECTORY));
         Ok(options)
     }
 
@@ -93,33 +93,35 @@ impl Options {
         Ok(crate::released_pronto(root))
     }
 
-    /// Makes the directory from which scripts run.
-    fn suite(&self, out: &Path, program: &Path) -> Result<PathBuf, String> {
-        let suite = links::with_links(&self.directory, out)?;
-        if self.is_served {
-            let server = match &self.server {
-                Some(server) => std::path::absolute(server).map_err(|error| error.to_string())?,
-                None => program.to_owned(),
-            };
-            served::replace_libraries(&suite, &server)?;
+    /// Returns the directory of the scripts.
+    fn tests(&self, reference: &Path, out: &Path, program: &Path) -> Result<PathBuf, String> {
+        let source = reference.join("source");
+        if !self.is_served {
+            return Ok(source.join("t"));
         }
-        Ok(suite)
+        let server = match &self.server {
+            Some(server) => std::path::absolute(server).map_err(|error| error.to_string())?,
+            None => program.to_owned(),
+        };
+        served::replace_libraries(&source, &out.join("source"), &server)
     }
 
-    /// The scripts to run; none stands for all.
-    fn scripts(&self, suite: &Path) -> Result<Vec<String>, String> {
-        match self.is_served && self.scripts.is_empty() {
-            true => served::scripts(suite),
-            false => Ok(self.scripts.clone()),
+    /// The scripts to run.
+    fn scripts(&self, tests: &Path) -> Result<Vec<String>, String> {
+        if !self.scripts.is_empty() {
+            return Ok(self.scripts.clone());
         }
+        let mut scripts = match self.is_served {
+            true => served::scripts(tests)?,
+            false => selection::scripts(tests)?,
+        };
+        scripts.retain(|name| !self.is_native || selection::is_native(name));
+        Ok(scripts)
     }
 }
 
 fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
-    let runner = options.directory.join("run");
-    if !runner.is_file() {
-        return Err(format!("there is no runner at '{}'", runner.display()));
-    }
+    let reference = crate::reference_git::directory()?;
     let allowed = match options.is_served {
         true => Allowed::read(root, SERVED_ALLOWED)?.or(Allowed::read(root, ALLOWED)?),
         false => Allowed::read(root, ALLOWED)?,
@@ -128,40 +130,28 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
         true => crate::target(root).join("git-suite-served"),
         false => crate::target(root).join("git-suite"),
     };
+    std::fs::create_dir_all(&out)
+        .map_err(|error| format!("cannot create '{}': {error}", out.display()))?;
     let began = Instant::now();
     let program = options.program(root)?;
-    let suite = options.suite(&out, &program)?;
-    let mut command = Command::new(suite.join("run"));
-    command.arg(program).arg(&out);
-    run_scripts(command, &options.scripts(&suite)?)?;
-    let scripts = result::read(&out)?;
+    let tests = options.tests(&reference, &out, &program)?;
+    let runner = Runner {
+        reference: &reference,
+        tests: &tests,
+        program: &program,
+        out: &out,
+    };
+    let scripts = runner.run(&options.scripts(&tests)?)?;
     if scripts.is_empty() {
         return Err("no script ran".to_owned());
     }
     print_table(&scripts, &allowed);
     println!("{} s", began.elapsed().as_secs());
     let scope = Scope {
-        is_all: options.scripts.is_empty(),
+        is_all: options.scripts.is_empty() && !options.is_native,
         reports_passing: std::env::var_os("CI").is_some(),
     };
     Ok(judge(&scripts, &allowed, scope))
-}
-
-fn run_scripts(mut command: Command, scripts: &[String]) -> Result<(), String> {
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    match scripts {
-        [] => command.arg("all"),
-        some => command.args(some),
-    };
-    // The exit code says that cases fail, which is judged here.
-    command
-        .env("JOBS", jobs.to_string())
-        .env("LIMIT", LIMIT_SECONDS.to_string())
-        .env_remove("ALLOWED")
-        .stdout(Stdio::null())
-        .status()
-        .map_err(|error| format!("cannot run {command:?}: {error}"))?;
-    Ok(())
 }
 
 /// The part of the list that a run can judge.

@@ -54,12 +54,15 @@ mod restoring;
 mod rev_list;
 mod rev_parse;
 mod send_pack;
+#[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "serve")]
 mod shell;
 mod show_index;
 mod show_ref;
 mod sparse_checkout;
 mod status;
+#[cfg(feature = "serve")]
 mod store;
 mod switch;
 mod switching;
@@ -224,12 +227,15 @@ pub static COMMANDS: &[Command] = &[
     command!(rev_list, "rev-list", "list commits, and the objects that they lead to", Plumbing, Raw, signals: true),
     command!(rev_parse, "rev-parse", "resolve names to ids, and show properties of the repository", Plumbing, Raw, signals: false),
     command!(send_pack, "send-pack", "push to one repository", Plumbing, Options, signals: true),
+    #[cfg(feature = "serve")]
     command!(serve, "serve", "serve repositories to clients of Git, or to peers", Collaborate, Options, signals: true),
+    #[cfg(feature = "serve")]
     command!(shell, "shell", "serve one request of a client that sshd has authenticated", Collaborate, Options, signals: true),
     command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
     command!(show_ref, "show-ref", "list refs and their values", Plumbing, Options, signals: false),
     command!(sparse_checkout, "sparse-checkout", "check out a part of the tracked files", Start, Options, signals: true),
     command!(status, "status", "show changes in the worktree and the index", Change, Options, signals: false),
+    #[cfg(feature = "serve")]
     command!(store, "store", "keep repositories in an object store", Collaborate, Options, signals: true),
     command!(switch, "switch", "switch branches", Change, Options, signals: true),
     command!(symbolic_ref, "symbolic-ref", "read and change symbolic refs", Plumbing, Options, signals: true),

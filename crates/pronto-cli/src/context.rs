@@ -323,6 +323,7 @@ impl Context {
 
     /// Returns a flag that the first signal sets. Only the second signal triggers
     /// [`interrupt`](Self::interrupt) and ends the process.
+    #[cfg(feature = "serve")]
     pub(crate) fn drain(&self) -> Interrupt {
         let drain = Interrupt::new();
         signals::drain_first(&drain);

@@ -47,6 +47,7 @@ pub(crate) fn maintain_elsewhere(
 
 /// Starts maintenance of a repository after a push to this server, if there is something to do. Never
 /// waits for it, and reports nothing: a later push tries again.
+#[cfg(feature = "serve")]
 pub(crate) fn maintain_served(repository: &Repository, program: &Path) {
     if !matches!(pronto::maintenance::automatic(repository), Ok(Some(_))) {
         return;

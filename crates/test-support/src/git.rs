@@ -13,16 +13,14 @@ pub type Release = [u32; 2];
 /// The release that pronto is compared with.
 pub const REFERENCE: Release = [2, 55];
 
-/// The environment variable that names a git to use instead of one on `PATH` or beside the
-/// workspace.
+/// The environment variable that names a git to use instead of the one that was built or one on `PATH`.
 pub const VARIABLE: &str = "PRONTO_TEST_GIT";
 
-/// Advice if [`reference()`] finds no git.
-pub const NO_REFERENCE: &str =
-    "put git 2.55 on PATH or beside the workspace, or have PRONTO_TEST_GIT name it";
+/// The name of a file in the directory of a release in [`cache()`]: its build is complete.
+pub const COMPLETE: &str = "complete";
 
-/// Returns a git of release [`REFERENCE`] or newer: the one that [`VARIABLE`] names, one on `PATH`,
-/// or one beside the workspace. The search runs once for each process.
+/// Returns a git of release [`REFERENCE`] or newer: the one that [`VARIABLE`] names, the newest in
+/// [`cache()`], or one on `PATH`. The search runs once for each process.
 ///
 /// # Panics
 /// If [`VARIABLE`] names no such git.
@@ -38,21 +36,41 @@ pub fn reference() -> Option<&'static Path> {
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
         let on_path = std::env::split_paths(&path).map(|folder| folder.join("git"));
-        let files = on_path.filter(|path| path.is_file());
-        files.chain(beside()).find(is_new)
+        let built = built().map(|directory| directory.join("bin/git"));
+        built
+            .into_iter()
+            .chain(on_path.filter(|path| path.is_file()))
+            .find(is_new)
     };
     FOUND.get_or_init(find).as_deref()
 }
 
-/// Lists the git programs in a `git-suite` directory beside the workspace, or beside a directory
-/// above.
+/// Returns the directory in which `cargo xtask reference-git` builds: `pronto/reference-git` in the user's
+/// cache (`XDG_CACHE_HOME`, or `.cache` in `HOME`). `None` if neither variable is set.
 #[must_use]
-pub fn beside() -> Vec<PathBuf> {
-    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    folders
-        .flat_map(|folder| ["git-suite", "shared/git-suite"].map(|name| folder.join(name)))
-        .map(|suite| suite.join("git-2.55/bin/git"))
-        .filter(|path| path.is_file())
+pub fn cache() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")))?;
+    Some(cache.join("pronto/reference-git"))
+}
+
+/// Returns the directory of the newest release in [`cache()`] whose build is complete. It holds the
+/// installed programs (`bin`, `libexec`) and the source with Git's own tests (`source`).
+#[must_use]
+pub fn built() -> Option<PathBuf> {
+    let entries = std::fs::read_dir(cache()?).ok()?;
+    let directories = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    directories
+        .filter(|directory| directory.join(COMPLETE).is_file())
+        .max_by_key(|directory| version(directory))
+}
+
+/// Returns the numbers of the version that a directory is called after: `[2, 55, 0]`.
+fn version(directory: &Path) -> Vec<u32> {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    name.split(['.', '-'])
+        .map_while(|part| part.parse().ok())
         .collect()
 }
 

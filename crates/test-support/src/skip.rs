@@ -3,10 +3,12 @@
 #![expect(clippy::print_stdout, reason = "a test says what it skips")]
 use std::fmt::Display;
 
-use crate::git::{NO_REFERENCE, beside};
-
 /// Advice if a program is missing.
 pub const INSTALL: &str = "'.ci/run install' installs what the tests need (Debian)";
+
+/// Advice if there is no git 2.55.
+pub const NO_REFERENCE: &str =
+    "'cargo xtask reference-git' builds git 2.55; PRONTO_TEST_GIT names another one";
 
 /// Whether tests may be skipped: not if the variable `CI` is set.
 #[must_use]
@@ -30,21 +32,9 @@ pub fn report_skip(missing: &dyn Display, way_out: &dyn Display) {
 /// Prints that the test needs `what`, which requires git 2.55.
 ///
 /// # Panics
-/// If the variable `CI` is set and the directory `git-suite`, which holds that git, is beside the
-/// workspace.
+/// If the variable `CI` is set.
 pub fn report_missing_reference(what: &dyn Display) {
-    assert!(
-        may_lack_reference(),
-        "{what}, and CI may not skip a test: {NO_REFERENCE}"
-    );
-    println!("SKIPPED: {what}: {NO_REFERENCE}");
-}
-
-/// Whether tests that need git 2.55 may be skipped: not in CI where that git is beside the
-/// workspace.
-#[must_use]
-pub fn may_lack_reference() -> bool {
-    may_skip() || beside().is_empty()
+    report_skip(what, &NO_REFERENCE);
 }
 
 /// Ends the calling function because something is missing, with the default value of its result

@@ -1,4 +1,5 @@
-//! The file of allowed failures: a line `SCRIPT CASE REASON` for each; `#` starts a comment line.
+//! The file of allowed failures: a line `SCRIPT CASE REASON` for each; `#` starts a comment line. A case whose
+//! result depends on the second in which it runs has a `?` after its number: it may pass as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,6 +10,8 @@ pub(super) struct Allowed {
     /// The file, from the top of the workspace.
     file: String,
     cases: BTreeMap<String, BTreeSet<u32>>,
+    /// The cases that pass or fail with the clock.
+    uncertain: BTreeMap<String, BTreeSet<u32>>,
     /// A further list, whose cases may pass as well.
     other: Option<Box<Allowed>>,
 }
@@ -52,17 +55,16 @@ impl Allowed {
             let wrong = |what| format!("{file}:{line}: {what}: '{text}'");
             let mut words = text.splitn(3, ' ');
             let script = words.next().unwrap_or_default();
-            let number = words.next().and_then(|word| word.parse().ok());
-            let number = number.ok_or_else(|| wrong("no number of a case"))?;
+            let word = words.next().unwrap_or_default();
+            let (digits, cases) = match word.strip_suffix('?') {
+                Some(digits) => (digits, &mut allowed.uncertain),
+                None => (word, &mut allowed.cases),
+            };
+            let number = digits.parse().map_err(|_| wrong("no number of a case"))?;
             if words.next().is_none_or(|reason| reason.trim().is_empty()) {
                 return Err(wrong("no reason"));
             }
-            if !allowed
-                .cases
-                .entry(script.to_owned())
-                .or_default()
-                .insert(number)
-            {
+            if !cases.entry(script.to_owned()).or_default().insert(number) {
                 return Err(wrong("listed twice"));
             }
         }
@@ -72,7 +74,10 @@ impl Allowed {
     /// Whether the case may fail.
     pub(super) fn contains(&self, script: &str, number: u32) -> bool {
         let other = self.other.as_ref();
-        self.must_fail(script, number) || other.is_some_and(|list| list.contains(script, number))
+        let uncertain = self.uncertain.get(script);
+        self.must_fail(script, number)
+            || uncertain.is_some_and(|cases| cases.contains(&number))
+            || other.is_some_and(|list| list.contains(script, number))
     }
 
     /// Whether the case is in this list itself, in which no case may pass.
@@ -83,7 +88,8 @@ impl Allowed {
 
     /// The scripts with cases that may fail.
     pub(super) fn scripts(&self) -> impl Iterator<Item = &str> {
-        self.cases.keys().map(String::as_str)
+        let all = self.cases.keys().chain(self.uncertain.keys());
+        all.map(String::as_str)
     }
 }
 
@@ -100,6 +106,8 @@ mod tests {
         let other = Allowed::parse("other", "t2 2 a reason").expect("well formed");
         let both = allowed.or(other);
         assert!(both.contains("t1", 2) && both.contains("t2", 2) && !both.must_fail("t2", 2));
+        let clock = Allowed::parse("clock", "t3 4? a reason").expect("well formed");
+        assert!(clock.contains("t3", 4) && !clock.must_fail("t3", 4));
         for wrong in ["t1", "t1 x reason", "t1 2", "t1 2 ", "t1 2 a\nt1 2 b"] {
             assert!(Allowed::parse("list", wrong).is_err(), "{wrong}");
         }

@@ -1,7 +1,5 @@
 //! The output of a script: lines `ok N - TITLE` and `not ok N - TITLE`, then the plan `1..N`.
 
-use std::path::Path;
-
 use super::LIMIT_SECONDS;
 
 /// The exit code of `timeout` for what takes too long.
@@ -61,33 +59,11 @@ fn case<'a>(line: &'a str, prefix: &str) -> Option<(u32, &'a str)> {
     Some((number.parse().ok()?, title))
 }
 
-/// Whether `word` is the name of a script rather than that of a directory: `t0001-init`.
+/// Whether `word` has the form of a script's name: `t0001-init`.
 pub(super) fn is_script_name(word: &str) -> bool {
     let digits = word.strip_prefix('t').and_then(|rest| rest.get(..4));
     digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
         && !word.contains('/')
-}
-
-/// The scripts of which the runner left results in `out`.
-///
-/// # Errors
-/// A file is missing or not of the runner's form.
-pub(super) fn read(out: &Path) -> Result<Vec<Script>, String> {
-    let content = |name: &str| {
-        let path = out.join(name);
-        let bytes = std::fs::read(&path)
-            .map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
-        Ok::<_, String>(String::from_utf8_lossy(&bytes).into_owned())
-    };
-    let mut scripts = Vec::new();
-    for line in content("summary")?.lines() {
-        let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let code = rest.split(' ').find_map(|word| word.strip_prefix("exit="));
-        let code = code.and_then(|code| code.parse().ok());
-        let code = code.ok_or_else(|| format!("the runner's summary says '{line}'"))?;
-        scripts.push(Script::parse(name, code, &content(&format!("{name}.out"))?));
-    }
-    Ok(scripts)
 }
 
 #[cfg(test)]
@@ -105,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_scripts_are_told_from_directories() {
+    fn names_of_scripts_have_a_number() {
         assert!(is_script_name("t0001-init"));
         assert!(!is_script_name("../t0001-init") && !is_script_name("tests"));
     }

@@ -37,19 +37,21 @@ const LIBRARIES: [Library; 2] = [
     },
 ];
 
-/// Replaces `source` in `suite`, which is a link, by a directory with our libraries and links to
-/// `server` and to this program.
+/// Makes `source`, a directory of links to a source tree of git, with our libraries and links to `server`
+/// and to this program. Returns the directory of the scripts in it.
 ///
 /// # Errors
-/// A file cannot be read or made, or the suite has no such library or function.
-pub(super) fn replace_libraries(suite: &Path, server: &Path) -> Result<(), String> {
-    let source = suite.join("source");
-    let original = source
-        .canonicalize()
-        .map_err(|error| format!("cannot find '{}': {error}", source.display()))?;
+/// A file cannot be read or made, or the tree has no such library or function.
+pub(super) fn replace_libraries(
+    original: &Path,
+    source: &Path,
+    server: &Path,
+) -> Result<PathBuf, String> {
     let made = || -> io::Result<PathBuf> {
-        std::fs::remove_file(&source)?;
-        link_all(&original, &source, &["t"])?;
+        if source.exists() {
+            std::fs::remove_dir_all(source)?;
+        }
+        link_all(original, source, &["t"])?;
         let (from, to) = (original.join("t"), source.join("t"));
         link_all(
             &from,
@@ -70,16 +72,15 @@ pub(super) fn replace_libraries(suite: &Path, server: &Path) -> Result<(), Strin
         std::fs::write(&path, text)
             .map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
     }
-    Ok(())
+    Ok(scripts)
 }
 
 /// Returns the scripts that use one of the libraries, directly or by another library.
 ///
 /// # Errors
 /// The directory cannot be read.
-pub(super) fn scripts(suite: &Path) -> Result<Vec<String>, String> {
-    let directory = suite.join("source/t");
-    let files = read_all(&directory)
+pub(super) fn scripts(directory: &Path) -> Result<Vec<String>, String> {
+    let files = read_all(directory)
         .map_err(|error| format!("cannot read '{}': {error}", directory.display()))?;
     let mut users: Vec<String> = LIBRARIES.map(|library| library.name.to_owned()).into();
     let mut known = 0;
@@ -94,7 +95,7 @@ pub(super) fn scripts(suite: &Path) -> Result<Vec<String>, String> {
     }
     let scripts = users.iter().filter_map(|name| name.strip_suffix(".sh"));
     let mut scripts: Vec<String> = scripts
-        .filter(|name| super::result::is_script_name(name))
+        .filter(|name| super::selection::is_seen_script(name))
         .map(str::to_owned)
         .collect();
     scripts.sort();

@@ -14,7 +14,7 @@ pub(crate) fn find() -> Result<&'static Path, String> {
     git::reference().ok_or_else(|| {
         let [major, minor] = git::REFERENCE;
         format!(
-            "no git {major}.{minor} or newer on PATH, in {}, or beside the workspace",
+            "no git {major}.{minor} or newer is built, on PATH, or in {}",
             git::VARIABLE
         )
     })

@@ -1,5 +1,6 @@
 //! Generates the command reference, manual pages and completions from the definitions of arguments,
-//! and the page about settings.
+//! and the page about settings. `cargo xtask docs` runs it.
+#![expect(clippy::print_stderr, reason = "a development tool")]
 
 mod page;
 mod roff;
@@ -7,7 +8,8 @@ mod settings;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Command;
 use clap_complete::Shell;
@@ -15,8 +17,31 @@ use clap_complete::Shell;
 /// Folders whose files are all generated here.
 const FOLDERS: &[&str] = &["docs/reference", "docs/man", "docs/completions"];
 
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let problems = match words.as_slice() {
+        [] => write(&root()),
+        ["--check"] => check(&root()),
+        _ => vec!["usage: cargo xtask docs [--check]".to_owned()],
+    };
+    for problem in &problems {
+        eprintln!("{problem}");
+    }
+    match problems.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+/// The top of the workspace.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.ancestors().nth(2).unwrap_or(own).to_owned()
+}
+
 /// Writes stale files, and removes files that are no longer generated.
-pub(crate) fn write(root: &Path) -> Vec<String> {
+fn write(root: &Path) -> Vec<String> {
     let mut problems = Vec::new();
     let files = files(root);
     for (path, contents) in &files {
@@ -41,7 +66,7 @@ pub(crate) fn write(root: &Path) -> Vec<String> {
 }
 
 /// Returns stale files, and what the hand-written parts lack.
-pub(crate) fn check(root: &Path) -> Vec<String> {
+fn check(root: &Path) -> Vec<String> {
     let files = files(root);
     let stale = files
         .iter()
@@ -176,4 +201,15 @@ fn about(command: &Command) -> String {
         .get_about()
         .map(ToString::to_string)
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_from_the_definitions_is_fresh() {
+        let problems = check(&root());
+        assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+    }
 }

@@ -1,0 +1,14 @@
+//! The header of a bundle: read, and read again after it was written.
+
+use pronto_pack::bundle::Header;
+
+pub(crate) fn run(data: &[u8]) {
+    let mut source = data;
+    let Ok(header) = Header::read(&mut source) else {
+        return;
+    };
+    let mut written = Vec::new();
+    header.write(&mut written);
+    let again = Header::read(&mut &written[..]).expect("it was read before");
+    assert_eq!(again, header);
+}

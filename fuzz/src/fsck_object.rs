@@ -1,0 +1,54 @@
+//! An object of any kind, checked as `git fsck` does; the first byte says which.
+
+use gix_object::Kind as ObjectKind;
+use pronto::fsck::{Inspector, Levels, Scope};
+use pronto_hash::{Kind, ObjectId};
+use pronto_pack::indexer::{Contents, Inspect};
+
+/// A pack in which every object is one blob.
+struct Only<'a>(&'a [u8]);
+
+impl Contents for Only<'_> {
+    fn kind(&self, _id: &pronto_hash::oid) -> Option<ObjectKind> {
+        Some(ObjectKind::Blob)
+    }
+
+    fn find(
+        &self,
+        _id: &pronto_hash::oid,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<ObjectKind>, pronto_pack::Error> {
+        out.clear();
+        out.extend_from_slice(self.0);
+        Ok(Some(ObjectKind::Blob))
+    }
+}
+
+pub(crate) fn run(data: &[u8]) {
+    let Some((first, content)) = data.split_first() else {
+        return;
+    };
+    let levels = Levels::default();
+    let scope = Scope {
+        objects: true,
+        links: true,
+        ..Scope::default()
+    };
+    let inspector = Inspector::new(Kind::Sha1, &levels, scope);
+    let id = ObjectId::null(Kind::Sha1);
+    let kind = match first % 4 {
+        0 => ObjectKind::Commit,
+        1 => ObjectKind::Tag,
+        2 => ObjectKind::Tree,
+        // A blob matters by the name that a tree gives it.
+        _ => {
+            let mut tree = b"100644 .gitattributes\0aaaaaaaaaaaaaaaaaaaa".to_vec();
+            tree.extend_from_slice(b"100644 .gitmodules\0bbbbbbbbbbbbbbbbbbbb");
+            let _ = inspector.object(ObjectKind::Tree, &id, &tree);
+            let _ = inspector.complete(&Only(content));
+            return;
+        }
+    };
+    let _ = inspector.object(kind, &id, content);
+    let _ = inspector.complete(&Only(content));
+}

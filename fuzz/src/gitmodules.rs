@@ -1,0 +1,47 @@
+//! `.gitmodules` as status reads it, and as `git fsck` judges it.
+
+use gix_object::Kind as ObjectKind;
+use pronto::fsck::{Inspector, Levels, Scope};
+use pronto::gitmodules::{Gitmodules, is_safe_name};
+use pronto_hash::{Kind, ObjectId};
+use pronto_pack::indexer::{Contents, Inspect};
+
+/// A pack in which every object is one blob.
+struct Only<'a>(&'a [u8]);
+
+impl Contents for Only<'_> {
+    fn kind(&self, _id: &pronto_hash::oid) -> Option<ObjectKind> {
+        Some(ObjectKind::Blob)
+    }
+
+    fn find(
+        &self,
+        _id: &pronto_hash::oid,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<ObjectKind>, pronto_pack::Error> {
+        out.clear();
+        out.extend_from_slice(self.0);
+        Ok(Some(ObjectKind::Blob))
+    }
+}
+
+pub(crate) fn run(content: &[u8]) {
+    if let Ok(modules) = Gitmodules::parse(content.to_vec()) {
+        for name in modules.names() {
+            assert!(is_safe_name(name));
+            for variable in ["path", "url", "ignore", "update", "branch"] {
+                let _ = modules.value(name, variable);
+            }
+        }
+    }
+    let levels = Levels::default();
+    let scope = Scope {
+        objects: true,
+        links: true,
+        ..Scope::default()
+    };
+    let inspector = Inspector::new(Kind::Sha1, &levels, scope);
+    let tree = b"100644 .gitmodules\0bbbbbbbbbbbbbbbbbbbb";
+    let _ = inspector.object(ObjectKind::Tree, &ObjectId::null(Kind::Sha1), tree);
+    let _ = inspector.complete(&Only(content));
+}

@@ -1,0 +1,23 @@
+//! Messages of a file system monitor, and the answers in them.
+
+use bstr::ByteSlice;
+use pronto_monitor::{Answer, Journal, protocol};
+
+pub(crate) fn run(data: &[u8]) {
+    let mut journal = Journal::new("name");
+    let _ = journal.since(data.as_bstr());
+    journal.add(data.into());
+    let _ = journal.since(data.as_bstr());
+    if let Some(answer) = Answer::parse(data) {
+        let again = Answer::parse(&answer.encode());
+        assert_eq!(again.as_ref().map(Answer::token), Some(answer.token()));
+    }
+    if let Ok(message) = protocol::read_message(data, 1 << 20) {
+        let mut bytes = Vec::new();
+        protocol::write_message(&mut bytes, &message).expect("memory takes it");
+        assert_eq!(
+            protocol::read_message(&bytes[..], 1 << 20).expect("sound"),
+            message
+        );
+    }
+}

@@ -1,0 +1,20 @@
+//! The times of a cruft pack: opened and walked.
+
+use std::path::Path;
+
+use pronto_hash::Kind;
+use pronto_io::view::View;
+use pronto_pack::mtimes::Mtimes;
+
+pub(crate) fn run(data: &[u8]) {
+    let view = View::from_bytes(data.to_vec());
+    // As many objects as the size leaves room for.
+    let count = (data.len().saturating_sub(52) / 4) as u32;
+    let Ok(times) = Mtimes::from_view(view, Path::new("fuzzed"), Kind::Sha1, count) else {
+        return;
+    };
+    for row in 0..count {
+        times.at(row).expect("it has so many rows");
+    }
+    assert!(times.at(count).is_err());
+}

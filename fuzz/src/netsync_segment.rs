@@ -1,0 +1,65 @@
+//! A segment as a peer sends it: a pack that may be thin, of which only some objects may be bases,
+//! with the limits that hold for peers.
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{Kind, ObjectId, TrailerDigester, oid};
+use pronto_pack::Error;
+use pronto_pack::indexer::{Context, Existing, Options, index_stream};
+
+const BASE: &[u8] = b"something that both sides have, and that deltas build on\n";
+
+/// One blob that may be a base, or nothing.
+struct Bases(Option<ObjectId>);
+
+impl Existing for Bases {
+    fn contains_batch(&self, ids: &[ObjectId], found: &mut Vec<usize>) -> Result<(), Error> {
+        found.extend((0..ids.len()).filter(|at| Some(ids[*at]) == self.0));
+        Ok(())
+    }
+
+    fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error> {
+        if self.0.as_deref() != Some(id) {
+            return Ok(None);
+        }
+        out.clear();
+        out.extend_from_slice(BASE);
+        Ok(Some(ObjectKind::Blob))
+    }
+}
+
+pub(crate) fn run(data: &[u8]) {
+    let header = gix_object::encode::loose_header(ObjectKind::Blob, BASE.len() as u64);
+    let base = pronto_hash::digest(Kind::Sha1, &[&header, BASE]).expect("an id");
+    let mut pack = b"PACK\0\0\0\x02\0\0\0".to_vec();
+    pack.extend_from_slice(data);
+    // The fuzzer does not guess ids: where it says so, the base is named.
+    let mark = [0xba; 20];
+    let mut at = 12;
+    while at + mark.len() <= pack.len() {
+        if pack[at..at + mark.len()] == mark {
+            pack[at..at + mark.len()].copy_from_slice(base.as_slice());
+        }
+        at += 1;
+    }
+    let mut digester = TrailerDigester::new(Kind::Sha1);
+    digester.update(&pack);
+    pack.extend_from_slice(digester.finish().as_slice());
+    let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
+    let mut options = Options::default();
+    options.threads = 1;
+    options.sync = pronto_io::sync::SyncMethod::No;
+    options.must_end = true;
+    options.fix_thin = true;
+    options.forbid_duplicates = true;
+    options.max_input_size_bytes = Some(64 << 20);
+    options.max_object_size_bytes = Some(1 << 20);
+    options.big_file_threshold_bytes = 1 << 16;
+    let context = Context {
+        existing: Some(&Bases(None)),
+        bases: Some(&Bases(Some(base))),
+        ..Context::default()
+    };
+    if let Ok(outcome) = index_stream(&mut &pack[..], directory.path(), &options, &context) {
+        assert!(outcome.added <= 1);
+    }
+}

@@ -1,0 +1,22 @@
+//! A pack index (v1 or v2): opened, searched, walked.
+
+use std::path::Path;
+
+use pronto_hash::{Kind, ObjectId};
+use pronto_io::view::View;
+use pronto_pack::idx::{Index, IndexPosition};
+
+pub(crate) fn run(data: &[u8]) {
+    let view = View::from_bytes(data.to_vec());
+    let Ok(index) = Index::from_view(view, Path::new("fuzzed.idx"), Kind::Sha1) else {
+        return;
+    };
+    let _ = index.find(&ObjectId::null(Kind::Sha1));
+    for position in (0..index.len().min(64)).map(IndexPosition) {
+        if let Ok(id) = index.id_at(position) {
+            let _ = index.find_offset(&id);
+        }
+        let _ = (index.offset_at(position), index.crc_at(position));
+    }
+    let _ = (index.pack_checksum(), index.checksum());
+}

@@ -1,0 +1,22 @@
+//! A whole pack as it arrives, the trailer mended so that the fuzzer gets past it.
+
+use pronto_hash::{Kind, TrailerDigester};
+use pronto_pack::indexer::{Context, Options, index_stream};
+
+pub(crate) fn run(data: &[u8]) {
+    let mut pack = b"PACK\0\0\0\x02\0\0\0".to_vec();
+    pack.extend_from_slice(data);
+    let mut digester = TrailerDigester::new(Kind::Sha1);
+    digester.update(&pack);
+    pack.extend_from_slice(digester.finish().as_slice());
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut options = Options::default();
+    options.threads = 1;
+    options.sync = pronto_io::sync::SyncMethod::No;
+    let _ = index_stream(
+        &mut &pack[..],
+        directory.path(),
+        &options,
+        &Context::default(),
+    );
+}
