@@ -83,17 +83,17 @@ fn installed_release() -> Option<Release> {
     *RELEASE.get_or_init(|| git::release(Path::new("git")))
 }
 
-/// Returns the git that `case` compares with: git 2.55, or the installed one where there is none.
-/// `None` if no git is new enough.
+/// Returns the git that `case` compares with: the installed one, or git 2.55 if the installed one
+/// is too old. `None` if no git is new enough.
 pub(crate) fn oracle(case: &Case) -> Option<PathBuf> {
-    let is_new_enough = |release: Release| case.since.is_none_or(|since| release >= since);
-    if let Some(reference) = git::reference() {
-        let release = git::release(reference);
-        return release.is_some_and(is_new_enough).then(|| reference.into());
+    let Some(since) = case.since else {
+        return Some("git".into());
+    };
+    if installed_release().is_some_and(|release| release >= since) {
+        return Some("git".into());
     }
-    installed_release()
-        .is_some_and(is_new_enough)
-        .then(|| "git".into())
+    let knows = |git: &&Path| git::release(git).is_some_and(|release| release >= since);
+    git::reference().filter(knows).map(Path::to_owned)
 }
 
 /// A requirement of a case that the machine does not meet.
