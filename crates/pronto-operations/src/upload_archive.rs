@@ -158,6 +158,7 @@ impl Request<'_, '_> {
             let message = "options '--add-file' and '--remote' cannot be used together";
             return Err(fatal(message));
         }
+        self.check_support()?;
         let formats = Formats::configured(self.repository.config())?;
         if arguments.lists {
             let mut data = self.bands;
@@ -183,6 +184,16 @@ impl Request<'_, '_> {
         let written = prepared?.write(&mut data, &events, watch);
         self.report();
         Ok(written?)
+    }
+
+    /// Refuses settings that archives do not obey: with `attr.tree`, attributes of another tree decide which files are
+    /// left out.
+    fn check_support(&self) -> Result<()> {
+        let tree = self.repository.config().string("attr.tree")?;
+        match tree.is_some_and(|tree| !tree.is_empty()) {
+            true => Err(Error::new(ErrorKind::Unsupported, "setting 'attr.tree'")),
+            false => Ok(()),
+        }
     }
 
     /// Finds the tree of this name, if a client may have it: that of a ref, or below one. Nothing is looked up
