@@ -91,7 +91,7 @@ pub fn check_key(key: &BStr) -> Result<BString> {
         return Ok(canonical);
     }
     let message = format!("'{key}' is not read from a repository of a store");
-    let hint = "the keys are those of receive, transfer, uploadpack, uploadarchive and lsrefs that servers read, and those \
+    let hint = "the keys are those of receive, transfer, uploadpack, uploadarchive and lsrefs, as far as servers read them, and those \
                 of http and daemon that allow services; programs and files are named by the configuration of the user that \
                 runs the server";
     Err(Error::new(ErrorKind::Options, message).with_hint(hint))
