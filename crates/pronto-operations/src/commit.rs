@@ -145,7 +145,7 @@ fn refuse_what_is_for_git(repository: &Repository, options: &Options) -> Result<
     let refusing = refusing.iter().filter(|_| !options.no_verify);
     if refusing
         .chain(&telling)
-        .any(|name| hooks::find(repository, name).is_some())
+        .any(|name| hooks::has_programs(repository, name))
     {
         return Err(lacks("the hooks of commits"));
     }

@@ -1,6 +1,6 @@
 //! The server of archives: the other side of `git archive --remote` (`git-upload-archive(1)`).
 //!
-//! A client names a tree and a format. Without `uploadArchive.allowUnreachable` only refs, and what is below
+//! A client names a tree and a format. Without `uploadArchive.allowUnreachable` only `HEAD`, refs, and what is below
 //! them, are archived. No argument makes the server read a file that is not in the repository, or fetch an
 //! object from another one.
 
@@ -158,6 +158,7 @@ impl Request<'_, '_> {
             let message = "options '--add-file' and '--remote' cannot be used together";
             return Err(fatal(message));
         }
+        self.check_support()?;
         let formats = Formats::configured(self.repository.config())?;
         if arguments.lists {
             let mut data = self.bands;
@@ -185,6 +186,16 @@ impl Request<'_, '_> {
         Ok(written?)
     }
 
+    /// Refuses settings that archives do not obey: with `attr.tree`, attributes of another tree decide which files are
+    /// left out.
+    fn check_support(&self) -> Result<()> {
+        let tree = self.repository.config().string("attr.tree")?;
+        match tree.is_some_and(|tree| !tree.is_empty()) {
+            true => Err(Error::new(ErrorKind::Unsupported, "setting 'attr.tree'")),
+            false => Ok(()),
+        }
+    }
+
     /// Finds the tree of this name, if a client may have it: that of a ref, or below one. Nothing is looked up
     /// by its name after that check, because an id could have the same name.
     fn find(&self, name: &BStr) -> Result<Subject, Failure> {
@@ -198,7 +209,7 @@ impl Request<'_, '_> {
         let hidden = self.options.hides_refs.then(|| Hidden::configured(config));
         let is_hidden = |name: &BStr| hidden.as_ref().is_some_and(|hidden| hidden.hides(name));
         match found {
-            Some(found) if !is_hidden(found.direct.as_bstr()) => {
+            Some(found) if is_shown(&found.direct) && !is_hidden(found.direct.as_bstr()) => {
                 Ok(Subject::below(self.repository, found, name)?)
             }
             _ => Err(fatal(format!("no such ref: {reference}"))),
@@ -211,6 +222,12 @@ impl Request<'_, '_> {
             self.bands.say(line(&notice).as_bytes());
         }
     }
+}
+
+/// Returns whether a ref is one of those that fetches show, unless it is hidden. `ORIG_HEAD` and the refs of other
+/// worktrees (`worktrees/NAME/HEAD`, `main-worktree/HEAD`) can lead to commits that were given up.
+fn is_shown(name: &[u8]) -> bool {
+    name == b"HEAD" || name.starts_with(b"refs/")
 }
 
 fn line(notice: &Notice) -> String {

@@ -11,6 +11,25 @@ const SEQUENCE: u8 = 0x30;
 /// The encoded object identifier of a common name, 2.5.4.3.
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
+/// The properties of a certificate that lead to a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateNames {
+    /// The SHA-256 as hexadecimal digits.
+    pub fingerprint: String,
+    /// The last common name of the subject.
+    pub subject: Option<String>,
+}
+
+impl CertificateNames {
+    /// Reads those of a certificate.
+    pub fn of(certificate: &[u8]) -> Self {
+        CertificateNames {
+            fingerprint: fingerprint(certificate),
+            subject: common_name(certificate),
+        }
+    }
+}
+
 /// Returns the SHA-256 of the certificate as hexadecimal digits.
 pub fn fingerprint(certificate: &[u8]) -> String {
     hex(digest(&SHA256, certificate).as_ref())

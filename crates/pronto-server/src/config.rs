@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::access::{Access, Grant, Role};
+use crate::certificate::CertificateNames;
 use crate::quota::Quota;
 use crate::{Error, ErrorKind, Result};
 
@@ -37,6 +38,8 @@ pub struct Config {
     pub http: Vec<SocketAddr>,
     /// The address that clients use; empty for that of the socket.
     pub public_url: String,
+    /// The names in `Host` that are served at addresses of this machine, beside its own and that of `public_url`.
+    pub hosts: Vec<String>,
     /// Certificate and key for HTTPS.
     pub tls: Option<TlsFiles>,
     /// The clients that may read metrics.
@@ -228,6 +231,22 @@ impl Default for Limits {
 }
 
 impl Config {
+    /// Returns the name of the user that a client certificate is configured for: by its fingerprint, or else by the
+    /// common name of its subject. The user need not exist.
+    pub fn certificate_user(&self, certificate: &CertificateNames) -> Option<&str> {
+        let CertificateNames {
+            fingerprint,
+            subject,
+        } = certificate;
+        let found = self.certificates.iter().find(|known| {
+            let fits = |wanted: &Option<String>, found: Option<&str>| {
+                wanted.as_deref().is_none_or(|wanted| Some(wanted) == found)
+            };
+            fits(&known.fingerprint, Some(fingerprint)) && fits(&known.subject, subject.as_deref())
+        });
+        found.map(|known| known.user.as_str())
+    }
+
     /// The configuration without a file: `root`, read by everyone, over HTTP at a free port of this
     /// machine.
     pub fn without_file(root: PathBuf) -> Self {
@@ -239,6 +258,7 @@ impl Config {
             require_export_ok: false,
             http: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
             public_url: String::new(),
+            hosts: Vec::new(),
             tls: None,
             metrics: MetricsReaders::default(),
             daemon: Vec::new(),

@@ -16,8 +16,7 @@ use tokio::sync::watch;
 use crate::activity::{Active, Activity, Awake, Look, NOT_ASKED, NOT_READ, Taking, Times};
 use crate::admission::Full;
 use crate::bridge::patience_per_piece;
-use crate::certificate::{common_name, fingerprint};
-use crate::config::Config;
+use crate::certificate::CertificateNames;
 use crate::http::{ReplyBody, answer};
 use crate::state::{Client, State};
 
@@ -77,9 +76,11 @@ pub(crate) async fn serve(
     };
     match tls {
         None => {
+            let to = socket.local_addr().ok();
             let client = Client {
                 address,
-                certificate_user: None,
+                certificate: None,
+                is_local: to.is_some_and(|to| to.ip().to_canonical().is_loopback()),
             };
             drop(setup);
             let exchange = Exchange::new(state, client, times);
@@ -96,8 +97,9 @@ pub(crate) async fn serve(
             let certificate = certificates.and_then(<[_]>::first);
             let client = Client {
                 address,
-                certificate_user: certificate
-                    .and_then(|certificate| certificate_user(&setup.config, certificate)),
+                certificate: certificate
+                    .map(|certificate| Arc::new(CertificateNames::of(certificate))),
+                is_local: false,
             };
             drop(setup);
             let exchange = Exchange::new(state, client, times);
@@ -116,18 +118,6 @@ pub(crate) async fn until<T>(
         result = future => Some(result),
         _ = drain.wait_for(|phase| *phase != Phase::Serving) => None,
     }
-}
-
-/// The user of a client certificate: by its fingerprint, or else by the common name of its subject.
-fn certificate_user(config: &Config, certificate: &[u8]) -> Option<Arc<str>> {
-    let (print, subject) = (fingerprint(certificate), common_name(certificate));
-    let found = config.certificates.iter().find(|known| {
-        let fits = |wanted: &Option<String>, found: Option<&str>| {
-            wanted.as_deref().is_none_or(|wanted| Some(wanted) == found)
-        };
-        fits(&known.fingerprint, Some(&print)) && fits(&known.subject, subject.as_deref())
-    });
-    found.map(|known| known.user.as_str().into())
 }
 
 /// Tells a client that there is no room for its connection. A client of TLS would not understand it.

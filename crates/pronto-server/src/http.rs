@@ -3,6 +3,7 @@
 mod api;
 mod bundle;
 mod git;
+mod host;
 mod reply;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use hyper::{Method, Request, Response, Version};
 
 use crate::authorization;
 use crate::config::MetricsReaders;
+use crate::permission::Proof;
 use crate::record::Record;
 use crate::route::{self, Route};
 use crate::state::{Client, Setup, State};
@@ -71,6 +73,9 @@ fn check_single(request: &Request<Incoming>) -> Result<()> {
 impl Call {
     async fn dispatch(&mut self, request: Request<Incoming>) -> Result<Reply> {
         check_single(&request)?;
+        if self.client.is_local {
+            host::check(&request, &self.setup.config)?;
+        }
         let uri = request.uri();
         let route = route::parse(uri.path(), uri.query())?;
         let needed = match &route {
@@ -104,12 +109,20 @@ impl Call {
         }
     }
 
-    /// Finds the user: of the token, or else of the client certificate.
+    /// Finds the user: of the token, or else of the client certificate. A certificate that is configured for a user who
+    /// does not exist is refused, one that is for nobody is none.
     fn authenticate(&mut self, headers: &HeaderMap) -> Result<()> {
-        self.user = self.client.certificate_user.clone();
-        if let Some(value) = headers.get(AUTHORIZATION) {
-            self.user = Some(self.user_of(value.as_bytes())?);
-        }
+        self.user = match (headers.get(AUTHORIZATION), &self.client.certificate) {
+            (Some(value), _) => Some(self.user_of(value.as_bytes())?),
+            (None, Some(names)) if self.setup.config.certificate_user(names).is_some() => {
+                let found = self.setup.user_of(Proof::Certificate(names));
+                Some(found.ok_or_else(|| {
+                    let message = "the user of this certificate does not exist";
+                    Error::new(ErrorKind::Unauthenticated, message)
+                })?)
+            }
+            (None, _) => None,
+        };
         self.record.user(self.user.as_deref());
         Ok(())
     }
@@ -122,8 +135,7 @@ impl Call {
             Error::new(ErrorKind::Unauthenticated, "the token is not valid")
         };
         let credentials = authorization::parse(header).ok_or_else(wrong)?;
-        let users = &self.setup.users;
-        let user = users.find(|known| known.user_of(&credentials.token).cloned());
+        let user = self.setup.user_of(Proof::Token(&credentials.token));
         let user = user.ok_or_else(wrong)?;
         // A name that was sent must be the user's, so that nobody acts as another by mistake.
         match credentials.user.is_none_or(|name| *name == *user) {

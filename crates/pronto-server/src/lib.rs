@@ -30,6 +30,7 @@ pub mod names;
 mod netsync;
 pub mod opened;
 pub mod packs;
+mod permission;
 pub mod quota;
 mod record;
 pub mod repositories;

@@ -43,6 +43,28 @@ struct Listing {
     most: usize,
 }
 
+/// The repository that a name means.
+struct Resolved {
+    repository: Repository,
+    /// The directory below the root that has the name, with the suffix `.git` or without.
+    directory: PathBuf,
+}
+
+impl Resolved {
+    /// Returns whether the directory is the repository, or its worktree: nothing leads from there to files of another
+    /// name.
+    fn is_whole(&self) -> bool {
+        let is_directory =
+            |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        let git_dir = self.repository.git_dir();
+        let is_at = |path: &Path| {
+            is_directory(path) && std::fs::canonicalize(path).is_ok_and(|real| real == git_dir)
+        };
+        let worktree = self.directory.join(".git");
+        is_directory(&self.directory) && (is_at(&self.directory) || is_at(&worktree))
+    }
+}
+
 /// The client of a push.
 #[derive(Clone, Copy, Debug)]
 pub struct Client<'a> {
@@ -184,29 +206,55 @@ impl Repositories {
     }
 
     fn find_in(&self, name: &RepositoryName, environment: &Environment) -> Result<Opened> {
-        let path = match &self.only {
-            Some(only) if only == name => self.root.clone(),
+        let resolved = self.resolve(name, environment)?;
+        Ok(resolved.repository.into())
+    }
+
+    /// Resolves a name to the directory that it means, `NAME` or else `NAME.git`, and opens the repository there. All
+    /// that is done with a name begins here, so that what is checked is what is changed or removed.
+    ///
+    /// # Errors
+    /// As for [`find`](Self::find).
+    fn resolve(&self, name: &RepositoryName, environment: &Environment) -> Result<Resolved> {
+        let resolved = match &self.only {
+            Some(only) if only == name => Resolved {
+                repository: upload_pack::find(&self.root, environment).map_err(failed)?,
+                directory: self.root.clone(),
+            },
             Some(_) => return Err(not_found(name)),
-            None => self.root.join(name.as_str()),
+            None if self.leads_through_another(name) => return Err(not_found(name)),
+            None => self.search(name, environment)?,
         };
-        if self.only.is_none() && self.leads_through_another(name) {
-            return Err(not_found(name));
-        }
-        let found = upload_pack::find(&path, environment).map_err(|error| {
-            let kind = match error.kind() {
-                pronto::ErrorKind::NotARepository => return not_found(name),
-                _ => ErrorKind::Failed,
-            };
-            error.map_kind(|_| kind)
-        })?;
         let is_inside = |directory: &Path| {
             let real = std::fs::canonicalize(directory);
             real.is_ok_and(|real| real.starts_with(&self.root))
         };
+        let found = &resolved.repository;
         match is_inside(found.git_dir()) && is_inside(found.common_dir()) {
-            true => Ok(found.into()),
+            true => Ok(resolved),
             false => Err(not_found(name)),
         }
+    }
+
+    /// Looks at the places where a repository of this name can be, in Git's order.
+    fn search(&self, name: &RepositoryName, environment: &Environment) -> Result<Resolved> {
+        let plain = self.root.join(name.as_str());
+        let suffixed = self.root.join(format!("{name}.git"));
+        for directory in [plain, suffixed] {
+            for place in [directory.join(".git"), directory.clone()] {
+                match upload_pack::find_strict(&place, environment) {
+                    Ok(repository) => {
+                        return Ok(Resolved {
+                            repository,
+                            directory,
+                        });
+                    }
+                    Err(error) if *error.kind() == pronto::ErrorKind::NotARepository => {}
+                    Err(error) => return Err(failed(error)),
+                }
+            }
+        }
+        Err(not_found(name))
     }
 
     /// Returns whether a directory above the named one is a repository. In its worktree, everyone who may
@@ -321,15 +369,12 @@ impl Repositories {
             let message = "the only repository cannot be removed";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        self.find(name)?;
-        let path = self.root.join(name.as_str());
-        let with_suffix = self.root.join(format!("{name}.git"));
-        let real = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-        let path = match (real(&path), real(&with_suffix)) {
-            (true, _) => path,
-            (false, true) => with_suffix,
-            (false, false) => return Err(not_found(name)),
-        };
+        let resolved = self.resolve(name, &self.environment)?;
+        if !resolved.is_whole() {
+            let message = format!("'{name}' is another name of a repository, or a worktree of one");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let path = resolved.directory;
         let hidden = format!(".removed-{}", std::process::id());
         let hidden = path.with_file_name(format!(
             "{hidden}-{}",
@@ -379,11 +424,15 @@ impl Repositories {
         Ok(names)
     }
 
-    /// Returns the repository, if there is one only.
+    /// Returns the repository, if there is one only, and not in a store.
     ///
     /// # Errors
     /// The root cannot be read.
     pub fn single(&self) -> Result<Option<RepositoryName>> {
+        // A store is not searched: each name costs calls.
+        if self.store.is_some() {
+            return Ok(None);
+        }
         if let Some(only) = &self.only {
             return Ok(Some(only.clone()));
         }
@@ -414,7 +463,9 @@ impl Repositories {
                 return;
             }
             let path = self.root.join(format!("{above}{entry}"));
-            if self.find(&name).is_ok() {
+            let resolved = self.resolve(&name, &self.environment);
+            // `NAME.git` can be beside a directory `NAME` of other repositories.
+            if resolved.is_ok_and(|resolved| resolved.directory == path) {
                 listing.names.push(name.as_str().to_owned());
             } else if depth < DEEPEST
                 && let Ok(entries) = read_directory(&path)
@@ -438,6 +489,10 @@ fn read_directory(path: &Path) -> std::io::Result<Vec<String>> {
         }
     }
     Ok(names)
+}
+
+fn failed(error: pronto::Error) -> Error {
+    error.map_kind(|_| ErrorKind::Failed)
 }
 
 fn not_found(name: &RepositoryName) -> Error {
@@ -490,6 +545,34 @@ mod tests {
         only.find(&name("b"))
             .expect("it has the name of its directory");
         assert!(only.find(&name("c")).is_err() && only.remove(&name("b")).is_err());
+    }
+
+    #[test]
+    fn a_directory_beside_a_repository_of_its_name_is_another_place() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let environment = Environment::empty(folder.path());
+        let root = folder.path().join("root");
+        std::fs::create_dir(&root).expect("a directory");
+        let served = Repositories::open(&root, &environment).expect("it is there");
+        served.create(&name("team/a")).expect("new");
+        served.create(&name("x")).expect("new");
+        std::fs::rename(root.join("x.git"), root.join("team.git")).expect("renamed");
+        assert_eq!(served.list().expect("readable"), ["team", "team/a"]);
+        let found = served.find(&name("team")).expect("there");
+        assert!(found.git_dir().ends_with("team.git"));
+        // Links lead from one name to another.
+        for link in ["link.git", "other"] {
+            std::os::unix::fs::symlink(root.join("team/a.git"), root.join(link)).expect("a link");
+            let link = name(link);
+            served.find(&link).expect("there");
+            let error = served.remove(&link).expect_err("it is another name");
+            assert_eq!(*error.kind(), ErrorKind::Unsupported);
+        }
+        served.remove(&name("team")).expect("there");
+        assert!(root.join("team/a.git").exists() && !root.join("team.git").exists());
+        served.find(&name("team/a")).expect("there");
+        let error = served.remove(&name("team")).expect_err("gone");
+        assert_eq!(*error.kind(), ErrorKind::NotFound);
     }
 
     #[test]

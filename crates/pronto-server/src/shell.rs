@@ -9,6 +9,7 @@ use pronto_io::interrupt::Interrupt;
 use crate::admission::Admission;
 use crate::config::Config;
 use crate::directory::Directory;
+use crate::permission::Proof;
 use crate::repositories::Repositories;
 use crate::service::{GitService, Streams};
 use crate::state::Setup;
@@ -44,11 +45,6 @@ pub fn serve_command(
     streams: Streams<'_>,
 ) -> Result<()> {
     let users = Directory::open(config.users.clone())?;
-    let Some(user) = users.known().named(shell.user).cloned() else {
-        let message = format!("there is no user '{}'", shell.user);
-        return Err(Error::new(ErrorKind::Denied, message));
-    };
-    let target = command::parse(command)?;
     let repositories = match &config.store {
         Some(store) => {
             Repositories::of_store_for_command(store, &shell.environment, shell.interrupt)?
@@ -63,6 +59,11 @@ pub fn serve_command(
         admission: Arc::new(Admission::new(&config.limits)),
         config,
     };
+    let Some(user) = setup.user_of(Proof::Name(shell.user)) else {
+        let message = format!("there is no user '{}'", shell.user);
+        return Err(Error::new(ErrorKind::Denied, message));
+    };
+    let target = command::parse(command)?;
     let protocol = shell.protocol.clone();
     let work = Work {
         setup: Arc::new(setup),

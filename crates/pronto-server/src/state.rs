@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use pronto_io::interrupt::Interrupt;
 use tokio_rustls::TlsAcceptor;
 
-use crate::access::Role;
 use crate::admission::Admission;
+use crate::certificate::CertificateNames;
 use crate::config::Config;
 use crate::directory::Directory;
 use crate::log::{Event, Request, Tell};
@@ -54,8 +54,10 @@ pub(crate) struct State {
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
-    /// The user of the client certificate.
-    pub(crate) certificate_user: Option<Arc<str>>,
+    /// The certificate of the client.
+    pub(crate) certificate: Option<Arc<CertificateNames>>,
+    /// Whether the connection is one of this machine, without TLS.
+    pub(crate) is_local: bool,
 }
 
 impl State {
@@ -113,38 +115,6 @@ impl State {
 }
 
 impl Setup {
-    /// Checks that a user has a role in a repository.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unauthenticated`] without a user; [`ErrorKind::NotFound`] for a user who may not
-    /// even read, so that names of repositories stay unknown; else [`ErrorKind::Denied`].
-    pub(crate) fn check_role(
-        &self,
-        user: Option<&str>,
-        repository: &RepositoryName,
-        needed: Role,
-    ) -> Result<()> {
-        let role = self.config.access.role(user, repository.as_str());
-        if role.is_some_and(|role| role >= needed) {
-            return Ok(());
-        }
-        if user.is_none() {
-            return Err(needs_token());
-        }
-        if role.is_none() {
-            let message = format!("there is no repository '{repository}'");
-            return Err(Error::new(ErrorKind::NotFound, message));
-        }
-        let message = match needed {
-            Role::Read => "you may not read this repository",
-            Role::Write => "you may not push to this repository",
-            Role::Admin => "you may not manage this repository",
-        };
-        Err(Error::new(ErrorKind::Denied, message))
-    }
-}
-
-impl Setup {
     /// Creates a repository for a client who may do that, if the quotas allow one more.
     ///
     /// # Errors
@@ -163,10 +133,4 @@ impl Setup {
         }
         self.repositories.create(name)
     }
-}
-
-/// The error for a client without a user who may do nothing.
-pub(crate) fn needs_token() -> Error {
-    let message = "a token is needed: use it as the password";
-    Error::new(ErrorKind::Unauthenticated, message)
 }

@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use pronto::receive_pack::PackLimit;
 use pronto_io::interrupt::Interrupt;
 
-use crate::access::{RefChange, Role};
+use crate::access::RefChange;
 use crate::admission::{Network, Owner, Slot};
 use crate::bridge::{Bounded, Patience};
-use crate::config::DaemonPush;
 use crate::opened::Opened;
+use crate::permission::{Action, Question, needs_token};
 use crate::quota::Allowance;
 use crate::repositories::Client;
 use crate::route::{Service, Target};
@@ -64,17 +64,22 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// Returns the question that the request asks.
+    pub(crate) fn question(&self) -> Question<'_> {
+        Question {
+            user: self.user(),
+            protocol: self.requester.protocol,
+            repository: &self.target.name,
+            action: self.target.service.into(),
+        }
+    }
+
     /// Checks the role of the client.
     ///
     /// # Errors
-    /// As for [`Setup::check_role`].
+    /// As for [`Setup::may`].
     pub(crate) fn check(&self) -> Result<()> {
-        let needed = match self.target.service {
-            Service::UploadPack | Service::UploadArchive => Role::Read,
-            Service::ReceivePack => Role::Write,
-        };
-        self.setup
-            .check_role(self.user(), &self.target.name, needed)
+        self.setup.may(&self.question())
     }
 
     /// Waits for a slot.
@@ -118,16 +123,11 @@ impl Work {
     /// There is none, and it may not be created; or it cannot be opened.
     pub(crate) fn open(&self) -> Result<Opened> {
         let entered = self.tally.enter();
-        let repository = self.find_or_create();
-        let repository = match repository {
-            Ok(repository) if self.is_hidden(&repository) => {
-                let message = format!("there is no repository '{}'", self.target.name);
-                Err(Error::new(ErrorKind::NotFound, message))
-            }
-            found => found,
-        };
+        let repository = self.find_or_create().and_then(|repository| {
+            self.setup.may_in(&self.question(), &repository)?;
+            Ok(repository)
+        });
         let repository = repository.map_err(|error| self.unknown(error))?;
-        self.check_service(&repository)?;
         Ok(repository.holding(Box::new(entered)))
     }
 
@@ -139,7 +139,11 @@ impl Work {
                     && self.target.service == Service::ReceivePack
                     && config.create_on_push =>
             {
-                self.setup.check_role(self.user(), name, Role::Admin)?;
+                let managing = Question {
+                    action: Action::Manage,
+                    ..self.question()
+                };
+                self.setup.may(&managing)?;
                 match self.setup.create(name) {
                     // Another push was faster.
                     Err(error) if *error.kind() != ErrorKind::Exists => Err(error),
@@ -150,61 +154,14 @@ impl Work {
         }
     }
 
-    /// Returns whether the client has no user, and the repository is not marked for everyone: by a file, or in
-    /// a store, which has no files, by its configuration.
-    fn is_hidden(&self, repository: &Opened) -> bool {
-        if !self.setup.config.require_export_ok || self.requester.user.is_some() {
-            return false;
-        }
-        match repository.is_view() {
-            false => !repository
-                .git_dir()
-                .join(pronto_store::EXPORT_OK_FILE)
-                .exists(),
-            true => {
-                let marked = repository.config().bool(pronto_store::EXPORT_OK);
-                !matches!(marked, Ok(Some(true)))
-            }
-        }
-    }
-
     /// Converts the error about a repository that is not there: where repositories are hidden from clients
     /// without a user, they are asked for one by HTTP, whether there is such a repository or not.
     fn unknown(&self, error: Error) -> Error {
         let may_have_user = self.requester.user.is_none() && self.requester.protocol == "http";
         let is_unknown = *error.kind() == ErrorKind::NotFound;
         match self.setup.config.require_export_ok && may_have_user && is_unknown {
-            true => crate::state::needs_token(),
+            true => needs_token(),
             false => error,
-        }
-    }
-
-    /// Checks that the repository's own configuration does not forbid the service, as it can for the
-    /// servers of git, and that it takes pushes over `git://`. An archive costs the server more than a
-    /// fetch, so a repository has to allow it to clients without a user.
-    fn check_service(&self, repository: &Opened) -> Result<()> {
-        let setting = match (self.requester.protocol, self.target.service) {
-            ("http", Service::UploadPack) => "http.uploadpack",
-            ("http", Service::ReceivePack) => "http.receivepack",
-            ("http", Service::UploadArchive) => "http.uploadarchive",
-            ("git", Service::UploadPack) => "daemon.uploadpack",
-            ("git", Service::ReceivePack) => "daemon.receivepack",
-            ("git", Service::UploadArchive) => "daemon.uploadarch",
-            _ => return Ok(()),
-        };
-        let by_default = match setting {
-            "daemon.receivepack" => self.setup.config.daemon_push == DaemonPush::Always,
-            "http.uploadarchive" | "daemon.uploadarch" => self.requester.user.is_some(),
-            _ => true,
-        };
-        let is_allowed = repository.config().bool_or(setting, by_default);
-        let is_allowed = is_allowed.map_err(|error| error.map_kind(|_| ErrorKind::Failed))?;
-        match is_allowed {
-            true => Ok(()),
-            false => {
-                let message = format!("the repository does not allow this: {setting}");
-                Err(Error::new(ErrorKind::Denied, message))
-            }
         }
     }
 
@@ -271,15 +228,13 @@ impl Judge for Work {
     }
 
     fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
-        let access = &self.setup.config.access;
-        let refused = access.refusal(self.user(), self.target.name.as_str(), change);
+        let refused = self.setup.may_change(&self.question(), change);
         let allowance = self.allowance.get().and_then(Option::as_ref);
         refused.or_else(|| allowance.and_then(|allowance| allowance.refusal(change)))
     }
 
     fn forbids_force(&self, name: &[u8]) -> Option<String> {
-        let access = &self.setup.config.access;
-        access.forbids_force(self.target.name.as_str(), name)
+        self.setup.forbids_force(&self.question(), name)
     }
 }
 

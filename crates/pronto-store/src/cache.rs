@@ -2,13 +2,18 @@
 //!
 //! ```text
 //! DIRECTORY/lock                     held by the process that uses it
-//! DIRECTORY/REPOSITORY/file/NAME     downloaded files; REPOSITORY is the random number of the manifest
-//! DIRECTORY/REPOSITORY/view/N        views
+//! DIRECTORY/REPOSITORY/file/NAME     downloaded files; REPOSITORY stands for the name and the random number of the
+//!                                    manifest
+//! DIRECTORY/REPOSITORY/view/N-DIGEST views, with the number and the digest of the generation
 //! DIRECTORY/REPOSITORY/push/NUMBER   views for one push each
 //! ```
 //!
 //! Views hold hard links to the files. A view is removed when a newer one was made or room is needed, and no
 //! request uses it. Then its files are removed.
+//!
+//! Numbers in manifests are claims of the store: a repository that was copied in the bucket has those of its original.
+//! So nothing is shared between two names, and a view is used only for the manifest of which it was made, or for an
+//! older one of the same name.
 
 mod space;
 
@@ -28,6 +33,7 @@ use pronto_refs::store::tables as ref_tables;
 use crate::blocking::{Store, Stored};
 use crate::blocks::{BlockCache, BlockCounts, RangedView, sums_of};
 use crate::change::Uploaded;
+use crate::digest::Digest;
 use crate::repository::Generation;
 use crate::upload::NewPack;
 use crate::view::kept_name;
@@ -35,6 +41,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The time after which the files of all repositories are measured again.
 const MEASURE: Duration = Duration::from_secs(60);
+
+/// The digits of a digest in the name of a directory.
+const DIGITS: usize = 32;
 
 /// Views of generations in a directory that belongs to this process. `Send + Sync`.
 pub struct Cache {
@@ -81,6 +90,7 @@ pub struct View {
     directory: PathBuf,
     ranged: RangedView,
     number: u64,
+    digest: Digest,
     /// Removes it.
     _guard: Guard,
 }
@@ -94,6 +104,13 @@ impl View {
     /// Returns the number of the generation.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Returns whether requests for `generation`, which has the name of the view, may use it: it is made of this
+    /// generation, or of a later one.
+    fn serves(&self, generation: &Generation) -> bool {
+        let is_later = self.number > generation.number();
+        is_later || self.number == generation.number() && self.digest == generation.digest
     }
 
     /// Makes the view readable by other programs; see [`RangedView::fill`].
@@ -198,21 +215,21 @@ impl Cache {
         generation: &Generation,
         watch: &Watch<'_>,
     ) -> Result<Arc<View>> {
-        let shelf = self.shelf(&generation.manifest.repository.to_string());
+        let shelf = self.shelf(&shelf_name(repository.name(), generation));
         shelf.used.store(
             self.clock.fetch_add(1, Ordering::Relaxed),
             Ordering::Relaxed,
         );
         let mut current = lock(&shelf.current);
         if let Some(view) = &*current
-            && view.number >= generation.number()
+            && view.serves(generation)
         {
             self.counts.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(Arc::clone(view));
         }
         self.counts.misses.fetch_add(1, Ordering::Relaxed);
         let number = generation.number();
-        let target = shelf.directory.join("view").join(number.to_string());
+        let target = shelf.directory.join("view").join(view_name(generation));
         let write = || -> Result<RangedView> {
             space::prepare(&shelf.directory, &target)?;
             let files = shelf.directory.join("file");
@@ -233,6 +250,7 @@ impl Cache {
             directory: target,
             ranged,
             number,
+            digest: generation.digest,
         });
         *current = Some(Arc::clone(&view));
         shelf.sweep(&space::stems(&generation.manifest));
@@ -338,4 +356,20 @@ impl std::fmt::Debug for Cache {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the name of the directory of a repository: of 32 hexadecimal digits. A copy in the bucket has the random
+/// number of its original, but another name.
+fn shelf_name(name: &str, generation: &Generation) -> String {
+    let number = generation.manifest.repository;
+    let mut digits = Digest::of(format!("{name}\n{number}").as_bytes()).to_string();
+    digits.truncate(DIGITS);
+    digits
+}
+
+/// Returns the name of the directory of a view.
+fn view_name(generation: &Generation) -> String {
+    let mut name = format!("{}-{}", generation.number(), generation.digest);
+    name.truncate(name.len() - 64 + DIGITS);
+    name
 }

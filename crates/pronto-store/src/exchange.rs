@@ -109,7 +109,7 @@ impl Store {
         let creating = Creating {
             hash: manifest.hash,
             policy: manifest.policy,
-            config: manifest.config.clone(),
+            config: settings::readable(&manifest.config)?.into(),
         };
         let mut updates = Vec::new();
         for (name, value) in refs::all(&generation.refs)? {

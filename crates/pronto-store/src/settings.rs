@@ -7,7 +7,8 @@ use bstr::{BStr, BString, ByteSlice as _};
 use bytes::Bytes;
 use pronto::config::edit::Document;
 use pronto::config::parse::{Event, Parser};
-use pronto::config::{self, Key, value};
+use pronto::config::{self, value};
+use pronto::fsck::Message;
 use pronto_refs::RefNameRef;
 
 use crate::blocking::{Store, Stored};
@@ -16,13 +17,43 @@ use crate::manifest::MOST_CONFIG_BYTES;
 use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
 use crate::{Error, ErrorKind, Result};
 
-/// The sections of which all variables are read.
-const SECTIONS: [&str; 5] = [
-    "lsrefs",
-    "receive",
-    "transfer",
-    "uploadarchive",
-    "uploadpack",
+/// The variables of servers that a repository of a store can have, in lower case. A variable that is not listed here, in
+/// [`SWITCHES`] or below `receive.fsck` is never read from a store, whatever its manifests say: those who may write to the
+/// store are not those who run its servers. No variable with the name of a program or a file belongs here.
+const KEYS: [&str; 33] = [
+    "lsrefs.unborn",
+    "receive.advertiseatomic",
+    "receive.advertisepushoptions",
+    "receive.autogc",
+    "receive.certnonceseed",
+    "receive.certnonceslop",
+    "receive.denycurrentbranch",
+    "receive.denydeletecurrent",
+    "receive.denydeletes",
+    "receive.denynonfastforwards",
+    "receive.fsckobjects",
+    "receive.hiderefs",
+    "receive.keepalive",
+    "receive.maxinputsize",
+    "receive.procreceiverefs",
+    "receive.shallowupdate",
+    "receive.unpacklimit",
+    "receive.updateserverinfo",
+    "transfer.advertiseobjectinfo",
+    "transfer.advertisesid",
+    "transfer.fsckobjects",
+    "transfer.hiderefs",
+    "transfer.unpacklimit",
+    "uploadarchive.allowunreachable",
+    "uploadpack.advertisebundleuris",
+    "uploadpack.allowanysha1inwant",
+    "uploadpack.allowfilter",
+    "uploadpack.allowreachablesha1inwant",
+    "uploadpack.allowrefinwant",
+    "uploadpack.allowsidebandall",
+    "uploadpack.allowtipsha1inwant",
+    "uploadpack.hiderefs",
+    "uploadpack.keepalive",
 ];
 
 /// The variables of other sections that are read, all of which are booleans.
@@ -36,11 +67,8 @@ const SWITCHES: [&str; 7] = [
     "http.uploadpack",
 ];
 
-/// The section below `receive` with the kinds of problems that are no errors.
-const KINDS_OF_PROBLEMS: &str = "fsck";
-
-/// Variables that name programs or files, and are in sections that are read.
-const EXCLUDED: [&str; 2] = ["receive.fsck.skiplist", "uploadpack.packobjectshook"];
+/// The start of the variables with the levels of problems of received objects.
+const LEVELS: &str = "receive.fsck.";
 
 /// The number of times that a change is made again because another one came first.
 const TRIES: usize = 16;
@@ -63,25 +91,31 @@ pub fn check_key(key: &BStr) -> Result<BString> {
         return Ok(canonical);
     }
     let message = format!("'{key}' is not read from a repository of a store");
-    let hint = "the keys are those of receive, transfer, uploadpack, uploadarchive and lsrefs, and those of http and \
-                daemon that allow services; programs and files are named by the configuration of the user that runs \
-                the server";
+    let hint = "the keys are those of receive, transfer, uploadpack, uploadarchive and lsrefs, as far as servers read them, and those \
+                of http and daemon that allow services; programs and files are named by the configuration of the user that \
+                runs the server";
     Err(Error::new(ErrorKind::Options, message).with_hint(hint))
 }
 
 /// Returns whether servers read a canonical key from repositories of a store.
 pub(crate) fn is_read(canonical: &BStr) -> bool {
-    let is_one_of = |keys: &[&str]| {
-        keys.iter()
-            .any(|key| key.as_bytes() == canonical.as_bytes())
-    };
-    let key = Key::split(canonical);
-    let section = SECTIONS.iter().any(|name| *name == key.section);
-    let subsection = match key.subsection {
-        None => true,
-        Some(name) => key.section == "receive" && name == KINDS_OF_PROBLEMS,
-    };
-    is_one_of(&SWITCHES) || section && subsection && !is_one_of(&EXCLUDED)
+    let mut keys = KEYS.iter().chain(&SWITCHES);
+    let problem = canonical.strip_prefix(LEVELS.as_bytes());
+    keys.any(|key| key.as_bytes() == canonical.as_bytes())
+        || problem.is_some_and(|name| Message::named(name).is_some())
+}
+
+/// Returns the part of a configuration from a manifest that servers read, written anew. What else is in it is left out:
+/// it is not from those who run the server.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`]: it is malformed.
+pub(crate) fn readable(config: &[u8]) -> Result<Vec<u8>> {
+    let mut document = Document::default();
+    for (key, value) in Settings::parse(config)?.entries() {
+        document.add(key.as_bstr(), value.as_bstr());
+    }
+    Ok(document.as_bytes().to_vec())
 }
 
 /// The configuration of a repository in a store, to be read or changed.
@@ -108,8 +142,22 @@ impl Settings {
         self.document.as_bytes()
     }
 
-    /// Returns all keys in canonical form, with their values, in the order in which they were set.
+    /// Returns all keys that servers read, in canonical form, with their values, in the order in which they were set.
     pub fn entries(&self) -> Vec<(BString, BString)> {
+        let mut entries = self.all();
+        entries.retain(|(key, value)| is_read(key.as_bstr()) && !value.contains(&0));
+        entries
+    }
+
+    /// Returns the keys that the configuration has although no server reads them, in canonical form. Who may write to
+    /// the store has set them without [`set`](Self::set).
+    pub fn unread_keys(&self) -> Vec<BString> {
+        let mut keys: Vec<BString> = self.all().into_iter().map(|(key, _)| key).collect();
+        keys.retain(|key| !is_read(key.as_bstr()));
+        keys
+    }
+
+    fn all(&self) -> Vec<(BString, BString)> {
         let mut parser = Parser::new(self.document.as_bytes());
         let mut entries = Vec::new();
         // It was parsed before.
@@ -305,6 +353,11 @@ mod tests {
             "receive.fsck.skipList",
             "remote.x.url",
             "core.bare",
+            "hook.x.command",
+            "receive.fsck.noSuchProblem",
+            "receive.unknown",
+            "transfer.bundleURI",
+            "uploadpack.unknown",
             "extensions.objectFormat",
             "http.proxy",
             "receive.x.y",
@@ -328,6 +381,33 @@ mod tests {
             error.to_string(),
             "bad boolean value 'maybe' for 'http.uploadPack'"
         );
+    }
+
+    #[test]
+    fn what_a_manifest_may_not_set_is_left_out() {
+        let written = b"[receive]\n\tdenyDeletes\n[tar \"x\"]\n\tcommand = sh\n\tremote = true\n\
+            [include]\n\tpath = /etc/passwd\n[transfer]\n\thideRefs = \"a # b\"\n\
+            [receive \"fsck\"]\n\tskipList = /x\n\tbadDate = ignore\n[core]\n\thooksPath = /x\n\
+            [hook \"a\"]\n\tevent = update\n\tcommand = sh\n[uploadpack]\n\tpackObjectsHook = sh\n";
+        let settings = Settings::parse(written).expect("well-formed");
+        let read = readable(written).expect("well-formed");
+        let read = Settings::parse(&read).expect("well-formed");
+        assert_eq!(read.all(), settings.entries());
+        let keys: Vec<String> = settings
+            .entries()
+            .iter()
+            .map(|it| it.0.to_string())
+            .collect();
+        assert_eq!(
+            keys,
+            [
+                "receive.denydeletes",
+                "transfer.hiderefs",
+                "receive.fsck.baddate"
+            ]
+        );
+        assert_eq!(settings.unread_keys().len(), 8);
+        readable(b"[receive").expect_err("it is malformed");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) use crate::error::interrupted;
 use crate::manifest::{FileKind, LayerKind, Manifest, Object, Pack, Place};
 use crate::name::UploadId;
 use crate::repository::{Generation, Repository};
-use crate::{Error, ErrorKind, Result, name, tables};
+use crate::{Error, ErrorKind, Result, name, settings, tables};
 
 /// A file that has to be downloaded.
 struct Wanted {
@@ -291,7 +291,7 @@ fn write_skeleton(manifest: &Manifest, directory: &Path) -> Result<()> {
     }
     ref_tables::prepare(directory).map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
     write("HEAD", ref_tables::HEAD_STUB)?;
-    write("config", &config(manifest))?;
+    write("config", &config(manifest)?)?;
     let mut list = String::new();
     for record in &manifest.tables {
         let name = tables::table_name(record);
@@ -318,12 +318,13 @@ fn write_skeleton(manifest: &Manifest, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the configuration: the object format, and what the manifest has.
-fn config(manifest: &Manifest) -> Vec<u8> {
+/// Returns the configuration: the object format, and what servers read of the manifest's.
+fn config(manifest: &Manifest) -> Result<Vec<u8>> {
     let mut text = String::from("[core]\n\trepositoryformatversion = 1\n\tbare = true\n");
     text.push_str("[extensions]\n\trefStorage = reftable\n");
     if manifest.hash != Kind::Sha1 {
         text.push_str(&format!("\tobjectFormat = {}\n", manifest.hash));
     }
-    [text.as_bytes(), &manifest.config].concat()
+    let own = settings::readable(&manifest.config)?;
+    Ok([text.as_bytes(), &own].concat())
 }

@@ -15,7 +15,7 @@ pub mod upload_pack;
 use pronto_repository::{
     Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, history, hooks,
     init, linked, links, lock, objects, pack_objects, packs, path, quote, refs, repack, revision,
-    shallow, walk,
+    shallow, shared, walk,
 };
 
 /// The error of an operation that was stopped.

@@ -40,7 +40,8 @@ use pronto_wire::reader::PacketReader;
 use pronto_wire::receive::{Features, OptionsParser, Request, RequestParser, left_early};
 
 use super::enter::{enter, from_client};
-use crate::{Environment, Repository, Result};
+use crate::shared::{self, Sharing};
+use crate::{Environment, Error, ErrorKind, Repository, Result};
 
 use bands::{Bands, Mode};
 use certificate::{Issued, Received};
@@ -153,29 +154,54 @@ pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
     enter(path, environment)
 }
 
-/// Returns whether `repository` can be pushed to natively: not if its history is grafted, or it is a
-/// partial clone.
+/// Returns whether `repository` can be pushed to natively: not if its history is grafted, it is a partial clone, or its
+/// files are shared with other users (`core.sharedRepository`).
 ///
 /// # Errors
 /// A value is not of its type, or a file cannot be read.
 pub fn can_serve(repository: &Repository) -> Result<bool> {
+    Ok(can_serve_view(repository)? && shared::configured(repository.config())? == Sharing::Umask)
+}
+
+/// Does the same as [`can_serve`] for a repository that is only a view of the one that is pushed to
+/// ([`Options::landing`]), in which no file stays.
+///
+/// # Errors
+/// As for [`can_serve`].
+pub fn can_serve_view(repository: &Repository) -> Result<bool> {
     let grafts = std::fs::metadata(repository.git_path("info/grafts"));
     Ok(!grafts.is_ok_and(|file| file.len() > 0)
         && repository.environment().get("GIT_GRAFT_FILE").is_none()
         && !repository.has_promisor()?)
 }
 
+/// Refuses what [`serve`] lacks, so that no caller can forget to ask.
+fn check_support(repository: &Repository, options: &Options) -> Result<()> {
+    let is_supported = match options.landing {
+        Some(_) => can_serve_view(repository)?,
+        None => can_serve(repository)?,
+    };
+    match is_supported {
+        true => Ok(()),
+        false => {
+            let message = "a push to this repository needs git";
+            Err(Error::new(ErrorKind::Unsupported, message))
+        }
+    }
+}
+
 /// Serves one connection: advertises refs, receives commands and a pack, and changes refs.
 ///
 /// # Errors
 /// The client violates the protocol, the connection breaks, or it was interrupted. Refused commands
-/// are reported to the client and are no error.
+/// are reported to the client and are no error. [`ErrorKind::Unsupported`]: [`can_serve`] says no.
 pub fn serve(
     repository: &Repository,
     options: &Options,
     streams: Streams<'_>,
     interrupt: &Interrupt,
 ) -> Result<Served> {
+    check_support(repository, options)?;
     let mut settings = Settings::of(repository.config())?;
     if options.landing.is_some() {
         settings.limit_to_view();

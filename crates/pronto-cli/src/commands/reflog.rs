@@ -316,7 +316,7 @@ struct Given<'a> {
 
 fn write(given: &Given<'_>, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    if pronto::hooks::find(&repository, "reference-transaction").is_some() {
+    if pronto::hooks::has_programs(&repository, "reference-transaction") {
         return Err(CliError::unsupported("reflog write beside a hook"));
     }
     let name = given.name;

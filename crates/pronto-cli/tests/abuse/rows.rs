@@ -1,7 +1,10 @@
 //! The table of attacks.
 
+mod access;
 mod archives;
 mod bombs;
+mod bucket;
+mod hooks;
 mod logs;
 mod overload;
 mod paths;
@@ -16,6 +19,7 @@ mod streams;
 mod wants;
 
 use crate::stage::{Stage, Verdict};
+use crate::stored::Behind;
 
 /// An attack. Returns what does not hold.
 type Attack = Box<dyn Fn(&mut Stage) -> Verdict + Send + Sync>;
@@ -55,6 +59,17 @@ impl Table {
         });
     }
 
+    /// Adds a row that attacks a bucket. The run with a directory is not one of it.
+    fn row_in_a_store<A>(&mut self, name: &str, attack: A)
+    where
+        A: Fn(&mut Stage, &Behind) -> Verdict + Send + Sync + 'static,
+    {
+        self.row(name, move |stage| match stage.site.share_behind() {
+            Some(behind) => attack(stage, &behind),
+            None => Ok(()),
+        });
+    }
+
     /// Adds a row that attacks files of repositories in a directory. The reason says what a store lacks.
     fn row_on_disk<A>(&mut self, name: &str, reason: &'static str, attack: A)
     where
@@ -70,8 +85,11 @@ impl Table {
 /// All rows.
 pub(crate) fn all() -> Vec<Row> {
     let tables = [
+        access::table(),
         archives::table(),
         bombs::table(),
+        bucket::table(),
+        hooks::table(),
         logs::table(),
         overload::table(),
         paths::table(),

@@ -3,7 +3,8 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use test_support::Random;
@@ -98,7 +99,7 @@ struct Template {
 pub(crate) struct Site {
     folder: tempfile::TempDir,
     /// The store, if the repositories are in one.
-    behind: Option<Behind>,
+    behind: Option<Rc<Behind>>,
     /// The generations of repositories in the store when the first server started.
     published: OnceCell<BTreeMap<String, Option<u64>>>,
     /// The names of the repositories at that time.
@@ -113,7 +114,8 @@ impl Site {
         copy(template.folder.path(), folder.path());
         let behind = (place == Place::Store).then(|| {
             copy(stored_template(), &folder.path().join("store"));
-            Behind::new(folder.path()).with_home(&folder.path().join("home"))
+            let behind = Behind::new(folder.path());
+            Rc::new(behind.with_home(&folder.path().join("home")))
         });
         Site {
             folder,
@@ -122,6 +124,11 @@ impl Site {
             named: OnceCell::new(),
             ids: &template.ids,
         }
+    }
+
+    /// Returns the store, if the repositories are in one.
+    pub(crate) fn share_behind(&self) -> Option<Rc<Behind>> {
+        self.behind.clone()
     }
 
     pub(crate) fn is_store(&self) -> bool {
@@ -422,7 +429,7 @@ fn git(at: &Path, arguments: &[&str]) -> String {
 }
 
 /// Copies a directory recursively.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a directory");
     for entry in std::fs::read_dir(from).expect("it lists").flatten() {
         let (path, target) = (entry.path(), to.join(entry.file_name()));
@@ -431,4 +438,28 @@ fn copy(from: &Path, to: &Path) {
             false => _ = std::fs::copy(&path, &target).expect("a file"),
         }
     }
+}
+
+/// Runs `pronto shell` with a forced command of a user. Returns its output.
+pub(crate) fn shell_as(site: &Site, user: &str, command: &str, input: &[u8]) -> Output {
+    use std::io::Write as _;
+    let mut child = Command::new(pronto())
+        .args(["shell", "--config"])
+        .arg(site.path("server.toml"))
+        .args(["--user", user])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", site.path("home"))
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("PRONTO_NO_FALLBACK", "1")
+        .env("SSH_CONNECTION", "127.0.0.66 1 127.0.0.1 22")
+        .env("SSH_ORIGINAL_COMMAND", command)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // A program that refuses does not read.
+    let _ = child.stdin.take().expect("it is a pipe").write_all(input);
+    child.wait_with_output().expect("it ends")
 }

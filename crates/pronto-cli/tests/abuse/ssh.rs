@@ -32,6 +32,7 @@ pub(crate) struct Ssh {
     folder: PathBuf,
     port: String,
     ids: RequestIds,
+    login: &'static str,
 }
 
 /// A client that runs. Dropping it ends it.
@@ -43,7 +44,14 @@ impl Ssh {
             folder: site.path(""),
             port: address.port().to_string(),
             ids: Arc::clone(ids),
+            login: "git@127.0.0.1",
         }
+    }
+
+    /// Returns the client without a user.
+    pub(crate) fn anonymous(mut self) -> Self {
+        self.login = "anonymous@127.0.0.1";
+        self
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -53,7 +61,7 @@ impl Ssh {
             .args(["-b", &ATTACKER.to_string()])
             .args(["-oIdentitiesOnly=yes", "-oBatchMode=yes"])
             .args(["-oLogLevel=ERROR", "-oUserKnownHostsFile=known"])
-            .args(["-oStrictHostKeyChecking=accept-new", "git@127.0.0.1"])
+            .args(["-oStrictHostKeyChecking=accept-new", self.login])
             .args(arguments)
             .current_dir(&self.folder)
             .stdin(Stdio::null())
@@ -71,6 +79,17 @@ impl Ssh {
         {
             self.ids.lock().expect("no panic").push(id.to_owned());
         }
+        output
+    }
+
+    /// Runs a command with this input. Returns its output.
+    pub(crate) fn ask(&self, command: &str, input: &[u8]) -> Vec<u8> {
+        let mut running = self.start(&[command]);
+        running.send(input);
+        drop(running.0.stdin.take());
+        let mut output = Vec::new();
+        let stdout = running.0.stdout.as_mut().expect("it is a pipe");
+        stdout.read_to_end(&mut output).expect("it can be read");
         output
     }
 

@@ -48,6 +48,7 @@ pub(crate) struct Stage {
     own: Vec<PathBuf>,
     limits: String,
     http: String,
+    daemon: String,
     more: String,
     tls: Option<Tls>,
     has_ssh: bool,
@@ -66,6 +67,7 @@ impl Stage {
             own: Vec::new(),
             limits: String::new(),
             http: String::new(),
+            daemon: String::new(),
             more: String::new(),
             tls: None,
             has_ssh: false,
@@ -90,6 +92,11 @@ impl Stage {
     /// Sets lines of the section of HTTP.
     pub(crate) fn http(&mut self, lines: &str) {
         self.http.push_str(lines);
+    }
+
+    /// Sets lines of the section of `git://`.
+    pub(crate) fn daemon(&mut self, lines: &str) {
+        self.daemon.push_str(lines);
     }
 
     /// Leaves out the honest client during the attack, because it would be refused.
@@ -188,10 +195,11 @@ impl Stage {
             let store = self.site.publish();
             let config = format!(
                 "root = \"root\"\n{}{ACCESS}\n[http]\nlisten = [\"127.0.0.1:0\"]\n{}\
-                 [daemon]\nlisten = [\"127.0.0.1:0\"]\n{}\
+                 [daemon]\nlisten = [\"127.0.0.1:0\"]\n{}{}\
                  [limits]\ndrain_seconds = 1\n{}\n{store}",
                 self.more,
                 self.http,
+                self.daemon,
                 match self.has_ssh {
                     true => "[ssh]\nlisten = [\"127.0.0.1:0\"]\n",
                     false => "",

@@ -86,6 +86,9 @@ fn keys_of_programs_and_mistakes_are_refused() {
         "alias.x",
         "uploadpack.packObjectsHook",
         "include.path",
+        "receive.x",
+        "hook.a.command",
+        "tar.x.command",
     ] {
         refused(&["config", url, "r", key, "/bin/sh"], &not_read(key));
     }
@@ -105,10 +108,10 @@ fn keys_of_programs_and_mistakes_are_refused() {
     refused(&["list", "--add", url], "'--add' is not for");
     let large = "x".repeat(70_000);
     let bound = format!("hint: it can have at most {}\n", 64 << 10);
-    refused(&["config", url, "r", "receive.x", &large], &bound);
+    refused(&["config", url, "r", "receive.hideRefs", &large], &bound);
     // A key that is not set fails as it does with git.
     assert_eq!(
-        store(&world, &["config", url, "r", "receive.x"]),
+        store(&world, &["config", url, "r", "receive.keepAlive"]),
         (false, String::new())
     );
     world.verify();

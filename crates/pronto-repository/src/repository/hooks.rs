@@ -1,9 +1,16 @@
-//! Hooks: programs that the repository runs at certain points.
+//! Hooks: programs that the repository runs at certain events. An event has those of the configuration, and the file
+//! in the directory of hooks.
+
+mod configured;
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind as Io, Write};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use bstr::BString;
 
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
@@ -24,10 +31,56 @@ pub struct Call<'a> {
     pub keeps_output: bool,
 }
 
-/// Returns the program of hook `name`, if it exists and is executable. One that is not executable
-/// is recorded as a remark of the repository.
-pub fn find(repository: &Repository, name: &str) -> Option<PathBuf> {
-    let path = repository.git_path(&format!("hooks/{name}"));
+/// A program of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookProgram {
+    /// The command line `hook.NAME.command`.
+    Configured(BString),
+    /// The file in the directory of hooks.
+    File(PathBuf),
+}
+
+impl HookProgram {
+    /// Returns the command that runs the program in `directory`, without arguments.
+    pub fn command(&self, directory: &Path) -> Command {
+        match self {
+            HookProgram::File(path) => pronto_io::child::command(path_from(directory, path)),
+            HookProgram::Configured(line) => {
+                let script = [line.as_slice(), b" \"$@\""].concat();
+                let script = OsStr::from_bytes(&script);
+                pronto_io::child::shell(script, OsStr::from_bytes(line))
+            }
+        }
+    }
+
+    /// Returns the name for messages.
+    fn spoken(&self, repository: &Repository) -> String {
+        match self {
+            HookProgram::File(path) => repository.spoken(path).display().to_string(),
+            HookProgram::Configured(line) => line.to_string(),
+        }
+    }
+}
+
+/// Returns the programs of hook `event` in the order in which they run: those of the configuration, then the file. A
+/// file that is not executable is recorded as a remark of the repository.
+///
+/// # Errors
+/// [`ErrorKind::ConfigValue`]: section `hook` is not usable. Git runs no hook then.
+pub fn programs(repository: &Repository, event: &str) -> Result<Vec<HookProgram>> {
+    let configured = configured::commands(repository.config(), event)?;
+    let mut programs: Vec<HookProgram> = configured
+        .into_iter()
+        .map(HookProgram::Configured)
+        .collect();
+    programs.extend(find_file(repository, event).map(HookProgram::File));
+    Ok(programs)
+}
+
+/// Returns the file of hook `name`, if it exists and is executable. One that is not executable is recorded as a
+/// remark of the repository. `proc-receive` is only a file, as in Git; all others can be in the configuration, too.
+pub fn find_file(repository: &Repository, name: &str) -> Option<PathBuf> {
+    let path = file_of(repository, name);
     match rustix::fs::access(&path, rustix::fs::Access::EXEC_OK) {
         Ok(()) => Some(path),
         Err(rustix::io::Errno::ACCESS) => {
@@ -42,10 +95,22 @@ pub fn find(repository: &Repository, name: &str) -> Option<PathBuf> {
     }
 }
 
-/// Whether there is a program for hook `name` that can be run. Costs one system call.
-pub fn exists(repository: &Repository, name: &str) -> bool {
-    let path = repository.git_path(&format!("hooks/{name}"));
-    rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_ok()
+/// Returns whether hook `event` has a program, or a configuration with which [`run`] fails. A file that is not
+/// executable is recorded as a remark of the repository.
+pub fn has_programs(repository: &Repository, event: &str) -> bool {
+    programs(repository, event).map_or(true, |programs| !programs.is_empty())
+}
+
+/// Does the same as [`has_programs`], without a remark. Costs one system call and
+/// a pass over the configuration.
+pub fn exists(repository: &Repository, event: &str) -> bool {
+    let is_configured = configured::commands(repository.config(), event);
+    is_configured.map_or(true, |commands| !commands.is_empty())
+        || rustix::fs::access(file_of(repository, event), rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+fn file_of(repository: &Repository, name: &str) -> PathBuf {
+    repository.git_path(&format!("hooks/{name}"))
 }
 
 /// Returns the path by which a hook is called, as in Git: from the directory in which it runs, if it is
@@ -58,22 +123,28 @@ pub fn path_from<'p>(directory: &Path, program: &'p Path) -> &'p Path {
     }
 }
 
-/// Runs hook `name` if there is one and waits for it. Its output goes to standard error of
+/// Runs the programs of hook `event`, one after the other, and waits for each. Their output goes to standard error of
 /// this process.
 ///
-/// Returns the exit code, or `None` when there is no such hook. A hook ended by a signal counts as
-/// 128 and the number of the signal.
+/// Returns the exit codes, joined with `|`, or `None` when there is no such hook. A program ended by a signal counts
+/// as 128 and the number of the signal.
 ///
 /// # Errors
-/// It cannot be started.
-pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Option<i32>> {
-    let Some(path) = find(repository, name) else {
-        return Ok(None);
-    };
+/// As for [`programs`]; [`ErrorKind::Hook`]: one cannot be started.
+pub fn run(repository: &Repository, event: &str, call: &Call<'_>) -> Result<Option<i32>> {
+    let mut codes = None;
+    for program in programs(repository, event)? {
+        let code = run_program(repository, &program, call)?;
+        codes = Some(codes.unwrap_or(0) | code);
+    }
+    Ok(codes)
+}
+
+fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) -> Result<i32> {
     let usual = || repository.work_tree().unwrap_or(repository.git_dir());
     let directory = call.elsewhere.unwrap_or_else(usual);
     let stderr = std::io::stderr();
-    let mut command = pronto_io::child::command(path_from(directory, &path));
+    let mut command = program.command(directory);
     command
         .args(&call.arguments)
         .current_dir(directory)
@@ -92,7 +163,7 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
     }
     command.envs(call.variables.iter().copied());
     let cannot_run = |error: std::io::Error| {
-        let message = format!("cannot run {}", repository.spoken(&path).display());
+        let message = format!("cannot run {}", program.spoken(repository));
         Error::new(ErrorKind::Hook, message).because(error)
     };
     let traced = pronto_io::child::started("hook", &command);
@@ -105,9 +176,8 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
     }
     let status = child.wait().map_err(cannot_run)?;
     traced.ended(child.id(), status);
-    use std::os::unix::process::ExitStatusExt;
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
-    Ok(Some(code.unwrap_or(1)))
+    Ok(code.unwrap_or(1))
 }
 
 /// Gives a child process the environment that Git gives those that work on `repository`.

@@ -92,7 +92,7 @@ impl Host for Repository {
     }
 
     fn has_hook(&self) -> bool {
-        hooks::find(self, HOOK).is_some()
+        hooks::has_programs(self, HOOK)
     }
 
     fn run_hook(&self, state: &str, input: Vec<u8>) -> Result<Option<i32>> {

@@ -50,6 +50,7 @@ struct File {
 struct Http {
     listen: Option<Vec<Spanned<String>>>,
     public_url: String,
+    hosts: Vec<String>,
     tls_certificate: Option<Spanned<PathBuf>>,
     tls_key: Option<Spanned<PathBuf>>,
     client_ca: Option<Spanned<PathBuf>>,
@@ -307,6 +308,7 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
         http,
         tls: file.http.tls(directory)?,
         public_url: file.http.public_url.trim_end_matches('/').to_owned(),
+        hosts: file.http.hosts,
         metrics: file.http.metrics,
         daemon: addresses(&file.daemon.listen)?,
         daemon_push: file.daemon.push,

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::Call;
 use super::reply::Reply;
-use crate::access::Role;
 use crate::admission::Owner;
 use crate::keys::UserKey;
 use crate::names::RepositoryName;
+use crate::permission::{Action as Act, Question};
 use crate::state::Setup;
 use crate::users::{TokenMode, Users};
 use crate::{Error, ErrorKind, Result};
@@ -236,15 +236,24 @@ fn act(setup: &Setup, user: &str, action: Action) -> Result<Outcome> {
             Ok(found(json!({"repositories": names})))
         }
         Action::CreateRepository(name) => {
-            setup.check_role(Some(user), &name, Role::Admin)?;
+            setup.may(&managing(user, &name))?;
             setup.create(&name)?;
             Ok(created(json!({"name": name.as_str()})))
         }
         Action::RemoveRepository(name) => {
-            setup.check_role(Some(user), &name, Role::Admin)?;
+            setup.may(&managing(user, &name))?;
             setup.repositories.remove(&name)?;
             Ok(DONE)
         }
+    }
+}
+
+fn managing<'a>(user: &'a str, repository: &'a RepositoryName) -> Question<'a> {
+    Question {
+        user: Some(user),
+        protocol: "http",
+        repository,
+        action: Act::Manage,
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bstr::ByteSlice as _;
-use pronto::{Repository, hooks};
+use pronto::{Repository, hooks, receive_pack};
 use pronto_io::interrupt::Interrupt;
 use pronto_netsync::message::{Hello, Role as PeerRole};
 use pronto_netsync::repository::Matcher;
-use pronto_peer::server::{Ended, Opened, Visit};
+use pronto_peer::server::{Ended, Opened as Serving, Visit};
 use pronto_peer::{Options, PeerRepository, PublicKey, RefRules};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -20,6 +20,8 @@ use crate::admission::{Connected, Network, Slot};
 use crate::connection::Phase;
 use crate::keys::hash_of_ed25519;
 use crate::names::RepositoryName;
+use crate::opened::Opened;
+use crate::permission::{Action, Proof, Question, needs_token};
 use crate::record::{Record, text};
 use crate::route::{Service, Target};
 use crate::service::Judge as _;
@@ -38,6 +40,9 @@ const HOOKS: [&str; 5] = [
     "post-receive",
     "post-update",
 ];
+
+/// The name of the protocol in questions and in the log.
+const PROTOCOL: &str = "netsync";
 
 /// The interval at which a session that waits for a slot looks whether the server ends.
 const LOOK: Duration = Duration::from_millis(50);
@@ -60,6 +65,8 @@ struct Progress {
     key: Option<PublicKey>,
     user: Option<Arc<str>>,
     work: Option<Arc<Work>>,
+    /// Whether the peer has not said which repository it means.
+    is_unnamed: bool,
     /// The repository that may be changed.
     repository: Option<Arc<Repository>>,
     slot: Option<(Slot, UnderWay)>,
@@ -86,8 +93,7 @@ impl Guest {
         let address = self.address.ip();
         setup.admission.may_authenticate(address)?;
         let hash = hash_of_ed25519(key.as_bytes());
-        let user = setup.users.find(|known| known.user_of_key(&hash).cloned());
-        match user {
+        match setup.user_of(Proof::Key(&hash)) {
             Some(user) => Ok(Some(user)),
             None if setup.config.access.knows_anonymous() => Ok(None),
             None => {
@@ -100,10 +106,16 @@ impl Guest {
     /// Returns the request, if the peer may make it.
     fn work(&self, progress: &mut Progress, hello: &Hello) -> Result<Work> {
         let setup = self.state.setup();
-        let name = repository_name(&setup, &hello.repository)?;
         let service = match hello.role.gives() {
             true => Service::ReceivePack,
             false => Service::UploadPack,
+        };
+        let name = match repository_name(&hello.repository)? {
+            Some(name) => name,
+            None => {
+                progress.is_unnamed = true;
+                only_repository(&setup, progress.user.as_deref())?
+            }
         };
         if let Some(record) = &mut progress.record {
             record.repository(name.as_str());
@@ -118,7 +130,7 @@ impl Guest {
             requester: Requester {
                 user: progress.user.clone(),
                 address: self.address.ip(),
-                protocol: "netsync",
+                protocol: PROTOCOL,
             },
             target: Target { name, service },
             protocol: None,
@@ -127,7 +139,7 @@ impl Guest {
         };
         let is_push = service == Service::ReceivePack;
         if is_push && work.requester.user.is_none() {
-            return Err(crate::state::needs_token());
+            return Err(needs_token());
         }
         work.check().map_err(
             |error| match *error.kind() == ErrorKind::Denied && is_push {
@@ -155,20 +167,11 @@ impl Guest {
         let repository = work.open()?;
         let is_push = work.target.service == Service::ReceivePack;
         if is_push {
+            check_support(&repository)?;
             // The rules are asked for each ref; what arrives is bounded by the sizes of a session.
             work.pack_limit(&repository)?;
         }
-        let found = HOOKS.iter().find(|name| hooks::exists(&repository, name));
-        match found {
-            Some(hook) if is_push => {
-                let message = format!(
-                    "the repository has the hook '{hook}', which netsync does not run: push with git, or \
-                     use --pull to receive only"
-                );
-                Err(Error::new(ErrorKind::Denied, message))
-            }
-            _ => Ok(repository.into_repository()),
-        }
+        Ok(repository.into_repository())
     }
 
     /// Notes an error, and converts it for the peer.
@@ -176,6 +179,8 @@ impl Guest {
         let mut progress = self.progress();
         let error = match (error.kind(), &progress.key) {
             (ErrorKind::Unauthenticated, Some(key)) => unknown(key),
+            // The name of the repository is in the message.
+            (ErrorKind::NotFound, _) if progress.is_unnamed => not_one(),
             _ => error,
         };
         let Some(record) = &mut progress.record else {
@@ -236,7 +241,7 @@ impl Visit for Guest {
         }
     }
 
-    fn open(&self, _: &Hello, interrupt: &Interrupt) -> std::result::Result<Opened, PeerError> {
+    fn open(&self, _: &Hello, interrupt: &Interrupt) -> std::result::Result<Serving, PeerError> {
         let (work, key) = {
             let progress = self.progress();
             (progress.work.clone(), progress.key)
@@ -259,7 +264,7 @@ impl Visit for Guest {
         options.threads = 1;
         let rules = Box::new(Rules(work));
         let interrupt = interrupt.clone();
-        Ok(Opened {
+        Ok(Serving {
             repository: PeerRepository::hosted(repository, options, interrupt, rules)?,
             limits: Matcher::default(),
         })
@@ -306,17 +311,11 @@ async fn triggered(interrupt: &Interrupt) {
     }
 }
 
-/// Returns the repository that a peer means. Without a name it is the only one.
-fn repository_name(setup: &Setup, name: &[u8]) -> Result<RepositoryName> {
+/// Returns the repository that a peer means; `None` if it names none.
+fn repository_name(name: &[u8]) -> Result<Option<RepositoryName>> {
     let name = name.trim_with(|byte| byte == '/');
     if name.is_empty() {
-        return match setup.repositories.single()? {
-            Some(name) => Ok(name),
-            None => {
-                let message = "there is not one repository only: name it, netsync://HOST:PORT/PATH";
-                Err(Error::new(ErrorKind::InvalidName, message))
-            }
-        };
+        return Ok(None);
     }
     let malformed = |_| {
         Error::new(
@@ -324,7 +323,54 @@ fn repository_name(setup: &Setup, name: &[u8]) -> Result<RepositoryName> {
             "the name of the repository is not UTF-8",
         )
     };
-    RepositoryName::parse(name.to_str().map_err(malformed)?)
+    RepositoryName::parse(name.to_str().map_err(malformed)?).map(Some)
+}
+
+/// Returns the only repository, for a peer that names none. One that may not know it gets the answer that it would get
+/// if there were several.
+fn only_repository(setup: &Setup, user: Option<&str>) -> Result<RepositoryName> {
+    let single = setup.repositories.single()?;
+    let known = single.filter(|repository| {
+        let question = Question {
+            user,
+            protocol: PROTOCOL,
+            repository,
+            action: Action::Fetch,
+        };
+        setup.may(&question).is_ok()
+    });
+    known.ok_or_else(not_one)
+}
+
+fn not_one() -> Error {
+    let message = "there is not one repository only: name it, netsync://HOST:PORT/PATH";
+    Error::new(ErrorKind::InvalidName, message)
+}
+
+/// Checks that netsync does what a push to the repository needs.
+///
+/// # Errors
+/// [`ErrorKind::Denied`]: it has a hook, or a setting that only a push with git obeys.
+fn check_support(repository: &Opened) -> Result<()> {
+    let failed = |error: pronto::Error| error.map_kind(|_| ErrorKind::Failed);
+    let denied = |what: &str| {
+        let message = format!("{what}: push with git, or use --pull to receive only");
+        Err(Error::new(ErrorKind::Denied, message))
+    };
+    if let Some(hook) = HOOKS.iter().find(|name| hooks::exists(repository, name)) {
+        let what = format!("the repository has the hook '{hook}', which netsync does not run");
+        return denied(&what);
+    }
+    let limit = repository.config().u64("receive.maxinputsize");
+    if limit.map_err(failed)?.is_some_and(|bytes| bytes > 0) {
+        return denied("the repository has receive.maxInputSize, which netsync does not obey");
+    }
+    match receive_pack::can_serve(repository).map_err(failed)? {
+        true => Ok(()),
+        false => {
+            denied("the repository is grafted, partial or shared, which netsync does not support")
+        }
+    }
 }
 
 /// The error for a key of nobody.

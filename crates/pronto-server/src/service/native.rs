@@ -234,9 +234,12 @@ impl Native {
 /// # Errors
 /// Neither does: git would change nothing but a view.
 fn can_serve(request: &Request<'_>) -> Result<bool> {
-    let can_serve = receive_pack::can_serve(request.repository).map_err(failed)?;
-    if can_serve || request.repository.landing().is_none() {
-        return Ok(can_serve);
+    let repository = request.repository;
+    if repository.landing().is_none() {
+        return receive_pack::can_serve(repository).map_err(failed);
+    }
+    if receive_pack::can_serve_view(repository).map_err(failed)? {
+        return Ok(true);
     }
     let message = "the configuration of the repository needs git, which cannot push to a store";
     Err(Error::new(ErrorKind::Unsupported, message))

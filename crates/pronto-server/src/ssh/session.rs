@@ -10,6 +10,7 @@ use super::exec::Exec;
 use super::link::{Link, OpenChannel, REFUSED};
 use crate::access::ANONYMOUS;
 use crate::keys::{KeyHash, hash, is_accepted};
+use crate::permission::Proof;
 use crate::work::LONGEST_PROTOCOL;
 
 /// The most channels of a connection in all. The library keeps a little of each.
@@ -50,7 +51,7 @@ impl Session {
             .may_authenticate(self.link.address.ip())
             .ok()?;
         let key = hash(key);
-        let user = setup.users.find(|known| known.user_of_key(&key).cloned())?;
+        let user = setup.user_of(Proof::Key(&key))?;
         Some(Login { user, key })
     }
 
@@ -64,10 +65,10 @@ impl Session {
         let Some(login) = &self.login else {
             return Ok(None);
         };
-        let known = self.link.state.setup().users.known();
-        match known.user_of_key(&login.key) == Some(&login.user) {
-            true => Ok(Some(Arc::clone(&login.user))),
-            false => {
+        let found = self.link.state.setup().user_of(Proof::Key(&login.key));
+        match found.filter(|found| *found == login.user) {
+            Some(user) => Ok(Some(user)),
+            None => {
                 let message = "this key is no longer the key of a user";
                 Err(crate::Error::new(crate::ErrorKind::Denied, message))
             }
@@ -210,9 +211,13 @@ impl Handler for Session {
             return session.channel_failure(channel);
         }
         session.channel_success(channel)?;
-        let user = self.login.as_ref().map(|login| login.user.as_ref());
-        let user = user.unwrap_or(ANONYMOUS);
-        let text = format!("You are {user}. This server serves Git, it has no shell.\r\n");
+        let text = match self.user() {
+            Ok(user) => {
+                let user = user.as_deref().unwrap_or(ANONYMOUS);
+                format!("You are {user}. This server serves Git, it has no shell.\r\n")
+            }
+            Err(error) => format!("pronto: {}\r\n", error.message()),
+        };
         session.extended_data(channel, 1, text.into_bytes())?;
         session.exit_status_request(channel, REFUSED)?;
         session.eof(channel)?;

@@ -15,8 +15,8 @@ use pronto::config::Scope;
 use pronto::refs::{Head, Target};
 use pronto::{Environment, ObjectId, Repository, Watch};
 use pronto_store::{
-    Change, EXPORT_OK, ErrorKind, Expected, FileKind, Generation, NewFile, NewPack, Push,
-    RefUpdate, Settings, Store, Stored, Value, Verdict, check_key,
+    Change, Configuration, EXPORT_OK, ErrorKind, Expected, FileKind, Generation, NewFile, NewPack,
+    Push, RefUpdate, Settings, Store, Stored, Value, Verdict, check_key,
 };
 use test_support::git::isolated;
 
@@ -314,6 +314,50 @@ impl Behind {
         let verified = self.store.wait(stored.verify(true, &watch));
         let problems = verified.expect("it can be read").problems;
         problems.iter().map(ToString::to_string).collect()
+    }
+
+    /// Writes a configuration into the manifest of a repository without a check, as one who may write to the bucket can.
+    pub(crate) fn force_config(&self, name: &str, text: &str) {
+        let newest = self.newest(name).expect("it is in the store");
+        let change = Change::Configure(Configuration {
+            old: newest.manifest.config.clone(),
+            new: text.as_bytes().to_vec().into(),
+        });
+        let changed = self.store.wait(self.repository(name).commit(change));
+        changed.expect("a commit");
+    }
+
+    /// Copies the objects of a repository to another name, as one who may write to the bucket can.
+    pub(crate) fn copy_objects(&self, from: &str, to: &str) {
+        let place = |name: &str| self.folder.join(format!("store/{name}.git"));
+        let mut waiting = vec![(place(from), place(to))];
+        while let Some((from, to)) = waiting.pop() {
+            fs::create_dir_all(&to).expect("a directory");
+            for entry in fs::read_dir(&from).expect("a directory").flatten() {
+                let target = to.join(entry.file_name());
+                match entry.path().is_dir() {
+                    true => waiting.push((entry.path(), target)),
+                    false => _ = fs::copy(entry.path(), target).expect("a file"),
+                }
+            }
+        }
+    }
+
+    /// Lets a ref of a repository lead to an object that it has.
+    pub(crate) fn set_ref(&self, name: &str, reference: &str, id: &str) {
+        let mut push = Push::default();
+        push.updates.push(RefUpdate {
+            name: reference.into(),
+            old: Expected::Any,
+            new: Some(Value::Direct {
+                id: ObjectId::from_hex(id.as_bytes()).expect("an id"),
+                peeled: None,
+            }),
+        });
+        let changed = self
+            .store
+            .wait(self.repository(name).commit(Change::Push(push)));
+        changed.expect("a commit");
     }
 
     fn repository(&self, name: &str) -> Stored {

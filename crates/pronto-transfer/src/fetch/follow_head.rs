@@ -31,7 +31,7 @@ pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
     };
     let refs = repository.refs();
     let is_there = remote.follow_head == FollowHead::Create && refs.find(&head)?.is_some();
-    let has_hook = hooks::find(repository, "reference-transaction").is_some();
+    let has_hook = hooks::has_programs(repository, "reference-transaction");
     if is_there && !has_hook {
         return Ok(());
     }

@@ -150,27 +150,28 @@ impl Push<'_> {
         ]
     }
 
-    /// Runs hook `name`, with its output on the band of messages. Returns its exit code; `None` if
-    /// there is no such hook.
+    /// Runs the programs of hook `name`, with their output on the band of messages. Returns their exit codes, joined
+    /// with `|`; `None` if there is no such hook.
     fn run_hook(&self, name: &str, call: &Call) -> Result<Option<i32>> {
-        let Some(program) = hooks::find(self.repository, name) else {
-            return Ok(None);
-        };
-        let short = hooks::path_from(self.repository.git_dir(), &program);
-        let mut process = pronto_io::child::command(short);
-        process.args(&call.arguments);
-        self.prepare(&mut process);
-        apply(&mut process, &call.variables);
-        match self.run_program("hook", process, &call.input) {
-            Ok(status) => Ok(Some(code_of(status))),
-            // A client can choose options that no program can be given. As in Git, a hook that cannot
-            // run has not accepted.
-            Err(error) if *error.kind() == ErrorKind::Hook => {
-                self.bands.error(&error.to_string());
-                Ok(Some(1))
-            }
-            Err(error) => Err(error),
+        let mut codes = None;
+        for program in hooks::programs(self.repository, name)? {
+            let mut process = program.command(self.repository.git_dir());
+            process.args(&call.arguments);
+            self.prepare(&mut process);
+            apply(&mut process, &call.variables);
+            let code = match self.run_program("hook", process, &call.input) {
+                Ok(status) => code_of(status),
+                // A client can choose options that no program can be given. As in Git, a hook that cannot
+                // run has not accepted.
+                Err(error) if *error.kind() == ErrorKind::Hook => {
+                    self.bands.error(&error.to_string());
+                    1
+                }
+                Err(error) => return Err(error),
+            };
+            codes = Some(codes.unwrap_or(0) | code);
         }
+        Ok(codes)
     }
 
     /// Ties a program to the repository, in whose directory it runs.

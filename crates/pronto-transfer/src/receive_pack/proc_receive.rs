@@ -45,7 +45,7 @@ impl Push<'_> {
 
     /// Runs the hook. Returns whether all went well.
     fn call_hook(&mut self) -> Result<bool> {
-        let Some(program) = hooks::find(self.repository, "proc-receive") else {
+        let Some(program) = hooks::find_file(self.repository, "proc-receive") else {
             self.bands.error("cannot find hook 'proc-receive'");
             return Ok(false);
         };

@@ -1,0 +1,212 @@
+//! Hooks in the configuration, which decide about pushes like those that are files, over each protocol.
+
+use std::process::Output;
+
+use super::Table;
+use crate::site::shell_as;
+use crate::stage::{Stage, Verdict, require};
+use crate::wire::{PUSH, changes, create, no_pack, packet, post, unbanded};
+
+/// The reason why a store has no such hooks: `store` takes none, and the rows of class `bucket` attack that.
+const NO_HOOKS: &str = "a store has no configuration of hooks";
+
+/// Settings of a hook that refuses.
+const REFUSING: &str = "echo the policy says no; exit 1";
+
+pub(super) fn table() -> Table {
+    let mut table = Table::new("hooks");
+    events(&mut table);
+    protocols(&mut table);
+    broken(&mut table);
+    table
+}
+
+/// Adds a hook to the configuration of the user who runs the server.
+fn configure_server(stage: &Stage, event: &str, command: &str) {
+    let file = stage.site.path("home/.gitconfig");
+    let file = file.to_str().expect("text");
+    for (key, value) in [
+        ("hook.policy.event", event),
+        ("hook.policy.command", command),
+    ] {
+        let set = ["config", "-f", file, "--add", key, value];
+        stage.site.git(&stage.site.path(""), &set);
+    }
+}
+
+/// Adds a hook to the configuration of a repository.
+fn configure(stage: &mut Stage, repository: &str, event: &str, command: &str) {
+    stage.configure(repository, "hook.policy.event", event);
+    stage.configure(repository, "hook.policy.command", command);
+}
+
+/// The commands of a push of a new branch, with its pack.
+fn body(stage: &Stage, name: &str) -> Vec<u8> {
+    let commands = changes([create(&stage.site.ids.first, name)]);
+    [commands, no_pack()].concat()
+}
+
+/// Requires that a push of Mallory to her own repository is refused.
+fn refuses(stage: &mut Stage, reason: &str) -> Verdict {
+    let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
+    stage.refuses_push("mallory", "own/m", &commands, &no_pack(), reason)
+}
+
+fn events(table: &mut Table) {
+    for (event, reason) in [
+        ("pre-receive", "pre-receive hook declined"),
+        ("update", "hook declined"),
+    ] {
+        table.row(format!("{event}-of-the-server"), move |stage| {
+            configure_server(stage, event, REFUSING);
+            stage.alone();
+            let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
+            let push = |stage: &mut Stage| stage.push("mallory", "own/m", &commands, &no_pack());
+            let text = stage.changing_nothing("own/m", push)?.text();
+            let is_refused = text.contains(reason) && text.contains("the policy says no");
+            require(is_refused, || text)?;
+            // The honest client pushes afterwards.
+            std::fs::remove_file(stage.site.path("home/.gitconfig")).expect("it was written");
+            Ok(())
+        });
+        let name = format!("{event}-of-the-repository");
+        table.row_on_disk(&name, NO_HOOKS, move |stage| {
+            configure(stage, "own/m", event, REFUSING);
+            refuses(stage, reason)
+        });
+    }
+    table.row_on_disk("reference-transaction", NO_HOOKS, |stage| {
+        let command = "refuse() { test \"$1\" != prepared; }; refuse";
+        configure(stage, "own/m", "reference-transaction", command);
+        refuses(stage, "hook")
+    });
+    table.row_on_disk("after-a-push", NO_HOOKS, |stage| {
+        let file = stage.site.path("told");
+        let command = format!("cat >> {}", file.display());
+        for event in ["post-receive", "pre-receive"] {
+            let config = stage.site.path("root/own/m.git/config");
+            let config = config.to_str().expect("text");
+            let set = ["config", "-f", config, "--add", "hook.all.event", event];
+            stage.site.git(&stage.site.path(""), &set);
+        }
+        stage.configure("own/m", "hook.all.command", &command);
+        stage.allow("own/m", "refs/heads/x");
+        let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
+        let text = stage
+            .push("mallory", "own/m", &commands, &no_pack())?
+            .text();
+        require(text.contains("ok refs/heads/x"), || text)?;
+        let told = std::fs::read_to_string(&file).unwrap_or_default();
+        require(told.matches("refs/heads/x").count() == 2, || told)
+    });
+    table.row_on_disk("beside-a-file", NO_HOOKS, |stage| {
+        // Both decide, in each order of their answers.
+        stage.hook("own/m", "pre-receive", "exit 0");
+        configure(stage, "own/m", "pre-receive", "exit 1");
+        refuses(stage, "pre-receive hook declined")?;
+        stage.hook("own/m", "pre-receive", "exit 1");
+        stage.configure("own/m", "hook.policy.command", "exit 0");
+        refuses(stage, "pre-receive hook declined")
+    });
+    table.row_on_disk("one-of-several", NO_HOOKS, |stage| {
+        configure(stage, "own/m", "pre-receive", "exit 1");
+        stage.configure("own/m", "hook.later.event", "pre-receive");
+        stage.configure("own/m", "hook.later.command", "exit 0");
+        refuses(stage, "pre-receive hook declined")
+    });
+}
+
+fn protocols(table: &mut Table) {
+    table.row_on_disk("over-ssh", NO_HOOKS, |stage| {
+        if !stage.shell() {
+            return Ok(());
+        }
+        configure(stage, "own/m", "pre-receive", REFUSING);
+        let body = body(stage, "refs/heads/x");
+        let push = |stage: &mut Stage| Ok(stage.ssh().ask("git-receive-pack 'own/m'", &body));
+        let said = stage.changing_nothing("own/m", push)?;
+        declined(&said)
+    });
+    table.row_on_disk("over-a-forced-command", NO_HOOKS, |stage| {
+        configure(stage, "own/m", "pre-receive", REFUSING);
+        let body = body(stage, "refs/heads/x");
+        let push = |stage: &mut Stage| {
+            let command = "git-receive-pack 'own/m'";
+            Ok(shell_as(&stage.site, "mallory", command, &body))
+        };
+        let Output { stdout, .. } = stage.changing_nothing("own/m", push)?;
+        declined(&stdout)
+    });
+    table.row_on_disk("over-the-daemon", NO_HOOKS, |stage| {
+        stage.daemon("push = \"always\"\n");
+        let grant = "repository = \"own/m\"\nusers = [\"anonymous\"]\nrole = \"write\"";
+        stage.set(&format!("[[grant]]\n{grant}"));
+        configure(stage, "own/m", "pre-receive", REFUSING);
+        let body = body(stage, "refs/heads/x");
+        let push = |stage: &mut Stage| {
+            let mut daemon = stage.connect_git();
+            let line = format!("{PUSH} /own/m\0host=x\0");
+            daemon.send(packet(line)).send(&body).shut();
+            daemon.ends()
+        };
+        let said = stage.changing_nothing("own/m", push)?;
+        declined(&said)
+    });
+    table.row_on_disk("without-a-user", NO_HOOKS, |stage| {
+        let grant = "repository = \"own/m\"\nusers = [\"anonymous\"]\nrole = \"write\"";
+        stage.set(&format!("[[grant]]\n{grant}"));
+        configure(stage, "own/m", "update", REFUSING);
+        let body = body(stage, "refs/heads/x");
+        let push = |stage: &mut Stage| stage.ask(post("own/m", PUSH, "", &body));
+        let answer = stage.changing_nothing("own/m", push)?;
+        declined(&answer.body)
+    });
+}
+
+/// Requires that the report of a push says that a hook has refused.
+fn declined(bytes: &[u8]) -> Verdict {
+    let text = String::from_utf8_lossy(&unbanded(bytes)).into_owned();
+    require(text.contains("hook declined"), || text)
+}
+
+fn broken(table: &mut Table) {
+    for (name, key, value) in [
+        ("without-a-command", "hook.other.event", "pre-receive"),
+        (
+            "without-a-command-of-another-event",
+            "hook.other.event",
+            "update",
+        ),
+        (
+            "with-the-name-of-an-event",
+            "hook.update.event",
+            "pre-receive",
+        ),
+    ] {
+        table.row_on_disk(name, NO_HOOKS, move |stage| {
+            // git dies of it, too.
+            stage.configure("own/m", key, value);
+            let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
+            let push = |stage: &mut Stage| {
+                let answer = stage.push("mallory", "own/m", &commands, &no_pack());
+                Ok(answer.map(|answer| answer.text()).unwrap_or_default())
+            };
+            let text = stage.changing_nothing("own/m", push)?;
+            require(!text.contains("ok refs/heads/x"), || text)
+        });
+    }
+    table.row_on_disk("in-a-shared-repository", NO_HOOKS, |stage| {
+        // Its files have permissions that only git sets, so the push goes there, or nowhere.
+        stage.configure("own/m", "core.sharedRepository", "group");
+        stage.allow("own/m", "refs/heads/x");
+        let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
+        let text = stage
+            .push("mallory", "own/m", &commands, &no_pack())?
+            .text();
+        require(text.contains("ok refs/heads/x"), || text)?;
+        let file = stage.site.path("root/own/m.git/refs/heads/x");
+        let found = std::fs::metadata(file).map_err(|error| error.to_string())?;
+        let mode = std::os::unix::fs::PermissionsExt::mode(&found.permissions());
+        require(mode & 0o060 == 0o060, || format!("{mode:o}"))
+    });
+}
