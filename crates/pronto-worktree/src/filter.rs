@@ -107,6 +107,9 @@ pub struct Settings {
     pub ref_name: Option<BString>,
     /// The commit or tree that is being checked out, for long-running programs.
     pub treeish: Option<ObjectId>,
+    /// Whether a file that is not in its declared encoding is compared as it is. For conversions whose result is not
+    /// stored.
+    pub tolerates_encodings: bool,
 }
 
 impl Settings {
@@ -123,6 +126,7 @@ impl Settings {
             worktree: None,
             ref_name: None,
             treeish: None,
+            tolerates_encodings: false,
         }
     }
 
