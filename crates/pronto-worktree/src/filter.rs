@@ -103,6 +103,8 @@ pub struct Settings {
     pub git_dir: Option<PathBuf>,
     /// The top of the worktree, absolute: where programs run.
     pub worktree: Option<PathBuf>,
+    /// `GIT_CONFIG_PARAMETERS` of programs: the settings that options of the command line made.
+    pub config_parameters: Option<BString>,
     /// The full name of the ref that is being checked out, for long-running programs.
     pub ref_name: Option<BString>,
     /// The commit or tree that is being checked out, for long-running programs.
@@ -127,6 +129,7 @@ impl Settings {
             ref_name: None,
             treeish: None,
             tolerates_encodings: false,
+            config_parameters: None,
         }
     }
 
