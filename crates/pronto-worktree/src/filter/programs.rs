@@ -331,7 +331,7 @@ fn quote(bytes: &[u8], text: &mut BString) {
         match byte {
             b'\'' => text.extend_from_slice(b"'\\''"),
             // Quoted, so that it does not look like a placeholder of a file name.
-            b'%' => text.extend_from_slice(b"'%''"),
+            b'%' => text.extend_from_slice(b"%''"),
             _ => text.push(*byte),
         }
     }
