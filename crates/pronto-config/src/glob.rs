@@ -79,8 +79,10 @@ pub fn matches_path(
         fold_case,
     };
     let starts = text.get(..literal);
+    // The last byte before the first wildcard shows whether a `**` starts a component.
+    let rest = literal.saturating_sub(1);
     starts.is_some_and(|start| same(start, &pattern.text[..literal]))
-        && matches(&pattern.text[literal..], &text[literal..], how)
+        && matches(&pattern.text[rest..], &text[rest..], how)
 }
 
 /// A pattern at work: both positions, and where to take steps back to.

@@ -33,6 +33,6 @@ pub use quarantine::Quarantine;
 pub use store::packing;
 pub use store::{
     Bitmapped, Content, Ids, Inventory, LinkedPack, Location, Matches, Numbered, ObjectReader,
-    ObjectSet, Packed, Salvaged, Store,
+    ObjectSet, Packed, Promised, Salvaged, Store,
 };
 pub use turns::{Pruning, Turn};

@@ -10,6 +10,7 @@ mod lookup;
 mod loosen;
 mod numbered;
 pub mod packing;
+mod promised;
 mod salvage;
 mod unpack;
 mod write;
@@ -19,7 +20,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use gix_object::Kind as ObjectKind;
@@ -32,6 +33,7 @@ pub use details::{Content, ObjectReader, Packed};
 pub use enumerate::{Ids, Matches};
 pub use links::LinkedPack;
 pub use numbered::{Numbered, ObjectSet};
+pub use promised::Promised;
 pub use salvage::Salvaged;
 
 use crate::error::{Error, ErrorKind, from_pack};
@@ -77,6 +79,7 @@ struct Inner {
     listed_in: AtomicU32,
     /// Held by the one who makes a large object, for chains that end at like offsets.
     chains: [Mutex<()>; CHAINS],
+    promised: OnceLock<Box<dyn Promised>>,
 }
 
 /// The position of an object in a pack. Objects are read fastest in this order.
@@ -129,6 +132,7 @@ impl Store {
                 listing: Mutex::new(()),
                 pack_numbers: AtomicU32::new(0),
                 chains: Default::default(),
+                promised: OnceLock::new(),
             }),
             replacements: None,
         })
@@ -215,6 +219,13 @@ impl Store {
     }
 
     fn find_exactly(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error> {
+        match self.find_present(id, out)? {
+            None if self.fetch_missing(id)? => self.find_present(id, out),
+            found => Ok(found),
+        }
+    }
+
+    fn find_present(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error> {
         let shared = RefCell::new(&mut *out);
         let found = self.lookup(
             id,
@@ -245,6 +256,13 @@ impl Store {
     }
 
     fn header_exactly(&self, id: &oid) -> Result<Option<gix_object::Header>, Error> {
+        match self.header_of_present(id)? {
+            None if self.fetch_missing(id)? => self.header_of_present(id),
+            found => Ok(found),
+        }
+    }
+
+    fn header_of_present(&self, id: &oid) -> Result<Option<gix_object::Header>, Error> {
         let found = self.lookup(
             id,
             |pack, offset| self.packed_header(pack, offset),

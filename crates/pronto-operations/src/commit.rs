@@ -95,7 +95,10 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
     let identity = |role| {
         let (config, environment) = (repository.config(), repository.environment());
         let found = identity::signature_at(now, role, Care::Strict, config, environment);
-        found.map_err(|_| lacks("a commit by nobody"))
+        found.map_err(|error| match error.kind() {
+            ErrorKind::Identity => lacks("a commit by nobody"),
+            _ => error,
+        })
     };
     let (author, committer) = (identity(Role::Author)?, identity(Role::Committer)?);
     let written = match cleanup {

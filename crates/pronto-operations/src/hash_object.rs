@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use bstr::{BStr, ByteSlice};
+use bstr::BStr;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Digester, ObjectId};
 use pronto_index::Index;
@@ -118,6 +118,7 @@ impl ContentHasher<'_> {
             let mut settings = repository.filter_settings()?;
             if self.store.is_none() {
                 settings.safe_crlf = SafeCrlf::Ignore;
+                settings.tolerates_encodings = true;
             }
             let index = repository.index()?;
             let attributes = attributes::attributes_of_files(repository, &index)?;
@@ -183,17 +184,19 @@ fn collided(collision: pronto_hash::Collision) -> Error {
     Error::new(ErrorKind::Object, message).because(collision)
 }
 
-/// Whether `content` is a sound object of `kind`, as far as Git looks when it makes one.
-pub fn is_well_formed(kind: ObjectKind, content: &[u8], hash: pronto_hash::Kind) -> bool {
-    match kind {
-        ObjectKind::Blob => true,
-        ObjectKind::Tree => {
-            gix_object::TreeRefIter::from_bytes(content, hash).all(|entry| entry.is_ok())
-        }
-        ObjectKind::Commit => gix_object::CommitRef::from_bytes(content, hash).is_ok(),
-        ObjectKind::Tag => {
-            gix_object::TagRef::from_bytes(content, hash).is_ok()
-                && content.find(b"\ntagger ").is_some()
-        }
+/// Checks the format of `content` as an object of `kind`, with the checks of `git fsck --strict`.
+///
+/// # Errors
+/// [`ErrorKind::Object`] if there is a finding.
+pub fn check_format(kind: ObjectKind, content: &[u8], hash: pronto_hash::Kind) -> Result<()> {
+    let findings = pronto_repository::fsck::findings(kind, content, hash);
+    if findings.is_empty() {
+        return Ok(());
     }
+    let lines: Vec<String> = findings
+        .iter()
+        .map(|finding| format!("object fails fsck: {finding}"))
+        .collect();
+    let message = "refusing to create malformed object";
+    Err(Error::new(ErrorKind::Object, message).reported_after(lines.join("\n")))
 }

@@ -184,6 +184,9 @@ pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
     if matches!(options.mode, Mode::Soft | Mode::Keep) {
         refuse_in_a_merge(repository, options.mode)?;
     }
+    if moves {
+        repository.check_log_identity()?;
+    }
     let mut report = Report::default();
     match options.mode {
         Mode::Soft => {}

@@ -101,6 +101,7 @@ impl<'r> WorktreeSession<'r> {
         let mut settings = repository.filter_settings()?;
         // Nothing is added here, so no warning is needed.
         settings.safe_crlf = SafeCrlf::Ignore;
+        settings.tolerates_encodings = true;
         let options = repository.checkout_options()?;
         let rules = repository.stat_rules()?;
         let sparse = repository.sparse_checkout()?;

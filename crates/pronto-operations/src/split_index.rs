@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bstr::{BStr, ByteSlice};
+use bstr::BStr;
 use pronto_hash::ObjectId;
 use pronto_index::{Content, Index, Outline, SharedIndex, Splitting, Writer};
 use pronto_io::cleanup::Guard;
@@ -145,14 +145,7 @@ fn is_shared(entry: &std::fs::DirEntry) -> bool {
 
 /// The moment that `text` means; `None` if that is never, or nothing.
 fn moment(text: &BStr) -> Option<SystemTime> {
-    let text = text.trim();
-    if [&b"now"[..], b"all"].contains(&text) {
-        return Some(SystemTime::now());
-    }
-    let spaced = text.replace(".", " ");
-    let seconds =
-        revision::parse_date(text.as_bstr()).or_else(|| revision::parse_date(spaced.as_bstr()))?;
-    let seconds = u64::try_from(seconds)
+    let seconds = u64::try_from(revision::approximate_date(text))
         .ok()
         .filter(|&seconds| seconds != 0)?;
     Some(UNIX_EPOCH + Duration::from_secs(seconds))

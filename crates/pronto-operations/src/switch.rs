@@ -20,6 +20,7 @@ use crate::refs::{Expected, Head, RefName, bad_name};
 use crate::status::{self, Upstream};
 use crate::{Error, ErrorKind, Repository, Result, hooks};
 
+pub(crate) use branch::invalid_name;
 pub use branch::{NewBranch, Tracking, UpstreamSetup, set_upstream};
 pub(crate) use branch::{check_tracking, create_branch_at};
 pub use left_behind::LeftBehind;
@@ -146,6 +147,7 @@ pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
     let new_head = Destination::new(options, &old);
+    repository.check_log_identity()?;
     let mut report = Report::default();
     if !(options.to.is_none() && options.stay_lightly && !options.empty) {
         match move_files::move_files(repository, old.id(), &new_head, options, watch)? {

@@ -94,6 +94,18 @@ impl<'a> RefNameRef<'a> {
         Err(BadName { name: name.into() })
     }
 
+    /// A name under which a reference may be read: also a file right in the directory of the repository, as
+    /// `git rev-parse` reads it.
+    ///
+    /// # Errors
+    /// Its file would lie outside of the repository.
+    pub fn readable(name: &'a BStr) -> Result<Self, BadName> {
+        if name::is_safe(name) || name::is_valid(name, Form::OneLevel) {
+            return Ok(RefNameRef(name));
+        }
+        Err(BadName { name: name.into() })
+    }
+
     /// The name, for as long as the bytes live.
     pub fn as_bstr(self) -> &'a BStr {
         self.0

@@ -286,10 +286,15 @@ impl References {
 
     /// Returns the loose ref of this name, if it exists.
     fn find_loose(&self, name: &BStr) -> Result<Loose> {
-        let Ok(safe) = RefNameRef::existing(name) else {
+        let Ok(readable) = RefNameRef::readable(name) else {
             return Ok(Loose::Nowhere);
         };
-        if let Some(contents) = loose::read(&self.file_of(safe), name, self.object_hash)? {
+        let read = loose::read(&self.file_of(readable), name, self.object_hash);
+        // Other files of the repository are no broken refs.
+        if read.is_err() && RefNameRef::existing(name).is_err() {
+            return Ok(Loose::Nowhere);
+        }
+        if let Some(contents) = read? {
             return Ok(Loose::There(Reference {
                 name: name.to_owned(),
                 target: contents.target(name)?,

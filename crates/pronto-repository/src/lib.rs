@@ -11,7 +11,9 @@ pub use pronto_config::{
     Environment, Error, ErrorKind, Layout, Result, config, durability, environment, glob, lock,
     path, quote, shared,
 };
-pub use repository::{Notice, PackNotice, PushNotice, Repository, SentKind, Severity, Side};
+pub use repository::{
+    Notice, Original, PackNotice, PushNotice, Repository, SentKind, Severity, Side,
+};
 pub use repository::{
     date, errors, expiry, gitmodules, hooks, identity, init, links, objects, packs, refs, shallow,
 };

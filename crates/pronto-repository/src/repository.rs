@@ -26,6 +26,7 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use pronto_config::{discover, git_dir};
 use pronto_refs::store::{References, tables};
 
+pub use grafts::Original;
 pub use notice::{Notice, PackNotice, PushNotice, SentKind, Severity, Side};
 pub use pronto_config::format::{Format, RefStorage, hash_name, hash_named};
 

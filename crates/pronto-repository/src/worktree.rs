@@ -131,6 +131,8 @@ impl Repository {
             settings.drivers.push(self.driver(name)?);
         }
         settings.worktree = self.work_tree().map(ToOwned::to_owned);
+        let parameters = self.environment().bytes("GIT_CONFIG_PARAMETERS");
+        settings.config_parameters = parameters.map(BString::from);
         // Programs find it themselves where it is in its usual place.
         let usual = self.work_tree().map(|top| top.join(".git"));
         settings.git_dir =

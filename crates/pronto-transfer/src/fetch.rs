@@ -195,6 +195,8 @@ pub fn fetch(
     check(repository, remote, options)?;
     let of_address = prune::tags_of_address(repository, remote, options)?;
     let options = of_address.as_ref().unwrap_or(options);
+    let with_tags = prune::with_tags(repository, remote, options)?;
+    let remote = with_tags.as_ref().unwrap_or(remote);
     let follows_head = options.refspecs.is_empty();
     let redirected = options
         .prefetch

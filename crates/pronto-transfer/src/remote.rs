@@ -18,6 +18,7 @@ mod lazy;
 mod lookup;
 mod negotiate;
 mod offer;
+mod on_demand;
 mod partial;
 mod promised_links;
 mod receive;
@@ -35,6 +36,7 @@ pub use lazy::{Exact, check_promisors};
 pub use negotiate::History;
 pub(crate) use negotiate::negotiator;
 pub use offer::{Offer, OfferOptions};
+pub use on_demand::fetch_on_demand;
 pub(crate) use partial::register as register_promisor;
 pub use partial::{combined_filter, filter_spec, has_whole_history};
 pub use promised_links::keep as keep_linked_objects;
@@ -300,15 +302,4 @@ pub fn rewritten(config: &Config, url: &BStr) -> BString {
 pub fn is_valid_name(name: &BStr) -> bool {
     let spec = [b"refs/remotes/", name.as_bytes(), b"/test"].concat();
     crate::refs::name::is_valid(spec.as_bstr(), crate::refs::name::Form::Full)
-}
-
-/// The time that `text` (`2005-04-07`, `yesterday`) means, in seconds since the epoch.
-///
-/// # Errors
-/// It means none.
-pub fn parse_date(text: &str) -> Result<i64> {
-    crate::revision::parse_date(text.into()).ok_or_else(|| {
-        let message = format!("invalid date: {text}");
-        Error::new(ErrorKind::InvalidInput, message)
-    })
 }

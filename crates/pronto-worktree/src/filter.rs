@@ -103,10 +103,15 @@ pub struct Settings {
     pub git_dir: Option<PathBuf>,
     /// The top of the worktree, absolute: where programs run.
     pub worktree: Option<PathBuf>,
+    /// `GIT_CONFIG_PARAMETERS` of programs: the settings that options of the command line made.
+    pub config_parameters: Option<BString>,
     /// The full name of the ref that is being checked out, for long-running programs.
     pub ref_name: Option<BString>,
     /// The commit or tree that is being checked out, for long-running programs.
     pub treeish: Option<ObjectId>,
+    /// Whether a file that is not in its declared encoding is compared as it is. For conversions whose result is not
+    /// stored.
+    pub tolerates_encodings: bool,
 }
 
 impl Settings {
@@ -123,6 +128,8 @@ impl Settings {
             worktree: None,
             ref_name: None,
             treeish: None,
+            tolerates_encodings: false,
+            config_parameters: None,
         }
     }
 

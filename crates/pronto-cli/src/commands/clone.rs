@@ -8,7 +8,8 @@ use bstr::{BString, ByteSlice};
 use pronto::clone::{self, Options, Outcome, Warning};
 use pronto::path;
 use pronto::remote::connection::Settings;
-use pronto::remote::{Deepen, Family, filter_spec, parse_date};
+use pronto::remote::{Deepen, Family, filter_spec};
+use pronto::revision::approximate_date;
 use pronto::{Environment, ErrorKind, Severity, Watch};
 
 use super::init;
@@ -329,7 +330,7 @@ fn deepen(args: &Args) -> Result<Deepen, CliError> {
         deepen.depth = Some(parsed.ok_or_else(|| CliError::fatal(message))?);
     }
     if let Some(since) = &args.shallow_since {
-        deepen.since = Some(parse_date(since)?);
+        deepen.since = Some(approximate_date(since.as_str().into()));
     }
     deepen.not = args
         .shallow_exclude

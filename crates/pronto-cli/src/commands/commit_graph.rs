@@ -97,8 +97,9 @@ impl Args {
             }
         };
         let expire_before = self.expire_time.as_ref().map(|date| {
-            pronto::revision::parse_date(date.as_str().into())
-                .ok_or_else(|| CliError::unsupported(format!("'{date}' as a date")))
+            let message = || format!("malformed expiration date '{date}'");
+            pronto::revision::parse_expiry(date.as_str().into())
+                .ok_or_else(|| CliError::fatal(message()))
         });
         let configured = repository.config().i64("commitgraph.maxnewfilters")?;
         let limit = number(self.max_new_filters.as_deref())?.or(configured);

@@ -10,9 +10,7 @@ use std::path::Path;
 use bstr::{BStr, BString, ByteSlice};
 use pronto::fetch::{self, Options, Packed, Rules, Selection, Sought};
 use pronto::remote::connection::Settings;
-use pronto::remote::{
-    Deepen, Remote, Tags, checks_objects, combined_filter, filter_spec, parse_date,
-};
+use pronto::remote::{Deepen, Remote, Tags, checks_objects, combined_filter, filter_spec};
 use pronto::{ObjectId, Repository, Watch};
 
 use crate::{CliError, Context, ExitCode, bad_pack};
@@ -280,7 +278,7 @@ fn options(args: &Args) -> Result<Options, CliError> {
     // As in Git, no depth.
     deepen.depth = deepen.depth.filter(|depth| *depth != 0);
     deepen.since = match &args.shallow_since {
-        Some(time) => Some(parse_date(time)?),
+        Some(time) => Some(pronto::revision::approximate_date(time.as_str().into())),
         None => None,
     };
     let excluded = args.shallow_exclude.iter();

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use bstr::{BStr, BString};
+use bstr::BStr;
 use pronto::Severity;
 use pronto::commit_graph::{Source, WriteOptions};
 use pronto::config::value::parse_u64;
@@ -29,8 +29,8 @@ pub(crate) struct Args {
     #[arg(short, long)]
     quiet: bool,
     /// Remove unreachable objects older than this; never with --no-prune
-    #[arg(long, value_name = "DATE", num_args = 0..=1, default_missing_value = "")]
-    prune: Option<OsString>,
+    #[arg(long, value_name = "DATE", num_args = 0..=1)]
+    prune: Option<Option<OsString>>,
     /// Put unreachable objects into a pack of their own
     #[arg(long)]
     cruft: Option<bool>,
@@ -131,8 +131,13 @@ impl Args {
         let last = words.find(|word| is_about(word) || is_given(word));
         match &self.prune {
             _ if last.is_some_and(|word| is_about(&word)) => settings.prune_expire = None,
-            Some(date) if !date.is_empty() => {
-                settings.prune_expire = Some(BString::from(date.as_bytes()));
+            Some(Some(date)) => {
+                let date = BStr::new(date.as_bytes());
+                if pronto::revision::parse_expiry(date).is_none() {
+                    let message = format!("failed to parse prune expiry value {date}");
+                    return Err(CliError::fatal(message));
+                }
+                settings.prune_expire = Some(date.to_owned());
             }
             // The configured value applies.
             _ => {}

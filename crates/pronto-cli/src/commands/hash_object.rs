@@ -8,7 +8,7 @@ use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
-use pronto::hash_object::{ContentHasher, is_well_formed};
+use pronto::hash_object::{ContentHasher, check_format};
 use pronto_hash::{Kind, ObjectId};
 
 use crate::commands::pathspecs::unquote;
@@ -164,10 +164,7 @@ impl Maker<'_> {
     }
 
     fn check(&self, content: &[u8]) -> Result<(), CliError> {
-        match is_well_formed(self.kind, content, self.hash) {
-            true => Ok(()),
-            false => Err(CliError::fatal(format!("corrupt {}", self.kind))),
-        }
+        Ok(check_format(self.kind, content, self.hash)?)
     }
 
     /// Hashes the file `place` with the name `name`, converted like the path `path`.
@@ -178,9 +175,7 @@ impl Maker<'_> {
             (&mut &file)
                 .read_to_end(&mut content)
                 .map_err(|_| failed(self.write, &name.to_string()))?;
-            if !is_well_formed(self.kind, &content, self.hash) {
-                return Err(CliError::unsupported("checks of objects as git words them"));
-            }
+            self.check(&content)?;
             return Ok(self.hasher.content(&content, None)?);
         }
         let path = self.path(Some(path));
@@ -222,9 +217,7 @@ fn without_repository(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let hash = |content: &[u8], name: &str| {
-        if !is_well_formed(kind, content, Kind::Sha1) {
-            return Err(CliError::fatal(format!("corrupt {kind}")));
-        }
+        check_format(kind, content, Kind::Sha1)?;
         let header = gix_object::encode::loose_header(kind, content.len() as u64);
         pronto_hash::digest(Kind::Sha1, &[&header, content]).map_err(|_| failed(false, name))
     };

@@ -100,14 +100,13 @@ pub(super) fn open(context: &mut Context, command: &str) -> Result<Repository, C
 
 /// Parses the time before which an object must have been used last to be deleted.
 pub(super) fn expiry(text: Option<&std::ffi::OsStr>) -> Result<Expiry, CliError> {
-    match text.map(OsStrExt::as_bytes) {
-        None | Some(b"all" | b"now") => Ok(Expiry::Now),
-        Some(b"never" | b"false") => Ok(Expiry::Before(0)),
-        Some(text) => match pronto::revision::parse_date(text.as_bstr()) {
-            Some(moment) => Ok(Expiry::Before(moment)),
-            None => Err(CliError::unsupported("this date of expiry")),
-        },
-    }
+    let Some(text) = text.map(OsStrExt::as_bytes) else {
+        return Ok(Expiry::Now);
+    };
+    Expiry::parse(text.as_bstr()).ok_or_else(|| {
+        let message = format!("malformed expiration date '{}'", text.as_bstr());
+        CliError::fatal(message)
+    })
 }
 
 /// Reports deleted objects.

@@ -143,11 +143,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-fn moment(text: Option<&OsString>) -> Result<Option<i64>, CliError> {
-    // Git may parse what pronto cannot, and knows the message.
+/// Parses the value of `option`.
+fn moment(text: Option<&OsString>, option: &str) -> Result<Option<i64>, CliError> {
     let parse = |text: &OsString| {
-        let parsed = parse_expiry(text.as_bytes().as_bstr());
-        parsed.ok_or_else(|| CliError::unsupported(format!("{text:?} as a date")))
+        let text = text.as_bytes().as_bstr();
+        let message = || format!("invalid timestamp '{text}' given to '--{option}'");
+        parse_expiry(text).ok_or_else(|| CliError::fatal(message()))
     };
     text.map(parse).transpose()
 }
@@ -155,8 +156,8 @@ fn moment(text: Option<&OsString>) -> Result<Option<i64>, CliError> {
 fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     let mut options = ExpireOptions::default();
-    options.expire = moment(args.expire.as_ref())?;
-    options.expire_unreachable = moment(args.expire_unreachable.as_ref())?;
+    options.expire = moment(args.expire.as_ref(), "expire")?;
+    options.expire_unreachable = moment(args.expire_unreachable.as_ref(), "expire-unreachable")?;
     options.rewrite = args.how();
     options.logs = match args.single_worktree {
         true => Logs::OfWorkTree,
@@ -221,7 +222,7 @@ fn delete(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
     let mut positions = Vec::with_capacity(words.len());
     for word in words {
         positions.push(match word.find(b"@{") {
-            Some(at) => Some((word[..at].as_bstr(), position(word[at + 2..].as_bstr())?)),
+            Some(at) => Some((word[..at].as_bstr(), position(word[at + 2..].as_bstr()))),
             None => None,
         });
     }
@@ -248,18 +249,15 @@ fn delete(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
 }
 
 /// Parses the text after `@{`.
-fn position(text: &BStr) -> Result<Position, CliError> {
+fn position(text: &BStr) -> Position {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number = text[..digits].to_str().ok();
     if let Some(number) = number.and_then(|number| number.parse::<u32>().ok())
         && text.get(digits) == Some(&b'}')
     {
-        return Ok(Position::Number(number as usize));
+        return Position::Number(number as usize);
     }
-    let moment = text.strip_suffix(b"}");
-    let moment = moment.and_then(|moment| pronto::revision::parse_date(moment.as_bstr()));
-    let moment = moment.ok_or_else(|| CliError::unsupported(format!("'{text}' as a date")))?;
-    Ok(Position::Moment(moment))
+    Position::Moment(pronto::revision::approximate_date(text))
 }
 
 fn drop_logs(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCode, CliError> {

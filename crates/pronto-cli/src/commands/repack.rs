@@ -1,6 +1,6 @@
 //! `repack`: replace many packs and loose objects by few packs.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -181,7 +181,7 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     options.server_info =
         !args.no_server_info && config.bool_or("repack.updateserverinfo", true)?;
     options.unpack_unreachable = match &args.unpack_unreachable {
-        Some(text) => Some(super::prune::expiry(Some(text))?),
+        Some(text) => Some(Expiry::Before(approximate(text))),
         None => None,
     };
     options.patience = pronto::prune::PATIENCE;
@@ -209,11 +209,15 @@ fn is_lacking(args: &Args, repository: &Repository) -> Result<bool, CliError> {
     Ok(is_restricted || unpacks_alone || args.cruft && (limit > 0 || is_tuned))
 }
 
+/// Returns the moment that `text` means. `now` is the present: objects with times in the future stay.
+fn approximate(text: &OsStr) -> i64 {
+    pronto::revision::approximate_date(BStr::new(text.as_encoded_bytes()))
+}
+
 /// Returns what happens to unreachable objects.
 fn cruft(args: &Args) -> Result<Cruft, CliError> {
     let expiration = args.cruft_expiration.as_deref();
-    let expiration = expiration.map(|text| super::prune::expiry(Some(text)));
-    let expiration = expiration.transpose()?;
+    let expiration = expiration.map(|text| Expiry::Before(approximate(text)));
     let below = number(&args.combine_cruft_below_size)?;
     let mut options = Cruft::default();
     // No object is older than this.

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::revision::{Want, parse_date};
+use pronto::revision::{Want, approximate_date};
 use pronto::{ErrorKind, Repository, environment, quote};
 use pronto_hash::ObjectId;
 
@@ -423,8 +423,7 @@ impl<'a> Session<'a> {
         if !(self.filter.flags && self.filter.revisions) {
             return Ok(());
         }
-        let moment =
-            parse_date(date).ok_or_else(|| CliError::unsupported(format!("the date '{date}'")))?;
+        let moment = approximate_date(date);
         self.show(false, format!("{option}{moment}").as_str().into())
     }
 

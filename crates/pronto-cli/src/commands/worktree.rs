@@ -210,17 +210,7 @@ impl Args {
     }
 
     fn expiry(&self) -> Result<Expiry, CliError> {
-        let Some(text) = &self.expire else {
-            return Ok(Expiry::Now);
-        };
-        match text.as_bytes() {
-            b"all" | b"now" => Ok(Expiry::Now),
-            b"never" | b"false" => Ok(Expiry::Before(0)),
-            text => match pronto::revision::parse_date(text.as_bstr()) {
-                Some(moment) => Ok(Expiry::Before(moment)),
-                None => Err(CliError::unsupported("this date of expiry")),
-            },
-        }
+        super::prune::expiry(self.expire.as_deref())
     }
 }
 

@@ -100,19 +100,33 @@ impl Store {
         out: &mut Vec<u8>,
     ) -> Result<Option<Content>, Error> {
         let id = self.replaced(id)?;
+        match self.find_or_stream_present(&id, threshold_bytes, out)? {
+            None if self.fetch_missing(&id)? => {
+                self.find_or_stream_present(&id, threshold_bytes, out)
+            }
+            found => Ok(found),
+        }
+    }
+
+    fn find_or_stream_present(
+        &self,
+        id: &oid,
+        threshold_bytes: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Content>, Error> {
         let out = RefCell::new(out);
         let found = self.lookup(
-            &id,
+            id,
             |pack, offset| self.content(pack, offset, threshold_bytes, &mut out.borrow_mut()),
             |objects| {
                 let found = with_scratch(|scratch| {
                     let (scratch, out) = (&mut scratch.loose, &mut out.borrow_mut());
-                    loose::read_below(objects, &id, scratch, threshold_bytes, out)
+                    loose::read_below(objects, id, scratch, threshold_bytes, out)
                 })?;
                 Ok(match found {
                     Some(loose::Content::Whole(kind)) => Some(Content::Whole(kind)),
                     Some(loose::Content::Large) => {
-                        let reader = loose::reader(objects, &id)?;
+                        let reader = loose::reader(objects, id)?;
                         reader.map(|reader| Content::Large(ObjectReader(Source::Loose(reader))))
                     }
                     None => None,
@@ -220,11 +234,18 @@ impl Store {
     /// As [`find`](Self::find).
     pub fn reader(&self, id: &oid) -> Result<Option<ObjectReader>, Error> {
         let id = self.replaced(id)?;
+        match self.reader_of_present(&id)? {
+            None if self.fetch_missing(&id)? => self.reader_of_present(&id),
+            found => Ok(found),
+        }
+    }
+
+    fn reader_of_present(&self, id: &oid) -> Result<Option<ObjectReader>, Error> {
         self.lookup(
-            &id,
+            id,
             |pack, offset| self.entry_reader(pack, offset),
             |objects| {
-                let reader = loose::reader(objects, &id)?;
+                let reader = loose::reader(objects, id)?;
                 Ok(reader.map(|reader| ObjectReader(Source::Loose(reader))))
             },
         )

@@ -4,8 +4,8 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::{Format, Formats, Options, unsupported};
-use crate::revision::parse_date;
+use super::{Format, Formats, Options};
+use crate::revision::approximate_date;
 use crate::{Error, ErrorKind, Result as Done};
 
 /// The parsed arguments of `archive`.
@@ -176,21 +176,17 @@ impl Arguments {
     /// pathspecs. The caller adds files, because it knows which directory their paths are relative to.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] if the format does not have the level of compression, and
-    /// [`ErrorKind::Unsupported`] for a time in a form that only git understands.
+    /// [`ErrorKind::InvalidInput`] if the format does not have the level of compression.
     pub fn options(&self, format: &Format) -> Done<Options> {
         if let Some(level) = self.level {
             format.check_level(level)?;
         }
-        let moment = |text: &BString| {
-            let moment = parse_date(text.as_bstr());
-            moment.ok_or_else(|| unsupported(&format!("the form '{text}' of --mtime")))
-        };
+        let moment = |text: &BString| approximate_date(text.as_bstr());
         Ok(Options {
             format: format.clone(),
             level: self.level,
             prefix: self.prefix.clone(),
-            modified: self.modified.as_ref().map(moment).transpose()?,
+            modified: self.modified.as_ref().map(moment),
             worktree_attributes: self.worktree_attributes,
             pathspecs: self.operands.iter().skip(1).cloned().collect(),
             ..Options::default()

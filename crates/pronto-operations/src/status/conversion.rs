@@ -73,5 +73,7 @@ fn prepare(repository: &Repository) -> Result<(Attributes, Arc<Settings>)> {
     let source = Box::new(FromWorktree::new(top, Directories::new()));
     let attributes = Attributes::new(&ATTRIBUTES, &repository.attribute_files()?, source)
         .map_err(from_worktree)?;
-    Ok((attributes, Arc::new(repository.filter_settings()?)))
+    let mut settings = repository.filter_settings()?;
+    settings.tolerates_encodings = true;
+    Ok((attributes, Arc::new(settings)))
 }

@@ -141,6 +141,34 @@ fn ignored_by_path(
     by_path
 }
 
+impl Inspector<'_> {
+    /// Returns whether the submodule at `at` has a repository.
+    ///
+    /// # Errors
+    /// It has one that is broken, or a file that leads to none.
+    fn is_checked_out(&self, at: &BStr) -> Result<bool, Error> {
+        let git = self.work_tree.join(path::borrow(at)).join(".git");
+        if git.symlink_metadata().is_err() {
+            return Ok(false);
+        }
+        let mut environment = self.repository.environment().clone();
+        environment.set_current_dir(&self.work_tree);
+        let shown = [at.as_bytes(), b"/.git"].concat();
+        let found = Repository::resolve_git_dir(shown.as_bstr(), &environment);
+        let found = found.map_err(|error| unusable(&error))?;
+        if found.is_none() && git.is_dir() {
+            let message = format!("'{}' not recognized as a git repository", shown.as_bstr());
+            return Err(Error::new(ErrorKind::Io, message));
+        }
+        Ok(found.is_some())
+    }
+}
+
+/// Returns the error of a submodule whose repository cannot be opened.
+fn unusable(error: &crate::Error) -> Error {
+    Error::new(ErrorKind::Io, error.message())
+}
+
 impl Submodules for Inspector<'_> {
     fn inspect(&self, at: &BStr, staged: &oid) -> Result<SubmoduleState, Error> {
         let ignores = self.ignores(at);
@@ -149,8 +177,7 @@ impl Submodules for Inspector<'_> {
             return Ok(state);
         }
         let top = self.work_tree.join(path::borrow(at));
-        let git = top.join(".git");
-        if git.symlink_metadata().is_err() {
+        if !self.is_checked_out(at)? {
             return Ok(state);
         }
         let mut environment = self.repository.environment().clone();
@@ -160,10 +187,9 @@ impl Submodules for Inspector<'_> {
         environment.set(DEPTH, (self.depth + 1).to_string());
         environment.set_current_dir(&top);
         // The directory is its worktree, unless its configuration names another.
-        environment.set("GIT_DIR", ".git");
-        let Ok(repository) = Repository::discover(&top, &environment) else {
-            return Ok(state);
-        };
+        environment.set("GIT_DIR", &*top.join(".git").to_string_lossy());
+        let opened = Repository::discover(&top, &environment);
+        let repository = opened.map_err(|error| unusable(&error))?;
         let Ok(Some(head)) = repository.head().map(|head| head.id()) else {
             return Ok(state);
         };

@@ -120,6 +120,21 @@ impl NewBranch {
     }
 }
 
+/// Returns the error for `name`, which no branch can have, with the advice of `advice.refSyntax`.
+///
+/// # Errors
+/// The setting is not a boolean.
+pub(crate) fn invalid_name(repository: &Repository, name: &BStr, kind: ErrorKind) -> Result<Error> {
+    let error = Error::new(kind, format!("'{name}' is not a valid branch name"));
+    let advice = "See 'git help check-ref-format'";
+    let how = "Disable this message with \"git config set advice.refSyntax false\"";
+    Ok(match repository.config().bool("advice.refsyntax")? {
+        Some(false) => error,
+        Some(true) => error.with_hint(advice),
+        None => error.with_hint(format!("{advice}\n{how}")),
+    })
+}
+
 /// Whether a branch may be created so.
 pub(super) fn check_new_branch(repository: &Repository, create: &NewBranch) -> Result<()> {
     let full = create.full_name();
@@ -127,8 +142,11 @@ pub(super) fn check_new_branch(repository: &Repository, create: &NewBranch) -> R
         && create.name != "HEAD"
         && name::is_valid(full.as_bstr(), name::Form::Full);
     if !valid {
-        let message = format!("'{}' is not a valid branch name", create.name);
-        return Err(Error::new(ErrorKind::InvalidInput, message));
+        return Err(invalid_name(
+            repository,
+            create.name.as_bstr(),
+            ErrorKind::InvalidInput,
+        )?);
     }
     if !create.force && repository.refs().id_of(&full)?.is_some() {
         let message = format!("a branch named '{}' already exists", create.name);

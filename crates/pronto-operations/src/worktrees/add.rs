@@ -19,7 +19,7 @@ use super::refused;
 use super::relocate;
 use crate::refs::name;
 use crate::revision::Want;
-use crate::switch::{self, NewBranch, Point, Tracking, UpstreamSetup};
+use crate::switch::{self, NewBranch, Point, Tracking, UpstreamSetup, invalid_name};
 use crate::{Error, ErrorKind, Repository, Result, path, reset};
 use target::Target;
 
@@ -320,7 +320,9 @@ fn existing_branch(repository: &Repository, name: &BStr) -> Result<Option<BStrin
 
 /// The full name of a branch called `name`, if that can be a name.
 fn branch_called(repository: &Repository, name: &BStr) -> Result<Option<BString>> {
+    let is_literal = name == "@";
     let meant = repository.interpret_branch_name(name).ok().flatten();
+    let meant = meant.filter(|_| !is_literal);
     let short = match &meant {
         Some(full) => full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr(),
         None => name,
@@ -342,7 +344,7 @@ fn commit_named(repository: &Repository, name: &BStr) -> Result<Option<ObjectId>
 /// Refuses a name for a branch without commits.
 fn check_unborn(repository: &Repository, name: &BStr) -> Result<()> {
     match branch_called(repository, name)? {
-        None => Err(refused(format!("'{name}' is not a valid branch name"))),
+        None => Err(invalid_name(repository, name, ErrorKind::Refused)?),
         Some(full) if repository.refs().resolve(&full)?.is_some() => {
             Err(refused(format!("a branch named '{name}' already exists")))
         }
@@ -358,7 +360,11 @@ fn make_branch(
     addition: &Addition,
 ) -> Result<Option<UpstreamSetup>> {
     let Some(full) = branch_called(repository, name.as_bstr())? else {
-        return Err(refused(format!("'{name}' is not a valid branch name")));
+        return Err(invalid_name(
+            repository,
+            name.as_bstr(),
+            ErrorKind::Refused,
+        )?);
     };
     let short = full.strip_prefix(b"refs/heads/").unwrap_or(&full).as_bstr();
     if repository.refs().resolve(&full)?.is_some() {
@@ -441,6 +447,7 @@ fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<T
 
 /// Writes all files.
 fn fill(inside: &Repository, watch: &Watch<'_>) -> Result<reset::Outcome> {
+    crate::remote::fetch_on_demand(inside, watch.interrupt())?;
     let options = reset::Options {
         to: reset::target(inside, "HEAD".into(), false)?,
         mode: reset::Mode::Hard,

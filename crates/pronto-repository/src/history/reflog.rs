@@ -16,7 +16,8 @@ use crate::lock::Lock;
 use crate::refs::{LogLine, RefNameRef, name, tables::logged_names};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-pub use expire::{ExpireOptions, Logs, parse_expiry};
+pub use crate::date::parse_expiry;
+pub use expire::{ExpireOptions, Logs};
 pub use outcome::{ExpiredLog, Rewrite, Verdict};
 
 /// The deepest nesting of directories of reflogs.
@@ -154,6 +155,24 @@ impl Repository {
         {
             directory = path.parent();
         }
+        Ok(())
+    }
+
+    /// Checks that entries of reflogs can be written: that the date of the committer is one. Operations call this
+    /// before they change files, because their last step writes a reflog.
+    ///
+    /// # Errors
+    /// `GIT_COMMITTER_DATE` is not a date, or a setting is malformed.
+    pub fn check_log_identity(&self) -> Result<()> {
+        let is_logged = match self.config().bool("core.logallrefupdates") {
+            Ok(Some(is_logged)) => is_logged,
+            _ => !self.is_bare(),
+        };
+        if !is_logged && self.refs().log("HEAD")?.is_none() {
+            return Ok(());
+        }
+        let (config, environment) = (self.config(), self.environment());
+        identity::signature(Role::Committer, Care::Lenient, config, environment)?;
         Ok(())
     }
 

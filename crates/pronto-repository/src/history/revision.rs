@@ -19,7 +19,7 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 
-pub use crate::date::parse_date;
+pub use crate::date::{approximate_date, parse_date, parse_expiry};
 pub use crate::links::CommitLinks;
 pub use abbreviate::DEFAULT_ABBREVIATION;
 pub use full_name::FullName;

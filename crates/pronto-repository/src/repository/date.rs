@@ -1,44 +1,51 @@
-//! Parses dates in the forms that users write.
+//! Reads dates, for every command and setting, as Git does: exact ones (`Mon 20 Aug 2018 20:19:19 +0200`), spoken ones
+//! (`2.weeks.ago`) and times of expiry (`never`).
+
+mod approximate;
+mod calendar;
+mod exact;
+mod words;
 
 use bstr::{BStr, ByteSlice};
+use gix_date::Time;
 use gix_date::time::CustomFormat;
-use gix_date::{Time, Zoned};
+use jiff::Timestamp;
 
-/// The moment that `text` means, in seconds since 1970: absolute, or relative to now
-/// (`yesterday`, `2 weeks ago`). A day alone is taken at the time of day it is now, as in Git.
-/// `None` when nothing in it is understood.
+/// Returns the moment that `text` means, in seconds since 1970: exact, or relative to now (`yesterday`, `2 weeks ago`).
+/// A day alone is taken at the time of day it is now. `None` if nothing in it is understood.
 pub fn parse_date(text: &BStr) -> Option<i64> {
-    let text = text.to_str().ok()?.trim();
-    if text.eq_ignore_ascii_case("never") {
-        return Some(0);
+    let now = now();
+    if let Some(time) = exact::parse(text, now) {
+        return Some(time.seconds);
     }
-    let now = Zoned::now();
-    if is_day(text) {
-        let moment = now.with().date(text.parse().ok()?).build().ok()?;
-        return Some(moment.timestamp().as_second());
-    }
-    parse_exact_date(text, Some(now)).map(|time| time.seconds)
+    let found = approximate::parse(text, now);
+    found.is_understood.then_some(found.moment)
 }
 
-/// The moment that `text` means, with its zone; not for a day alone. What is relative is so to
-/// `now`, and means nothing without it.
-pub(crate) fn parse_exact_date(text: &str, now: Option<Zoned>) -> Option<Time> {
-    let lacks_zone = text
-        .strip_prefix('@')
-        .is_some_and(|seconds| !seconds.contains(' '));
-    if is_day(text) || lacks_zone {
-        return None;
-    }
-    gix_date::parse(text, now).ok()
+/// Returns the moment that `text` means, like [`parse_date`]; now, if nothing in it is understood. This is how Git reads
+/// the values of `--since` and its like.
+pub fn approximate_date(text: &BStr) -> i64 {
+    parse_date(text).unwrap_or_else(now)
 }
 
-/// Whether `text` is year, month and day, and nothing else.
-fn is_day(text: &str) -> bool {
-    let is_place = |(at, byte): (usize, u8)| match at {
-        4 | 7 => byte == b'-',
-        _ => byte.is_ascii_digit(),
-    };
-    text.len() == 10 && text.bytes().enumerate().all(is_place)
+/// Returns the moment before which things expire that `text` means: 0 for `never` and `false`, after all others for
+/// `now` and `all`. `None` if it is not understood.
+pub fn parse_expiry(text: &BStr) -> Option<i64> {
+    match text.as_bytes() {
+        b"never" | b"false" => Some(0),
+        b"all" | b"now" => Some(i64::MAX),
+        _ => parse_date(text),
+    }
+}
+
+/// Returns the exact moment that `text` means, with its zone: the form of `GIT_COMMITTER_DATE`. `None` for a day alone
+/// and for times before 1970.
+pub(crate) fn parse_exact_date(text: &BStr) -> Option<Time> {
+    exact::parse(text, now())
+}
+
+fn now() -> i64 {
+    Timestamp::now().as_second()
 }
 
 /// A moment as mail headers write it.
@@ -54,30 +61,83 @@ pub(crate) fn rfc2822(seconds: i64, zone: &BStr) -> String {
 mod tests {
     use super::*;
 
+    /// 2009-08-30 19:20:00 UTC, a Sunday.
+    const NOW: i64 = 1_251_660_000;
+
+    fn exact(text: &str) -> Option<(i64, i32)> {
+        let time = exact::parse(text.as_bytes(), NOW)?;
+        Some((time.seconds, time.offset / 60))
+    }
+
     #[test]
-    fn moments_are_absolute_or_relative() {
+    fn exact_dates_are_read_in_every_form() {
+        for text in [
+            "Mon 20 Aug 2018 20:19:19 +0200",
+            "Mon, 20 Aug 2018 20:19:19 +0200",
+            "Mon Aug 20 20:19:19 2018 +0200",
+            "Monday August 20 20:19:19 2018 +02",
+            "2018-08-20 20:19:19 +0200",
+            "2018-08-20 20:19:19+02:00",
+            "2018-08-20T20:19:19+0200",
+            "2018.08.20 20:19:19.25 +0200",
+            "20180820T201919+0200",
+            "08/20/2018 20:19:19 +0200",
+            "20.08.2018 20:19:19 +0200",
+            "20.08.18 08:19:19 PM +0200",
+            "1534789159 +0200",
+            "@1534789159 +0200",
+            "Mon 20 Aug 2018 20:19:19 CEST",
+        ] {
+            assert_eq!(exact(text), Some((1_534_789_159, 120)), "{text}");
+        }
+        assert_eq!(exact("2018-08-20T18Z"), Some((1_534_788_000, 0)));
+        assert_eq!(exact("2018-08-20T1819Z"), Some((1_534_789_140, 0)));
+        assert_eq!(exact("@0 +0000"), Some((0, 0)));
         assert_eq!(
-            parse_date("2005-04-07 22:13:13 +0000".into()),
-            Some(1_112_911_993)
+            exact("2018-08-20 20:19:19 -0330"),
+            Some((1_534_808_959, -210))
         );
-        let now = Zoned::now().timestamp().as_second();
+        for text in [
+            "",
+            "never",
+            "2018-08-20",
+            "@100",
+            "@-100 +0000",
+            "-100 +0000",
+            "1960-01-01 00:00:00 +0000",
+            "1970-01-01 00:00:00 +0200",
+            "2100-01-01 00:00:00 +0000",
+            "yesterday",
+            "gibberish",
+        ] {
+            assert_eq!(exact(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn spoken_dates_are_relative() {
+        let now = Timestamp::now().as_second();
         for (text, ago) in [
             ("now", 0),
             ("yesterday", 86_400),
             ("2.weeks.ago", 1_209_600),
+            ("two weeks ago", 1_209_600),
+            ("3 days 2 hours ago", 3 * 86_400 + 7200),
+            ("1.hour.ago", 3600),
         ] {
             let moment = parse_date(text.into()).expect(text);
             assert!((now - ago - moment).abs() < 3700, "{text}");
         }
         assert_eq!(parse_date("gibberish".into()), None);
-        assert_eq!(parse_date("@100".into()), None);
-        assert_eq!(parse_date("2020-02-31".into()), None);
-        let day = parse_date("2020-01-01".into()).expect("a day");
-        let since_midnight =
-            Zoned::now().duration_since(&Zoned::now().start_of_day().expect("one"));
-        let expected = since_midnight.as_secs() + 1_577_836_800;
-        // The zone of the machine may be any.
-        assert!((day - expected).abs() < 15 * 3600, "{day}");
+        assert!((approximate_date("gibberish".into()) - now).abs() < 60);
+        assert_eq!(parse_date("never".into()), Some(0));
+        assert_eq!(parse_expiry("false".into()), Some(0));
+        assert_eq!(parse_expiry("all".into()), Some(i64::MAX));
+        assert_eq!(parse_expiry("".into()), None);
+    }
+
+    #[test]
+    fn moments_are_written_as_in_mails() {
         assert_eq!(
             rfc2822(1_112_911_993, "-0700".into()),
             "Thu, 7 Apr 2005 15:13:13 -0700"

@@ -1,10 +1,13 @@
 //! Grafts: parents that replace those in commits (`info/grafts`, `GIT_GRAFT_FILE`).
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::{Mutex, OnceLock};
 
 use bstr::ByteSlice;
 use pronto_hash::{ObjectId, oid};
 
+use crate::refs::References;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -32,7 +35,49 @@ impl Grafts {
     }
 }
 
+/// A repository in which every object is the one that was written.
+pub enum Original<'a> {
+    /// The repository, which replaces none.
+    Same(&'a Repository),
+    /// A copy of the repository without replacements.
+    Opened(Box<Repository>),
+}
+
+impl Deref for Original<'_> {
+    type Target = Repository;
+
+    fn deref(&self) -> &Repository {
+        match self {
+            Original::Same(repository) => repository,
+            Original::Opened(repository) => repository,
+        }
+    }
+}
+
 impl Repository {
+    /// Returns this repository without replacements (`refs/replace/`) and grafts. Packs for others are made from it:
+    /// they receive what ids name, and histories as they were written.
+    ///
+    /// # Errors
+    /// Its refs, objects or grafts cannot be read.
+    pub fn original(&self) -> Result<Original<'_>> {
+        if !self.objects()?.has_replacements() && self.grafts()?.is_empty() {
+            return Ok(Original::Same(self));
+        }
+        Ok(Original::Opened(Box::new(Repository {
+            environment: self.environment.clone(),
+            layout: self.layout.clone(),
+            config: self.config.clone(),
+            refs: References::new(&self.layout, &self.config, &self.environment)?,
+            notices: Mutex::default(),
+            objects: OnceLock::from(self.objects()?.without_replacements()),
+            fsync: OnceLock::new(),
+            shallow: OnceLock::new(),
+            grafts: OnceLock::from(Grafts::default()),
+            commit_graph: OnceLock::new(),
+        })))
+    }
+
     /// The grafts of this repository. Read once; malformed lines are reported and ignored.
     ///
     /// # Errors

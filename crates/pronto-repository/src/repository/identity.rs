@@ -204,6 +204,11 @@ fn zone() -> Option<&'static TimeZone> {
     is_system.then(|| ZONE.get_or_init(read).as_ref()).flatten()
 }
 
+/// Returns the zone of the system, or the one that the environment of the process names.
+pub(crate) fn time_zone() -> TimeZone {
+    zone().cloned().unwrap_or_else(TimeZone::system)
+}
+
 /// The time of day here.
 pub fn now() -> Time {
     let Some(zone) = zone() else {
@@ -224,48 +229,12 @@ fn time_of(role: Role, env: &Environment) -> Result<Option<Time>> {
     let Some(given) = given else {
         return Ok(None);
     };
-    let parsed = given
-        .to_str()
-        .ok()
-        .and_then(|text| date::parse_exact_date(text.trim(), None).or_else(|| seconds_here(text)));
+    let parsed = date::parse_exact_date(given.as_bstr());
     let invalid = || {
         let message = format!("invalid date format: {}", given.as_bstr());
         Error::new(ErrorKind::InvalidInput, message)
     };
     parsed.ok_or_else(invalid).map(Some)
-}
-
-/// Returns the moment of a date that begins with at least nine digits of seconds since 1970. Its zone
-/// may be hours alone; as in Git, an invalid one is ignored, and that of the system counts.
-fn seconds_here(text: &str) -> Option<Time> {
-    let mut words = text.split_ascii_whitespace();
-    let digits = words.next()?;
-    if digits.len() < 9 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let seconds: i64 = digits.parse().ok()?;
-    if let Some(offset) = words.next().and_then(offset_of_hours) {
-        return Some(Time { seconds, offset });
-    }
-    let moment = Timestamp::from_second(seconds).ok()?;
-    let offset = match zone() {
-        Some(zone) => zone.to_offset(moment),
-        None => TimeZone::system().to_offset(moment),
-    };
-    Some(Time {
-        seconds,
-        offset: offset.seconds(),
-    })
-}
-
-/// Returns the seconds of a zone that is a sign and two digits.
-fn offset_of_hours(word: &str) -> Option<i32> {
-    let digits = word.strip_prefix(['+', '-'])?;
-    if digits.len() != 2 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let hours: i32 = word.parse().ok()?;
-    (hours.abs() < 24).then_some(hours * 3600)
 }
 
 /// Characters that have no place at the ends of a name or an address.

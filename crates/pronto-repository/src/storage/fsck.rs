@@ -44,6 +44,20 @@ impl fmt::Display for Report {
     }
 }
 
+/// Returns what the strict checks find in `content`, an object of `kind`: identifiers and descriptions, also those
+/// that are only remarks.
+pub fn findings(kind: ObjectKind, content: &[u8], hash: Kind) -> Vec<String> {
+    let (levels, id) = (Levels::strict(), ObjectId::null(hash));
+    let mut findings = Findings::new(&levels, &id);
+    findings.check(kind, content, hash);
+    let reports = findings.reports.into_iter();
+    let shown = reports.map(|report| match report.message {
+        Some(message) => format!("{}: {}", message.name(), report.detail),
+        None => report.detail,
+    });
+    shown.collect()
+}
+
 /// The findings in one object.
 pub(crate) struct Findings<'a> {
     levels: &'a Levels,

@@ -170,6 +170,22 @@ impl Repository {
         }
     }
 
+    /// Returns the names of the `HEAD`s of the other worktrees, as this one sees them: `main-worktree/HEAD`,
+    /// `worktrees/ID/HEAD`.
+    pub fn other_head_names(&self) -> Vec<BString> {
+        let mut names: Vec<BString> = Vec::new();
+        if self.git_dir() != self.common_dir() {
+            names.push("main-worktree/HEAD".into());
+        }
+        for id in self.linked_ids() {
+            let own = self.own_dir(id.as_bstr());
+            if own != self.git_dir() && own.join("gitdir").is_file() {
+                names.push([b"worktrees/", id.as_slice(), b"/HEAD"].concat().into());
+            }
+        }
+        names
+    }
+
     /// Returns the commits of the `HEAD`s of all worktrees, that of this one first. Unborn branches
     /// are left out.
     ///

@@ -15,6 +15,7 @@ use crate::pack_objects::{Filter, Missing, Select, Selection, Tips, select_filte
 use crate::revision::{RevisionSet, SetMember};
 use crate::walk::WalkOptions;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_repository::Original;
 
 /// Options of a new bundle.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +33,7 @@ pub struct CreateOptions {
 
 /// A bundle of which the objects are known.
 pub struct Created<'a> {
-    repository: &'a Repository,
+    repository: Original<'a>,
     header: Header,
     selection: Selection,
     excluded: Vec<BString>,
@@ -47,6 +48,8 @@ pub fn create<'a>(
     options: &CreateOptions,
     watch: &Watch<'_>,
 ) -> Result<Created<'a>> {
+    let original = repository.original()?;
+    let repository: &Repository = &original;
     let hash = repository.object_hash();
     let filter = options.filter.as_ref();
     let filter = filter
@@ -98,7 +101,7 @@ pub fn create<'a>(
         }
     }
     Ok(Created {
-        repository,
+        repository: original,
         header,
         selection,
         excluded,

@@ -41,6 +41,22 @@ fn includes_tags(repository: &Repository, remote: &Remote, options: &Options) ->
     }
 }
 
+/// The remote with the refspec of all tags, if they are pruned and the fetch names no refspecs: as in Git, the tags are
+/// fetched, too, so that only those are stale that the remote lacks. `None` for every other fetch.
+pub(super) fn with_tags(
+    repository: &Repository,
+    remote: &Remote,
+    options: &Options,
+) -> Result<Option<Remote>> {
+    let names_none = options.refspecs.is_empty() && !options.prefetch;
+    if !remote.is_configured || !names_none || !includes_tags(repository, remote, options)? {
+        return Ok(None);
+    }
+    let mut remote = remote.clone();
+    remote.fetch.push(Refspec::parse(TAGS.into())?);
+    Ok(Some(remote))
+}
+
 /// Removes stale refs, if requested.
 pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) -> Result<()> {
     let config = work.repository.config();
@@ -51,17 +67,12 @@ pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) 
     if !is_wanted {
         return Ok(());
     }
-    let mut specs: Vec<Refspec> = match work.options.refspecs.is_empty() {
-        true => work.remote.fetch.clone(),
-        false => work.options.refspecs.clone(),
+    let specs = match work.options.refspecs.is_empty() {
+        true => &work.remote.fetch,
+        false => &work.options.refspecs,
     };
-    let tags = includes_tags(work.repository, work.remote, work.options)?;
-    let names_none = work.options.refspecs.is_empty() && !work.options.prefetch;
-    if tags && names_none && work.remote.is_configured {
-        specs.push(Refspec::parse(TAGS.into())?);
-    }
     let theirs: HashSet<&BString> = entries.iter().map(|entry| &entry.name).collect();
-    let stale = stale_refs(work.repository, &specs, &theirs)?;
+    let stale = stale_refs(work.repository, specs, &theirs)?;
     if stale.is_empty() {
         return Ok(());
     }

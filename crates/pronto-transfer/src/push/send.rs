@@ -281,6 +281,8 @@ fn write_pack(
     out: &mut dyn Write,
     watch: &Watch<'_>,
 ) -> Result<()> {
+    let original = repository.original()?;
+    let repository: &Repository = &original;
     let config = repository.config();
     let is_partial = repository.has_promisor()?
         && !repository

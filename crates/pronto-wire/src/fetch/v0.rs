@@ -207,21 +207,21 @@ impl<'a> Conversation<'a> {
         }
         let deepen = &self.request.deepen;
         for id in &self.request.shallow {
-            pktline::write_parts(out, &[b"shallow ", hex(id).as_bytes(), b"\n"])?;
+            pktline::write_parts(out, &[b"shallow ", hex(id).as_bytes()])?;
         }
         if let Some(depth) = deepen.depth {
-            pktline::write(out, format!("deepen {depth}\n").as_bytes())?;
+            pktline::write(out, format!("deepen {depth}").as_bytes())?;
         }
         if let Some(since) = deepen.since {
-            pktline::write(out, format!("deepen-since {since}\n").as_bytes())?;
+            pktline::write(out, format!("deepen-since {since}").as_bytes())?;
         }
         for name in &deepen.not {
-            pktline::write_parts(out, &[b"deepen-not ", name, b"\n"])?;
+            pktline::write_parts(out, &[b"deepen-not ", name])?;
         }
         if let Some(filter) = &self.request.filter
             && self.capabilities.has("filter")
         {
-            pktline::write_parts(out, &[b"filter ", filter, b"\n"])?;
+            pktline::write_parts(out, &[b"filter ", filter])?;
         }
         pktline::write_flush(out);
         Ok(())
@@ -266,9 +266,6 @@ impl<'a> Conversation<'a> {
         }
         if let Some(id) = self.session.filter(|_| self.capabilities.has("session-id")) {
             words.push_str(&format!(" session-id={id}"));
-        }
-        if let Some(format) = self.capabilities.value("object-format") {
-            words.push_str(&format!(" object-format={format}"));
         }
         words
     }

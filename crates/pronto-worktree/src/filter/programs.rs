@@ -2,7 +2,6 @@
 //! receives many files and may delay answers.
 
 use std::io::Read;
-use std::path::Path;
 
 use bstr::{BStr, BString};
 use gix_filter::driver::apply::{Context, Delay, MaybeDelayed};
@@ -65,11 +64,7 @@ impl Programs {
         state.context.git_dir.clone_from(&settings.git_dir);
         Programs {
             state,
-            prelude: settings
-                .worktree
-                .as_deref()
-                .map(prelude)
-                .unwrap_or_default(),
+            prelude: prelude(settings),
             warnings: Vec::new(),
         }
     }
@@ -313,20 +308,33 @@ fn exit_code(error: &std::io::Error) -> Option<i64> {
     }
 }
 
-/// `cd` to a directory, in shell.
-fn prelude(directory: &Path) -> BString {
+/// What programs need, in shell: the settings of the command line, and `cd` to the top of the worktree.
+fn prelude(settings: &Settings) -> BString {
     use std::os::unix::ffi::OsStrExt;
-    let mut text = BString::from("cd '");
-    for byte in directory.as_os_str().as_bytes() {
+    let mut text = BString::default();
+    if let Some(parameters) = &settings.config_parameters {
+        text.extend_from_slice(b"GIT_CONFIG_PARAMETERS='");
+        quote(parameters, &mut text);
+        text.extend_from_slice(b"'; export GIT_CONFIG_PARAMETERS; ");
+    }
+    if let Some(top) = &settings.worktree {
+        text.extend_from_slice(b"cd '");
+        quote(top.as_os_str().as_bytes(), &mut text);
+        text.extend_from_slice(b"' && ");
+    }
+    text
+}
+
+/// Appends `bytes` for a place between single quotes.
+fn quote(bytes: &[u8], text: &mut BString) {
+    for byte in bytes {
         match byte {
             b'\'' => text.extend_from_slice(b"'\\''"),
             // Quoted, so that it does not look like a placeholder of a file name.
-            b'%' => text.extend_from_slice(b"'%''"),
+            b'%' => text.extend_from_slice(b"%''"),
             _ => text.push(*byte),
         }
     }
-    text.extend_from_slice(b"' && ");
-    text
 }
 
 /// A file on its way to the worktree.

@@ -178,6 +178,9 @@ impl ToGit {
                 None,
             ),
         };
+        if self.settings.tolerates_encodings {
+            return Ok(false);
+        }
         let error = Error::new(ErrorKind::Filter, message);
         Err(match hint {
             Some(hint) => error.with_hint(hint),

@@ -94,8 +94,8 @@ pub(super) fn fetch(
             Some(_) => Deepen::default(),
             None => work.options.deepen.clone(),
         },
-        // The pack may have deltas against what bundles had.
-        thin_pack: !bundled.is_empty(),
+        // As in Git, although only a clone from bundles has anything that deltas may be against.
+        thin_pack: true,
         include_tag: work.options.takes_one_branch(),
         no_progress: !work.options.show_progress,
         filter,
@@ -174,7 +174,7 @@ fn receive(
             directory: &directory,
             repository,
             // The pack of a bundle may need what is borrowed.
-            existing: (is_bundle || request.thin_pack).then_some(&store),
+            existing: (is_bundle || !offered.is_empty()).then_some(&store),
             inspect,
             promisor: request.filter.as_ref().map(|_| promised(heads)),
             keep: None,

@@ -1,11 +1,11 @@
 //! The configuration of garbage collection.
 
 use std::ffi::OsString;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::config::Config;
+use crate::revision::{approximate_date, parse_expiry};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The settings `gc.*`, with Git's defaults.
@@ -55,8 +55,8 @@ impl Settings {
     /// The settings of `repository`.
     ///
     /// # Errors
-    /// A configured value is not of its type; [`ErrorKind::Unsupported`] for a date that is not
-    /// understood here.
+    /// A configured value is not of its type; [`ErrorKind::ConfigValue`] for a date that is not
+    /// understood, or not in the past.
     pub fn of(repository: &Repository) -> Result<Self> {
         let config = repository.config();
         let is_bare = repository.is_bare();
@@ -78,7 +78,7 @@ impl Settings {
             auto: number("gc.auto", 6700)?,
             auto_pack_limit: number("gc.autopacklimit", 50)?,
             detach: config.bool_or("gc.autodetach", true)?,
-            log_expires_before: moment(age(config, "gc.logexpiry", "1.day.ago")?.as_bstr())?,
+            log_expires_before: log_expiry(config)?,
             prune_expire: Some(age(config, "gc.pruneexpire", "2.weeks.ago")?),
             expire_to: None,
             worktree_prune_expire: age(config, "gc.worktreepruneexpire", "3.months.ago")?,
@@ -92,43 +92,43 @@ impl Settings {
 /// The moment that an age of expiry means, in seconds since 1970.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] if it is not understood here.
+/// [`ErrorKind::ConfigValue`] if it is not understood.
 pub(super) fn moment(text: &BStr) -> Result<i64> {
-    match text.as_bytes() {
-        b"all" | b"now" => Ok(i64::MAX),
-        b"never" | b"false" => Ok(0),
-        _ => crate::revision::parse_date(text).ok_or_else(|| unsupported(text)),
-    }
+    parse_expiry(text).ok_or_else(|| invalid(format!("failed to parse expiry value '{text}'")))
+}
+
+fn log_expiry(config: &Config) -> Result<i64> {
+    let text = age(config, "gc.logexpiry", "1.day.ago")?;
+    let message = || format!("failed to parse gc.logExpiry value {text}");
+    parse_expiry(text.as_bstr()).ok_or_else(|| invalid(message()))
 }
 
 /// An age that is configured, which must lie in the past.
 fn age(config: &Config, key: &str, default: &str) -> Result<BString> {
-    let Some(text) = config.string(key)? else {
+    let Some(entry) = config.entry_of(key) else {
         return Ok(default.into());
     };
-    if text != "now" {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |since| {
-            i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-        });
-        // git reports an invalid value.
-        if crate::revision::parse_date(text).is_none_or(|moment| moment >= now) {
-            return Err(unsupported(text));
-        }
+    let text = entry.string()?;
+    let is_valid = || approximate_date(text) < approximate_date("now".into());
+    if text != "now" && !is_valid() {
+        let message = format!("Invalid {key}: '{text}'");
+        return Err(entry.bad_variable().reported_after(message));
     }
     Ok(text.to_owned())
 }
 
 fn is_never(config: &Config, key: &str) -> Result<bool> {
     match config.raw(key) {
-        Some(text) => Ok(moment(text)? == 0),
+        Some(text) => {
+            let message = || format!("failed to parse '{key}' value '{text}'");
+            Ok(parse_expiry(text).ok_or_else(|| invalid(message()))? == 0)
+        }
         None => Ok(false),
     }
 }
 
-fn unsupported(text: &BStr) -> Error {
-    let message = format!("'{text}' is no date of expiry that is known here");
-    Error::new(ErrorKind::Unsupported, message)
+fn invalid(message: String) -> Error {
+    Error::new(ErrorKind::ConfigValue, message)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::{BoolOrInt, EntryRef, color, value};
-use pronto::revision::parse_date;
+use pronto::revision::parse_expiry;
 
 use crate::{CliError, Context};
 
@@ -110,9 +110,9 @@ fn bad_line(entry: &EntryRef<'_>) -> CliError {
 
 /// Returns the expiry in seconds since 1970; the largest number for all times.
 fn expiry(text: &BStr) -> Option<BString> {
-    match text.as_bytes() {
-        b"never" | b"false" => Some("0".into()),
-        b"all" | b"now" => Some(u64::MAX.to_string().into()),
-        _ => parse_date(text).map(|moment| moment.to_string().into()),
-    }
+    let moment = match parse_expiry(text)? {
+        i64::MAX => u64::MAX,
+        moment => moment as u64,
+    };
+    Some(moment.to_string().into())
 }

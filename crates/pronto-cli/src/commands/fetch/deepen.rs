@@ -2,7 +2,8 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use pronto::remote::{Deepen, parse_date};
+use pronto::remote::Deepen;
+use pronto::revision::approximate_date;
 
 use super::Args;
 use crate::CliError;
@@ -36,7 +37,7 @@ pub(super) fn deepen(args: &Args) -> Result<Deepen, CliError> {
         deepen.depth = Some(number(depth)?);
     }
     if let Some(since) = &args.shallow_since {
-        deepen.since = Some(parse_date(since)?);
+        deepen.since = Some(approximate_date(since.as_str().into()));
     }
     let names = args.shallow_exclude.iter();
     deepen.not = names.map(|name| name.as_bytes().into()).collect();

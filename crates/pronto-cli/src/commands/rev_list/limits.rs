@@ -1,7 +1,7 @@
 //! The options that limit a walk over commits.
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::revision::parse_date;
+use pronto::revision::approximate_date;
 use pronto::walk::WalkOptions;
 
 use crate::CliError;
@@ -103,7 +103,7 @@ fn number(text: &[u8], option: &BStr) -> Result<i64, CliError> {
 fn time(text: &BString, name: &str) -> Result<i64, CliError> {
     let moment = match name.ends_with("-age") {
         true => text.to_str().ok().and_then(|text| text.parse().ok()),
-        false => parse_date(text.as_bstr()),
+        false => Some(approximate_date(text.as_bstr())),
     };
     moment.ok_or_else(|| CliError::unsupported(format!("the date '{text}'")))
 }

@@ -14,7 +14,7 @@ use sirocco::Format;
 use sirocco::deflate::{Level, Writer};
 
 use super::ahead::Ahead;
-use super::plan::{How, Plan, Row, content};
+use super::plan::{How, NO_PACK, Plan, Row, content};
 use super::{Counts, each_piece, intact};
 use crate::error::{Error, ErrorKind, from_pack};
 
@@ -197,6 +197,7 @@ impl Emitter<'_, '_> {
         let start = self.at;
         self.starts[number as usize] = start;
         self.counts.objects += 1;
+        self.check_source(&row)?;
         match row.how {
             How::Fresh => match self.ahead.take(number) {
                 Some((bytes, crc)) => self.write_encoded(&row, &bytes, crc),
@@ -204,6 +205,20 @@ impl Emitter<'_, '_> {
             },
             How::Delta(found) => self.write_delta(&row, found),
             _ => self.write_stored(number, &row),
+        }
+    }
+
+    /// Verifies the stored entry of an object that is deflated again, if the new pack gets an index. An entry that
+    /// its index contradicts does not count.
+    fn check_source(&self, row: &Row) -> Result<(), Error> {
+        let is_deflated = matches!(row.how, How::Fresh | How::Delta(_)) && row.pack != NO_PACK;
+        let file = self.plan.snapshot.pack(row.pack);
+        let Some(file) = file.filter(|_| is_deflated && self.sink.wants_crc()) else {
+            return Ok(());
+        };
+        match intact::checked_crc(self.plan.store, file, row)? {
+            Some(_) => Ok(()),
+            None => intact::check_any_copy(self.plan.store, row, self.plan.options.large_bytes),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
+use std::path::Path;
 
 use pronto_hash::{Digester, ObjectId};
 use pronto_pack::pack::{Pack, PackOffset};
@@ -23,7 +24,10 @@ const PIECE: usize = 64 << 10;
 /// The index or the pack cannot be read.
 pub(super) fn checked_crc(store: &Store, file: &PackFile, row: &Row) -> Result<Option<u32>, Error> {
     let (pack, order, index) = (file.pack()?, file.order()?, file.index()?);
-    let found = crc_of(&[], pack, row.offset..row.end)?;
+    let Ok(len) = order.size_on_disk(PackOffset(row.offset)) else {
+        return Ok(None);
+    };
+    let found = crc_of(&[], pack, row.offset..row.offset + len)?;
     let known = match order.row(PackOffset(row.offset)) {
         Some(at) => index.crc_at(at).map_err(from_pack)?,
         None => None,
@@ -42,7 +46,7 @@ pub(super) fn checked_crc(store: &Store, file: &PackFile, row: &Row) -> Result<O
 /// than `large_bytes`, otherwise the copy that [`Store::reader`] reads.
 ///
 /// # Errors
-/// There is none, or it is damaged.
+/// There is none, or it is damaged. A damaged entry counts as no copy, even if it can be read.
 pub(super) fn check_any_copy(store: &Store, row: &Row, large_bytes: u64) -> Result<(), Error> {
     let id = &row.id;
     let corrupt = || {
@@ -51,6 +55,21 @@ pub(super) fn check_any_copy(store: &Store, row: &Row, large_bytes: u64) -> Resu
             format!("corrupt packed object for {id}"),
         )
     };
+    let here = |pack: &PackFile, offset| match pack.number == row.pack
+        && offset == PackOffset(row.offset)
+    {
+        true => Err(corrupt()),
+        false => Ok(()),
+    };
+    let hex = id.to_string();
+    let loose = |objects: &Path| {
+        Ok(objects
+            .join(&hex[..2])
+            .join(&hex[2..])
+            .exists()
+            .then_some(()))
+    };
+    store.lookup(id, here, loose)?.ok_or_else(corrupt)?;
     let found = if row.size_bytes < large_bytes {
         let mut content = Vec::new();
         let kind = store.find(id, &mut content)?.ok_or_else(corrupt)?;

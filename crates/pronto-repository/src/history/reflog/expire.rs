@@ -14,7 +14,7 @@ use super::rewrite::{Judge, Rewriting};
 use crate::config::EntryRef;
 use crate::history::Number;
 use crate::refs::{LogLine, name};
-use crate::{Error, ErrorKind, Repository, Result, identity, revision};
+use crate::{Error, ErrorKind, Repository, Result, date, identity};
 
 const DAY: i64 = 24 * 60 * 60;
 const DEFAULT_DAYS: i64 = 90;
@@ -54,16 +54,6 @@ impl Default for ExpireOptions {
             expire_unreachable: None,
             rewrite: Rewrite::default(),
         }
-    }
-}
-
-/// The moment that `text` means for what expires: `never` and `false` are 0, `now` and `all` are after all
-/// others. `None` when it is not understood.
-pub fn parse_expiry(text: &BStr) -> Option<i64> {
-    match text.as_bytes() {
-        b"never" | b"false" => Some(0),
-        b"all" | b"now" => Some(i64::MAX),
-        _ => revision::parse_date(text),
     }
 }
 
@@ -198,9 +188,9 @@ fn stopped(reason: Interrupted) -> Error {
 
 fn configured_moment(entry: &EntryRef<'_>) -> Result<i64> {
     let value = entry.string()?;
-    parse_expiry(value).ok_or_else(|| {
-        let message = format!("'{value}' for '{}' as a date", entry.key);
-        Error::new(ErrorKind::Unsupported, message)
+    date::parse_expiry(value).ok_or_else(|| {
+        let message = format!("'{value}' for '{}' is not a valid timestamp", entry.key);
+        entry.bad_variable().reported_after(message)
     })
 }
 

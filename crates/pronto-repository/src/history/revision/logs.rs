@@ -102,11 +102,10 @@ impl Repository {
             }
             Some(time) => time as i64,
             None => match date::parse_date(selector) {
+                // As in Git, this moment selects no entry.
+                Some(0) => return nth(&log, u64::MAX, current, log_of, said),
                 Some(time) => time,
-                None => {
-                    let message = format!("the date '{selector}' is not supported");
-                    return Err(Error::new(ErrorKind::Unsupported, message));
-                }
+                None => return Ok(None),
             },
         };
         let mut last: Option<(ObjectId, ObjectId, i64, BString)> = None;

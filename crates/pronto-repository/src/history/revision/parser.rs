@@ -44,7 +44,7 @@ impl<'a> RevisionParser<'a> {
     /// Costs a pass over the selected refs, and a lookup for each.
     ///
     /// # Errors
-    /// As [`RevisionSet::add_refs`]; or a worktree cannot be read.
+    /// As [`RevisionSet::add_refs`].
     pub fn option(&mut self, option: &BStr) -> Result<bool> {
         if option == "--not" {
             self.is_negated = !self.is_negated;
@@ -108,8 +108,11 @@ impl<'a> RevisionParser<'a> {
             self.set.add("HEAD", id, self.is_negated);
         }
         if !self.single_worktree {
-            for id in self.repository.work_tree_heads()? {
-                self.set.add("", id, self.is_negated);
+            for name in self.repository.other_head_names() {
+                // Git skips broken ones, too.
+                if let Ok(Some(id)) = self.repository.refs().id_of(&name) {
+                    self.set.add(name, id, self.is_negated);
+                }
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};
 
 use super::{Level, Message};
-use crate::config::Config;
+use crate::config::{Config, value};
 use crate::{Error, ErrorKind, Result, path};
 
 /// The severity of each finding.
@@ -16,7 +16,12 @@ pub struct Levels {
     strict: bool,
     changed: HashMap<Message, Level>,
     skipped: HashSet<ObjectId>,
+    /// The longest name in a tree that is not too long, in bytes, if it is not Git's own.
+    longest_name: Option<i64>,
 }
+
+/// The longest name in a tree that is not too long, in bytes.
+const LONGEST_NAME: i64 = 4096;
 
 impl Levels {
     /// Git's own, where warnings are errors: for what comes from elsewhere.
@@ -34,6 +39,12 @@ impl Levels {
             None if self.strict && message.level() == Level::Warn => Level::Error,
             None => message.level(),
         }
+    }
+
+    /// Returns whether a name in a tree with so many bytes is too long.
+    pub(super) fn is_too_long(&self, length: usize) -> bool {
+        let longest = self.longest_name.unwrap_or(LONGEST_NAME);
+        i64::try_from(length).is_ok_and(|length| length > longest)
     }
 
     /// Returns whether findings about the object `id` are suppressed.
@@ -74,6 +85,17 @@ impl Levels {
     pub fn set(&mut self, name: &BStr, level: &BStr) -> Result<()> {
         let message = Message::named(name);
         let message = message.ok_or_else(|| wrong(format!("Unhandled message id: {name}")))?;
+        let (level, limit) = match level.find_byte(b':') {
+            Some(at) if message == Message::LargePathname => {
+                (level[..at].as_bstr(), Some(level[at + 1..].as_bstr()))
+            }
+            _ => (level, None),
+        };
+        if let Some(limit) = limit {
+            let parsed = value::parse_i64(limit);
+            let unable = |_| wrong(format!("unable to parse max tree entry len: {limit}"));
+            self.longest_name = Some(parsed.map_err(unable)?);
+        }
         let parsed = parse_level(level)?;
         if parsed != Level::Error && message.level() == Level::Fatal {
             return Err(wrong(format!("Cannot demote {name} to {level}")));
@@ -127,7 +149,10 @@ impl Levels {
                     self.skip(&file)?;
                 }
             } else if Message::named(name).is_some() {
-                self.set(name.as_bstr(), entry.string()?)?;
+                let level = entry.string()?;
+                // As in Git, only options may name a length.
+                parse_level(level)?;
+                self.set(name.as_bstr(), level)?;
             } else {
                 warn(name.into());
             }

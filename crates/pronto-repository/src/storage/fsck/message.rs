@@ -84,6 +84,7 @@ messages! {
     HasDot "hasDot" Warn,
     HasDotdot "hasDotdot" Warn,
     HasDotgit "hasDotgit" Warn,
+    LargePathname "largePathname" Warn,
     MailmapSymlink "mailmapSymlink" Info,
     MissingAuthor "missingAuthor" Error,
     MissingCommitter "missingCommitter" Error,

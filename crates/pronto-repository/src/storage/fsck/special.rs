@@ -3,6 +3,7 @@
 use bstr::{BStr, ByteSlice};
 
 use super::{Findings, Message};
+use crate::config::NormalUrl;
 use crate::config::parse::{Event, Parser};
 use crate::gitmodules::is_safe_name;
 
@@ -96,18 +97,9 @@ fn leaves_the_host(url: &[u8]) -> bool {
     }
 }
 
-/// Whether an address has a host, and no line ends in any of its parts.
+/// Whether Git can bring an address into its normal form, and no line ends in any of its parts.
 fn names_a_host(url: &[u8]) -> bool {
-    let Some(at) = url.find(b"://") else {
-        return false;
-    };
-    let rest = &url[at + 3..];
-    let end = rest.find_byteset(b"/?#").unwrap_or(rest.len());
-    let host = match rest[..end].find_byte(b'@') {
-        Some(user) => &rest[user + 1..end],
-        None => &rest[..end],
-    };
-    !decoded(host).is_empty() && !decoded(url).contains(&b'\n')
+    NormalUrl::parse(url.as_bstr()).is_ok() && !decoded(url).contains(&b'\n')
 }
 
 /// `text` with `%XX` replaced.

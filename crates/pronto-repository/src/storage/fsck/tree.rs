@@ -64,6 +64,7 @@ struct Flaws {
     bad_mode: bool,
     duplicate: bool,
     unsorted: bool,
+    large_name: bool,
 }
 
 pub(super) fn check(content: &[u8], hash: Kind, findings: &mut Findings<'_>) {
@@ -128,6 +129,11 @@ fn report(flaws: &Flaws, findings: &mut Findings<'_>) {
             Message::TreeNotSorted,
             "not properly sorted",
         ),
+        (
+            flaws.large_name,
+            Message::LargePathname,
+            "contains excessively large pathname",
+        ),
     ];
     for (_, message, text) in all.into_iter().filter(|(found, ..)| *found) {
         findings.report(message, text);
@@ -136,6 +142,7 @@ fn report(flaws: &Flaws, findings: &mut Findings<'_>) {
 
 fn check_entry(entry: &Entry<'_>, flaws: &mut Flaws, findings: &mut Findings<'_>) {
     let name = entry.name;
+    flaws.large_name |= findings.levels.is_too_long(name.len());
     let is_symlink = entry.mode & TYPE_BITS == SYMLINK;
     flaws.null_id |= entry.id.iter().all(|byte| *byte == 0);
     flaws.slash |= name.contains(&b'/');

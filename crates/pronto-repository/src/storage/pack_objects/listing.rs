@@ -287,11 +287,11 @@ impl<'l, 'a> Lister<'l, 'a> {
 
 /// Checks that an object that is to be listed exists.
 fn must_exist(store: &pronto_odb::Store, id: &oid) -> Result<()> {
-    match store.contains(id).map_err(from_odb)? {
-        true => Ok(()),
-        false => {
-            let message = format!("missing blob object '{id}'");
-            Err(Error::new(ErrorKind::Object, message))
-        }
+    let is_here = store.contains(id).map_err(from_odb)?;
+    // Reading fetches what a partial clone lacks.
+    if is_here || store.header(id).map_err(from_odb)?.is_some() {
+        return Ok(());
     }
+    let message = format!("missing blob object '{id}'");
+    Err(Error::new(ErrorKind::Object, message))
 }
