@@ -23,6 +23,9 @@ pub struct Layout {
     pub spoken_git_dir: PathBuf,
     /// The top of the worktree, absolute, if there is one.
     pub work_tree: Option<PathBuf>,
+    /// The directory in which Git runs: the top of the worktree if the caller is inside, otherwise the
+    /// directory of the caller.
+    pub working_dir: PathBuf,
     /// From the worktree to the directory of the caller, with a slash at its end.
     pub prefix: Option<BString>,
     /// Returns version and extensions.
@@ -56,13 +59,22 @@ impl Layout {
 /// There is no repository, or one that may not be used or read. The messages are those of Git.
 pub fn discover(start: &Path, environment: &Environment) -> Result<Layout> {
     let start = environment.absolute(start);
+    let mut layout = locate(&start, environment)?;
+    layout.working_dir = match &layout.work_tree {
+        Some(top) if layout.prefix.is_some() => top.clone(),
+        _ => start,
+    };
+    Ok(layout)
+}
+
+fn locate(start: &Path, environment: &Environment) -> Result<Layout> {
     if let Some(git_dir) = environment.path("GIT_DIR") {
-        return explicit(git_dir, None, &start, environment);
+        return explicit(git_dir, None, start, environment);
     }
     let start = if start == environment.current_dir() {
-        start
+        start.to_owned()
     } else {
-        std::fs::canonicalize(&start).unwrap_or(start)
+        std::fs::canonicalize(start).unwrap_or_else(|_| start.to_owned())
     };
     let across = environment.boolean("GIT_DISCOVERY_ACROSS_FILESYSTEM", false)?;
     let ceiling = ceiling_above(&start, environment);
@@ -314,6 +326,7 @@ fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Resu
         common_dir,
         spoken_git_dir: spoken.to_owned(),
         work_tree: None,
+        working_dir: PathBuf::new(),
         prefix: None,
         format: Format::read(&crate::config::Config::default())?,
         contradicts: false,

@@ -49,7 +49,7 @@ impl Layout {
     /// The directory of loose objects and packs, with the redirection of the environment.
     pub fn objects_dir(&self, environment: &Environment) -> PathBuf {
         match environment.path("GIT_OBJECT_DIRECTORY") {
-            Some(path) => environment.absolute(path),
+            Some(path) => environment.resolve(path),
             None => self.common_dir.join("objects"),
         }
     }
@@ -57,7 +57,7 @@ impl Layout {
     /// The file that holds the index, with the redirection of the environment.
     pub fn index_path(&self, environment: &Environment) -> PathBuf {
         match environment.path("GIT_INDEX_FILE") {
-            Some(path) => environment.absolute(path),
+            Some(path) => environment.resolve(path),
             None => self.git_dir.join("index"),
         }
     }
@@ -66,7 +66,7 @@ impl Layout {
     /// environment.
     pub fn shallow_path(&self, environment: &Environment) -> PathBuf {
         match environment.path("GIT_SHALLOW_FILE") {
-            Some(path) => environment.absolute(path),
+            Some(path) => environment.resolve(path),
             None => self.common_dir.join("shallow"),
         }
     }
@@ -96,7 +96,7 @@ pub fn git_path(
     if name == "info/grafts"
         && let Some(file) = environment.path("GIT_GRAFT_FILE")
     {
-        return environment.absolute(file);
+        return environment.resolve(file);
     }
     if let Some(rest) = below("objects") {
         return join(layout.objects_dir(environment), rest);
@@ -104,7 +104,7 @@ pub fn git_path(
     if let Some(rest) = below("hooks")
         && let Ok(Some(hooks)) = config.path("core.hookspath", environment.home())
     {
-        return join(environment.absolute(hooks), rest);
+        return join(environment.resolve(hooks), rest);
     }
     let base = if is_shared(name) {
         &layout.common_dir

@@ -114,10 +114,14 @@ impl Repository {
         } else if layout.format.bare != Some(true) {
             layout.work_tree = work_tree_of(&layout.git_dir, &layout.common_dir);
         }
+        layout.working_dir = layout.work_tree.as_ref().unwrap_or(&layout.git_dir).clone();
         Self::from_layout(layout, environment)
     }
 
     fn from_layout(mut layout: Layout, environment: &Environment) -> Result<Self> {
+        let mut environment = environment.clone();
+        environment.set_working_dir(&layout.working_dir);
+        let environment = &environment;
         let local = layout.local_config.take();
         let config = load_config(&layout, local, environment)?;
         let records = config.bool_or("core.lockfilepid", false);
@@ -212,6 +216,13 @@ impl Repository {
         let below = original.strip_prefix(self.work_tree()?).ok()?;
         let below = path::as_bytes(below);
         (!below.is_empty()).then(|| below.to_owned())
+    }
+
+    /// Returns the directory in which Git runs: the top of the worktree if the caller is inside, otherwise the
+    /// current directory. Relative settings, variables and addresses are [resolved](Environment::resolve)
+    /// from it.
+    pub fn working_dir(&self) -> &Path {
+        self.environment.working_dir()
     }
 
     /// Returns whether the repository is bare: it has no worktree by configuration.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 use pronto::bundle::{self, Bundle, CreateOptions, Created, Version};
 use pronto::fetch::pretty;
-use pronto::lock::{Lock, Marking};
+use pronto::lock::{Lock, Marking, follow};
 use pronto::path;
 use pronto::revision::RevisionSet;
 use pronto::{ErrorKind, Repository, Watch};
@@ -292,7 +292,7 @@ fn write_file(
 ) -> Result<pronto::object_store::packing::Counts, CliError> {
     let name: &BStr = call.file.as_bstr();
     let target = context.environment()?.absolute(path::borrow(name));
-    let lock = Lock::acquire_as(target, Marking::Plain, Duration::ZERO);
+    let lock = Lock::acquire_as(follow(&target), Marking::Plain, Duration::ZERO);
     let mut lock = lock.map_err(|error| match error.kind() {
         ErrorKind::Locked => CliError::fatal(format!(
             "Unable to create '{}.lock': File exists.",

@@ -368,7 +368,7 @@ fn make_branch(
         if let Some(place) = repository.work_tree_using(full.as_bstr(), true) {
             let place = place.display();
             return Err(refused(format!(
-                "cannot force update the branch '{short}' checked out at '{place}'"
+                "cannot force update the branch '{short}' used by worktree at '{place}'"
             )));
         }
     }

@@ -70,7 +70,7 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
     let Some(path) = find(repository, name) else {
         return Ok(None);
     };
-    let usual = || repository.work_tree().unwrap_or(repository.git_dir());
+    let usual = || repository.work_tree().unwrap_or(repository.working_dir());
     let directory = call.elsewhere.unwrap_or_else(usual);
     let stderr = std::io::stderr();
     let mut command = pronto_io::child::command(path_from(directory, &path));
@@ -96,7 +96,7 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
         Error::new(ErrorKind::Hook, message).because(error)
     };
     let traced = pronto_io::child::started("hook", &command);
-    let mut child = command.spawn().map_err(cannot_run)?;
+    let mut child = pronto_io::child::spawn(&mut command).map_err(cannot_run)?;
     if let Some(mut input) = child.stdin.take()
         && let Err(error) = input.write_all(&call.input)
         && error.kind() != Io::BrokenPipe

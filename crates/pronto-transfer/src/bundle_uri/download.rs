@@ -63,7 +63,7 @@ impl Taking<'_> {
             return Err(Error::new(ErrorKind::Refused, message));
         }
         let environment = self.repository.environment();
-        let path = environment.absolute(crate::path::borrow(address::path_of(uri)));
+        let path = environment.resolve(crate::path::borrow(address::path_of(uri)));
         if path.is_dir() {
             let message = "copy-fd: read returned: Is a directory";
             return Err(Error::new(ErrorKind::Refused, message));

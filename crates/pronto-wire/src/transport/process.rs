@@ -32,7 +32,7 @@ impl Process {
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let traced = pronto_io::child::started("transport", &command);
-        let mut child = command.spawn().map_err(|error| {
+        let mut child = pronto_io::child::spawn(&mut command).map_err(|error| {
             Error::new(ErrorKind::Connection, format!("cannot run {name}")).because(error)
         })?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
