@@ -32,7 +32,8 @@ pub fn is_git_dir(directory: &Path, environment: &Environment) -> bool {
 fn has_valid_head(directory: &Path) -> bool {
     let head = directory.join("HEAD");
     let mut start = [0u8; 256];
-    let opened = untrusted::open(&head, Links::Follow);
+    // A symbolic link is the old form of a symbolic reference, and never leads to a file.
+    let opened = untrusted::open(&head, Links::Refuse);
     let read = opened.and_then(|mut file| file.read(&mut start));
     let length = match read {
         Ok(length) => length,

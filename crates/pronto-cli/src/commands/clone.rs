@@ -143,6 +143,17 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     check_settings(args, &environment, context)?;
     let options = options(args, context)?;
     let source = source.as_bytes();
+    if source.is_empty() {
+        return Err(CliError::fatal("The empty string is not a valid path"));
+    }
+    if args
+        .directory
+        .as_ref()
+        .is_some_and(|directory| directory.is_empty())
+    {
+        let message = "could not create work tree dir '': No such file or directory";
+        return Err(CliError::fatal(message));
+    }
     if args.verbose > 0 && source.starts_with(b"git://") {
         return Err(CliError::unsupported("messages about looking up a host"));
     }

@@ -52,6 +52,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let message = "options '--separate-git-dir' and '--bare' cannot be used together";
         return Err(CliError::fatal(message));
     }
+    if args
+        .separate_git_dir
+        .as_ref()
+        .is_some_and(|path| path.is_empty())
+    {
+        return Err(CliError::fatal("The empty string is not a valid path"));
+    }
     let mut options = options(args, &environment)?;
     if let Some(directory) = &args.directory {
         enter(Path::new(directory), &mut environment)?;
@@ -62,7 +69,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if options.separate_git_dir.is_some()
         && let Some(shared) = shared_git_dir(&git_dir, &environment)?
     {
-        let top = shared.to_string_lossy().ends_with("/.git").then(|| shared.parent());
+        let top = shared
+            .to_string_lossy()
+            .ends_with("/.git")
+            .then(|| shared.parent());
         environment.set_current_dir(top.flatten().unwrap_or(&shared).to_owned());
         git_dir = shared;
     }
@@ -94,7 +104,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(branch) = &outcome.unchosen_branch {
-        context.hint(&branch_advice(branch.as_bstr()));
+        let advice = branch_advice(branch.as_bstr());
+        let config = outcome.repository.config();
+        context.advise(config, "defaultBranchName", &advice);
     }
     let what = match (outcome.existed, outcome.is_shared) {
         (true, true) => "Reinitialized existing shared Git repository in ",
@@ -212,7 +224,8 @@ fn shared_git_dir(git_dir: &Path, environment: &Environment) -> Result<Option<Pa
     if !environment.absolute(git_dir).is_file() {
         return Ok(None);
     }
-    let target = Repository::resolve_git_dir(path::as_bytes(git_dir), environment)?;
+    let target =
+        Repository::resolve_git_dir(path::as_bytes(&environment.absolute(git_dir)), environment)?;
     let Some(target) = target else {
         return Ok(None);
     };
@@ -253,6 +266,6 @@ fn branch_advice(name: &BStr) -> String {
          \tgit config --global init.defaultBranch <name>\n\n\
          Names commonly chosen instead of 'master' are 'main', 'trunk' and\n\
          'development'. The just-created branch can be renamed via this command:\n\n\
-         \tgit branch -m <name>"
+         \tgit branch -m <name>\n"
     )
 }

@@ -303,6 +303,15 @@ pub fn edit_file<T>(
     change: impl FnOnce(&mut Document) -> Result<T>,
 ) -> Result<T> {
     let target = lock::follow(file);
+    if let Some(parent) = target
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        && let Err(error) = std::fs::metadata(parent)
+    {
+        let reason = pronto_io::error::reason(&error);
+        let message = format!("could not lock config file {spoken}: {reason}");
+        return Err(Error::new(ErrorKind::Locked, message));
+    }
     let _lock = Lock::acquire(&target, PATIENCE).map_err(|error| {
         let reason = match error.kind() {
             ErrorKind::Locked => "File exists".into(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 
 use super::{DIRECTORY, exists};
-use crate::{Repository, Result, path};
+use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_config::git_dir::{Flaw, read_git_file};
 
 /// A defect of the links between the repository and a worktree. [`Display`](fmt::Display) gives Git's
@@ -142,6 +142,10 @@ fn repair_git_file(repository: &Repository, work_tree: &super::WorkTree) -> Resu
 /// Repairs the record of the place of the worktree at `given`.
 fn repair_pointer_to(repository: &Repository, given: &BStr) -> Result<Option<Repair>> {
     // Unlike elsewhere, a path is relative to the top of the worktree.
+    if given.is_empty() {
+        let message = "The empty string is not a valid path";
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
     let place = repository.environment().resolve(path::borrow(given));
     if is_main_place(repository, &place) {
         return Ok(None);

@@ -86,7 +86,7 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
             true => Stdio::inherit(),
             false => rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from),
         });
-    tie_to(repository, &mut command);
+    tie_in(repository, directory, &mut command);
     if call.elsewhere.is_some() {
         command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
     }
@@ -112,6 +112,11 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
 
 /// Gives a child process the environment that Git gives those that work on `repository`.
 pub fn tie_to(repository: &Repository, command: &mut Command) {
+    tie_in(repository, Path::new(""), command);
+}
+
+/// Does the same as [`tie_to`] for a process that runs in `directory`, so that paths can be relative to it.
+fn tie_in(repository: &Repository, directory: &Path, command: &mut Command) {
     for (name, value) in repository.environment().changes() {
         match value {
             Some(value) => command.env(name, value),
@@ -119,12 +124,20 @@ pub fn tie_to(repository: &Repository, command: &mut Command) {
         };
     }
     if !repository.is_plain() {
-        command.env("GIT_DIR", repository.git_dir());
+        let is_here = directory == repository.working_dir();
+        command.env(
+            "GIT_DIR",
+            match is_here {
+                true => repository.spoken_git_dir(),
+                false => repository.git_dir(),
+            },
+        );
         if let (Some(top), Some(_)) = (
             repository.work_tree(),
             repository.environment().get("GIT_WORK_TREE"),
         ) {
-            command.env("GIT_WORK_TREE", top);
+            let is_top = directory == top && !is_here;
+            command.env("GIT_WORK_TREE", if is_top { Path::new(".") } else { top });
         }
     }
     command.env(

@@ -33,7 +33,11 @@ impl Process {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let traced = pronto_io::child::started("transport", &command);
         let mut child = pronto_io::child::spawn(&mut command).map_err(|error| {
-            Error::new(ErrorKind::Connection, format!("cannot run {name}")).because(error)
+            let message = match name.contains('/') {
+                true => format!("cannot exec '{name}'"),
+                false => format!("cannot run {name}"),
+            };
+            Error::new(ErrorKind::Connection, message).because(error)
         })?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Error::new(ErrorKind::Connection, "unable to create pipe"));

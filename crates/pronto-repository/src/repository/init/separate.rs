@@ -36,7 +36,10 @@ pub(super) fn separate(link: &Path, git_dir: PathBuf, env: &Environment) -> Resu
             reconnect(&entry.path(), &source)?;
         }
     }
-    write(link, &[b"gitdir: ", path::as_bytes(&git_dir).as_bytes(), b"\n"].concat())?;
+    write(
+        link,
+        &[b"gitdir: ", path::as_bytes(&git_dir).as_bytes(), b"\n"].concat(),
+    )?;
     Ok(git_dir)
 }
 
@@ -58,11 +61,20 @@ fn reconnect(own_dir: &Path, old: &Path) -> Result<()> {
     let (file, own_dir) = (super::real(&file), super::real(own_dir));
     let top = file.parent().unwrap_or(&file);
     let (there, back) = match is_relative {
-        true => (path::relative(&own_dir, top), path::relative(&file, &own_dir)),
+        true => (
+            path::relative(&own_dir, top),
+            path::relative(&file, &own_dir),
+        ),
         false => (own_dir.clone(), file.clone()),
     };
-    write(&file, &[b"gitdir: ", path::as_bytes(&there).as_bytes(), b"\n"].concat())?;
-    write(&pointer, &[path::as_bytes(&back).as_bytes(), b"\n"].concat())
+    write(
+        &file,
+        &[b"gitdir: ", path::as_bytes(&there).as_bytes(), b"\n"].concat(),
+    )?;
+    write(
+        &pointer,
+        &[path::as_bytes(&back).as_bytes(), b"\n"].concat(),
+    )
 }
 
 fn write(file: &Path, text: &[u8]) -> Result<()> {

@@ -23,12 +23,7 @@ pub(super) struct Program<'a> {
 
 /// Runs a helper in `directory`: a command line of the shell, to which the operation is added. Returns its
 /// output; an empty one if it cannot be run.
-pub(super) fn run(
-    command: &BStr,
-    operation: Operation,
-    input: &[u8],
-    directory: &Path,
-) -> Vec<u8> {
+pub(super) fn run(command: &BStr, operation: Operation, input: &[u8], directory: &Path) -> Vec<u8> {
     let script = [command.as_bytes(), b" ", operation.name().as_bytes()].concat();
     let mut helper = child::shell(path::borrow(&script), "sh");
     helper.current_dir(directory);
