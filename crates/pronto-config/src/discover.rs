@@ -240,7 +240,10 @@ fn explicit(
             layout.spoken_git_dir = named.to_owned();
             layout
         }
-        None => open_named(named, environment)?,
+        None => find_named(named, environment)?.ok_or_else(|| {
+            // To commands that need no repository, it is as if there were none.
+            Error::new(ErrorKind::NoRepository, not_named(named))
+        })?,
     };
     let work_tree = if let Some(named) = environment.path("GIT_WORK_TREE") {
         let named = environment.absolute(named);
@@ -297,16 +300,24 @@ fn check_parents(work_tree: &Path) -> Result<()> {
 /// # Errors
 /// There is no repository at `named`, or one that cannot be read.
 pub fn open_named(named: &Path, environment: &Environment) -> Result<Layout> {
+    find_named(named, environment)?
+        .ok_or_else(|| Error::new(ErrorKind::NotARepository, not_named(named)))
+}
+
+/// Does the same as [`open_named`]; `None` if `named` is no repository, and no file that should point to one.
+fn find_named(named: &Path, environment: &Environment) -> Result<Option<Layout>> {
     let full = environment.absolute(named);
-    let git_dir = match git_dir::look_at(&full, named, environment)? {
-        Candidate::PointsTo(target) => return read_format(&target, &target, environment),
-        Candidate::Directory if git_dir::is_git_dir(&full, environment) => full,
-        _ => {
-            let message = format!("not a git repository: '{}'", named.display());
-            return Err(Error::new(ErrorKind::NotARepository, message));
+    match git_dir::look_at(&full, named, environment)? {
+        Candidate::PointsTo(target) => read_format(&target, &target, environment).map(Some),
+        Candidate::Directory if git_dir::is_git_dir(&full, environment) => {
+            read_format(&full, named, environment).map(Some)
         }
-    };
-    read_format(&git_dir, named, environment)
+        _ => Ok(None),
+    }
+}
+
+fn not_named(named: &Path) -> String {
+    format!("not a git repository: '{}'", named.display())
 }
 
 fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Result<Layout> {

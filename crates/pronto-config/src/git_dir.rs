@@ -116,8 +116,9 @@ impl Flaw {
     /// The number by which Git calls it.
     pub fn number(&self) -> u8 {
         match self {
-            Flaw::Missing => 1,
-            Flaw::NotAFile { .. } => 2,
+            Flaw::Missing => 9,
+            Flaw::NotAFile { directory: false } => 2,
+            Flaw::NotAFile { directory: true } => 10,
             Flaw::Unreadable(_) => 3,
             Flaw::Format => 5,
             Flaw::NoPath => 6,

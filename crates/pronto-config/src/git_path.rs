@@ -1,8 +1,10 @@
 //! Paths of repository files, with linked worktrees and the environment taken into account.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::{Config, Environment, Layout};
+use bstr::{BString, ByteSlice};
+
+use crate::{Config, Environment, Layout, path};
 
 /// Directories and files that all worktrees of a repository share.
 const SHARED_DIRECTORIES: &[&str] = &[
@@ -112,6 +114,59 @@ pub fn git_path(
         &layout.git_dir
     };
     join(base.clone(), name.trim_start_matches('/').to_owned())
+}
+
+/// Returns the path of the repository file `name` as Git spells it (`rev-parse --git-path`): from the working
+/// directory, with every character of `name` and of the variables.
+pub fn spoken_git_path(
+    layout: &Layout,
+    config: &Config,
+    environment: &Environment,
+    name: &str,
+) -> BString {
+    let variable = |name: &str| environment.bytes(name).map(BString::from);
+    let own = with_slash(&layout.spoken_git_dir);
+    let common = match layout.common_dir == layout.git_dir {
+        true => own.clone(),
+        false => with_slash(&layout.common_dir),
+    };
+    let below = |base: &str| {
+        let rest = name.strip_prefix(base)?;
+        (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+    };
+    let replaced = |base: BString, rest: &str| -> BString {
+        [base.as_slice(), rest.as_bytes()].concat().into()
+    };
+    let grafts = below("info").map(|rest| rest.trim_start_matches('/')) == Some("grafts");
+    let path = if grafts {
+        variable("GIT_GRAFT_FILE").unwrap_or_else(|| replaced(common, "info/grafts"))
+    } else if name == "index" {
+        variable("GIT_INDEX_FILE").unwrap_or_else(|| replaced(own, name))
+    } else if let Some(rest) = below("objects") {
+        let objects = variable("GIT_OBJECT_DIRECTORY");
+        replaced(objects.unwrap_or_else(|| replaced(common, "objects")), rest)
+    } else if let Some(rest) = below("hooks")
+        && let Ok(Some(hooks)) = config.path("core.hookspath", environment.home())
+    {
+        replaced(path::as_bytes(&hooks).to_owned(), rest)
+    } else if is_shared(name) {
+        replaced(common, name)
+    } else {
+        replaced(own, name)
+    };
+    match path.strip_prefix(b"./") {
+        Some(rest) => rest.trim_start_with(|c| c == '/').into(),
+        None => path,
+    }
+}
+
+/// Returns `directory` with a slash at its end.
+fn with_slash(directory: &Path) -> BString {
+    let mut text = path::as_bytes(directory).to_owned();
+    if !text.is_empty() && !text.ends_with(b"/") {
+        text.push(b'/');
+    }
+    text
 }
 
 #[cfg(test)]

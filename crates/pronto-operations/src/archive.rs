@@ -350,6 +350,7 @@ impl Archive<'_> {
                         true => self.repository.git_dir(),
                         false => self.repository.working_dir(),
                     },
+                    prefix: self.repository.prefix().unwrap_or_default(),
                     is_served: self.options.is_served,
                 };
                 let mut produce = |input: &mut dyn Write| self.write_tar(input, events, watch);

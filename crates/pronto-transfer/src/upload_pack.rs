@@ -216,7 +216,8 @@ fn find_among(
             git_dir,
         };
         safety::check_owner(&parts, &environment)?;
-        return Repository::open(git_dir, &environment).map(Some);
+        let found = Repository::open(git_dir, &environment)?;
+        return Ok(Some(found.served()));
     }
     Ok(None)
 }

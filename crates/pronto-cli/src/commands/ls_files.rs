@@ -302,7 +302,7 @@ impl Excludes {
             let path = repository.environment().resolve(file);
             let content = std::fs::read(path).map_err(|_| {
                 let file = file.as_bytes().as_bstr();
-                CliError::fatal(format!("cannot use {file} as exclude file"))
+                CliError::fatal(format!("cannot use {file} as an exclude file"))
             })?;
             patterns.add_file(file.as_bytes().into(), content);
         }

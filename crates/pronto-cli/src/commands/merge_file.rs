@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let configured = match context.repository_if_any()? {
         Some(repository) => merge::conflict_style(&repository)?,
-        None => Style::default(),
+        None => merge::conflict_style_of(&context.configuration()?)?,
     };
     let name = |at: usize, file: &OsString| {
         let name = args.names.get(at).unwrap_or(file);

@@ -33,6 +33,8 @@ pub(super) struct Program<'a> {
     pub(super) line: &'a BStr,
     /// The directory in which it runs.
     pub(super) directory: &'a Path,
+    /// The directory of the caller, from the top of the worktree.
+    pub(super) prefix: &'a BStr,
     /// Whether the directory is that of the repository, for a client.
     pub(super) is_served: bool,
 }
@@ -129,9 +131,10 @@ impl Program<'_> {
             false => pronto_io::child::command(line),
         };
         command.current_dir(self.directory);
-        if self.is_served {
-            command.env("GIT_DIR", ".");
-        }
+        match self.is_served {
+            true => command.env("GIT_DIR", "."),
+            false => command.env("GIT_PREFIX", OsStr::from_bytes(self.prefix)),
+        };
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -325,6 +328,7 @@ mod tests {
             let program = Program {
                 line: line.into(),
                 directory: directory.path(),
+                prefix: "".into(),
                 is_served: true,
             };
             let streams = Streams {

@@ -232,6 +232,7 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     let (own_dir, guard) = make::make_own_dir(repository, spoken.as_bstr())?;
     let mark = Mark::set(&own_dir)?;
     let (inside, place_guard) = make::open_new(repository, &place, &own_dir)?;
+    make::make_refs_dir(&own_dir)?;
     target.write(&inside)?;
     make::connect(&place, &own_dir)?;
     if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
@@ -244,6 +245,10 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
         if options.share_submodules {
             added.has_submodules = modules::share_submodules(repository, &inside, watch)?;
         }
+    }
+    if let (Target::Unborn(_), false) = (&target, options.no_checkout) {
+        // There are no files, but an index.
+        fill(&inside, watch)?;
     }
     place_guard.keep();
     guard.keep();

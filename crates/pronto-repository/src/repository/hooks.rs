@@ -20,6 +20,9 @@ pub struct Call<'a> {
     /// The directory in which the hook runs and discovers the repository by itself; by default the
     /// top of the worktree.
     pub elsewhere: Option<&'a Path>,
+    /// Whether the command needs no worktree, so that the hook runs in the
+    /// [working directory](Repository::working_dir) even if the worktree is elsewhere.
+    pub needs_no_worktree: bool,
     /// Whether its standard output is that of this process, instead of its standard error.
     pub keeps_output: bool,
 }
@@ -70,7 +73,10 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
     let Some(path) = find(repository, name) else {
         return Ok(None);
     };
-    let usual = || repository.work_tree().unwrap_or(repository.working_dir());
+    let usual = || match repository.work_tree() {
+        Some(top) if !call.needs_no_worktree => top,
+        _ => repository.working_dir(),
+    };
     let directory = call.elsewhere.unwrap_or_else(usual);
     let stderr = std::io::stderr();
     let mut command = pronto_io::child::command(path_from(directory, &path));
@@ -87,6 +93,11 @@ pub fn run(repository: &Repository, name: &str, call: &Call<'_>) -> Result<Optio
             false => rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from),
         });
     tie_in(repository, directory, &mut command);
+    let at_the_top = repository.work_tree() == Some(directory) && !call.needs_no_worktree;
+    if at_the_top && repository.environment().get("GIT_WORK_TREE").is_some() {
+        // As in Git, which has gone there.
+        command.env("GIT_WORK_TREE", ".");
+    }
     if call.elsewhere.is_some() {
         command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
     }
@@ -132,12 +143,12 @@ fn tie_in(repository: &Repository, directory: &Path, command: &mut Command) {
                 false => repository.git_dir(),
             },
         );
-        if let (Some(top), Some(_)) = (
+        if let (Some(top), Some(_), false) = (
             repository.work_tree(),
             repository.environment().get("GIT_WORK_TREE"),
+            is_here,
         ) {
-            let is_top = directory == top && !is_here;
-            command.env("GIT_WORK_TREE", if is_top { Path::new(".") } else { top });
+            command.env("GIT_WORK_TREE", top);
         }
     }
     command.env(

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use bstr::{BStr, BString};
+use pronto_io::error::OsReason;
 
 use super::{Connection, LOCAL_VARIABLES, Options, Readiness, Service, version_parameter, watch};
 use crate::error::{Error, ErrorKind};
@@ -37,7 +38,7 @@ impl Process {
                 true => format!("cannot exec '{name}'"),
                 false => format!("cannot run {name}"),
             };
-            Error::new(ErrorKind::Connection, message).because(error)
+            Error::new(ErrorKind::Connection, message).because(OsReason(error))
         })?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Error::new(ErrorKind::Connection, "unable to create pipe"));
