@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BStr, ByteSlice};
 use pronto::Severity;
-use pronto::init::{Options, Template, shared};
+use pronto::init::{Options, Outcome, Template, shared};
 use pronto::repository::{RefStorage, hash_named};
 use pronto::{Environment, Repository, path};
 use pronto_hash::Kind;
@@ -108,6 +108,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let config = outcome.repository.config();
         context.advise(config, "defaultBranchName", &advice);
     }
+    tell(&outcome, context)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what was made.
+fn tell(outcome: &Outcome, context: &mut Context) -> Result<(), CliError> {
     let what = match (outcome.existed, outcome.is_shared) {
         (true, true) => "Reinitialized existing shared Git repository in ",
         (true, false) => "Reinitialized existing Git repository in ",
@@ -119,7 +125,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .out
         .write_all(path::as_bytes(outcome.repository.git_dir()))?;
     context.out.write_all(b"/\n")?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn object_hash(args: &Args) -> Result<Option<Kind>, CliError> {

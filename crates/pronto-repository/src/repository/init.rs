@@ -72,16 +72,7 @@ impl Repository {
     pub fn init(git_dir: &Path, options: &Options, environment: &Environment) -> Result<Outcome> {
         let git_dir = environment.absolute(git_dir);
         let original = real(&git_dir);
-        let git_dir = match &options.separate_git_dir {
-            Some(separate) => {
-                let separate = real(&environment.absolute(separate));
-                separate::separate(&original, separate, environment)?
-            }
-            None => match git_dir::look_at(&original, &original, environment)? {
-                Candidate::PointsTo(target) => target,
-                _ => original.clone(),
-            },
-        };
+        let git_dir = options.git_dir(&original, environment)?;
         // A linked worktree shares everything but its `HEAD`.
         let common_dir = git_dir::common_dir(&git_dir, environment)?;
         let format = existing_format(&common_dir, environment)?;
@@ -147,6 +138,19 @@ impl Repository {
 }
 
 impl Options {
+    /// Returns the directory of the repository that `original` names: the separate one, or that to which the
+    /// file `original` points.
+    fn git_dir(&self, original: &Path, environment: &Environment) -> Result<PathBuf> {
+        if let Some(separate) = &self.separate_git_dir {
+            let separate = real(&environment.absolute(separate));
+            return separate::separate(original, separate, environment);
+        }
+        Ok(match git_dir::look_at(original, original, environment)? {
+            Candidate::PointsTo(target) => target,
+            _ => original.to_owned(),
+        })
+    }
+
     /// Returns the requested permissions, or else the configured ones.
     fn sharing(&self, config: &Config) -> Result<Sharing> {
         match self.shared {

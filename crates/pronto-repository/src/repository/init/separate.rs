@@ -65,7 +65,7 @@ fn reconnect(own_dir: &Path, old: &Path) -> Result<()> {
             path::relative(&own_dir, top),
             path::relative(&file, &own_dir),
         ),
-        false => (own_dir.clone(), file.clone()),
+        false => (own_dir, file.clone()),
     };
     write(
         &file,
