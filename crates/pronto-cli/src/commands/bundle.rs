@@ -160,10 +160,10 @@ fn fits(repository: &Repository, bundle: &Bundle, context: &mut Context) -> Resu
 
 fn verify(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository_if_any()?;
-    let bundle = call.open(context)?;
     let Some(repository) = repository else {
         return Err(CliError::error("need a repository to verify a bundle"));
     };
+    let bundle = call.open(context)?;
     if !fits(&repository, &bundle, context)? {
         return Ok(ExitCode::FAILURE);
     }
