@@ -222,6 +222,6 @@ mod tests {
         let found = found.expect("the path is relative");
         assert_eq!(found, OsStr::new("/nonexistent/Cargo.toml"));
         let error = command(found).spawn().expect_err("it is nowhere");
-        assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }
