@@ -196,7 +196,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 fn refuse_empty_names(args: &Args) -> Result<(), CliError> {
     let is_empty = |name: &Option<OsString>| name.as_ref().is_some_and(|name| name.is_empty());
     if is_empty(&args.repository) {
-        return Err(CliError::fatal("The empty string is not a valid path"));
+        let message = "The empty string is not a valid path";
+        return Err(CliError::fatal(message));
     }
     if is_empty(&args.directory) {
         let message = "could not create work tree dir '': No such file or directory";

@@ -57,7 +57,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .as_ref()
         .is_some_and(|path| path.is_empty())
     {
-        return Err(CliError::fatal("The empty string is not a valid path"));
+        let message = "The empty string is not a valid path";
+        return Err(CliError::fatal(message));
     }
     let mut options = options(args, &environment)?;
     if let Some(directory) = &args.directory {
