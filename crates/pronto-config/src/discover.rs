@@ -23,6 +23,9 @@ pub struct Layout {
     pub spoken_git_dir: PathBuf,
     /// The top of the worktree, absolute, if there is one.
     pub work_tree: Option<PathBuf>,
+    /// The directory in which Git runs: the top of the worktree if the caller is inside, otherwise the
+    /// directory of the caller.
+    pub working_dir: PathBuf,
     /// From the worktree to the directory of the caller, with a slash at its end.
     pub prefix: Option<BString>,
     /// Returns version and extensions.
@@ -56,13 +59,22 @@ impl Layout {
 /// There is no repository, or one that may not be used or read. The messages are those of Git.
 pub fn discover(start: &Path, environment: &Environment) -> Result<Layout> {
     let start = environment.absolute(start);
+    let mut layout = locate(&start, environment)?;
+    layout.working_dir = match &layout.work_tree {
+        Some(top) if layout.prefix.is_some() => top.clone(),
+        _ => start,
+    };
+    Ok(layout)
+}
+
+fn locate(start: &Path, environment: &Environment) -> Result<Layout> {
     if let Some(git_dir) = environment.path("GIT_DIR") {
-        return explicit(git_dir, None, &start, environment);
+        return explicit(git_dir, None, start, environment);
     }
     let start = if start == environment.current_dir() {
-        start
+        start.to_owned()
     } else {
-        std::fs::canonicalize(&start).unwrap_or(start)
+        std::fs::canonicalize(start).unwrap_or_else(|_| start.to_owned())
     };
     let across = environment.boolean("GIT_DISCOVERY_ACROSS_FILESYSTEM", false)?;
     let ceiling = ceiling_above(&start, environment);
@@ -228,7 +240,10 @@ fn explicit(
             layout.spoken_git_dir = named.to_owned();
             layout
         }
-        None => open_named(named, environment)?,
+        None => find_named(named, environment)?.ok_or_else(|| {
+            // To commands that need no repository, it is as if there were none.
+            Error::new(ErrorKind::NoRepository, not_named(named))
+        })?,
     };
     let work_tree = if let Some(named) = environment.path("GIT_WORK_TREE") {
         let named = environment.absolute(named);
@@ -285,16 +300,24 @@ fn check_parents(work_tree: &Path) -> Result<()> {
 /// # Errors
 /// There is no repository at `named`, or one that cannot be read.
 pub fn open_named(named: &Path, environment: &Environment) -> Result<Layout> {
+    find_named(named, environment)?
+        .ok_or_else(|| Error::new(ErrorKind::NotARepository, not_named(named)))
+}
+
+/// Does the same as [`open_named`]; `None` if `named` is no repository, and no file that should point to one.
+fn find_named(named: &Path, environment: &Environment) -> Result<Option<Layout>> {
     let full = environment.absolute(named);
-    let git_dir = match git_dir::look_at(&full, named, environment)? {
-        Candidate::PointsTo(target) => return read_format(&target, &target, environment),
-        Candidate::Directory if git_dir::is_git_dir(&full, environment) => full,
-        _ => {
-            let message = format!("not a git repository: '{}'", named.display());
-            return Err(Error::new(ErrorKind::NotARepository, message));
+    match git_dir::look_at(&full, named, environment)? {
+        Candidate::PointsTo(target) => read_format(&target, &target, environment).map(Some),
+        Candidate::Directory if git_dir::is_git_dir(&full, environment) => {
+            read_format(&full, named, environment).map(Some)
         }
-    };
-    read_format(&git_dir, named, environment)
+        _ => Ok(None),
+    }
+}
+
+fn not_named(named: &Path) -> String {
+    format!("not a git repository: '{}'", named.display())
 }
 
 fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Result<Layout> {
@@ -314,6 +337,7 @@ fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Resu
         common_dir,
         spoken_git_dir: spoken.to_owned(),
         work_tree: None,
+        working_dir: PathBuf::new(),
         prefix: None,
         format: Format::read(&crate::config::Config::default())?,
         contradicts: false,

@@ -45,6 +45,7 @@ pub struct Environment {
     changes: BTreeMap<OsString, Option<OsString>>,
     current_dir: PathBuf,
     original_dir: Option<PathBuf>,
+    working_dir: Option<PathBuf>,
     server: Option<PathBuf>,
     session_id: Option<String>,
     bare: bool,
@@ -92,6 +93,19 @@ impl Environment {
     /// Records that the process changed its directory.
     pub fn set_current_dir(&mut self, path: impl Into<PathBuf>) {
         self.current_dir = path.into();
+        self.working_dir = None;
+    }
+
+    /// Returns the directory in which Git runs once it has found the repository: the top of the worktree if
+    /// the caller is inside, otherwise the current directory. Settings, variables and the addresses of
+    /// remotes are relative to it, and programs are started there.
+    pub fn working_dir(&self) -> &Path {
+        self.working_dir.as_deref().unwrap_or(&self.current_dir)
+    }
+
+    /// Records the directory in which Git runs; a repository does this when it is opened.
+    pub fn set_working_dir(&mut self, path: impl Into<PathBuf>) {
+        self.working_dir = Some(path.into());
     }
 
     /// Returns the current directory of the caller, which operations never remove. It differs from
@@ -234,8 +248,14 @@ impl Environment {
         self.path("HOME")
     }
 
-    /// Makes `path` absolute, from the current directory.
+    /// Makes `path`, an argument of the caller, absolute: from the current directory.
     pub fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         self.current_dir.join(path)
+    }
+
+    /// Makes `path` absolute that comes from a setting, from a variable or as the address of a remote: from
+    /// the [working directory](Self::working_dir).
+    pub fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.working_dir().join(path)
     }
 }

@@ -32,7 +32,8 @@ pub fn is_git_dir(directory: &Path, environment: &Environment) -> bool {
 fn has_valid_head(directory: &Path) -> bool {
     let head = directory.join("HEAD");
     let mut start = [0u8; 256];
-    let opened = untrusted::open(&head, Links::Follow);
+    // A symbolic link is the old form of a symbolic reference, and never leads to a file.
+    let opened = untrusted::open(&head, Links::Refuse);
     let read = opened.and_then(|mut file| file.read(&mut start));
     let length = match read {
         Ok(length) => length,
@@ -115,8 +116,9 @@ impl Flaw {
     /// The number by which Git calls it.
     pub fn number(&self) -> u8 {
         match self {
-            Flaw::Missing => 1,
-            Flaw::NotAFile { .. } => 2,
+            Flaw::Missing => 9,
+            Flaw::NotAFile { directory: false } => 2,
+            Flaw::NotAFile { directory: true } => 10,
             Flaw::Unreadable(_) => 3,
             Flaw::Format => 5,
             Flaw::NoPath => 6,

@@ -1,8 +1,10 @@
 //! Paths of repository files, with linked worktrees and the environment taken into account.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::{Config, Environment, Layout};
+use bstr::{BString, ByteSlice};
+
+use crate::{Config, Environment, Layout, path};
 
 /// Directories and files that all worktrees of a repository share.
 const SHARED_DIRECTORIES: &[&str] = &[
@@ -49,7 +51,7 @@ impl Layout {
     /// The directory of loose objects and packs, with the redirection of the environment.
     pub fn objects_dir(&self, environment: &Environment) -> PathBuf {
         match environment.path("GIT_OBJECT_DIRECTORY") {
-            Some(path) => environment.absolute(path),
+            Some(path) => environment.resolve(path),
             None => self.common_dir.join("objects"),
         }
     }
@@ -57,7 +59,7 @@ impl Layout {
     /// The file that holds the index, with the redirection of the environment.
     pub fn index_path(&self, environment: &Environment) -> PathBuf {
         match environment.path("GIT_INDEX_FILE") {
-            Some(path) => environment.absolute(path),
+            Some(path) => environment.resolve(path),
             None => self.git_dir.join("index"),
         }
     }
@@ -66,7 +68,7 @@ impl Layout {
     /// environment.
     pub fn shallow_path(&self, environment: &Environment) -> PathBuf {
         match environment.path("GIT_SHALLOW_FILE") {
-            Some(path) => environment.absolute(path),
+            Some(path) => environment.resolve(path),
             None => self.common_dir.join("shallow"),
         }
     }
@@ -96,7 +98,7 @@ pub fn git_path(
     if name == "info/grafts"
         && let Some(file) = environment.path("GIT_GRAFT_FILE")
     {
-        return environment.absolute(file);
+        return environment.resolve(file);
     }
     if let Some(rest) = below("objects") {
         return join(layout.objects_dir(environment), rest);
@@ -104,7 +106,7 @@ pub fn git_path(
     if let Some(rest) = below("hooks")
         && let Ok(Some(hooks)) = config.path("core.hookspath", environment.home())
     {
-        return join(environment.absolute(hooks), rest);
+        return join(environment.resolve(hooks), rest);
     }
     let base = if is_shared(name) {
         &layout.common_dir
@@ -112,6 +114,59 @@ pub fn git_path(
         &layout.git_dir
     };
     join(base.clone(), name.trim_start_matches('/').to_owned())
+}
+
+/// Returns the path of the repository file `name` as Git spells it (`rev-parse --git-path`): from the working
+/// directory, with every character of `name` and of the variables.
+pub fn spoken_git_path(
+    layout: &Layout,
+    config: &Config,
+    environment: &Environment,
+    name: &str,
+) -> BString {
+    let variable = |name: &str| environment.bytes(name).map(BString::from);
+    let own = with_slash(&layout.spoken_git_dir);
+    let common = match layout.common_dir == layout.git_dir {
+        true => own.clone(),
+        false => with_slash(&layout.common_dir),
+    };
+    let below = |base: &str| {
+        let rest = name.strip_prefix(base)?;
+        (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+    };
+    let replaced = |base: BString, rest: &str| -> BString {
+        [base.as_slice(), rest.as_bytes()].concat().into()
+    };
+    let grafts = below("info").map(|rest| rest.trim_start_matches('/')) == Some("grafts");
+    let path = if grafts {
+        variable("GIT_GRAFT_FILE").unwrap_or_else(|| replaced(common, "info/grafts"))
+    } else if name == "index" {
+        variable("GIT_INDEX_FILE").unwrap_or_else(|| replaced(own, name))
+    } else if let Some(rest) = below("objects") {
+        let objects = variable("GIT_OBJECT_DIRECTORY");
+        replaced(objects.unwrap_or_else(|| replaced(common, "objects")), rest)
+    } else if let Some(rest) = below("hooks")
+        && let Ok(Some(hooks)) = config.path("core.hookspath", environment.home())
+    {
+        replaced(path::as_bytes(&hooks).to_owned(), rest)
+    } else if is_shared(name) {
+        replaced(common, name)
+    } else {
+        replaced(own, name)
+    };
+    match path.strip_prefix(b"./") {
+        Some(rest) => rest.trim_start_with(|c| c == '/').into(),
+        None => path,
+    }
+}
+
+/// Returns `directory` with a slash at its end.
+fn with_slash(directory: &Path) -> BString {
+    let mut text = path::as_bytes(directory).to_owned();
+    if !text.is_empty() && !text.ends_with(b"/") {
+        text.push(b'/');
+    }
+    text
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pronto_io::lock_file::{self, LockFile};
-pub use pronto_io::lock_file::{Marking, PATIENCE};
+pub use pronto_io::lock_file::{Marking, PATIENCE, follow};
 use pronto_io::sync::SyncMethod;
 
 use crate::{Error, ErrorKind, Result};
@@ -17,16 +17,17 @@ pub struct Lock(LockFile);
 
 impl Lock {
     /// Takes the lock on `target` by creating `target.lock`. Waits up to `patience` for the process
-    /// that holds it. Creates missing parent directories.
+    /// that holds it. Creates missing parent directories. The target of a symbolic link is locked, and the link
+    /// stays.
     ///
     /// # Errors
     /// [`ErrorKind::Locked`] when it is held for longer, with advice as a hint; or the file cannot
     /// be created.
     pub fn acquire(target: impl Into<PathBuf>, patience: Duration) -> Result<Self> {
-        Self::acquire_as(target, Marking::Marked, patience)
+        Self::acquire_as(follow(&target.into()), Marking::Marked, patience)
     }
 
-    /// Like [`acquire`](Self::acquire), with a lock file that is marked or not.
+    /// Like [`acquire`](Self::acquire), with a lock file that is marked or not. A symbolic link is locked itself.
     ///
     /// # Errors
     /// As for [`acquire`](Self::acquire).

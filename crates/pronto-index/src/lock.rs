@@ -18,9 +18,6 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Lock(LockFile);
 
-/// Links followed before a chain of them is given up as endless.
-const LONGEST_CHAIN: usize = 5;
-
 impl Lock {
     /// Takes the lock of the index at `index`, which need not exist. Waits up to
     /// [`PATIENCE`] for another process that holds it.
@@ -37,7 +34,7 @@ impl Lock {
     /// # Errors
     /// As for [`acquire`](Self::acquire).
     pub fn acquire_within(index: &Path, patience: Duration) -> Result<Lock, Error> {
-        let acquired = LockFile::acquire(follow(index), Marking::Marked, patience);
+        let acquired = LockFile::acquire(lock_file::follow(index), Marking::Marked, patience);
         acquired.map(Lock).map_err(from_lock)
     }
 
@@ -94,7 +91,7 @@ fn from_lock(error: lock_file::Error) -> Error {
 /// # Errors
 /// [`ErrorKind::Io`]; the old index then stays.
 pub fn replace(path: &Path, bytes: &[u8], read: &Index, sync: SyncMethod) -> Result<bool, Error> {
-    let index = follow(path);
+    let index = lock_file::follow(path);
     let mut lock_path = index.clone().into_os_string();
     lock_path.push(".lock");
     let lock_path = PathBuf::from(lock_path);
@@ -141,16 +138,4 @@ pub fn replace(path: &Path, bytes: &[u8], read: &Index, sync: SyncMethod) -> Res
     )?;
     lock.keep();
     Ok(true)
-}
-
-/// The target of a symbolic link, so that the rename does not replace the link.
-fn follow(index: &Path) -> PathBuf {
-    let mut path = index.to_owned();
-    for _ in 0..LONGEST_CHAIN {
-        let Ok(target) = std::fs::read_link(&path) else {
-            break;
-        };
-        path = path.parent().unwrap_or(Path::new("")).join(target);
-    }
-    path
 }

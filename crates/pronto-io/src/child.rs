@@ -3,11 +3,14 @@
 //! A program is never taken from the current directory because of an empty or relative entry of
 //! `PATH`: the current directory may be a worktree with files of an attacker.
 
+mod script;
+
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child as Process, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -42,6 +45,32 @@ pub fn shell(script: impl AsRef<OsStr>, name: impl AsRef<OsStr>) -> Command {
 pub fn needs_shell(line: &[u8]) -> bool {
     line.iter()
         .any(|byte| b"|&;<>()$`\\\"' \t\n*?[#~=%".contains(byte))
+}
+
+/// Starts `command`. As in Git, a program that the kernel cannot run because it has no interpreter line
+/// (`ENOEXEC`) is a script for `/bin/sh`.
+///
+/// # Errors
+/// Neither can be started.
+pub fn spawn(command: &mut Command) -> io::Result<Process> {
+    match command.spawn() {
+        Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => {
+            script::run_by_shell(command)?;
+            command.spawn()
+        }
+        started => started,
+    }
+}
+
+/// Runs `command` like [`spawn`], and waits for its end.
+///
+/// # Errors
+/// It cannot be started.
+pub fn status(command: &mut Command) -> io::Result<ExitStatus> {
+    let mut process = spawn(command)?;
+    // A program that reads its input to the end must not wait for this process.
+    drop(process.stdin.take());
+    process.wait()
 }
 
 /// The niceness that a background process adds.
@@ -193,6 +222,6 @@ mod tests {
         let found = found.expect("the path is relative");
         assert_eq!(found, OsStr::new("/nonexistent/Cargo.toml"));
         let error = command(found).spawn().expect_err("it is nowhere");
-        assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

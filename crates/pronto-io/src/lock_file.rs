@@ -62,6 +62,22 @@ pub enum ErrorKind {
 /// The error of a lock.
 pub type Error = crate::error::Error<ErrorKind>;
 
+/// The longest chain of symbolic links that [`follow`] follows.
+const LONGEST_CHAIN: usize = 5;
+
+/// Returns the file that `path` leads to, which need not exist: Git locks and replaces the target of a symbolic
+/// link, and leaves the link.
+pub fn follow(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LONGEST_CHAIN {
+        let Ok(target) = std::fs::read_link(&path) else {
+            break;
+        };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path
+}
+
 /// The exclusive right to replace one file, the target. Dropping it gives the right back and leaves
 /// the target as it was; so does the end of the process on a signal.
 #[derive(Debug)]

@@ -346,7 +346,12 @@ impl Archive<'_> {
                 }
                 let program = Program {
                     line: line.as_bstr(),
-                    repository: (self.options.is_served).then(|| self.repository.git_dir()),
+                    directory: match self.options.is_served {
+                        true => self.repository.git_dir(),
+                        false => self.repository.working_dir(),
+                    },
+                    prefix: self.repository.prefix().unwrap_or_default(),
+                    is_served: self.options.is_served,
                 };
                 let mut produce = |input: &mut dyn Write| self.write_tar(input, events, watch);
                 let streams = program::Streams { output, events };

@@ -57,8 +57,6 @@ pub(crate) fn exclude_contents(repository: &Repository) -> Result<ExcludeContent
         Some(path) => Some(path),
         None => default_excludes(repository),
     };
-    // Paths are relative to where Git would be: the top of the worktree.
-    let top = repository.work_tree().unwrap_or(repository.git_dir());
     let read = |path: PathBuf, name: PathBuf| {
         let file = untrusted::open(&path, Links::Follow).ok()?;
         let stat = Stat::from_metadata(&file.metadata().ok()?);
@@ -72,7 +70,7 @@ pub(crate) fn exclude_contents(repository: &Repository) -> Result<ExcludeContent
     let info = repository.git_path("info/exclude");
     let spoken = repository.spoken(&info);
     Ok(ExcludeContents {
-        file: excludes.and_then(|path| read(top.join(&path), path)),
+        file: excludes.and_then(|path| read(repository.environment().resolve(&path), path)),
         info: read(info, spoken),
     })
 }

@@ -8,6 +8,7 @@ use pronto_odb::Store;
 use pronto_worktree::attributes::{Attributes, State};
 use pronto_worktree::unpack::Side;
 
+use crate::config::Config;
 use crate::errors::from_worktree;
 use crate::objects::from_odb;
 use crate::session::WorktreeSession;
@@ -38,7 +39,15 @@ pub fn style_named(name: &[u8]) -> Option<Style> {
 /// # Errors
 /// The value is none of those known.
 pub fn conflict_style(repository: &Repository) -> Result<Style> {
-    let Some(value) = repository.config().string("merge.conflictstyle")? else {
+    conflict_style_of(repository.config())
+}
+
+/// Returns the form of conflicts that `config` chooses (`merge.conflictStyle`).
+///
+/// # Errors
+/// The value is no form.
+pub fn conflict_style_of(config: &Config) -> Result<Style> {
+    let Some(value) = config.string("merge.conflictstyle")? else {
         return Ok(Style::default());
     };
     style_named(value).ok_or_else(|| {

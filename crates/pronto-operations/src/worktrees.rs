@@ -99,6 +99,15 @@ fn spoken_argument(repository: &Repository, argument: &BStr) -> BString {
     }
 }
 
+/// Returns the place that `argument` names, from the current directory. At the top of the worktree an empty
+/// one names nothing.
+fn place_of(repository: &Repository, argument: &BStr) -> PathBuf {
+    match argument.is_empty() && repository.prefix().is_none() {
+        true => PathBuf::new(),
+        false => repository.environment().absolute(path::borrow(argument)),
+    }
+}
+
 /// Finds the linked worktree that `argument` names.
 fn find_linked(
     repository: &Repository,

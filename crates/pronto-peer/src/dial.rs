@@ -103,7 +103,8 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = || Error::new(ErrorKind::Transport, format!("cannot run {name}"));
-    let mut child = command.spawn().map_err(|error| failed().because(error))?;
+    let mut child =
+        pronto_io::child::spawn(&mut command).map_err(|error| failed().because(error))?;
     match (child.stdin.take(), child.stdout.take()) {
         (Some(input), Some(output)) => Ok(Peer {
             child,

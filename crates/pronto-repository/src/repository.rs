@@ -68,10 +68,11 @@ impl Repository {
 
     /// Does the same as [`discover`](Self::discover) for operations that work without a repository:
     /// `None` if there is none around `start`, or one that may not be used because of its owner
-    /// (`safe.directory`) or because it was not named explicitly (`safe.bareRepository`).
+    /// (`safe.directory`) or because it was not named explicitly (`safe.bareRepository`), or if `GIT_DIR`
+    /// names none.
     ///
     /// # Errors
-    /// There is one that cannot be read, or `GIT_DIR` names none.
+    /// There is one that cannot be read, or `GIT_DIR` names a malformed file.
     pub fn discover_optional(
         start: impl AsRef<Path>,
         environment: &Environment,
@@ -115,10 +116,23 @@ impl Repository {
         } else if layout.format.bare != Some(true) {
             layout.work_tree = work_tree_of(&layout.git_dir, &layout.common_dir);
         }
+        layout.working_dir = layout.work_tree.as_ref().unwrap_or(&layout.git_dir).clone();
         Self::from_layout(layout, environment)
     }
 
+    /// Makes the directory of the repository the [working directory](Self::working_dir), as Git's servers do:
+    /// relative settings count from there.
+    #[must_use]
+    pub fn served(mut self) -> Self {
+        let git_dir = self.layout.git_dir.clone();
+        self.environment.set_working_dir(git_dir);
+        self
+    }
+
     fn from_layout(mut layout: Layout, environment: &Environment) -> Result<Self> {
+        let mut environment = environment.clone();
+        environment.set_working_dir(&layout.working_dir);
+        let environment = &environment;
         let local = layout.local_config.take();
         let config = load_config(&layout, local, environment)?;
         let records = config.bool_or("core.lockfilepid", false);
@@ -215,6 +229,13 @@ impl Repository {
         (!below.is_empty()).then(|| below.to_owned())
     }
 
+    /// Returns the directory in which Git runs: the top of the worktree if the caller is inside, otherwise the
+    /// current directory. Relative settings, variables and addresses are [resolved](Environment::resolve)
+    /// from it.
+    pub fn working_dir(&self) -> &Path {
+        self.environment.working_dir()
+    }
+
     /// Returns whether the repository is bare: it has no worktree by configuration.
     pub fn is_bare(&self) -> bool {
         self.layout.work_tree.is_none() && self.layout.format.bare != Some(false)
@@ -277,6 +298,13 @@ impl Repository {
     /// redirections by the environment and shared files of linked worktrees.
     pub fn git_path(&self, name: &str) -> PathBuf {
         pronto_config::git_path::git_path(&self.layout, &self.config, &self.environment, name)
+    }
+
+    /// Returns the path of a repository file as Git spells it: relative to the
+    /// [working directory](Self::working_dir), with every character of `name`.
+    pub fn spoken_git_path(&self, name: &str) -> BString {
+        let environment = &self.environment;
+        pronto_config::git_path::spoken_git_path(&self.layout, &self.config, environment, name)
     }
 
     /// Returns the directory of loose objects and packs.

@@ -76,7 +76,7 @@ impl Repository {
             .config()
             .path("core.attributesfile", environment.home())?
         {
-            Some(configured) => global.push(configured),
+            Some(configured) => global.push(environment.resolve(configured)),
             None => {
                 let home = environment
                     .path("XDG_CONFIG_HOME")

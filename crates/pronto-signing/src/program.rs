@@ -65,7 +65,7 @@ impl Surroundings<'_> {
         }
         let traced = pronto_io::child::started("?", &command);
         let mut running = Running {
-            child: command.spawn()?,
+            child: pronto_io::child::spawn(&mut command)?,
             is_group: self.is_detached,
             has_ended: false,
         };

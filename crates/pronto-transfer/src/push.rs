@@ -449,6 +449,7 @@ fn run_pre_push(
         arguments: vec![name.as_os_str(), crate::path::borrow(url).as_os_str()],
         input,
         keeps_output: !runs_hooks_at_once(repository)?,
+        needs_no_worktree: true,
         ..hooks::Call::default()
     };
     let code = hooks::run(repository, "pre-push", &call)?;

@@ -237,7 +237,8 @@ impl Search {
                 };
                 safety::check_owner(&parts, &environment)?;
             }
-            return Repository::open(git_dir, &environment).map(Some);
+            let found = Repository::open(git_dir, &environment)?;
+            return Ok(Some(found.served()));
         }
         Ok(None)
     }

@@ -52,6 +52,8 @@ struct Work<'a> {
     storage: StorageChoice,
     source: source::Source,
     origin: BString,
+    /// The settings of connections, with those of the remote to be.
+    settings: connection::Settings,
     /// The reflog message.
     message: BString,
     /// Receives the progress, and stops the operation.
@@ -128,7 +130,9 @@ impl<'a> Work<'a> {
             },
         };
         let shown = connection::shown(source.url.as_bstr());
+        let remote = remote::Remote::configured(&config, origin.as_bstr())?;
         Ok(Work {
+            settings: options.settings.for_remote(&remote, &config)?,
             options,
             environment,
             storage: choose_storage(options, &config, environment)
@@ -172,7 +176,7 @@ impl<'a> Work<'a> {
         let first = announcement.clone();
         let connected = connection::connect_with(
             url.as_bstr(),
-            &self.options.settings,
+            &self.settings,
             &self.config,
             self.environment,
             self.watch,
@@ -207,7 +211,7 @@ impl<'a> Work<'a> {
 
     fn connect(&self) -> Result<Client> {
         let url = self.address();
-        let settings = &self.options.settings;
+        let settings = &self.settings;
         connection::connect(
             url.as_bstr(),
             settings,

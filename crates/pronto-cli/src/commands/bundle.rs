@@ -4,15 +4,16 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::bundle::{self, Bundle, CreateOptions, Created, Version};
 use pronto::fetch::pretty;
-use pronto::lock::{Lock, Marking};
+use pronto::lock::{Lock, Marking, follow};
 use pronto::path;
 use pronto::revision::RevisionSet;
-use pronto::{ErrorKind, Repository, Watch};
+use pronto::{Environment, ErrorKind, Repository, Watch};
 
 use super::pack_objects;
 use super::rev_list::limits::Words;
@@ -37,6 +38,8 @@ struct Call {
     progress: bool,
     version: Option<BString>,
     file: BString,
+    /// The directory from which the file is named; `None` for the current one.
+    directory: Option<PathBuf>,
     /// The arguments after the file.
     rest: Vec<BString>,
 }
@@ -46,7 +49,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(unsupported());
     };
     let command = command.as_bytes();
-    let call = Call::parse(command, words)?;
+    let mut call = Call::parse(command, words)?;
+    call.name_from_top(context)?;
     match command {
         b"create" => create(&call, context),
         b"verify" if call.rest.is_empty() => verify(&call, context),
@@ -95,11 +99,35 @@ impl Call {
         Ok(call)
     }
 
+    /// Makes the name of the file relative to the directory in which Git works, as messages show it.
+    fn name_from_top(&mut self, context: &mut Context) -> Result<(), CliError> {
+        let environment = context.environment()?;
+        let repository = context.discover_optional(&environment)?;
+        if let Some(repository) = repository.filter(|_| self.file != "-") {
+            if !self.file.starts_with(b"/") {
+                self.file = [repository.prefix_or_empty(), self.file.clone()]
+                    .concat()
+                    .into();
+            }
+            self.directory = Some(repository.working_dir().to_owned());
+        }
+        Ok(())
+    }
+
+    /// Returns the environment in which the name of the file is a path.
+    fn environment(&self, context: &Context) -> Result<Environment, CliError> {
+        let mut environment = context.environment()?;
+        if let Some(directory) = &self.directory {
+            environment.set_current_dir(directory);
+        }
+        Ok(environment)
+    }
+
     /// Opens the bundle. A failure is no fatal one.
     fn open(&self, context: &Context) -> Result<Bundle, CliError> {
         let opened = match self.file == "-" {
             true => Bundle::read(Box::new(BufReader::new(io::stdin())), "<stdin>".into()),
-            false => Bundle::open(self.file.as_bstr(), &context.environment()?),
+            false => Bundle::open(self.file.as_bstr(), &self.environment(context)?),
         };
         opened.map_err(|error| CliError::error(error.message()))
     }
@@ -132,10 +160,10 @@ fn fits(repository: &Repository, bundle: &Bundle, context: &mut Context) -> Resu
 
 fn verify(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository_if_any()?;
-    let bundle = call.open(context)?;
     let Some(repository) = repository else {
         return Err(CliError::error("need a repository to verify a bundle"));
     };
+    let bundle = call.open(context)?;
     if !fits(&repository, &bundle, context)? {
         return Ok(ExitCode::FAILURE);
     }
@@ -291,8 +319,8 @@ fn write_file(
     watch: &Watch<'_>,
 ) -> Result<pronto::object_store::packing::Counts, CliError> {
     let name: &BStr = call.file.as_bstr();
-    let target = context.environment()?.absolute(path::borrow(name));
-    let lock = Lock::acquire_as(target, Marking::Plain, Duration::ZERO);
+    let target = call.environment(context)?.absolute(path::borrow(name));
+    let lock = Lock::acquire_as(follow(&target), Marking::Plain, Duration::ZERO);
     let mut lock = lock.map_err(|error| match error.kind() {
         ErrorKind::Locked => CliError::fatal(format!(
             "Unable to create '{}.lock': File exists.",

@@ -144,6 +144,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     check_settings(args, &environment, context)?;
     let options = options(args, context)?;
     let source = source.as_bytes();
+    refuse_empty_names(args)?;
     if args.verbose > 0 && source.starts_with(b"git://") {
         return Err(CliError::unsupported("messages about looking up a host"));
     }
@@ -190,6 +191,20 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         code = update_submodules(args, &outcome, context)?.unwrap_or(code);
     }
     Ok(code)
+}
+
+/// Refuses empty paths, which do not name the current directory.
+fn refuse_empty_names(args: &Args) -> Result<(), CliError> {
+    let is_empty = |name: &Option<OsString>| name.as_ref().is_some_and(|name| name.is_empty());
+    if is_empty(&args.repository) {
+        let message = "The empty string is not a valid path";
+        return Err(CliError::fatal(message));
+    }
+    if is_empty(&args.directory) {
+        let message = "could not create work tree dir '': No such file or directory";
+        return Err(CliError::fatal(message));
+    }
+    Ok(())
 }
 
 /// Checks the existing configuration before the clone, and the additions of `--config`.

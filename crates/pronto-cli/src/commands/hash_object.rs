@@ -210,12 +210,34 @@ fn open(place: &Path, name: &BStr) -> Result<File, CliError> {
     })
 }
 
+/// Whether the settings of the user convert files outside of a repository, too.
+fn has_conversions(context: &Context) -> Result<bool, CliError> {
+    let config = context.configuration()?;
+    let keys = ["core.autocrlf", "core.eol", "core.attributesfile"];
+    let environment = context.environment()?;
+    let base = match environment.path("XDG_CONFIG_HOME") {
+        Some(base) if !base.as_os_str().is_empty() => Some(base.to_owned()),
+        _ => environment.home().map(|home| home.join(".config")),
+    };
+    let usual = base.is_some_and(|base| base.join("git/attributes").exists());
+    let is_set = |key: &&str| match *key {
+        "core.autocrlf" => config.bool(key).ok().flatten() != Some(false) && config.contains(*key),
+        key => config.contains(key),
+    };
+    Ok(usual || keys.iter().any(is_set) || Path::new("/etc/gitattributes").exists())
+}
+
 /// Hashes outside of a repository: nothing is stored or converted, and ids are SHA-1.
 fn without_repository(
     args: &Args,
     kind: ObjectKind,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
+    if kind == ObjectKind::Blob && !args.no_filters && has_conversions(context)? {
+        return Err(CliError::unsupported(
+            "conversions of files outside of a repository",
+        ));
+    }
     let hash = |content: &[u8], name: &str| {
         check_format(kind, content, Kind::Sha1)?;
         let header = gix_object::encode::loose_header(kind, content.len() as u64);

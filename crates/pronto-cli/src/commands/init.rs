@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BStr, ByteSlice};
 use pronto::Severity;
-use pronto::init::{Options, Template, shared};
+use pronto::init::{Options, Outcome, Template, shared};
 use pronto::repository::{RefStorage, hash_named};
 use pronto::{Environment, Repository, path};
 use pronto_hash::Kind;
@@ -52,13 +52,31 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let message = "options '--separate-git-dir' and '--bare' cannot be used together";
         return Err(CliError::fatal(message));
     }
+    if args
+        .separate_git_dir
+        .as_ref()
+        .is_some_and(|path| path.is_empty())
+    {
+        let message = "The empty string is not a valid path";
+        return Err(CliError::fatal(message));
+    }
     let mut options = options(args, &environment)?;
     if let Some(directory) = &args.directory {
         enter(Path::new(directory), &mut environment)?;
     }
     options.object_hash = object_hash(args)?;
     options.ref_storage = ref_storage(args.ref_format.as_deref())?;
-    let git_dir = choose_git_dir(args, is_bare, &environment)?;
+    let mut git_dir = choose_git_dir(args, is_bare, &environment)?;
+    if options.separate_git_dir.is_some()
+        && let Some(shared) = shared_git_dir(&git_dir, &environment)?
+    {
+        let top = shared
+            .to_string_lossy()
+            .ends_with("/.git")
+            .then(|| shared.parent());
+        environment.set_current_dir(top.flatten().unwrap_or(&shared).to_owned());
+        git_dir = shared;
+    }
     let is_bare = is_bare || looks_bare(&git_dir, &environment);
     if is_bare && args.separate_git_dir.is_some() {
         return Err(CliError::fatal(
@@ -87,8 +105,16 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(branch) = &outcome.unchosen_branch {
-        context.hint(&branch_advice(branch.as_bstr()));
+        let advice = branch_advice(branch.as_bstr());
+        let config = outcome.repository.config();
+        context.advise(config, "defaultBranchName", &advice);
     }
+    tell(&outcome, context)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what was made.
+fn tell(outcome: &Outcome, context: &mut Context) -> Result<(), CliError> {
     let what = match (outcome.existed, outcome.is_shared) {
         (true, true) => "Reinitialized existing shared Git repository in ",
         (true, false) => "Reinitialized existing Git repository in ",
@@ -100,7 +126,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .out
         .write_all(path::as_bytes(outcome.repository.git_dir()))?;
     context.out.write_all(b"/\n")?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn object_hash(args: &Args) -> Result<Option<Kind>, CliError> {
@@ -163,6 +189,11 @@ fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> 
 fn enter(directory: &Path, environment: &mut Environment) -> Result<(), CliError> {
     let full = environment.absolute(directory);
     let said = directory.display();
+    if directory.as_os_str().is_empty() {
+        // An empty path does not name the current directory.
+        let message = "cannot mkdir : No such file or directory";
+        return Err(CliError::fatal(message));
+    }
     if !full.is_dir() {
         std::fs::create_dir_all(&full).map_err(|error| {
             let reason = match error.kind() {
@@ -195,6 +226,21 @@ fn choose_git_dir(args: &Args, bare: bool, environment: &Environment) -> Result<
     })
 }
 
+/// Returns the repository of which `git_dir`, a file, is a linked worktree: that is the one to be moved.
+fn shared_git_dir(git_dir: &Path, environment: &Environment) -> Result<Option<PathBuf>, CliError> {
+    if !environment.absolute(git_dir).is_file() {
+        return Ok(None);
+    }
+    let target =
+        Repository::resolve_git_dir(path::as_bytes(&environment.absolute(git_dir)), environment)?;
+    let Some(target) = target else {
+        return Ok(None);
+    };
+    let found = Repository::open(&target, environment).map_err(CliError::of)?;
+    let is_linked = found.common_dir() != found.git_dir();
+    Ok(is_linked.then(|| found.common_dir().to_owned()))
+}
+
 /// Returns whether a repository at this path is usually bare.
 fn looks_bare(git_dir: &Path, environment: &Environment) -> bool {
     git_dir == Path::new(".")
@@ -221,11 +267,12 @@ fn work_tree(git_dir: &Path, is_bare: bool, environment: &Environment) -> Option
 fn branch_advice(name: &BStr) -> String {
     format!(
         "Using '{name}' as the name for the initial branch. This default branch name\n\
-         is subject to change. To configure the initial branch name to use in all\n\
-         of your new repositories, which will suppress this warning, call:\n\n\
+         will change to \"main\" in Git 3.0. To configure the initial branch name\n\
+         to use in all of your new repositories, which will suppress this warning,\n\
+         call:\n\n\
          \tgit config --global init.defaultBranch <name>\n\n\
          Names commonly chosen instead of 'master' are 'main', 'trunk' and\n\
          'development'. The just-created branch can be renamed via this command:\n\n\
-         \tgit branch -m <name>"
+         \tgit branch -m <name>\n"
     )
 }

@@ -298,10 +298,11 @@ impl Excludes {
             per_directory = Some(".gitignore".into());
         }
         for file in &args.exclude_from {
-            let path = repository.environment().absolute(file);
+            // Unlike other arguments, it is relative to the top of the worktree.
+            let path = repository.environment().resolve(file);
             let content = std::fs::read(path).map_err(|_| {
                 let file = file.as_bytes().as_bstr();
-                CliError::fatal(format!("cannot use {file} as exclude file"))
+                CliError::fatal(format!("cannot use {file} as an exclude file"))
             })?;
             patterns.add_file(file.as_bytes().into(), content);
         }

@@ -68,14 +68,14 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn find(context: &mut Context) -> Result<Self, CliError> {
-        let environment = context.environment()?;
         let repository = context.repository_if_any()?;
-        let config = match &repository {
-            Some(repository) => repository.config().clone(),
+        let (environment, config) = match &repository {
+            Some(found) => (found.environment().clone(), found.config().clone()),
             None => {
+                let environment = context.environment()?;
                 let config = config::without_repository(&environment)?;
                 context.check_config(&config)?;
-                config
+                (environment, config)
             }
         };
         Ok(Place {

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use pronto::config::Loader;
 use pronto::merge::{self, Favor, Options, Style};
 
 use crate::{CliError, Context, ExitCode};
@@ -68,7 +69,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let configured = match context.repository_if_any()? {
         Some(repository) => merge::conflict_style(&repository)?,
-        None => Style::default(),
+        // Settings of the command line do not count there, as in Git.
+        None => {
+            let environment = context.environment()?;
+            let mut loader = Loader::new(&environment, None);
+            merge::conflict_style_of(&loader.system()?.global().load()?)?
+        }
     };
     let name = |at: usize, file: &OsString| {
         let name = args.names.get(at).unwrap_or(file);

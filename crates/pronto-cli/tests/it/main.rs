@@ -17,6 +17,7 @@ mod hostile;
 mod hostile_links;
 mod http_changes;
 mod http_logins;
+mod http_proxies;
 mod http_secrets;
 mod in_place;
 mod known_trees;

@@ -11,7 +11,7 @@ use pronto_io::replacement::Replacement;
 
 use super::key::{self, Key};
 use super::parse::{BadLine, Event, Parser, is_key_byte};
-use crate::lock::{Lock, PATIENCE};
+use crate::lock::{self, Lock, PATIENCE};
 use crate::{Error, ErrorKind, Result, path};
 
 /// Why a well-formed edit was not made.
@@ -302,7 +302,16 @@ pub fn edit_file<T>(
     spoken: &BStr,
     change: impl FnOnce(&mut Document) -> Result<T>,
 ) -> Result<T> {
-    let target = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let target = lock::follow(file);
+    if let Some(parent) = target
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        && let Err(error) = std::fs::metadata(parent)
+    {
+        let reason = pronto_io::error::reason(&error);
+        let message = format!("could not lock config file {spoken}: {reason}");
+        return Err(Error::new(ErrorKind::Locked, message));
+    }
     let _lock = Lock::acquire(&target, PATIENCE).map_err(|error| {
         let reason = match error.kind() {
             ErrorKind::Locked => "File exists".into(),

@@ -1,5 +1,6 @@
 //! The conditions of `includeIf.<condition>.path`.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
@@ -88,7 +89,30 @@ fn git_dir_matches(
     };
     let real = std::fs::canonicalize(&place.git_dir);
     Ok(real.is_ok_and(|real| matches(path::as_bytes(&real)))
-        || matches(path::as_bytes(&place.git_dir)))
+        || matches(logical(&place.spoken_git_dir, environment).as_bstr()))
+}
+
+/// Returns the absolute path of the repository that Git calls `spoken`, with the symbolic links through which
+/// the user came to the working directory (`PWD`).
+fn logical(spoken: &Path, environment: &Environment) -> BString {
+    if spoken.is_absolute() {
+        return path::as_bytes(spoken).to_owned();
+    }
+    let here = environment.working_dir();
+    let identity = |path: &Path| {
+        let found = std::fs::metadata(path).ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    let named = environment.path("PWD").filter(|named| {
+        let named = identity(named);
+        named.is_some() && named == identity(here)
+    });
+    let mut text = path::as_bytes(named.unwrap_or(here)).to_owned();
+    if !text.ends_with(b"/") && !text.is_empty() {
+        text.push(b'/');
+    }
+    text.push_str(path::as_bytes(spoken));
+    text
 }
 
 fn branch_matches(condition: &[u8], place: &Place) -> bool {

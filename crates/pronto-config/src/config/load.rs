@@ -170,7 +170,7 @@ impl<'a> Loader<'a> {
     fn push_file(&mut self, path: PathBuf, scope: Scope, lenient: bool) {
         let spoken = path::as_bytes(&path).to_owned();
         self.steps.push(Step::File {
-            path: self.environment.absolute(path),
+            path: self.environment.resolve(path),
             spoken,
             scope,
             lenient,

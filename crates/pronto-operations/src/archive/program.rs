@@ -31,8 +31,12 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// A command line through which an archive goes.
 pub(super) struct Program<'a> {
     pub(super) line: &'a BStr,
-    /// The directory in which it runs as that of a bare repository; `None` for the present one.
-    pub(super) repository: Option<&'a Path>,
+    /// The directory in which it runs.
+    pub(super) directory: &'a Path,
+    /// The directory of the caller, from the top of the worktree.
+    pub(super) prefix: &'a BStr,
+    /// Whether the directory is that of the repository, for a client.
+    pub(super) is_served: bool,
 }
 
 /// The receivers of what the program writes.
@@ -86,12 +90,12 @@ impl Program<'_> {
         watch: &Watch<'_>,
     ) -> Result<()> {
         let mut command = self.command();
-        let has_group = self.repository.is_some() || File::open("/dev/tty").is_err();
+        let has_group = self.is_served || File::open("/dev/tty").is_err();
         if has_group {
             command.process_group(0);
         }
         let traced = pronto_io::child::started("archive", &command);
-        let child = command.spawn().map_err(|error| {
+        let child = pronto_io::child::spawn(&mut command).map_err(|error| {
             let message = format!("unable to start '{}' filter", self.line);
             Error::new(ErrorKind::Io, message).because(OsReason(error))
         })?;
@@ -126,9 +130,11 @@ impl Program<'_> {
             true => pronto_io::child::shell(line, line),
             false => pronto_io::child::command(line),
         };
-        if let Some(directory) = self.repository {
-            command.current_dir(directory).env("GIT_DIR", ".");
-        }
+        command.current_dir(self.directory);
+        match self.is_served {
+            true => command.env("GIT_DIR", "."),
+            false => command.env("GIT_PREFIX", OsStr::from_bytes(self.prefix)),
+        };
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -321,7 +327,9 @@ mod tests {
             };
             let program = Program {
                 line: line.into(),
-                repository: Some(directory.path()),
+                directory: directory.path(),
+                prefix: "".into(),
+                is_served: true,
             };
             let streams = Streams {
                 output: &mut output,

@@ -5,6 +5,7 @@
 
 mod make;
 mod modules;
+mod start;
 mod target;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -20,7 +21,8 @@ use super::relocate;
 use crate::refs::name;
 use crate::revision::Want;
 use crate::switch::{self, NewBranch, Point, Tracking, UpstreamSetup, invalid_name};
-use crate::{Error, ErrorKind, Repository, Result, path, reset};
+use crate::{Error, ErrorKind, Repository, Result, reset};
+use start::Start;
 use target::Target;
 
 const UPSTREAM_ADVICE: &str = "\nIf you are planning on basing your work on an upstream\n\
@@ -147,60 +149,11 @@ impl Added {
 pub fn plan(repository: &Repository, options: AddOptions) -> Result<Addition> {
     switch::check_tracking(repository, options.tracking.unwrap_or_default())?;
     let spoken = super::spoken_argument(repository, options.place.as_bstr());
-    let mut start = match &options.commit {
-        None => BString::from("HEAD"),
-        Some(commit) if commit == "-" => "@{-1}".into(),
-        Some(commit) => commit.clone(),
-    };
-    let mut orphan = false;
-    let mut new_branch = None;
-    match &options.branching {
-        Branching::Detach => {}
-        Branching::New(name) => new_branch = Some((name.clone(), false)),
-        Branching::Force(name) => {
-            if let Some(full) = existing_branch(repository, name.as_bstr())?
-                && options.force == 0
-            {
-                repository.refuse_branch_in_use(full.as_bstr(), true)?;
-            }
-            new_branch = Some((name.clone(), true));
-        }
-        Branching::Orphan(name) => {
-            orphan = true;
-            let name = name.clone();
-            let name = name.unwrap_or_else(|| base_name(spoken.as_bstr()));
-            check_unborn(repository, name.as_bstr())?;
-            new_branch = Some((name, false));
-        }
-        Branching::Guess => match &options.commit {
-            None => {
-                let name = base_name(spoken.as_bstr());
-                if existing_branch(repository, name.as_bstr())?.is_some() {
-                    start = name;
-                } else {
-                    let remote = match options.guess_remote {
-                        true => switch::remote_branches_named(repository, name.as_bstr())?.chosen,
-                        false => None,
-                    };
-                    // Git may begin a history of its own here, or say what is missing.
-                    if remote.is_none() && commit_named(repository, b"HEAD".as_bstr())?.is_none() {
-                        let lacking = "pronto does not have worktrees of an unborn branch";
-                        return Err(Error::new(ErrorKind::Unsupported, lacking));
-                    }
-                    start = remote.unwrap_or(start);
-                    new_branch = Some((name, false));
-                }
-            }
-            Some(_) if commit_named(repository, start.as_bstr())?.is_none() => {
-                if let Some(remote) =
-                    switch::remote_branches_named(repository, start.as_bstr())?.chosen
-                {
-                    new_branch = Some((std::mem::replace(&mut start, remote), false));
-                }
-            }
-            Some(_) => {}
-        },
-    }
+    let Start {
+        start,
+        new_branch,
+        orphan,
+    } = start::choose(repository, &options, spoken.as_bstr())?;
     let preparation = preparation(repository, &options, new_branch.as_ref(), start.as_bstr())?;
     Ok(Addition {
         options,
@@ -265,9 +218,7 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
         None => {}
     }
     let spoken = super::spoken_argument(repository, options.place.as_bstr());
-    let place = repository
-        .environment()
-        .absolute(path::borrow(&options.place));
+    let place = super::place_of(repository, options.place.as_bstr());
     let all = repository.work_trees()?;
     relocate::check_candidate(
         repository,
@@ -281,6 +232,7 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     let (own_dir, guard) = make::make_own_dir(repository, spoken.as_bstr())?;
     let mark = Mark::set(&own_dir)?;
     let (inside, place_guard) = make::open_new(repository, &place, &own_dir)?;
+    make::make_refs_dir(&own_dir)?;
     target.write(&inside)?;
     make::connect(&place, &own_dir)?;
     if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
@@ -293,6 +245,10 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
         if options.share_submodules {
             added.has_submodules = modules::share_submodules(repository, &inside, watch)?;
         }
+    }
+    if let (Target::Unborn(_), false) = (&target, options.no_checkout) {
+        // There are no files, but an index.
+        fill(&inside, watch)?;
     }
     place_guard.keep();
     guard.keep();
@@ -374,7 +330,7 @@ fn make_branch(
         if let Some(place) = repository.work_tree_using(full.as_bstr(), true) {
             let place = place.display();
             return Err(refused(format!(
-                "cannot force update the branch '{short}' checked out at '{place}'"
+                "cannot force update the branch '{short}' used by worktree at '{place}'"
             )));
         }
     }

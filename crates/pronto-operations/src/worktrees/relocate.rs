@@ -27,7 +27,7 @@ pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) 
     let all = repository.work_trees()?;
     let (work_tree, id) = super::find_linked(repository, &all, argument)?;
     let mut spoken = super::spoken_argument(repository, to);
-    let mut place = repository.environment().absolute(path::borrow(to));
+    let mut place = super::place_of(repository, to);
     if place.is_dir() {
         let Some(slash) = work_tree.path.rfind_byte(b'/') else {
             let from = &work_tree.path;

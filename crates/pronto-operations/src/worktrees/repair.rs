@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 
 use super::{DIRECTORY, exists};
-use crate::{Repository, Result, path};
+use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_config::git_dir::{Flaw, read_git_file};
 
 /// A defect of the links between the repository and a worktree. [`Display`](fmt::Display) gives Git's
@@ -142,11 +142,11 @@ fn repair_git_file(repository: &Repository, work_tree: &super::WorkTree) -> Resu
 /// Repairs the record of the place of the worktree at `given`.
 fn repair_pointer_to(repository: &Repository, given: &BStr) -> Result<Option<Repair>> {
     // Unlike elsewhere, a path is relative to the top of the worktree.
-    let base = match (repository.work_tree(), repository.prefix()) {
-        (Some(top), Some(_)) => top,
-        _ => repository.environment().current_dir(),
-    };
-    let place = base.join(path::borrow(given));
+    if given.is_empty() {
+        let message = "The empty string is not a valid path";
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    let place = repository.environment().resolve(path::borrow(given));
     if is_main_place(repository, &place) {
         return Ok(None);
     }
@@ -155,16 +155,26 @@ fn repair_pointer_to(repository: &Repository, given: &BStr) -> Result<Option<Rep
         return Ok(Some(Repair::impossible(Defect::InvalidPath, said)));
     };
     let impossible = |defect| Ok(Some(Repair::impossible(defect, &file)));
-    let (own_dir, is_inferred) = match read_git_file(&file, repository.environment()) {
-        Ok(back) => (back, false),
-        Err(Flaw::NotAFile { .. }) => {
+    let inferred = inferred(repository, &file);
+    let own_dir = match (read_git_file(&file, repository.environment()), inferred) {
+        // Another repository has a worktree of this name, too: both were copied, and the file still points
+        // to the original.
+        (Ok(back), Some(inferred))
+            if !super::is_same_path(
+                repository,
+                path::as_bytes(&back),
+                path::as_bytes(&inferred),
+            ) =>
+        {
+            inferred
+        }
+        (Ok(back), _) => back,
+        (Err(Flaw::NotAFile { .. }), _) => {
             return impossible(Defect::NoGitFile);
         }
-        Err(Flaw::NotARepository(target)) => match inferred(repository, &target) {
-            Some(inferred) => (inferred, true),
-            None => return impossible(Defect::NoRepository),
-        },
-        Err(_) => return impossible(Defect::UnknownRepository),
+        (Err(Flaw::NotARepository(_)), Some(inferred)) => inferred,
+        (Err(Flaw::NotARepository(_)), None) => return impossible(Defect::NoRepository),
+        (Err(_), _) => return impossible(Defect::UnknownRepository),
     };
     let pointer = own_dir.join("gitdir");
     let defect = match pronto_io::untrusted::content(&pointer) {
@@ -179,11 +189,10 @@ fn repair_pointer_to(repository: &Repository, given: &BStr) -> Result<Option<Rep
     };
     let line = [path::as_bytes(&file).as_bytes(), b"\n"].concat();
     super::replace_file(&pointer, &line)?;
-    let said = match is_inferred {
-        true => repository.spoken(&pointer),
-        false => pointer,
-    };
-    Ok(Some(Repair::done(defect, &said)))
+    let own_dir = super::real(&own_dir).unwrap_or(own_dir);
+    let line = [b"gitdir: ", path::as_bytes(&own_dir).as_bytes(), b"\n"].concat();
+    super::replace_file(&file, &line)?;
+    Ok(Some(Repair::done(defect, &pointer)))
 }
 
 fn is_main_place(repository: &Repository, place: &Path) -> bool {
@@ -201,13 +210,16 @@ fn is_main_place(repository: &Repository, place: &Path) -> bool {
     }
 }
 
-/// Returns the directory of the worktree of this repository that `target`, which is not a
-/// repository, must have meant: repository and worktree were both moved.
-fn inferred(repository: &Repository, target: &Path) -> Option<PathBuf> {
-    let id = path::as_bytes(target).rsplit_str("/").next()?.trim_ascii();
+/// Returns the directory of the worktree of this repository that has the name that the file `.git` of a
+/// worktree says: repository and worktree may have been moved or copied together.
+fn inferred(repository: &Repository, file: &Path) -> Option<PathBuf> {
+    let text = pronto_io::untrusted::content(file).ok()?;
+    let target = text.strip_prefix(b"gitdir:")?;
+    let id = target.rsplit_once_str("/")?.1.trim_ascii();
     let directory = repository
         .common_dir()
         .join(DIRECTORY)
         .join(path::borrow(id));
-    (!id.is_empty() && directory.is_dir()).then_some(directory)
+    let directory = (!id.is_empty() && directory.is_dir()).then_some(directory)?;
+    super::real(&directory)
 }

@@ -258,7 +258,14 @@ impl Walk<'_> {
             name.push(b'/');
             name.push_str(bytes);
             let is_dir = match entry.file_type() {
-                Ok(kind) if kind.is_symlink() => entry.path().is_dir(),
+                Ok(kind) if kind.is_symlink() => match std::fs::metadata(entry.path()) {
+                    Ok(target) => target.is_dir(),
+                    // As in Git, a link that leads to no file is in no list.
+                    Err(_) => {
+                        name.truncate(length);
+                        continue;
+                    }
+                },
                 Ok(kind) => kind.is_dir(),
                 Err(_) => false,
             };

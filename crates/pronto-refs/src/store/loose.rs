@@ -39,12 +39,22 @@ impl Contents {
 }
 
 /// Reads the file of reference `name`; `None` when there is no file. Costs three system calls.
+///
+/// # Errors
+/// The file cannot be read, or has other contents.
 pub(super) fn read(file: &Path, name: &BStr, hash: Kind) -> Result<Option<Contents>> {
     let mut content = [0u8; MAX_FILE_SIZE];
-    let length = match read_start(file, &mut content) {
+    let mut started = read_start(file, OFlags::NOFOLLOW, &mut content);
+    if started == Err(Errno::LOOP) {
+        if let Some(target) = link_target(file) {
+            return Ok(Some(target));
+        }
+        // As in Git, a link to elsewhere stands for the file that it leads to.
+        started = read_start(file, OFlags::empty(), &mut content);
+    }
+    let length = match started {
         Ok(length) => length,
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => return Ok(None),
-        Err(Errno::LOOP) => return read_link(file, name),
         Err(error) => {
             let reason = pronto_io::error::reason(&error.into());
             let message = format!("unable to resolve reference '{name}': {reason}");
@@ -57,23 +67,19 @@ pub(super) fn read(file: &Path, name: &BStr, hash: Kind) -> Result<Option<Conten
     }
 }
 
-fn read_start(file: &Path, content: &mut [u8]) -> Result<usize, Errno> {
+fn read_start(file: &Path, links: OFlags, content: &mut [u8]) -> Result<usize, Errno> {
     // A FIFO in place of the file must not make this wait.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | links;
     let file = rustix::fs::open(file, flags, Mode::empty())?;
     rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut *content))
 }
 
-/// The old form of a symbolic reference: a symbolic link to the file of another.
-fn read_link(file: &Path, name: &BStr) -> Result<Option<Contents>> {
-    let Ok(target) = std::fs::read_link(file) else {
-        return Ok(None);
-    };
+/// Reads the old form of a symbolic reference: a symbolic link whose text is the name of another.
+fn link_target(file: &Path) -> Option<Contents> {
+    let target = std::fs::read_link(file).ok()?;
     let text = path::as_bytes(&target);
-    if text.starts_with(b"refs/") && name::is_valid(text, name::Form::Full) {
-        return Ok(Some(Contents::Symbolic(text.to_owned())));
-    }
-    Err(super::broken(name))
+    let is_name = text.starts_with(b"refs/") && name::is_valid(text, name::Form::Full);
+    is_name.then(|| Contents::Symbolic(text.to_owned()))
 }
 
 fn parse(content: &[u8], hash: Kind) -> Option<Contents> {

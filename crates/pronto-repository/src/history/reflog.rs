@@ -12,7 +12,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use crate::identity::{self, Care, Role};
-use crate::lock::Lock;
+use crate::lock::{Lock, Marking};
 use crate::refs::{LogLine, RefNameRef, name, tables::logged_names};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
@@ -207,7 +207,7 @@ impl Repository {
     /// Takes the lock of a reference, which is that of its log, too.
     fn lock_log(&self, name: RefNameRef<'_>) -> Result<Lock> {
         let patience = crate::refs::patience(self.config());
-        Lock::acquire(self.refs().file_of(name), patience).map_err(|error| {
+        Lock::acquire_as(self.refs().file_of(name), Marking::Marked, patience).map_err(|error| {
             let message = format!("cannot lock ref '{name}': {}", error.message());
             Error::new(*error.kind(), message)
         })

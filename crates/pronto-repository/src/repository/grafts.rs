@@ -88,7 +88,7 @@ impl Repository {
         }
         let path = self.environment().path("GIT_GRAFT_FILE").map_or_else(
             || self.git_path("info/grafts"),
-            |path| self.environment().absolute(path),
+            |path| self.environment().resolve(path),
         );
         let mut grafts = Grafts::default();
         match pronto_io::untrusted::content(&path) {

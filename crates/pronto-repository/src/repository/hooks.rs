@@ -27,6 +27,9 @@ pub struct Call<'a> {
     /// The directory in which the hook runs and discovers the repository by itself; by default the
     /// top of the worktree.
     pub elsewhere: Option<&'a Path>,
+    /// Whether the command needs no worktree, so that the hook runs in the
+    /// [working directory](Repository::working_dir) even if the worktree is elsewhere.
+    pub needs_no_worktree: bool,
     /// Whether its standard output is that of this process, instead of its standard error.
     pub keeps_output: bool,
 }
@@ -141,7 +144,10 @@ pub fn run(repository: &Repository, event: &str, call: &Call<'_>) -> Result<Opti
 }
 
 fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) -> Result<i32> {
-    let usual = || repository.work_tree().unwrap_or(repository.git_dir());
+    let usual = || match repository.work_tree() {
+        Some(top) if !call.needs_no_worktree => top,
+        _ => repository.working_dir(),
+    };
     let directory = call.elsewhere.unwrap_or_else(usual);
     let stderr = std::io::stderr();
     let mut command = program.command(directory);
@@ -157,7 +163,12 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) 
             true => Stdio::inherit(),
             false => rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from),
         });
-    tie_to(repository, &mut command);
+    tie_in(repository, directory, &mut command);
+    let at_the_top = repository.work_tree() == Some(directory) && !call.needs_no_worktree;
+    if at_the_top && repository.environment().get("GIT_WORK_TREE").is_some() {
+        // As in Git, which has gone there.
+        command.env("GIT_WORK_TREE", ".");
+    }
     if call.elsewhere.is_some() {
         command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
     }
@@ -167,7 +178,7 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) 
         Error::new(ErrorKind::Hook, message).because(error)
     };
     let traced = pronto_io::child::started("hook", &command);
-    let mut child = command.spawn().map_err(cannot_run)?;
+    let mut child = pronto_io::child::spawn(&mut command).map_err(cannot_run)?;
     if let Some(mut input) = child.stdin.take()
         && let Err(error) = input.write_all(&call.input)
         && error.kind() != Io::BrokenPipe
@@ -182,6 +193,11 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) 
 
 /// Gives a child process the environment that Git gives those that work on `repository`.
 pub fn tie_to(repository: &Repository, command: &mut Command) {
+    tie_in(repository, Path::new(""), command);
+}
+
+/// Does the same as [`tie_to`] for a process that runs in `directory`, so that paths can be relative to it.
+fn tie_in(repository: &Repository, directory: &Path, command: &mut Command) {
     for (name, value) in repository.environment().changes() {
         match value {
             Some(value) => command.env(name, value),
@@ -189,10 +205,18 @@ pub fn tie_to(repository: &Repository, command: &mut Command) {
         };
     }
     if !repository.is_plain() {
-        command.env("GIT_DIR", repository.git_dir());
-        if let (Some(top), Some(_)) = (
+        let is_here = directory == repository.working_dir();
+        command.env(
+            "GIT_DIR",
+            match is_here {
+                true => repository.spoken_git_dir(),
+                false => repository.git_dir(),
+            },
+        );
+        if let (Some(top), Some(_), false) = (
             repository.work_tree(),
             repository.environment().get("GIT_WORK_TREE"),
+            is_here,
         ) {
             command.env("GIT_WORK_TREE", top);
         }

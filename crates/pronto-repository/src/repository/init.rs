@@ -1,6 +1,7 @@
 //! Creating repositories.
 
 pub use pronto_config::shared;
+mod separate;
 mod storage;
 mod template;
 
@@ -8,6 +9,7 @@ use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_config::git_dir::{self, Candidate};
 use pronto_config::shared::Sharing;
 use pronto_hash::Kind;
 use pronto_io::error::IoContext;
@@ -18,7 +20,7 @@ pub use template::{copy as copy_template, missing as missing_template};
 
 use crate::config::{Config, Loader, Place, edit};
 use crate::environment::Environment;
-use crate::lock::{Lock, PATIENCE};
+use crate::lock::{Lock, Marking, PATIENCE};
 use crate::refs::{name, tables};
 use crate::repository::Notice;
 use crate::repository::{Format, RefStorage, hash_name, hash_named};
@@ -70,20 +72,20 @@ impl Repository {
     pub fn init(git_dir: &Path, options: &Options, environment: &Environment) -> Result<Outcome> {
         let git_dir = environment.absolute(git_dir);
         let original = real(&git_dir);
-        let git_dir = match &options.separate_git_dir {
-            Some(separate) => separate_git_dir(&original, &environment.absolute(separate))?,
-            None => original.clone(),
-        };
-        let format = existing_format(&git_dir, environment)?;
+        let git_dir = options.git_dir(&original, environment)?;
+        // A linked worktree shares everything but its `HEAD`.
+        let common_dir = git_dir::common_dir(&git_dir, environment)?;
+        let format = existing_format(&common_dir, environment)?;
         let object_hash = choose_hash(&format, options, environment)?;
         make_directory(&git_dir)?;
         // The configuration that is there counts for the template, too.
-        let sharing = options.sharing(&load_config(&git_dir, environment)?)?;
-        template::copy(&options.template, &git_dir, environment, sharing)?;
-        let config = load_config(&git_dir, environment)?;
+        let sharing = options.sharing(&load_config(&common_dir, environment)?)?;
+        template::copy(&options.template, &common_dir, environment, sharing)?;
+        let config = load_config(&common_dir, environment)?;
         let sharing = options.sharing(&config)?;
         let plan = Plan {
             git_dir: &git_dir,
+            common_dir: &common_dir,
             original: &original,
             options,
             environment,
@@ -95,7 +97,7 @@ impl Repository {
         match has_tables {
             true if existed => {}
             true => tables::prepare(&git_dir)?,
-            false => make_reference_directories(&git_dir)?,
+            false => make_reference_directories(&common_dir)?,
         }
         let first = match existed {
             true => None,
@@ -136,6 +138,19 @@ impl Repository {
 }
 
 impl Options {
+    /// Returns the directory of the repository that `original` names: the separate one, or that to which the
+    /// file `original` points.
+    fn git_dir(&self, original: &Path, environment: &Environment) -> Result<PathBuf> {
+        if let Some(separate) = &self.separate_git_dir {
+            let separate = real(&environment.absolute(separate));
+            return separate::separate(original, separate, environment);
+        }
+        Ok(match git_dir::look_at(original, original, environment)? {
+            Candidate::PointsTo(target) => target,
+            _ => original.to_owned(),
+        })
+    }
+
     /// Returns the requested permissions, or else the configured ones.
     fn sharing(&self, config: &Config) -> Result<Sharing> {
         match self.shared {
@@ -155,6 +170,8 @@ struct FirstBranch {
 /// The plan of a new repository.
 struct Plan<'a> {
     git_dir: &'a Path,
+    /// The directory that its worktrees share.
+    common_dir: &'a Path,
     /// The requested path of the repository, before it was put elsewhere.
     original: &'a Path,
     options: &'a Options,
@@ -178,7 +195,7 @@ impl Plan<'_> {
             }
             None => default_branch(config, self.environment)?,
         };
-        let mut lock = Lock::acquire(self.git_dir.join("HEAD"), PATIENCE)?;
+        let mut lock = Lock::acquire_as(self.git_dir.join("HEAD"), Marking::Marked, PATIENCE)?;
         let text = match storage {
             RefStorage::Files => format!("ref: refs/heads/{name}\n").into_bytes(),
             RefStorage::Reftable => tables::HEAD_STUB.to_owned(),
@@ -232,7 +249,7 @@ impl Plan<'_> {
             pairs.push(("core.sharedrepository", value.into()));
             pairs.push(("receive.denyNonFastforwards", "true".into()));
         }
-        let file = self.git_dir.join("config");
+        let file = self.common_dir.join("config");
         edit::edit_file(&file, path::as_bytes(&file), |document| {
             for (key, value) in &pairs {
                 let set = document.set(BStr::new(key), value.as_bstr(), false, |_| true);
@@ -248,7 +265,7 @@ impl Plan<'_> {
     fn objects(&self) -> PathBuf {
         match self.environment.path("GIT_OBJECT_DIRECTORY") {
             Some(path) => self.environment.absolute(path),
-            None => self.git_dir.join("objects"),
+            None => self.common_dir.join("objects"),
         }
     }
 }
@@ -402,35 +419,4 @@ pub fn probe(git_dir: &Path) -> Result<Abilities> {
         has_links,
         ignores_case,
     })
-}
-
-/// Moves what is at `link` to `git_dir`, and leaves a file that points there.
-fn separate_git_dir(link: &Path, git_dir: &Path) -> Result<PathBuf> {
-    let git_dir = real(git_dir);
-    if let Ok(metadata) = std::fs::metadata(link) {
-        let source = if metadata.is_dir() {
-            link.to_owned()
-        } else {
-            let bytes = std::fs::read(link).context(ErrorKind::Io, "error opening", link)?;
-            let target = bytes.strip_prefix(b"gitdir: ").unwrap_or_default();
-            link.with_file_name("")
-                .join(path::borrow(target.trim_ascii_end()))
-        };
-        let has_work_trees = std::fs::read_dir(source.join("worktrees"))
-            .is_ok_and(|mut entries| entries.next().is_some());
-        if has_work_trees {
-            let message = "moving a repository with linked work trees is not supported";
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
-        if source != git_dir {
-            std::fs::rename(&source, &git_dir).map_err(|error| {
-                let (from, to) = (source.display(), git_dir.display());
-                let message = format!("unable to move {from} to {to}");
-                Error::new(ErrorKind::Io, message).because(error)
-            })?;
-        }
-    }
-    let text = [b"gitdir: ", path::as_bytes(&git_dir).as_bytes(), b"\n"].concat();
-    std::fs::write(link, text).context(ErrorKind::Io, "could not open", link)?;
-    Ok(git_dir)
 }

@@ -142,6 +142,19 @@ pub enum Notice {
         /// The value.
         value: BString,
     },
+    /// `HEAD` points to no reference, though there are branches.
+    InvalidHead,
+    /// The new branch of a worktree has no commits, because there are none.
+    OrphanInferred,
+    /// The option `--orphan` makes a worktree with a new branch without commits.
+    AdviseOrphan {
+        /// The branch that was named.
+        branch: Option<BString>,
+        /// The place of the worktree.
+        place: BString,
+        /// Whether the user has asked for the advice (`advice.worktreeAddOrphan`).
+        is_decided: bool,
+    },
     /// An error that did not stop the operation.
     Failure(Error),
     /// An error that the operation ignored, as a warning.
@@ -152,7 +165,10 @@ impl Notice {
     /// Returns the severity.
     pub fn severity(&self) -> Severity {
         match self {
-            Notice::IgnoredHook(_) | Notice::GraftFileDeprecated => Severity::Hint,
+            Notice::IgnoredHook(_) | Notice::GraftFileDeprecated | Notice::AdviseOrphan { .. } => {
+                Severity::Hint
+            }
+            Notice::OrphanInferred => Severity::Remark,
             Notice::AttributesFlaw {
                 flaw: Flaw::InvalidName { .. } | Flaw::Macro { .. },
                 ..
@@ -182,6 +198,8 @@ impl fmt::Display for Notice {
             Notice::IncompleteCommitGraph => {
                 "one or more commit-graph chain files could not be loaded"
             }
+            Notice::InvalidHead => "HEAD points to an invalid (or orphaned) reference.\n",
+            Notice::OrphanInferred => "No possible source branch, inferring '--orphan'",
             Notice::ConeDisabled => "disabling cone pattern matching",
             Notice::CommitGraph(remark) => return remark.fmt(f),
             Notice::Packs(notice) => return notice.fmt(f),
@@ -261,6 +279,28 @@ impl Notice {
                  If you still use the \"remotes/\" directory it is recommended to\n\
                  migrate to config-based remotes:\n\n\tgit remote rename {name} {name}"
             ),
+            Notice::AdviseOrphan {
+                branch,
+                place,
+                is_decided,
+            } => {
+                f.write_str(
+                    "If you meant to create a worktree containing a new unborn branch\n\
+                     (branch with no commits) for this repository, you can do so\n\
+                     using the --orphan flag:\n\n    git worktree add --orphan ",
+                )?;
+                if let Some(branch) = branch {
+                    write!(f, "-b {branch} ")?;
+                }
+                write!(f, "{place}")?;
+                match is_decided {
+                    true => Ok(()),
+                    false => f.write_str(
+                        "\n\nDisable this message with \
+                         \"git config set advice.worktreeAddOrphan false\"",
+                    ),
+                }
+            }
             Notice::UnknownRebase { branch, value } => write!(
                 f,
                 "unhandled branch.{branch}.rebase={value}; assuming 'true'"

@@ -61,14 +61,9 @@ impl Repository {
         let text = environment
             .bytes("GIT_ALTERNATE_OBJECT_DIRECTORIES")
             .unwrap_or_default();
-        // Git reads them when it has gone to the top of the worktree.
-        let top = self.prefix().and(self.work_tree());
         alternates_in(text)
             .into_iter()
-            .map(|part| match top {
-                Some(top) => top.join(path::borrow(&part)),
-                None => environment.absolute(path::borrow(&part)),
-            })
+            .map(|part| environment.resolve(path::borrow(&part)))
             .collect()
     }
 

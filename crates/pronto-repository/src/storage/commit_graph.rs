@@ -181,7 +181,7 @@ impl Repository {
             return Ok((store.path().to_owned(), 0));
         };
         let real = |path: &std::path::Path| std::fs::canonicalize(path).ok();
-        let wanted = real(&self.environment().absolute(given));
+        let wanted = real(&self.environment().resolve(given));
         let mut known = std::iter::once(store.path())
             .chain(store.alternates().iter().map(PathBuf::as_path))
             .enumerate();

@@ -231,7 +231,7 @@ impl Repository {
             Some(place) => {
                 let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
                 let place = place.display();
-                let message = format!("'{short}' is already checked out at '{place}'");
+                let message = format!("'{short}' is already used by worktree at '{place}'");
                 Err(Error::new(ErrorKind::Refused, message))
             }
         }

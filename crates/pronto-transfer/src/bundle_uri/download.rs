@@ -63,7 +63,12 @@ impl Taking<'_> {
             return Err(Error::new(ErrorKind::Refused, message));
         }
         let environment = self.repository.environment();
-        let path = environment.absolute(crate::path::borrow(address::path_of(uri)));
+        let path = crate::path::borrow(address::path_of(uri));
+        // A clone stays in the directory of the caller.
+        let path = match self.repository.prefix() {
+            Some(_) => environment.resolve(path),
+            None => environment.absolute(path),
+        };
         if path.is_dir() {
             let message = "copy-fd: read returned: Is a directory";
             return Err(Error::new(ErrorKind::Refused, message));

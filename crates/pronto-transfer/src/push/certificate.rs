@@ -68,8 +68,7 @@ impl Unsigned<'_> {
     ) -> Result<Option<BString>> {
         let (config, environment) = (self.repository.config(), self.repository.environment());
         let settings = Settings::of(config, environment.home())?;
-        let directory = self.repository.work_tree();
-        let directory = directory.unwrap_or(self.repository.git_dir());
+        let directory = self.repository.working_dir();
         let signer = Signer::new(&settings, directory, environment, interrupt);
         let key = signer.key(|| {
             let found = identity::signature(Role::Committer, Care::Strict, config, environment)?;

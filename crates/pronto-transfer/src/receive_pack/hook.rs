@@ -204,7 +204,7 @@ impl Push<'_> {
             Error::new(ErrorKind::Hook, format!("cannot run {name}")).because(error)
         };
         let traced = pronto_io::child::started(class, &process);
-        let mut child = process.spawn().map_err(failed)?;
+        let mut child = pronto_io::child::spawn(&mut process).map_err(failed)?;
         // It holds the other ends of the pipes.
         drop(process);
         let stdin = child.stdin.take();

@@ -54,7 +54,7 @@ impl Push<'_> {
         let errors = self.attach_errors(&mut process)?;
         process.stdin(Stdio::piped()).stdout(Stdio::piped());
         let traced = pronto_io::child::started("hook", &process);
-        let spawned = process.spawn();
+        let spawned = pronto_io::child::spawn(&mut process);
         drop(process);
         let mut child = spawned.map_err(|error| {
             let message = format!("cannot run {}", program.display());

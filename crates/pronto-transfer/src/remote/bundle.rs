@@ -23,7 +23,7 @@ pub(super) struct Opened {
 
 /// Opens the file at `path`, unless it is none or its header is not that of a bundle.
 pub(super) fn open(path: &BStr, environment: &Environment) -> Option<Opened> {
-    let path = environment.absolute(crate::path::borrow(path));
+    let path = environment.resolve(crate::path::borrow(path));
     let file = untrusted::open(&path, Links::Follow).ok()?;
     if !file.metadata().is_ok_and(|found| found.is_file()) {
         return None;

@@ -126,8 +126,7 @@ pub(crate) fn connect_to_push(
     Pusher::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
 }
 
-/// Connects to the repository at `url` for an archive; the program of `settings` is the one that makes it. A
-/// path and the programs of a connection are relative to the current directory of `environment`.
+/// Connects to the repository at `url` for an archive; the program of `settings` is the one that makes it.
 ///
 /// # Errors
 /// As for [`connect`].
@@ -139,8 +138,7 @@ pub(crate) fn connect_to_archive(
     watch: &Watch<'_>,
 ) -> Result<ArchiveClient> {
     let address = Address::parse(url).map_err(from_wire)?;
-    let mut options = options(&address, settings, config, environment)?;
-    options.directory = Some(environment.current_dir().to_owned());
+    let options = options(&address, settings, config, environment)?;
     let web = web_settings(&address, settings, config, environment);
     ArchiveClient::connect(&address, &options, web, watch.progress(), watch.interrupt())
         .map_err(from_wire)
@@ -214,6 +212,7 @@ fn options(
     let mut options = Options::default();
     options.version = version(config, environment)?;
     options.command = settings.upload_pack.clone();
+    options.directory = Some(environment.working_dir().to_owned());
     options.environment = changes.collect();
     options.family = settings.family;
     options.session_id = session_id(config, environment)?;

@@ -36,6 +36,8 @@ pub(super) struct Helpers {
     use_http_path: bool,
     protect_protocol: bool,
     askpass: Option<PathBuf>,
+    /// The directory in which helpers and the program that asks run.
+    directory: PathBuf,
     may_prompt: bool,
     /// The file of logins, until it was asked.
     netrc: Option<PathBuf>,
@@ -96,6 +98,7 @@ impl Helpers {
             use_http_path: use_http_path.unwrap_or(false),
             protect_protocol: protect_protocol.unwrap_or(true),
             askpass: askpass.filter(|program| is_interactive && !program.as_os_str().is_empty()),
+            directory: environment.working_dir().to_owned(),
             may_prompt: is_interactive && environment.boolean("GIT_TERMINAL_PROMPT", true)?,
             netrc: environment.home().map(|home| home.join(NETRC)),
             given: None,
@@ -144,7 +147,7 @@ impl Helpers {
         for command in &self.commands {
             let input = known.input(Operation::Get, self.protect_protocol);
             let input = input.map_err(|message| Error::new(ErrorKind::Address, message))?;
-            let output = ask::run(command.as_bstr(), Operation::Get, &input);
+            let output = ask::run(command.as_bstr(), Operation::Get, &input, &self.directory);
             let failed = |message| Error::new(ErrorKind::Authentication, message);
             known.take(&output, now).map_err(failed)?;
             if known.is_complete() {
@@ -162,7 +165,12 @@ impl Helpers {
     fn ask_user(&self, known: &mut Description) -> Result<(), Error> {
         let ask = |wanted: Wanted, known: &Description| {
             let server = known.shown();
-            let answer = ask::user(wanted, &server, self.askpass.as_deref(), self.may_prompt);
+            let program = self.askpass.as_deref();
+            let program = program.map(|program| ask::Program {
+                program,
+                directory: &self.directory,
+            });
+            let answer = ask::user(wanted, &server, program, self.may_prompt);
             answer.map_err(|reason| {
                 let message = format!("could not read {} for '{server}': {reason}", wanted.name());
                 Error::new(ErrorKind::Authentication, message)
@@ -188,7 +196,7 @@ impl Helpers {
             return;
         };
         for command in &self.commands {
-            let _ = ask::run(command.as_bstr(), operation, &input);
+            let _ = ask::run(command.as_bstr(), operation, &input, &self.directory);
         }
     }
 }

@@ -44,7 +44,7 @@ impl<'a> Lookup<'a> {
 
     pub(super) fn file(&self, variable: &str, name: &str) -> Result<Option<PathBuf>> {
         if let Some(path) = self.environment.path(variable) {
-            return Ok(Some(self.environment.absolute(path)));
+            return Ok(Some(self.environment.resolve(path)));
         }
         let home = self.environment.home();
         let path = self
@@ -52,7 +52,7 @@ impl<'a> Lookup<'a> {
             .map(|entry| entry.path(home))
             .transpose()?
             .flatten();
-        Ok(path.map(|path| self.environment.absolute(path)))
+        Ok(path.map(|path| self.environment.resolve(path)))
     }
 
     pub(super) fn is_set(&self, variable: &str) -> bool {

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use bstr::{BStr, BString};
+use pronto_io::error::OsReason;
 
 use super::{Connection, LOCAL_VARIABLES, Options, Readiness, Service, version_parameter, watch};
 use crate::error::{Error, ErrorKind};
@@ -32,8 +33,12 @@ impl Process {
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let traced = pronto_io::child::started("transport", &command);
-        let mut child = command.spawn().map_err(|error| {
-            Error::new(ErrorKind::Connection, format!("cannot run {name}")).because(error)
+        let mut child = pronto_io::child::spawn(&mut command).map_err(|error| {
+            let message = match name.contains('/') {
+                true => format!("cannot exec '{name}'"),
+                false => format!("cannot run {name}"),
+            };
+            Error::new(ErrorKind::Connection, message).because(OsReason(error))
         })?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Error::new(ErrorKind::Connection, "unable to create pipe"));

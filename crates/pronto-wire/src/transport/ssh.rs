@@ -167,13 +167,12 @@ fn probe(target: &Target<'_>, options: &Options) -> Result<Variant, Error> {
     }
     command.arg("-G");
     push_options(&mut command, Variant::Ssh, target, options)?;
-    let ran = command
+    command
         .arg(target.host)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    match ran {
+        .stderr(Stdio::null());
+    match child::status(&mut command) {
         Ok(status) if status.success() => Ok(Variant::Ssh),
         _ => Ok(Variant::Simple),
     }

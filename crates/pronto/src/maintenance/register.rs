@@ -89,7 +89,7 @@ fn listed(repository: &Repository, file: Option<&Path>) -> Result<Vec<BString>> 
     let other = match file {
         Some(file) => {
             let mut loader = Loader::new(repository.environment(), None);
-            loader.file(repository.environment().absolute(file), Scope::Unknown);
+            loader.file(repository.environment().resolve(file), Scope::Unknown);
             Some(loader.load()?)
         }
         None => None,
@@ -108,7 +108,7 @@ fn listed(repository: &Repository, file: Option<&Path>) -> Result<Vec<BString>> 
 
 fn list_file(repository: &Repository, registration: &Registration) -> Result<PathBuf> {
     let given = registration.config_file.as_ref();
-    let given = given.map(|file| repository.environment().absolute(file));
+    let given = given.map(|file| repository.environment().resolve(file));
     let file = given.or_else(|| Loader::global_file(repository.environment()));
     file.ok_or_else(|| Error::new(ErrorKind::Config, "$HOME not set"))
 }

@@ -72,7 +72,31 @@ fn an_explicit_repository_has_its_work_tree_here() {
     environment.set("GIT_DIR", "nowhere");
     let error = Repository::discover(".", &environment).expect_err("nothing there");
     assert_eq!(error.to_string(), "not a git repository: 'nowhere'");
-    assert_eq!(*error.kind(), ErrorKind::NotARepository);
+    assert_eq!(*error.kind(), ErrorKind::NoRepository);
+    let none = Repository::discover_optional(".", &environment).expect("it need not be there");
+    assert!(none.is_none());
+}
+
+#[test]
+fn relative_settings_count_from_where_git_would_work() {
+    let sandbox = Sandbox::new();
+    sandbox.repository("r");
+    std::fs::create_dir(sandbox.root.join("r/sub")).expect("a directory");
+    sandbox.git("", &["init", "-q", "--bare", "b.git"]);
+    let works_in = |repository: &Repository, place: &str| {
+        assert_eq!(repository.working_dir(), sandbox.root.join(place));
+        let full = repository.environment().resolve("x");
+        assert_eq!(full, sandbox.root.join(place).join("x"));
+    };
+    works_in(&sandbox.open("r/sub"), "r");
+    works_in(&sandbox.open("r/.git"), "r/.git");
+    works_in(&sandbox.open("b.git/refs"), "b.git/refs");
+    let environment = sandbox.environment("");
+    let open =
+        |path: &str| Repository::open(sandbox.root.join(path), &environment).expect("a repository");
+    works_in(&open("r/.git"), "r");
+    works_in(&open("b.git"), "b.git");
+    works_in(&open("r/.git").served(), "r/.git");
 }
 
 #[test]

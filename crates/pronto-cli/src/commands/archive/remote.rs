@@ -25,15 +25,11 @@ pub(super) fn run(outer: &Outer, context: &mut Context) -> Result<ExitCode, CliE
     // A connection obeys the same settings.
     context.obey_as("ls-remote")?;
     let place = Place::find(context)?;
-    // As in Git, the path of a repository is relative to the top of the worktree.
-    let mut environment = place.environment.clone();
-    if let Some(top) = (place.repository.as_ref()).and_then(|repository| repository.work_tree()) {
-        environment.set_current_dir(top);
-    }
+    let environment = &place.environment;
     let remote = place.remote(outer.remote.as_ref().map(|name| name.as_bstr()))?;
     let url = remote.url().map_err(CliError::of)?.to_owned();
     let settings = Settings::default().for_remote(&remote, &place.config)?;
-    connection::check(url.as_bstr(), &settings, &place.config, &environment)
+    connection::check(url.as_bstr(), &settings, &place.config, environment)
         .map_err(CliError::of)?;
     let arguments = arguments(outer, &place)?;
     let mut output = Destination::open(outer.output.as_ref().map(|name| name.as_bstr()), &place)?;
@@ -43,7 +39,7 @@ pub(super) fn run(outer: &Outer, context: &mut Context) -> Result<ExitCode, CliE
     }
     let progress = context.progress(Some(false), false);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
-    let mut call = remote_archive::Call::new(&arguments, &place.config, &environment);
+    let mut call = remote_archive::Call::new(&arguments, &place.config, environment);
     call.program = outer.program.as_ref();
     let ended = remote_archive::fetch_archive(&remote, &call, &mut output, &watch);
     match ended.map_err(CliError::of)? {

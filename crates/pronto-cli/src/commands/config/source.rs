@@ -33,6 +33,15 @@ impl Source {
     pub(super) fn find(request: &Request, context: &mut Context) -> Result<Self, CliError> {
         let environment = context.environment()?;
         let repository = context.discover_optional(&environment)?;
+        let environment = match &repository {
+            Some(repository) => repository.environment().clone(),
+            None => environment,
+        };
+        let file = |path: PathBuf, scope| Place::File {
+            spoken: path::as_bytes(&path).to_owned(),
+            path: environment.resolve(path),
+            scope,
+        };
         let location = match (&request.location, environment.bytes("GIT_CONFIG")) {
             (Location::Everything, Some(file)) => Location::File(file.into()),
             (location, _) => location.clone(),
@@ -187,15 +196,6 @@ fn origin(kind: OriginKind, name: impl AsRef<[u8]>) -> Origin {
         kind,
         name: name.as_ref().into(),
         path: None,
-    }
-}
-
-fn file(path: PathBuf, scope: Scope) -> Place {
-    let spoken = path::as_bytes(&path).to_owned();
-    Place::File {
-        path,
-        spoken,
-        scope,
     }
 }
 

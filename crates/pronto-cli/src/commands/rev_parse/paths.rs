@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
-use bstr::{BStr, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use pronto::{Repository, path};
 
 use super::Session;
@@ -96,9 +96,13 @@ impl Session<'_> {
         let name = name
             .to_str()
             .map_err(|_| CliError::unsupported("paths in the repository that are no text"))?;
-        let full = repository.git_path(name);
-        let spoken = repository.spoken(&full);
-        self.show_shared_path(&full, &spoken)
+        let spoken = repository.spoken_git_path(name);
+        if self.path_format == Format::Default {
+            let prefix = repository.prefix_or_empty();
+            return self.print(from_prefix(spoken.as_bstr(), prefix.as_bstr()).as_bstr());
+        }
+        let full = repository.working_dir().join(path::borrow(&spoken));
+        self.show_shared_path(&full, &full)
     }
 
     /// Prints a path in Git's spelling unless a form is requested.
@@ -140,6 +144,32 @@ fn relative_text(path: &Path, base: &Path) -> PathBuf {
         root.iter().chain(parts.map(Component::as_os_str)).collect()
     };
     path::relative(&rooted(path), &rooted(base))
+}
+
+/// Returns `text`, a path from the top of the worktree, as a path from the directory `prefix`. Only what both
+/// have in common changes.
+fn from_prefix(text: &BStr, prefix: &BStr) -> BString {
+    if text.starts_with(b"/") || (prefix.is_empty() && !text.is_empty()) {
+        return text.to_owned();
+    }
+    let mut names = prefix
+        .split_str("/")
+        .filter(|name| !name.is_empty())
+        .peekable();
+    let mut rest = text.as_bytes();
+    while let Some(name) = names.peek()
+        && let Some(after) = rest.strip_prefix(*name)
+        && (after.is_empty() || after.starts_with(b"/"))
+    {
+        rest = after.trim_start_with(|c| c == '/');
+        names.next();
+    }
+    let mut shown = BString::from("../".repeat(names.count()));
+    shown.extend_from_slice(rest);
+    match shown.is_empty() {
+        true => "./".into(),
+        false => shown,
+    }
 }
 
 /// Resolves symbolic links of the path, as far as it exists.

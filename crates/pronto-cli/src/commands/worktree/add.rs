@@ -49,7 +49,9 @@ pub(super) fn run(
     options.quiet = args.quiet;
     options.carry = carry(args, repository.config())?;
     options.share_submodules = recurses(args, repository.config())?;
-    let addition = pronto::worktrees::plan(&repository, options).map_err(CliError::of)?;
+    let addition = pronto::worktrees::plan(&repository, options);
+    context.report();
+    let addition = addition.map_err(CliError::of)?;
     if !args.quiet {
         let what = match &addition.preparation {
             Preparation::NewBranch(name) => format!("new branch '{name}'"),

@@ -50,6 +50,17 @@ pub(super) fn make_own_dir(repository: &Repository, place: &BStr) -> Result<(Pat
     }
 }
 
+/// Makes the directory for the refs that only the new worktree has.
+pub(super) fn make_refs_dir(own_dir: &Path) -> Result<()> {
+    let directory = own_dir.join("refs");
+    match std::fs::create_dir(&directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(error).context(ErrorKind::Io, "cannot mkdir", &directory)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Makes the top of the worktree at `place`, and the repository in `own_dir` that belongs to it.
 /// Nothing points to either yet: [`connect`] does that once `HEAD` holds what it is to hold, so
 /// that a process that is killed leaves no worktree whose `HEAD` means nothing.

@@ -13,17 +13,26 @@ use crate::path;
 /// The largest output of a helper or of a program that asks for passwords.
 const LARGEST_BYTES: u64 = 1 << 20;
 
-/// Runs a helper: a command line of the shell, to which the operation is added. Returns its output; an
-/// empty one if it cannot be run.
-pub(super) fn run(command: &BStr, operation: Operation, input: &[u8]) -> Vec<u8> {
+/// A program that asks the user (`GIT_ASKPASS`, `core.askPass`).
+#[derive(Clone, Copy)]
+pub(super) struct Program<'a> {
+    pub(super) program: &'a Path,
+    /// The directory in which it runs.
+    pub(super) directory: &'a Path,
+}
+
+/// Runs a helper in `directory`: a command line of the shell, to which the operation is added. Returns its
+/// output; an empty one if it cannot be run.
+pub(super) fn run(command: &BStr, operation: Operation, input: &[u8], directory: &Path) -> Vec<u8> {
     let script = [command.as_bytes(), b" ", operation.name().as_bytes()].concat();
     let mut helper = child::shell(path::borrow(&script), "sh");
+    helper.current_dir(directory);
     helper.stdin(Stdio::piped()).stdout(match operation {
         Operation::Get => Stdio::piped(),
         Operation::Store | Operation::Erase => Stdio::null(),
     });
     let record = child::started("cred", &helper);
-    let Ok(mut process) = helper.spawn() else {
+    let Ok(mut process) = child::spawn(&mut helper) else {
         return Vec::new();
     };
     if let Some(mut stdin) = process.stdin.take() {
@@ -63,7 +72,7 @@ impl Wanted {
 pub(super) fn user(
     wanted: Wanted,
     server: &str,
-    program: Option<&Path>,
+    program: Option<Program<'_>>,
     may_prompt: bool,
 ) -> Result<String, String> {
     let prompt = format!("{} for '{server}': ", wanted.name());
@@ -83,14 +92,15 @@ pub(super) fn user(
     gix_prompt::ask(&prompt, &options).map_err(|error| error.to_string())
 }
 
-fn by_program(program: &Path, prompt: &str) -> Option<String> {
-    let mut asking = child::command(program);
+fn by_program(asked: Program<'_>, prompt: &str) -> Option<String> {
+    let mut asking = child::command(asked.program);
     asking
+        .current_dir(asked.directory)
         .arg(prompt)
         .stdin(Stdio::inherit())
         .stdout(Stdio::piped());
     let record = child::started("askpass", &asking);
-    let mut process = asking.spawn().ok()?;
+    let mut process = child::spawn(&mut asking).ok()?;
     let mut output = Vec::new();
     if let Some(stdout) = process.stdout.take() {
         let _ = stdout.take(LARGEST_BYTES).read_to_end(&mut output);

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use bstr::ByteSlice;
 use ureq::config::{AutoHeaderValue, IpFamily};
+use ureq::http::Uri;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, Proxy, ProxyProtocol};
 
-use super::Redirects;
 use super::dial::{self, Current, Dialer};
+use super::{Redirects, Secret};
 use crate::error::{Error, ErrorKind};
 use crate::transport::{Family, Limits, LowSpeed};
 use crate::url::Url;
@@ -115,6 +116,7 @@ pub(super) fn agent(
     family: Family,
     limits: Limits,
 ) -> Result<(Agent, Current), Error> {
+    let relay = relay(url, options)?;
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -128,7 +130,10 @@ pub(super) fn agent(
         .accept("*/*")
         .accept_encoding(AutoHeaderValue::Default)
         .input_buffer_size(INPUT_BUFFER_BYTES)
-        .proxy(proxy(url, options)?)
+        .proxy(match &relay {
+            Some(_) => None,
+            None => proxy(url, options)?,
+        })
         .ip_family(match family {
             Family::Any => IpFamily::Any,
             Family::V4 => IpFamily::Ipv4Only,
@@ -142,14 +147,33 @@ pub(super) fn agent(
         current: current.clone(),
         limits,
         low_speed: options.low_speed,
+        origin: relay
+            .is_some()
+            .then(|| format!("http://{}", url.origin().authority())),
     });
-    let agent = Agent::with_parts(config.build(), connector, DefaultResolver::default());
+    let resolver = dial::Resolving {
+        relay: relay.map(|relay| relay.address),
+        inner: DefaultResolver::default(),
+    };
+    let agent = Agent::with_parts(config.build(), connector, resolver);
     Ok((agent, current))
 }
 
-/// The headers of every request. `redirected` says whether a server chose the origin.
-pub(super) fn headers(options: &Options, redirected: bool) -> Vec<(String, String)> {
+/// The headers of every request to `url`. `redirected` says whether a server chose the origin.
+///
+/// # Errors
+/// The address of the proxy is malformed.
+pub(super) fn headers(
+    url: &Url,
+    options: &Options,
+    redirected: bool,
+) -> Result<Vec<(String, String)>, Error> {
     let mut headers = Vec::new();
+    if let Some(relay) = relay(url, options)? {
+        headers.push(("Proxy-Connection".into(), "Keep-Alive".into()));
+        let login = relay.authorization;
+        headers.extend(login.map(|login| ("Proxy-Authorization".into(), login)));
+    }
     if let Some(language) = &options.accept_language {
         headers.push(("Accept-Language".into(), language.clone()));
     }
@@ -161,19 +185,61 @@ pub(super) fn headers(options: &Options, redirected: bool) -> Vec<(String, Strin
             headers.push((name.trim().into(), value.trim().into()));
         }
     }
-    headers
+    Ok(headers)
 }
 
-fn proxy(url: &Url, options: &Options) -> Result<Option<Proxy>, Error> {
+/// A proxy that gets whole requests for `http://` URLs, instead of making a tunnel.
+struct Relay {
+    /// The address that is resolved and connected to.
+    address: Uri,
+    /// The value of `Proxy-Authorization`.
+    authorization: Option<String>,
+}
+
+/// Returns the proxy that passes on requests for `url`. For encrypted URLs there is none: a tunnel leads
+/// through their proxies.
+fn relay(url: &Url, options: &Options) -> Result<Option<Relay>, Error> {
+    let Some(address) = proxy_address(url, options)? else {
+        return Ok(None);
+    };
+    if url.scheme() != "http" || address.scheme() != "http" {
+        return Ok(None);
+    }
+    let uri = format!("http://{}", address.origin().authority());
+    let invalid = |_| {
+        let message = format!("Invalid proxy URL '{address}'");
+        Error::new(ErrorKind::Address, message)
+    };
+    let login = address.user().map(|user| Secret::Basic {
+        user: user.to_owned(),
+        password: address
+            .password()
+            .map(ToOwned::to_owned)
+            .unwrap_or_default(),
+    });
+    Ok(Some(Relay {
+        address: uri.parse().map_err(invalid)?,
+        authorization: login.map(|login| login.header()),
+    }))
+}
+
+/// Returns the address of the proxy for `url`, if there is one.
+fn proxy_address(url: &Url, options: &Options) -> Result<Option<Url>, Error> {
     let Some(address) = options.proxy.as_deref().filter(|proxy| !proxy.is_empty()) else {
         return Ok(None);
     };
     if is_direct(url, options.no_proxy.as_deref().unwrap_or_default()) {
         return Ok(None);
     }
-    let address = match address.contains("://") {
-        true => Url::parse(address.into())?,
-        false => Url::parse(format!("http://{address}").as_str().into())?,
+    match address.contains("://") {
+        true => Url::parse(address.into()).map(Some),
+        false => Url::parse(format!("http://{address}").as_str().into()).map(Some),
+    }
+}
+
+fn proxy(url: &Url, options: &Options) -> Result<Option<Proxy>, Error> {
+    let Some(address) = proxy_address(url, options)? else {
+        return Ok(None);
     };
     let invalid = || {
         let message = format!("Invalid proxy URL '{address}'");
@@ -309,7 +375,8 @@ mod tests {
             ..Options::default()
         };
         let sent = |redirected| -> String {
-            let headers = headers(&options, redirected);
+            let url = Url::parse("http://example.com/x".into()).expect("a URL");
+            let headers = headers(&url, &options, redirected).expect("there is no proxy");
             headers.into_iter().map(|(_, value)| value).collect()
         };
         assert_eq!((sent(false), sent(true)), ("abcde".into(), "de".into()));

@@ -9,6 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use pronto_io::descriptor;
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{
     Buffers, ConnectProxyConnector, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout,
     RustlsConnector, SocksConnector, Transport, time,
@@ -52,6 +55,27 @@ pub(super) struct Dialer {
     pub(super) current: Current,
     pub(super) limits: Limits,
     pub(super) low_speed: Option<LowSpeed>,
+    /// The start of the URLs of all requests, if connections lead to a proxy that passes requests on.
+    pub(super) origin: Option<String>,
+}
+
+/// Resolves the address of the proxy that passes requests on, in place of that of the server.
+#[derive(Debug)]
+pub(super) struct Resolving {
+    pub(super) relay: Option<Uri>,
+    pub(super) inner: DefaultResolver,
+}
+
+impl Resolver for Resolving {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
+        let uri = self.relay.as_ref().unwrap_or(uri);
+        self.inner.resolve(uri, config, timeout)
+    }
 }
 
 impl<In: Transport> Connector<In> for Dialer {
@@ -83,6 +107,8 @@ impl<In: Transport> Connector<In> for Dialer {
             buffers,
             pace,
             connected_by,
+            origin: self.origin.clone(),
+            is_between: true,
         })))
     }
 }
@@ -95,6 +121,10 @@ pub(super) struct Plain {
     pace: Pace,
     /// When what is built on top of it, a tunnel or encryption, must be there.
     connected_by: Instant,
+    /// The start of the URLs of all requests, for a proxy.
+    origin: Option<String>,
+    /// Whether the next output is the start of a request.
+    is_between: bool,
 }
 
 impl Plain {
@@ -120,7 +150,15 @@ impl Transport for Plain {
     }
 
     fn transmit_output(&mut self, amount: usize, _: NextTimeout) -> Result<(), Error> {
-        (&*self.stream).write_all(&self.buffers.output()[..amount])?;
+        let output = &self.buffers.output()[..amount];
+        let is_start = std::mem::take(&mut self.is_between);
+        match (&self.origin, start_of_path(output)) {
+            (Some(origin), Some(at)) if is_start => {
+                let whole = [&output[..at], origin.as_bytes(), &output[at..]].concat();
+                (&*self.stream).write_all(&whole)?;
+            }
+            _ => (&*self.stream).write_all(output)?,
+        }
         Ok(())
     }
 
@@ -129,6 +167,7 @@ impl Transport for Plain {
         let room = self.buffers.input_append_buf();
         let count = self.pace.read(&self.stream, room, left)?;
         self.buffers.input_appended(count);
+        self.is_between |= count > 0;
         Ok(count > 0)
     }
 
@@ -136,6 +175,13 @@ impl Transport for Plain {
     fn is_open(&mut self) -> bool {
         !descriptor::is_readable(&*self.stream)
     }
+}
+
+/// Returns where the path begins in the line at the start of a request.
+fn start_of_path(request: &[u8]) -> Option<usize> {
+    let at = request.iter().position(|&byte| byte == b' ')?;
+    let is_method = at > 0 && request[..at].iter().all(u8::is_ascii_uppercase);
+    (is_method && request.get(at + 1) == Some(&b'/')).then_some(at + 1)
 }
 
 #[cfg(test)]

@@ -85,7 +85,8 @@ impl Site {
     pub(super) fn open(url: &Url, plan: &mut Plan) -> Result<Self, Error> {
         let set = plan.settings.for_url(url)?;
         let (agent, current) = agent::agent(url, &set.options, plan.family, plan.limits)?;
-        let mut headers = agent::headers(&set.options, plan.first.as_ref() != Some(url.origin()));
+        let redirected = plan.first.as_ref() != Some(url.origin());
+        let mut headers = agent::headers(url, &set.options, redirected)?;
         if let Some(version) = plan.version {
             headers.push(("Git-Protocol".into(), version.into()));
         }
