@@ -164,6 +164,18 @@ pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
     .find(path, environment)
 }
 
+/// Finds the repository at exactly `path` (`--strict`).
+///
+/// # Errors
+/// As [`find`].
+pub fn find_strict(path: &Path, environment: &Environment) -> Result<Repository> {
+    Search {
+        is_strict: true,
+        checks_owner: true,
+    }
+    .find(path, environment)
+}
+
 /// Finds the repository for `git upload-pack`: as [`find`], or at exactly `path` (`--strict`). It may belong
 /// to any user, because a fetch runs no program that the repository names.
 ///
