@@ -1,6 +1,8 @@
 //! The repositories below the served directory: from names to opened repositories, and making,
 //! listing and removing them.
 
+mod resolved;
+
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use crate::names::RepositoryName;
 use crate::opened::Opened;
 use crate::store::{Purpose, StoredRepositories};
 use crate::{Error, ErrorKind, Result};
+use resolved::Resolved;
 
 /// The number of directories below the root, one in another, in which repositories are listed.
 const DEEPEST: usize = 16;
@@ -41,28 +44,6 @@ pub struct Repositories {
 struct Listing {
     names: Vec<String>,
     most: usize,
-}
-
-/// The repository that a name means.
-struct Resolved {
-    repository: Repository,
-    /// The directory below the root that has the name, with the suffix `.git` or without.
-    directory: PathBuf,
-}
-
-impl Resolved {
-    /// Returns whether the directory is the repository, or its worktree: nothing leads from there to files of another
-    /// name.
-    fn is_whole(&self) -> bool {
-        let is_directory =
-            |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-        let git_dir = self.repository.git_dir();
-        let is_at = |path: &Path| {
-            is_directory(path) && std::fs::canonicalize(path).is_ok_and(|real| real == git_dir)
-        };
-        let worktree = self.directory.join(".git");
-        is_directory(&self.directory) && (is_at(&self.directory) || is_at(&worktree))
-    }
 }
 
 /// The client of a push.

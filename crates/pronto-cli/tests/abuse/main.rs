@@ -41,6 +41,9 @@ fn main() -> ExitCode {
         let name = format!("{}/{}", row.class, row.name);
         let row = Arc::new(row);
         for place in [Place::Directory, Place::Store] {
+            if row.is_of_a_bucket && place == Place::Directory {
+                continue;
+            }
             let row = Arc::clone(&row);
             let not_here = row.not_in_a_store.filter(|_| place == Place::Store);
             let judge = move || match not_here {

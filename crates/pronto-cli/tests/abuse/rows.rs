@@ -31,6 +31,8 @@ pub(crate) struct Row {
     pub(crate) attack: Attack,
     /// The reason why a store has nothing that the row could attack.
     pub(crate) not_in_a_store: Option<&'static str>,
+    /// Whether the row attacks the bucket, which a directory has not.
+    pub(crate) is_of_a_bucket: bool,
 }
 
 /// Collects the rows of one class.
@@ -56,18 +58,22 @@ impl Table {
             name: name.into(),
             attack: Box::new(attack),
             not_in_a_store: None,
+            is_of_a_bucket: false,
         });
     }
 
-    /// Adds a row that attacks a bucket. The run with a directory is not one of it.
+    /// Adds a row that attacks a bucket. It has no run with a directory.
     fn row_in_a_store<A>(&mut self, name: &str, attack: A)
     where
         A: Fn(&mut Stage, &Behind) -> Verdict + Send + Sync + 'static,
     {
         self.row(name, move |stage| match stage.site.share_behind() {
             Some(behind) => attack(stage, &behind),
-            None => Ok(()),
+            None => Err("there is no bucket".to_owned()),
         });
+        if let Some(row) = self.rows.last_mut() {
+            row.is_of_a_bucket = true;
+        }
     }
 
     /// Adds a row that attacks files of repositories in a directory. The reason says what a store lacks.

@@ -1,0 +1,27 @@
+//! A repository as its name was resolved.
+
+use std::path::{Path, PathBuf};
+
+use pronto::Repository;
+
+/// The repository that a name means.
+pub(super) struct Resolved {
+    pub(super) repository: Repository,
+    /// The directory below the root that has the name, with the suffix `.git` or without.
+    pub(super) directory: PathBuf,
+}
+
+impl Resolved {
+    /// Returns whether the directory is the repository, or its worktree: nothing leads from there to files of another
+    /// name.
+    pub(super) fn is_whole(&self) -> bool {
+        let is_directory =
+            |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        let git_dir = self.repository.git_dir();
+        let is_at = |path: &Path| {
+            is_directory(path) && std::fs::canonicalize(path).is_ok_and(|real| real == git_dir)
+        };
+        let worktree = self.directory.join(".git");
+        is_directory(&self.directory) && (is_at(&self.directory) || is_at(&worktree))
+    }
+}
