@@ -7,7 +7,7 @@ mod push;
 use std::io::{Read, Write};
 
 use prometheus_client::registry::Registry;
-use pronto::receive_pack::PackLimit;
+use pronto::receive_pack::{Bounds, PackLimit};
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
 
@@ -54,6 +54,12 @@ pub trait Judge: Sync {
     /// The repository cannot be read.
     fn pack_limit(&self, _repository: &Opened) -> Result<Option<PackLimit>> {
         Ok(None)
+    }
+
+    /// Returns the most that the repository may hold after the push. It is called after
+    /// [`pack_limit`](Self::pack_limit).
+    fn bounds(&self) -> Bounds {
+        Bounds::default()
     }
 
     /// Returns why the change is refused; `None` if it is allowed.

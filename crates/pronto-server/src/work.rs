@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
-use pronto::receive_pack::PackLimit;
+use pronto::receive_pack::{Bounds, PackLimit};
 use pronto_io::interrupt::Interrupt;
 
 use crate::access::{RefChange, Role};
@@ -268,6 +268,11 @@ impl Judge for Work {
         // A request has one push.
         let allowance = self.allowance.get_or_init(|| allowance);
         Ok(allowance.as_ref().and_then(Allowance::pack_limit))
+    }
+
+    fn bounds(&self) -> Bounds {
+        let allowance = self.allowance.get().and_then(Option::as_ref);
+        allowance.map(Allowance::bounds).unwrap_or_default()
     }
 
     fn refusal(&self, change: &RefChange<'_>) -> Option<String> {

@@ -69,7 +69,7 @@ pub use bucket::{
     Bucket, Call, CallKind, Cloud, Content, Creation, Entry, Location, Metered, Observer, Page,
 };
 pub use cache::{Cache, Counts, PushView, View};
-pub use change::{
+pub use change::{Bounds, 
     Change, Configuration, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded,
 };
 pub use clock::{Clock, SystemClock};

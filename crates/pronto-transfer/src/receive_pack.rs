@@ -10,6 +10,7 @@
 
 mod advertise;
 mod bands;
+mod bounds;
 mod certificate;
 mod checks;
 mod connected;
@@ -29,7 +30,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -46,6 +47,7 @@ use bands::{Bands, Mode};
 use certificate::{Issued, Received};
 use settings::Settings;
 
+pub use bounds::{Bound, Bounds, Growth, Turn, object_bytes};
 pub use landing::{CheckedPush, Landing, Verdict};
 
 /// The options of serving one connection.
@@ -74,6 +76,13 @@ pub struct Options {
     pub most_object_bytes: Option<u64>,
     /// The size that the pack may have, if the repository's `receive.maxInputSize` is not smaller.
     pub pack_limit: Option<PackLimit>,
+    /// The most that the repository may hold. It is checked again when the objects are here, while no other push
+    /// with bounds can change the repository.
+    pub bounds: Bounds,
+    /// The time of the advertisement, if it was sent before on the same connection. A certificate must have the nonce
+    /// of that time then, as when [`advertises`](Self::advertises) is set: `receive.certNonceSlop` is for clients
+    /// that connect twice.
+    pub advertised: Option<SystemTime>,
     /// The name of the repository in nonces (`receive.certNonceSeed`): the same at the advertisement and at
     /// the request; the path of the repository if there is none.
     pub service: Option<BString>,
@@ -101,6 +110,8 @@ impl Options {
             fast_forward_only: BTreeMap::new(),
             most_object_bytes: None,
             pack_limit: None,
+            bounds: Bounds::default(),
+            advertised: None,
             service: None,
             signature_limit: None,
             session_id: None,

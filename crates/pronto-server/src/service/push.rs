@@ -23,12 +23,46 @@ pub(super) enum Judged {
     /// Nothing of the push happens; the report for the client.
     Refused(Vec<u8>),
     /// The push may proceed.
-    Allowed {
-        /// The bytes that were read.
-        read: Vec<u8>,
-        /// The refs of it that may only be fast-forwarded, with the reasons.
-        fast_forward_only: BTreeMap<BString, String>,
-    },
+    Allowed(Allowed),
+}
+
+/// A push that may proceed.
+pub(super) struct Allowed {
+    /// The bytes that were read.
+    pub(super) read: Vec<u8>,
+    /// The refs of it that may only be fast-forwarded, with the reasons.
+    pub(super) fast_forward_only: BTreeMap<BString, String>,
+    /// The nonce of its certificate.
+    pub(super) nonce: Option<BString>,
+    changes: Vec<Judgment>,
+    features: Vec<u8>,
+}
+
+/// A change that was judged.
+struct Judgment {
+    name: BString,
+    deletes: bool,
+    /// Why it is refused.
+    refusal: Option<String>,
+}
+
+impl Allowed {
+    /// Returns the names of the refs that get a value.
+    pub(super) fn set_refs(&self) -> impl Iterator<Item = &BString> {
+        let set = self.changes.iter().filter(|change| !change.deletes);
+        set.map(|change| &change.name)
+    }
+
+    /// Refuses the whole push after all. Returns the report for the client.
+    ///
+    /// # Errors
+    /// A name is too long for a packet.
+    pub(super) fn refuse(mut self, reason: &str) -> Result<Vec<u8>> {
+        for change in &mut self.changes {
+            change.refusal = Some(reason.to_owned());
+        }
+        report(&self.changes, &self.features)
+    }
 }
 
 /// The repository's part in the judgment of a push.
@@ -37,6 +71,9 @@ pub(super) struct Receiver<'a> {
     pub(super) target_of: &'a dyn Fn(&[u8]) -> Option<BString>,
     /// Whether a certificate may take the place of the commands.
     pub(super) takes_certificates: bool,
+    /// Whether every ref can be protected from changes that are no fast-forwards. git protects branches only
+    /// (`receive.denyNonFastForwards`), so other refs that need it may not change there.
+    pub(super) protects_all_refs: bool,
 }
 
 /// Reads the commands of a push and judges each. If one is refused, the whole push is.
@@ -62,19 +99,22 @@ pub(super) fn judge_request(
         }
     }
     reading.finish()?;
-    if reading.refusals.iter().any(Option::is_some) {
-        let report = report(&reading.names, &reading.refusals, &reading.features)?;
-        return Ok(Judged::Refused(report));
+    let changes = &reading.changes;
+    if changes.iter().any(|change| change.refusal.is_some()) {
+        return report(changes, &reading.features).map(Judged::Refused);
     }
     let mut read = reading.read;
     if packets.has_buffered() {
         let rest = packets.raw().map_err(malformed_packet)?;
         read.extend_from_slice(rest);
     }
-    Ok(Judged::Allowed {
+    Ok(Judged::Allowed(Allowed {
         read,
         fast_forward_only: reading.fast_forward_only,
-    })
+        nonce: reading.nonce,
+        changes: reading.changes,
+        features: reading.features,
+    }))
 }
 
 /// The commands as they are read, and the decisions about them.
@@ -87,8 +127,8 @@ struct Reading<'a> {
     /// The text of the certificate, whose packets are pieces of it.
     certificate: Option<Vec<u8>>,
     is_in_certificate: bool,
-    names: Vec<Vec<u8>>,
-    refusals: Vec<Option<String>>,
+    nonce: Option<BString>,
+    changes: Vec<Judgment>,
     fast_forward_only: BTreeMap<BString, String>,
 }
 
@@ -101,8 +141,8 @@ impl<'a> Reading<'a> {
             features: Vec::new(),
             certificate: None,
             is_in_certificate: false,
-            names: Vec::new(),
-            refusals: Vec::new(),
+            nonce: None,
+            changes: Vec::new(),
             fast_forward_only: BTreeMap::new(),
         }
     }
@@ -157,9 +197,11 @@ impl<'a> Reading<'a> {
         if text.contains(&0) || self.is_in_certificate {
             return Err(malformed("the certificate of the push has no proper end"));
         }
-        let Some((_, body)) = text.split_once_str("\n\n") else {
+        let Some((head, body)) = text.split_once_str("\n\n") else {
             return Err(malformed("the certificate of the push has no changes"));
         };
+        let nonce = head.lines().find_map(|line| line.strip_prefix(b"nonce "));
+        self.nonce = nonce.map(BString::from);
         let mut is_signature = false;
         for line in body.lines() {
             is_signature |= line.starts_with(b"-----BEGIN ");
@@ -181,17 +223,23 @@ impl<'a> Reading<'a> {
             Some(change.name),
             target.as_ref().map(|name| name.as_slice()),
         ];
-        let changed = changed.into_iter().flatten();
-        self.refusals.push(
-            changed
-                .clone()
-                .find_map(|name| self.judge.refusal(&RefChange { name, ..change })),
-        );
-        let mut names = changed;
+        let mut changed = changed.into_iter().flatten();
+        let mut names = changed.clone();
+        let mut refusal =
+            changed.find_map(|name| self.judge.refusal(&RefChange { name, ..change }));
         if let Some(reason) = names.find_map(|name| self.judge.forbids_force(name)) {
+            let is_protected =
+                self.receiver.protects_all_refs || change.name.starts_with(b"refs/heads/");
+            if !is_protected && !change.creates && !change.deletes {
+                refusal = refusal.or_else(|| Some(reason.clone()));
+            }
             self.fast_forward_only.insert(change.name.into(), reason);
         }
-        self.names.push(change.name.to_vec());
+        self.changes.push(Judgment {
+            name: change.name.into(),
+            deletes: change.deletes,
+            refusal,
+        });
     }
 }
 
@@ -212,14 +260,14 @@ fn parse(line: &[u8]) -> Result<RefChange<'_>> {
 }
 
 /// The report on a push of which nothing happens.
-fn report(names: &[Vec<u8>], refusals: &[Option<String>], features: &[u8]) -> Result<Vec<u8>> {
+fn report(changes: &[Judgment], features: &[u8]) -> Result<Vec<u8>> {
     let has = |word: &str| features.fields().any(|feature| feature == word.as_bytes());
     let mut lines = Vec::new();
     if !has("report-status") && !has("report-status-v2") {
         return Ok(lines);
     }
     pktline::write(&mut lines, b"unpack ok\n").map_err(malformed_packet)?;
-    for (name, refusal) in names.iter().zip(refusals) {
+    for Judgment { name, refusal, .. } in changes {
         let reason = match refusal {
             Some(reason) => reason,
             None => "another change of this push is refused",
@@ -274,6 +322,7 @@ mod tests {
     const RECEIVER: Receiver<'static> = Receiver {
         target_of: &alias,
         takes_certificates: true,
+        protects_all_refs: true,
     };
 
     fn judge(lines: &[String], rest: &[u8]) -> Result<Judged> {
@@ -289,15 +338,12 @@ mod tests {
     #[test]
     fn what_was_read_is_passed_on() {
         let line = format!("{NULL} {ONE} refs/heads/a\0 report-status\n");
-        let Judged::Allowed {
-            read,
-            fast_forward_only,
-        } = judge(&[line], b"PACK").expect("well formed")
-        else {
+        let Judged::Allowed(allowed) = judge(&[line], b"PACK").expect("well formed") else {
             panic!("it is allowed");
         };
-        assert!(read.ends_with(b"0000PACK"));
-        assert!(fast_forward_only.keys().eq(["refs/heads/a"]));
+        assert!(allowed.read.ends_with(b"0000PACK"));
+        assert!(allowed.fast_forward_only.keys().eq(["refs/heads/a"]));
+        assert!(allowed.set_refs().eq(["refs/heads/a"]));
     }
 
     #[test]
@@ -335,11 +381,43 @@ mod tests {
         let deleted = judged(format!("{ONE} {NULL} refs/heads/alias"));
         assert!(matches!(deleted, Judged::Refused(_)));
         match judged(format!("{ONE} {ONE} refs/heads/alias")) {
-            Judged::Allowed {
-                fast_forward_only, ..
-            } => assert!(fast_forward_only.keys().eq(["refs/heads/alias"])),
+            Judged::Allowed(allowed) => {
+                assert!(allowed.fast_forward_only.keys().eq(["refs/heads/alias"]));
+            }
             Judged::Refused(_) => panic!("it is allowed"),
         }
+    }
+
+    #[test]
+    fn only_branches_are_protected_by_git() {
+        struct All;
+        impl Judge for All {
+            fn refusal(&self, _: &RefChange<'_>) -> Option<String> {
+                None
+            }
+
+            fn forbids_force(&self, _: &[u8]) -> Option<String> {
+                Some("not forced".to_owned())
+            }
+        }
+        let refuses = |line: String, protects_all_refs: bool| {
+            let mut bytes = Vec::new();
+            pktline::write(&mut bytes, line.as_bytes()).expect("it is short");
+            pktline::write_flush(&mut bytes);
+            let receiver = Receiver {
+                protects_all_refs,
+                ..RECEIVER
+            };
+            let judged = judge_request(&mut bytes.as_slice(), &All, &receiver);
+            matches!(judged.expect("well formed"), Judged::Refused(_))
+        };
+        for name in ["refs/tags/v1", "refs/notes/x", "refs/x", "HEAD"] {
+            assert!(refuses(format!("{ONE} {ONE} {name}"), false), "{name}");
+            assert!(!refuses(format!("{ONE} {ONE} {name}"), true), "{name}");
+            assert!(!refuses(format!("{NULL} {ONE} {name}"), false), "{name}");
+            assert!(!refuses(format!("{ONE} {NULL} {name}"), false), "{name}");
+        }
+        assert!(!refuses(format!("{ONE} {ONE} refs/heads/a"), false));
     }
 
     #[test]
@@ -360,7 +438,7 @@ mod tests {
 
     /// A certificate of these changes, in packets of another size than its lines.
     fn certificate(body: &str) -> Vec<String> {
-        let text = format!("certificate version 0.1\npusher a\n\n{body}");
+        let text = format!("certificate version 0.1\npusher a\nnonce 1-ab\n\n{body}");
         let mut lines = vec!["push-cert\0report-status\n".to_owned()];
         let pieces = text.as_bytes().chunks(30);
         lines.extend(pieces.map(|piece| String::from_utf8_lossy(piece).into_owned()));
@@ -376,10 +454,11 @@ mod tests {
         let bad = format!("{NULL} {ONE} refs/heads/b\n");
         let allowed = judge(&certificate(&format!("{good}{SIGNATURE}")), b"PACK");
         match allowed.expect("well formed") {
-            Judged::Allowed {
-                read,
-                fast_forward_only,
-            } => assert!(read.ends_with(b"0000PACK") && fast_forward_only.len() == 1),
+            Judged::Allowed(allowed) => {
+                assert!(allowed.read.ends_with(b"0000PACK"));
+                assert_eq!(allowed.fast_forward_only.len(), 1);
+                assert_eq!(allowed.nonce, Some("1-ab".into()));
+            }
             Judged::Refused(_) => panic!("it is allowed"),
         }
         let refused = judge(&certificate(&format!("{good}{bad}{SIGNATURE}")), b"");
