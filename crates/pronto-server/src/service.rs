@@ -5,9 +5,11 @@ mod process;
 mod push;
 
 use std::io::{Read, Write};
+use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 use pronto::receive_pack::{Bounds, PackLimit};
+use pronto_io::budget::Budget;
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
 
@@ -28,6 +30,8 @@ pub struct Request<'a> {
     pub protocol: Option<&'a str>,
     /// Set when the server ends.
     pub interrupt: &'a Interrupt,
+    /// The memory that the request may hold.
+    pub budget: &'a Arc<Budget>,
 }
 
 impl Request<'_> {

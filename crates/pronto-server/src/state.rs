@@ -1,6 +1,6 @@
 //! The state that all connections of a server share.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,7 +8,7 @@ use pronto_io::interrupt::Interrupt;
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::Role;
-use crate::admission::Admission;
+use crate::admission::{Admission, Network, Owner};
 use crate::config::Config;
 use crate::directory::Directory;
 use crate::log::{Event, Request, Tell};
@@ -146,6 +146,17 @@ impl Setup {
 }
 
 impl Setup {
+    /// Returns the owner of the slots of a client.
+    pub(crate) fn owner(&self, user: Option<&Arc<str>>, address: IpAddr) -> Owner {
+        match user {
+            Some(user) if self.config.access.is_server_admin(user) => {
+                Owner::Administrator(Arc::clone(user))
+            }
+            Some(user) => Owner::User(Arc::clone(user)),
+            None => Owner::Network(Network::of(address)),
+        }
+    }
+
     /// Creates a repository for a client who may do that, if the quotas allow one more.
     ///
     /// # Errors

@@ -34,14 +34,16 @@ use std::time::{Duration, SystemTime};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
+use pronto_io::budget::Budget;
 use pronto_io::interrupt::Interrupt;
 use pronto_odb::Quarantine;
 use pronto_wire::advertisement::Version;
 use pronto_wire::reader::PacketReader;
-use pronto_wire::receive::{Features, OptionsParser, Request, RequestParser, left_early};
+use pronto_wire::pktline::Packet;
+use pronto_wire::receive::{Features, Offer, OptionsParser, Request, RequestParser, left_early};
 
 use super::enter::{enter, from_client};
-use crate::{Environment, Repository, Result};
+use crate::{Environment, Error, ErrorKind, Repository, Result};
 
 use bands::{Bands, Mode};
 use certificate::{Issued, Received};
@@ -83,6 +85,8 @@ pub struct Options {
     /// of that time then, as when [`advertises`](Self::advertises) is set: `receive.certNonceSlop` is for clients
     /// that connect twice.
     pub advertised: Option<SystemTime>,
+    /// The memory that commands, the certificate and push options may take, charged before they are kept.
+    pub budget: Option<Arc<Budget>>,
     /// The name of the repository in nonces (`receive.certNonceSeed`): the same at the advertisement and at
     /// the request; the path of the repository if there is none.
     pub service: Option<BString>,
@@ -112,11 +116,23 @@ impl Options {
             pack_limit: None,
             bounds: Bounds::default(),
             advertised: None,
+            budget: None,
             service: None,
             signature_limit: None,
             session_id: None,
             landing: None,
         }
+    }
+}
+
+impl Options {
+    /// Charges a packet whose content is kept.
+    fn charge(&self, packet: &Packet<'_>) -> Result<()> {
+        let (Some(budget), Packet::Data(payload)) = (&self.budget, packet) else {
+            return Ok(());
+        };
+        let charged = budget.charge((payload.len() + size_of::<Command>()) as u64);
+        charged.map_err(|exhausted| Error::new(ErrorKind::Refused, exhausted.to_string()))
     }
 }
 
@@ -205,7 +221,8 @@ pub fn serve(
         return Ok(Served::default());
     }
     let mut packets = PacketReader::new(input);
-    let request = read_request(repository, &settings, &mut packets)?;
+    let offer = advertise::offer(repository, &settings);
+    let request = read_request(offer, options, &mut packets)?;
     if let Some(id) = &request.session_id {
         pronto_io::data!("transfer", "client-sid", id);
     }
@@ -213,7 +230,7 @@ pub fn serve(
         return Ok(Served::default());
     }
     let push_options = match request.features.push_options {
-        true => read_options(&mut packets)?,
+        true => read_options(options, &mut packets)?,
         false => Vec::new(),
     };
     let mode = Mode {
@@ -248,25 +265,30 @@ pub fn serve(
 }
 
 fn read_request(
-    repository: &Repository,
-    settings: &Settings,
+    offer: Offer,
+    options: &Options,
     packets: &mut PacketReader<&mut dyn Read>,
 ) -> Result<Request> {
-    let mut parser = RequestParser::new(advertise::offer(repository, settings));
+    let mut parser = RequestParser::new(offer);
     loop {
         let Some(packet) = packets.next_or_end().map_err(from_client)? else {
             return Err(from_client(left_early()));
         };
+        options.charge(&packet)?;
         if let Some(request) = parser.push(packet).map_err(from_client)? {
             return Ok(request);
         }
     }
 }
 
-fn read_options(packets: &mut PacketReader<&mut dyn Read>) -> Result<Vec<BString>> {
+fn read_options(
+    options: &Options,
+    packets: &mut PacketReader<&mut dyn Read>,
+) -> Result<Vec<BString>> {
     let mut parser = OptionsParser::default();
     loop {
         let packet = packets.next_packet().map_err(from_client)?;
+        options.charge(&packet)?;
         if let Some(options) = parser.push(packet).map_err(from_client)? {
             return Ok(options);
         }

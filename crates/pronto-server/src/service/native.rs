@@ -209,6 +209,7 @@ impl Native {
         let config = request.repository.config();
         let receiver = Receiver {
             target_of: &target_of,
+            budget: request.budget,
             takes_certificates: config.contains("receive.certnonceseed"),
             protects_all_refs: can_serve,
         };
@@ -294,6 +295,7 @@ impl Native {
         options.packs = packs.map(|packs| packs as Arc<dyn upload_pack::PackCache>);
         options.selections = Some(Arc::clone(&self.selections));
         options.listings = listings.map(|listings| listings as Arc<dyn upload_pack::ListingCache>);
+        options.budget = Some(Arc::clone(request.budget));
         let is_view = request.repository.is_view();
         options.view_of = is_view.then(|| request.repository.identity().to_owned());
         let bundles = self.bundles.as_ref().filter(|_| is_stateless);
@@ -321,6 +323,7 @@ impl Native {
         options.most_object_bytes = Some(MOST_OBJECT_BYTES);
         options.landing = request.repository.landing().cloned();
         options.service = Some(service_of(request));
+        options.budget = Some(Arc::clone(request.budget));
         options.signature_limit = Some(SIGNATURE_LIMIT);
         options
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use bstr::{BString, ByteSlice as _};
+use pronto_io::budget::Budget;
 use pronto_wire::pktline::{self, Packet};
 use pronto_wire::reader::PacketReader;
 
@@ -12,8 +13,11 @@ use super::Judge;
 use crate::access::RefChange;
 use crate::{Error, ErrorKind, Result};
 
-/// The memory that the commands of one push may take.
-const MOST_BYTES: usize = 64 << 20;
+/// The most bytes of the commands of one push, or of its certificate: those of more than a hundred thousand refs.
+pub(crate) const MOST_BYTES: usize = 16 << 20;
+
+/// The memory that a change takes beside its bytes.
+const OVERHEAD_BYTES: usize = 128;
 
 /// The largest payload of a packet on a side band.
 const BAND_BYTES: usize = 65_515;
@@ -69,6 +73,8 @@ impl Allowed {
 pub(super) struct Receiver<'a> {
     /// Returns the ref that a symbolic ref leads to, which a change of it changes, too.
     pub(super) target_of: &'a dyn Fn(&[u8]) -> Option<BString>,
+    /// The memory that the commands may take.
+    pub(super) budget: &'a Budget,
     /// Whether a certificate may take the place of the commands.
     pub(super) takes_certificates: bool,
     /// Whether every ref can be protected from changes that are no fast-forwards. git protects branches only
@@ -149,10 +155,17 @@ impl<'a> Reading<'a> {
 
     /// Takes a packet.
     fn take(&mut self, payload: &[u8]) -> Result<()> {
-        pktline::write(&mut self.read, payload).map_err(malformed_packet)?;
-        if self.read.len() > MOST_BYTES {
-            return Err(malformed("the push changes too many refs"));
+        if self.read.len() + payload.len() > MOST_BYTES {
+            let message = format!("the commands of the push have more than {MOST_BYTES} bytes");
+            return Err(malformed(&message).with_hint("push fewer refs at once"));
         }
+        // They are kept as they are, and what is known of each change.
+        let charge = (2 * payload.len() + OVERHEAD_BYTES) as u64;
+        let charged = self.receiver.budget.charge(charge);
+        charged.map_err(|exhausted| {
+            Error::new(ErrorKind::TooMany, exhausted.to_string())
+        })?;
+        pktline::write(&mut self.read, payload).map_err(malformed_packet)?;
         if let Some(text) = self.certificate.as_mut().filter(|_| self.is_in_certificate) {
             match payload {
                 b"push-cert-end\n" => self.is_in_certificate = false,
@@ -297,6 +310,10 @@ fn malformed_packet(error: pronto_wire::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, LazyLock};
+
+    use pronto_io::budget::Account;
+
     use super::*;
 
     struct Only;
@@ -319,11 +336,16 @@ mod tests {
         (name == b"refs/heads/alias").then(|| "refs/heads/a".into())
     }
 
-    const RECEIVER: Receiver<'static> = Receiver {
-        target_of: &alias,
-        takes_certificates: true,
-        protects_all_refs: true,
-    };
+    static UNLIMITED: LazyLock<Budget> = LazyLock::new(Budget::default);
+
+    fn receiver() -> Receiver<'static> {
+        Receiver {
+            target_of: &alias,
+            budget: &UNLIMITED,
+            takes_certificates: true,
+            protects_all_refs: true,
+        }
+    }
 
     fn judge(lines: &[String], rest: &[u8]) -> Result<Judged> {
         let mut bytes = Vec::new();
@@ -332,7 +354,7 @@ mod tests {
         }
         pktline::write_flush(&mut bytes);
         bytes.extend_from_slice(rest);
-        judge_request(&mut bytes.as_slice(), &Only, &RECEIVER)
+        judge_request(&mut bytes.as_slice(), &Only, &receiver())
     }
 
     #[test]
@@ -376,7 +398,7 @@ mod tests {
             let mut bytes = Vec::new();
             pktline::write(&mut bytes, line.as_bytes()).expect("it is short");
             pktline::write_flush(&mut bytes);
-            judge_request(&mut bytes.as_slice(), &Rule, &RECEIVER).expect("well formed")
+            judge_request(&mut bytes.as_slice(), &Rule, &receiver()).expect("well formed")
         };
         let deleted = judged(format!("{ONE} {NULL} refs/heads/alias"));
         assert!(matches!(deleted, Judged::Refused(_)));
@@ -406,7 +428,7 @@ mod tests {
             pktline::write_flush(&mut bytes);
             let receiver = Receiver {
                 protects_all_refs,
-                ..RECEIVER
+                ..receiver()
             };
             let judged = judge_request(&mut bytes.as_slice(), &All, &receiver);
             matches!(judged.expect("well formed"), Judged::Refused(_))
@@ -421,6 +443,41 @@ mod tests {
     }
 
     #[test]
+    fn commands_are_bounded_before_they_are_kept() {
+        let line = format!("{NULL} {ONE} refs/heads/a");
+        let mut packet = Vec::new();
+        pktline::write(&mut packet, line.as_bytes()).expect("it is short");
+        let kind = |receiver: &Receiver<'_>| {
+            let mut endless = Endless(&packet, 0);
+            match judge_request(&mut endless, &Only, receiver) {
+                Ok(_) => panic!("it has no end"),
+                Err(error) => *error.kind(),
+            }
+        };
+        assert_eq!(kind(&receiver()), ErrorKind::Malformed);
+        let account = Arc::new(Account::new("this user", 1 << 20));
+        let small = Receiver {
+            budget: &Budget::new(vec![Arc::clone(&account)]),
+            ..receiver()
+        };
+        assert_eq!(kind(&small), ErrorKind::TooMany);
+        assert!(account.held() <= 1 << 20);
+    }
+
+    /// The same bytes again and again.
+    struct Endless<'a>(&'a [u8], usize);
+
+    impl Read for Endless<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let rest = &self.0[self.1..];
+            let count = rest.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&rest[..count]);
+            self.1 = (self.1 + count) % self.0.len();
+            Ok(count)
+        }
+    }
+
+    #[test]
     fn malformed_changes_are_errors() {
         for line in [
             "",
@@ -432,8 +489,8 @@ mod tests {
         ] {
             assert!(judge(&[line.to_owned()], b"").is_err(), "{line}");
         }
-        assert!(judge_request(&mut &b"0004"[..], &Only, &RECEIVER).is_err());
-        assert!(judge_request(&mut &b"00"[..], &Only, &RECEIVER).is_err());
+        assert!(judge_request(&mut &b"0004"[..], &Only, &receiver()).is_err());
+        assert!(judge_request(&mut &b"00"[..], &Only, &receiver()).is_err());
     }
 
     /// A certificate of these changes, in packets of another size than its lines.
@@ -479,7 +536,7 @@ mod tests {
         assert!(judge(&open, b"").is_err());
         let no_receiver = Receiver {
             takes_certificates: false,
-            ..RECEIVER
+            ..receiver()
         };
         let packet = b"000epush-cert\n";
         assert!(judge_request(&mut &packet[..], &Only, &no_receiver).is_err());

@@ -116,6 +116,9 @@ impl Session<'_> {
     pub(super) fn commands(&mut self) -> Result<Ended> {
         loop {
             self.request_bytes = 0;
+            if let Some(budget) = &self.options.budget {
+                budget.release();
+            }
             let Some(request) = self.request()? else {
                 return Ok(Ended::Served);
             };
