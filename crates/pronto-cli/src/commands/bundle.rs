@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::bundle::{self, Bundle, CreateOptions, Created, Version};
+use pronto::bundle::{self, Bundle, CreateOptions, Created, Reference, Version};
 use pronto::fetch::pretty;
 use pronto::lock::{Lock, Marking};
 use pronto::path;
@@ -16,6 +16,7 @@ use pronto::{ErrorKind, Repository, Watch};
 
 use super::pack_objects;
 use super::rev_list::limits::Words;
+use crate::output::Output;
 use crate::{CliError, Context, ExitCode, bad_pack};
 
 /// Arguments of `bundle`.
@@ -113,9 +114,16 @@ fn list_heads(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> 
 
 fn print_refs(call: &Call, bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
     for reference in bundle::selected(bundle.header(), &call.rest) {
-        writeln!(context.out, "{} {}", reference.id, reference.name)?;
+        print_ref(reference, &mut context.out)?;
     }
     Ok(())
+}
+
+/// Prints a ref of a bundle, whose name nobody has checked.
+fn print_ref(reference: &Reference, out: &mut Output) -> io::Result<()> {
+    write!(out, "{} ", reference.id)?;
+    out.write_foreign(&reference.name)?;
+    out.write_all(b"\n")
 }
 
 /// Checks that `repository` has what `bundle` requires. The reasons why not are reported.
@@ -155,7 +163,7 @@ fn describe(bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
         count => writeln!(out, "The bundle contains these {count} refs:")?,
     }
     for reference in &header.references {
-        writeln!(out, "{} {}", reference.id, reference.name)?;
+        print_ref(reference, out)?;
     }
     match header.prerequisites.len() {
         0 => writeln!(out, "The bundle records a complete history.")?,
@@ -167,7 +175,9 @@ fn describe(bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
     }
     writeln!(out, "The bundle uses this hash algorithm: {}", header.hash)?;
     if let Some(filter) = &header.filter {
-        writeln!(out, "The bundle uses this filter: {filter}")?;
+        out.write_all(b"The bundle uses this filter: ")?;
+        out.write_foreign(filter)?;
+        out.write_all(b"\n")?;
     }
     Ok(())
 }
