@@ -23,5 +23,5 @@ fuzz_target!(|data: &[u8]| {
             assert!(line >= 1 && line <= 1 + text.bytes().filter(|byte| *byte == b'\n').count());
         }
     }
-    let _ = Users::parse(text);
+    let _ = Users::parse(text.as_bytes());
 });

@@ -24,16 +24,16 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) use peer::Peer;
 
 /// The time that a peer may let the server wait while others wait for its slot.
-const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// The time between two looks for such a peer.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The part of the slots, and of the places in the queue, that clients without a user do not get.
-const FOR_USERS: usize = 4;
+pub(crate) const FOR_USERS: usize = 4;
 
 /// The part that only users get who manage the server.
-const FOR_ADMINISTRATORS: usize = 16;
+pub(crate) const FOR_ADMINISTRATORS: usize = 16;
 
 /// The period in which wrong tokens are counted.
 const PERIOD: Duration = Duration::from_secs(60);

@@ -24,7 +24,7 @@ use crate::{Error, ErrorKind, Result};
 pub use request::{DaemonRequest, parse};
 
 /// The longest request.
-const LONGEST_BYTES: usize = 8192;
+pub(crate) const LONGEST_BYTES: usize = 8192;
 
 /// The most bytes that are read and discarded after an answer.
 const LINGERING_BYTES: u64 = 64 << 20;

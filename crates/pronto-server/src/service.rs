@@ -1,8 +1,8 @@
 //! The services of Git behind the sockets: requests as streams of bytes, answered on a blocking thread.
 
-mod native;
+pub(crate) mod native;
 mod process;
-mod push;
+pub(crate) mod push;
 
 use std::io::{Read, Write};
 use std::sync::Arc;

@@ -17,19 +17,19 @@ use crate::token::{self, TokenHash};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest file of users.
-const LARGEST_BYTES: u64 = 64 << 20;
+pub(crate) const LARGEST_BYTES: u64 = 64 << 20;
 
 /// The most users.
-const MOST_USERS: usize = 100_000;
+pub(crate) const MOST_USERS: usize = 100_000;
 
 /// The most tokens of a user.
-const MOST_TOKENS: usize = 100;
+pub(crate) const MOST_TOKENS: usize = 100;
 
 /// The most public keys of a user.
-const MOST_KEYS: usize = 50;
+pub(crate) const MOST_KEYS: usize = 50;
 
 /// The longest line of a public key that is added: an RSA key of 8192 bits with a comment.
-const LONGEST_KEY_BYTES: usize = 2048;
+pub(crate) const LONGEST_KEY_BYTES: usize = 2048;
 
 /// The longest wait of a change for the lock.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -51,6 +51,7 @@ pub use pronto_odb::packing::Counts;
 pub use selections::Selections;
 use settings::Settings;
 use shown::View;
+pub use v2::{MOST_PREFIX_BYTES, MOST_PREFIXES};
 use writer::Lines;
 
 /// The largest size of one request; a larger one is refused.
@@ -60,7 +61,7 @@ const LARGEST_REQUEST_BYTES: usize = 256 << 20;
 const OVERHEAD_BYTES: usize = 64;
 
 /// More ids than these in one request are refused.
-const MOST_IDS: usize = 4 << 20;
+pub const MOST_IDS: usize = 4 << 20;
 
 /// The form of a conversation.
 #[derive(Clone, Debug)]

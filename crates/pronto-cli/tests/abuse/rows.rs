@@ -1,10 +1,13 @@
 //! The table of attacks.
 
+mod accounts;
 mod archives;
 mod bombs;
+mod budgets;
 mod logs;
 mod overload;
 mod paths;
+mod policies;
 mod pushes;
 mod refs;
 mod roles;
@@ -70,11 +73,14 @@ impl Table {
 /// All rows.
 pub(crate) fn all() -> Vec<Row> {
     let tables = [
+        accounts::table(),
         archives::table(),
         bombs::table(),
+        budgets::table(),
         logs::table(),
         overload::table(),
         paths::table(),
+        policies::table(),
         pushes::table(),
         refs::table(),
         roles::table(),

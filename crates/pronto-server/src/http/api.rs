@@ -20,7 +20,7 @@ use crate::users::{TokenMode, Users};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest body of a call.
-const LARGEST_BYTES: usize = 64 * 1024;
+pub(crate) const LARGEST_BYTES: usize = 64 * 1024;
 
 /// A call that was understood.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use crate::packs::PackCache;
 use crate::{Error, ErrorKind, Result};
 
 /// The largest commit, tree or tag that is received, which is held in memory.
-const MOST_OBJECT_BYTES: u64 = 32 << 20;
+pub(crate) const MOST_OBJECT_BYTES: u64 = 32 << 20;
 
 /// The time that a program may take to check the signature of a push.
 const SIGNATURE_LIMIT: Duration = Duration::from_secs(60);

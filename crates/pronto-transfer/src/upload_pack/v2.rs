@@ -14,6 +14,8 @@ use super::{Ended, Input, Options, Session, broken, hung_up};
 use crate::remote::connection::from_wire;
 use crate::{Repository, Result};
 
+pub use list::{MOST_PREFIX_BYTES, MOST_PREFIXES};
+
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Command {

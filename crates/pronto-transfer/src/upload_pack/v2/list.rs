@@ -12,11 +12,11 @@ use super::Request;
 use crate::Result;
 
 /// From this number of prefixes on all refs are listed, and the client filters them.
-const MOST_PREFIXES: usize = 65_536;
+pub const MOST_PREFIXES: usize = 65_536;
 
 /// The largest size of all prefixes together. As many as there may be, of this length each, are those of a fetch of
 /// ten thousand branches.
-const MOST_PREFIX_BYTES: usize = 4 << 20;
+pub const MOST_PREFIX_BYTES: usize = 4 << 20;
 
 /// Shorter lists are not kept: they are made faster than they are looked up.
 const LEAST_KEPT_BYTES: usize = 64 << 10;
