@@ -165,7 +165,10 @@ mod tests {
     fn a_terminal_gets_colours_and_ends_of_lines_and_names() {
         let shown = |text: &[u8]| String::from_utf8_lossy(&for_terminal(text)).into_owned();
         assert_eq!(shown(b"a\r\nb\0c\td\n"), "a\r\nb\0c\td\n");
-        assert_eq!(shown(b"\x1b[1;31mred\x1b[m\x1b[2J\x1b]0;x\x07"), "\x1b[1;31mred\x1b[m?[2J?]0;x?");
+        assert_eq!(
+            shown(b"\x1b[1;31mred\x1b[m\x1b[2J\x1b]0;x\x07"),
+            "\x1b[1;31mred\x1b[m?[2J?]0;x?"
+        );
         assert_eq!(shown(b"hidden\rshown\x08\x0c"), "hidden?shown??");
         assert_eq!(for_terminal(b"\xe4\x9b\xc2\x9b\x1b"), b"\xe4???");
     }
@@ -193,7 +196,12 @@ mod tests {
                 }
                 let text = std::fs::read_to_string(&path).expect("text");
                 let name = path.strip_prefix(&top).expect("it is below");
-                let writes = ["stderr().write", "stdout().write", "stderr().lock()", "stdout().lock()"];
+                let writes = [
+                    "stderr().write",
+                    "stdout().write",
+                    "stderr().lock()",
+                    "stdout().lock()",
+                ];
                 let is_allowed = ALLOWED.iter().any(|allowed| name.ends_with(allowed));
                 if !is_allowed && writes.iter().any(|write| text.contains(write)) {
                     found.push(name.to_owned());

@@ -256,7 +256,7 @@ impl Counted<'_> {
                     return Ok(count);
                 }
                 Err(error) => match error.kind() {
-                    // The pace knows how long that may go on.
+                    // The pace knows how long that may last.
                     io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {}
                     _ => return Err(error),
                 },

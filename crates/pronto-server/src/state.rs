@@ -163,8 +163,14 @@ impl Setup {
     /// [`ErrorKind::Denied`]: there are as many as a quota allows. As for [`Repositories::create`].
     pub(crate) fn create(&self, name: &RepositoryName) -> Result<()> {
         let text = name.as_str();
-        let quotas = self.config.quotas.iter().filter(|quota| quota.matches(text));
-        let quotas: Vec<&Quota> = quotas.filter(|quota| quota.repositories.is_some()).collect();
+        let quotas = self
+            .config
+            .quotas
+            .iter()
+            .filter(|quota| quota.matches(text));
+        let quotas: Vec<&Quota> = quotas
+            .filter(|quota| quota.repositories.is_some())
+            .collect();
         if quotas.is_empty() {
             return self.repositories.create(name);
         }

@@ -104,9 +104,7 @@ impl Users {
     pub fn parse(text: &[u8]) -> Result<Self> {
         let malformed = |message: String| Error::new(ErrorKind::Config, message);
         if text.len() as u64 > LARGEST_BYTES {
-            return Err(malformed(format!(
-                "it has more than {LARGEST_BYTES} bytes"
-            )));
+            return Err(malformed(format!("it has more than {LARGEST_BYTES} bytes")));
         }
         let Ok(text) = std::str::from_utf8(text) else {
             return Err(malformed("it is not UTF-8".to_owned()));
@@ -311,7 +309,12 @@ fn text_of(users: &Users) -> Result<String> {
     let text = toml::to_string(users)
         .map_err(|error| Error::new(ErrorKind::Config, "cannot write users").because(error))?;
     let text = format!("# Managed by \"pronto serve user\" and \"pronto serve token\".\n\n{text}");
-    let unreadable = || Error::new(ErrorKind::Config, "the changed users could not be read again");
+    let unreadable = || {
+        Error::new(
+            ErrorKind::Config,
+            "the changed users could not be read again",
+        )
+    };
     match Users::parse(text.as_bytes()) {
         Ok(read) if read == *users => Ok(text),
         Ok(_) => Err(unreadable()),
@@ -381,7 +384,9 @@ mod tests {
         for number in 0..MOST_KEYS {
             users.add_key("a", &key(number, "c")).expect("room");
         }
-        let error = users.add_key("a", &key(MOST_KEYS, "")).expect_err("no room");
+        let error = users
+            .add_key("a", &key(MOST_KEYS, ""))
+            .expect_err("no room");
         assert_eq!(*error.kind(), ErrorKind::Denied);
         users
             .remove_key("a", &key(0, "").fingerprint())

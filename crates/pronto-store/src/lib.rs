@@ -69,8 +69,8 @@ pub use bucket::{
     Bucket, Call, CallKind, Cloud, Content, Creation, Entry, Location, Metered, Observer, Page,
 };
 pub use cache::{Cache, Counts, PushView, View};
-pub use change::{Bounds, 
-    Change, Configuration, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded,
+pub use change::{
+    Bounds, Change, Configuration, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded,
 };
 pub use clock::{Clock, SystemClock};
 pub use commit::Creating;

@@ -38,8 +38,8 @@ use pronto_io::budget::Budget;
 use pronto_io::interrupt::Interrupt;
 use pronto_odb::Quarantine;
 use pronto_wire::advertisement::Version;
-use pronto_wire::reader::PacketReader;
 use pronto_wire::pktline::Packet;
+use pronto_wire::reader::PacketReader;
 use pronto_wire::receive::{Features, Offer, OptionsParser, Request, RequestParser, left_early};
 
 use super::enter::{enter, from_client};

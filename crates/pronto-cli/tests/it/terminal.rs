@@ -44,7 +44,9 @@ fn scene() -> Option<tempfile::TempDir> {
 
 fn isolate(command: &mut Command, at: &Path) -> Output {
     command.current_dir(at).env("HOME", at).env("TERM", "xterm");
-    command.env("PRONTO_NO_FALLBACK", "1").env("GIT_CONFIG_NOSYSTEM", "1");
+    command
+        .env("PRONTO_NO_FALLBACK", "1")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
     command.output().expect("it starts")
 }
 
@@ -71,8 +73,15 @@ fn a_terminal_gets_no_control_characters_of_others() {
     let Some(folder) = scene() else { return };
     for call in CALLS {
         let text = shown(folder.path(), call);
-        let is_evil = |text: &[u8]| text.windows(2).any(|pair| pair == b"\x1b]" || pair == b"\xc2\x9b");
-        assert!(!is_evil(&text) && !text.contains(&7), "{call}: {}", text.escape_ascii());
+        let is_evil = |text: &[u8]| {
+            text.windows(2)
+                .any(|pair| pair == b"\x1b]" || pair == b"\xc2\x9b")
+        };
+        assert!(
+            !is_evil(&text) && !text.contains(&7),
+            "{call}: {}",
+            text.escape_ascii()
+        );
         if call.starts_with("bundle") {
             let shown = String::from_utf8_lossy(&text).into_owned();
             assert!(shown.contains("a?]0;title??[8m?z"), "{call}: {shown:?}");

@@ -168,11 +168,12 @@ impl Job {
     fn act(&self, act: Act, writer: &mut PieceWriter) -> Result<()> {
         let repository = self.work.open()?;
         let interrupt = self.work.interrupt(&self.state.stop);
+        let budget = self.work.budget();
         let request = service::Request {
             repository: &repository,
             protocol: self.work.protocol.as_deref(),
             interrupt: &interrupt,
-            budget: &self.work.budget(),
+            budget: &budget,
         };
         match act {
             Act::Advertise => self.advertise(&request, writer),
@@ -187,6 +188,7 @@ impl Job {
                     }
                     false => self.answer(&request, &mut body, writer),
                 };
+                budget.release();
                 // The answer goes out before the rest of the request is discarded, as it was sent.
                 let _ = writer.flush();
                 let _ = std::io::copy(&mut body.take(LINGERING_BYTES), &mut std::io::sink());

@@ -240,8 +240,14 @@ mod tests {
             finder.nonce()
         };
         let nonce = Some(BString::from("1-ab"));
-        assert_eq!(found(b"00x0 refs/heads/a\0atomic push-cert=1-ab x\n00y"), nonce);
-        assert_eq!(found(b"00x0 refs/heads/a\0atomic\n00y0 a\0push-cert=1-ab\n"), None);
+        assert_eq!(
+            found(b"00x0 refs/heads/a\0atomic push-cert=1-ab x\n00y"),
+            nonce
+        );
+        assert_eq!(
+            found(b"00x0 refs/heads/a\0atomic\n00y0 a\0push-cert=1-ab\n"),
+            None
+        );
         assert_eq!(found(b"00x0 push-cert=1-ab\n"), None);
     }
 }

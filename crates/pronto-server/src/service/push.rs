@@ -162,9 +162,7 @@ impl<'a> Reading<'a> {
         // They are kept as they are, and what is known of each change.
         let charge = (2 * payload.len() + OVERHEAD_BYTES) as u64;
         let charged = self.receiver.budget.charge(charge);
-        charged.map_err(|exhausted| {
-            Error::new(ErrorKind::TooMany, exhausted.to_string())
-        })?;
+        charged.map_err(|exhausted| Error::new(ErrorKind::TooMany, exhausted.to_string()))?;
         pktline::write(&mut self.read, payload).map_err(malformed_packet)?;
         if let Some(text) = self.certificate.as_mut().filter(|_| self.is_in_certificate) {
             match payload {

@@ -10,8 +10,8 @@ use pronto::ObjectId;
 use pronto::receive_pack::{self, CheckedPush, Landing, Verdict};
 use pronto::refs::{self, Edit, Target};
 use pronto_store::{
-    Bounds, Change, Error, ErrorKind, Expected, FileKind, NewFile, NewPack, Push, RefUpdate, Result,
-    Stored, Value, View,
+    Bounds, Change, Error, ErrorKind, Expected, FileKind, NewFile, NewPack, Push, RefUpdate,
+    Result, Stored, Value, View,
 };
 
 use super::{StoredRepositories, tally};

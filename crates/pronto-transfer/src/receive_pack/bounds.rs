@@ -79,8 +79,7 @@ impl Bounds {
     /// [`ErrorKind::Locked`]: others take too long.
     pub fn turn(&self, repository: &Repository) -> Result<Turn> {
         let directory = repository.common_dir().join("refs");
-        let directory = File::open(&directory)
-            .context(ErrorKind::Io, "cannot lock", &directory)?;
+        let directory = File::open(&directory).context(ErrorKind::Io, "cannot lock", &directory)?;
         let begun = Instant::now();
         loop {
             match flock(&directory, FlockOperation::NonBlockingLockExclusive) {

@@ -86,7 +86,7 @@ impl Received {
 }
 
 impl Push<'_> {
-    /// Makes a quarantine for the certificate of a push that brings no objects, if a hook will be told of it.
+    /// Makes a quarantine for the certificate of a push that brings no objects, if there is a hook that learns of it.
     ///
     /// # Errors
     /// The directory cannot be made.

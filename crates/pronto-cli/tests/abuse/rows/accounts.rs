@@ -55,14 +55,17 @@ fn calls_until_refused(
 
 fn users(table: &mut Table) {
     table.row("tokens-without-end", |stage| {
+        stage.alone();
         let line = "POST /api/v1/users/mallory/tokens";
         calls_until_refused(stage, 120, line, &|_| String::new())
     });
     table.row("keys-without-end", |stage| {
+        stage.alone();
         let key = |number| format!("{{\"key\":\"ed25519:{number:064x} x\"}}");
         calls_until_refused(stage, 60, "POST /api/v1/users/mallory/keys", &key)
     });
     table.row("keys-with-long-comments", |stage| {
+        stage.alone();
         for length in [2048, 16_000, 60_000] {
             let body = format!("{{\"key\":\"ed25519:{:064x} {}\"}}", 7, "x".repeat(length));
             let line = "POST /api/v1/users/mallory/keys";
@@ -72,7 +75,8 @@ fn users(table: &mut Table) {
         stage.restart()
     });
     table.row("keys-of-many-lines", |stage| {
-        for comment in ["x\\nssh-ed25519 AAAA", "x\\u0000y", "\\u0085"] {
+        stage.alone();
+        for comment in ["x\\nssh-ed25519 AAAA", "x\\u0000y", "x\\u0085y"] {
             let body = format!("{{\"key\":\"ed25519:{:064x} {comment}\"}}", 7);
             let line = "POST /api/v1/users/mallory/keys";
             let request = call(stage, "mallory", line, &body);
@@ -95,7 +99,9 @@ fn creations(table: &mut Table) {
     const QUOTA: &str = "[[quota]]\nrepository = \"own/*\"\nrepositories = 4\n";
     table.row("repositories-at-once", |stage| {
         stage.set(QUOTA);
-        let names: Vec<String> = (0..AT_ONCE).map(|number| format!("own/new{number}")).collect();
+        let names: Vec<String> = (0..AT_ONCE)
+            .map(|number| format!("own/new{number}"))
+            .collect();
         stage.server();
         let line = "POST /api/v1/repositories";
         let requests: Vec<Vec<u8>> = names
@@ -120,7 +126,9 @@ fn creations(table: &mut Table) {
         stage.set(QUOTA);
         stage.server();
         let token = stage.token("mallory");
-        let names: Vec<String> = (0..AT_ONCE).map(|number| format!("own/new{number}")).collect();
+        let names: Vec<String> = (0..AT_ONCE)
+            .map(|number| format!("own/new{number}"))
+            .collect();
         let content = b"content\n";
         let id = pack::hex(&pack::id("blob", content));
         let commands = changes([create(&id, "refs/tags/new")]);

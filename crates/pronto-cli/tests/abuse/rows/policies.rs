@@ -63,7 +63,13 @@ fn taken_by_git(table: &mut Table) {
     table.row_on_disk("forced-branch-with-grafts", NO_GIT, |stage| {
         graft(stage);
         let commands = back(stage, "refs/heads/main");
-        stage.refuses_push("mallory", "own/ruled", &commands, &no_pack(), "non-fast-forward")
+        stage.refuses_push(
+            "mallory",
+            "own/ruled",
+            &commands,
+            &no_pack(),
+            "non-fast-forward",
+        )
     });
     table.row_on_disk("forced-branch-with-a-replaced-commit", NO_GIT, |stage| {
         // The replacement of the new commit has the old one as its parent.
@@ -72,13 +78,23 @@ fn taken_by_git(table: &mut Table) {
         let at = stage.repository("own/ruled");
         let tree = stage.site.git(&at, &["rev-parse", "main^{tree}"]);
         let identity = ["-c", "user.name=a", "-c", "user.email=a@x"];
-        let made = [&identity[..], &["commit-tree", "-m", "x", "-p", &second, &tree]].concat();
+        let made = [
+            &identity[..],
+            &["commit-tree", "-m", "x", "-p", &second, &tree],
+        ]
+        .concat();
         let replacement = stage.site.git(&at, &made);
         let name = format!("refs/replace/{first}");
         stage.site.git(&at, &["update-ref", &name, &replacement]);
         stage.allow("own/ruled", &name);
         let commands = back(stage, "refs/heads/main");
-        stage.refuses_push("mallory", "own/ruled", &commands, &no_pack(), "non-fast-forward")
+        stage.refuses_push(
+            "mallory",
+            "own/ruled",
+            &commands,
+            &no_pack(),
+            "non-fast-forward",
+        )
     });
     table.row_on_disk("new-tag-with-grafts", NO_GIT, |stage| {
         graft(stage);
@@ -90,7 +106,9 @@ fn taken_by_git(table: &mut Table) {
     table.row_on_disk("refs-beyond-a-quota-with-grafts", NO_GIT, |stage| {
         graft(stage);
         let count = stage.refs("own/ruled").lines().count();
-        stage.set(&format!("[[quota]]\nrepository = \"own/*\"\nrefs = {count}\n"));
+        stage.set(&format!(
+            "[[quota]]\nrepository = \"own/*\"\nrefs = {count}\n"
+        ));
         let commands = changes([create(&stage.site.ids.first, "refs/tags/new")]);
         stage.refuses_push("mallory", "own/ruled", &commands, &no_pack(), "refs: quota")
     });
@@ -122,35 +140,36 @@ fn take_certificates(stage: &mut Stage) {
 }
 
 /// Requires that a signed push is refused, and that its certificate and its objects are gone.
-fn leaves_nothing(stage: &mut Stage, changes: &[String], pack: &[u8]) -> Verdict {
+fn leaves_nothing(stage: &mut Stage, changes: &[String], pack: &[u8], reason: &str) -> Verdict {
     let text = certificate("none", changes);
     let id = pack::hex(&pack::id("blob", text.as_bytes()));
-    stage.refuses_push("mallory", "own/m", &signed(&text), pack, "")?;
+    stage.refuses_push("mallory", "own/m", &signed(&text), pack, reason)?;
     require(!stage.site.has("own/m", &id), || {
         "the certificate is there".to_owned()
     })
 }
 
 fn certificates(table: &mut Table) {
+    const DECLINED: &str = "pre-receive hook declined";
     const DECLINE: &str = "git cat-file -e $GIT_PUSH_CERT && exit 1";
     table.row_on_disk("certificate-of-a-declined-push", NO_HOOKS, |stage| {
         take_certificates(stage);
         stage.hook("own/m", "pre-receive", DECLINE);
         let id = stage.site.ids.first.clone();
-        leaves_nothing(stage, &[create(&id, "refs/heads/x")], &no_pack())
+        leaves_nothing(stage, &[create(&id, "refs/heads/x")], &no_pack(), DECLINED)
     });
     table.row_on_disk("certificate-of-a-declined-deletion", NO_HOOKS, |stage| {
         take_certificates(stage);
         stage.hook("own/m", "pre-receive", DECLINE);
         let delete = format!("{} {NULL} refs/heads/main", stage.site.ids.second);
-        leaves_nothing(stage, &[delete], b"")
+        leaves_nothing(stage, &[delete], b"", DECLINED)
     });
     table.row_on_disk("certificate-of-a-declined-pack", NO_HOOKS, |stage| {
         take_certificates(stage);
         stage.hook("own/m", "pre-receive", DECLINE);
         let id = pack::hex(&pack::id("blob", b"declined"));
         let pack = Pack::new().object(BLOB, b"declined").finish();
-        leaves_nothing(stage, &[create(&id, "refs/tags/x")], &pack)?;
+        leaves_nothing(stage, &[create(&id, "refs/tags/x")], &pack, DECLINED)?;
         require(!stage.site.has("own/m", &id), || {
             "the object is there".to_owned()
         })
@@ -159,15 +178,19 @@ fn certificates(table: &mut Table) {
         take_certificates(stage);
         stage.hook("own/m", "post-receive", "exit 0");
         // The certificate does not fit beside what is there.
-        stage.set("[[quota]]\nrepository = \"own/*\"\nbytes = 200000\n");
+        stage.set("[[quota]]\nrepository = \"own/*\"\nbytes = 70000\n");
         let names = (0..4000).map(|number| format!("refs/heads/{number}-{}", sha(number)));
         let id = stage.site.ids.first.clone();
         let all: Vec<String> = names.map(|name| create(&id, &name)).collect();
-        leaves_nothing(stage, &all, &no_pack())
+        leaves_nothing(stage, &all, &no_pack(), "the push is too large")
     });
     table.row_on_disk("certificate-of-an-accepted-push", NO_HOOKS, |stage| {
         take_certificates(stage);
-        stage.hook("own/m", "post-receive", "git cat-file -e $GIT_PUSH_CERT || exit 1");
+        stage.hook(
+            "own/m",
+            "post-receive",
+            "git cat-file -e $GIT_PUSH_CERT || exit 1",
+        );
         stage.allow("own/m", "refs/heads/x");
         let change = create(&stage.site.ids.first, "refs/heads/x");
         let text = certificate("none", &[change]);
@@ -235,7 +258,12 @@ fn verdict_over_ssh(stage: &mut Stage, is_own: bool) -> Result<String, String> {
 fn nonces(table: &mut Table) {
     for (row, is_own, is_grafted, expected) in [
         ("nonce-of-another-connection", false, false, "BAD"),
-        ("nonce-of-another-connection-with-grafts", false, true, "BAD"),
+        (
+            "nonce-of-another-connection-with-grafts",
+            false,
+            true,
+            "BAD",
+        ),
         ("nonce-of-this-connection", true, false, "OK"),
         ("nonce-of-this-connection-with-grafts", true, true, "OK"),
     ] {
