@@ -401,7 +401,7 @@ mod tests {
         change(&path, |users| users.add("a")).expect("written");
         let before = std::fs::read(&path).expect("a file");
         let too_long = "x".repeat(LARGEST_BYTES as usize);
-        let changes: [&dyn Fn(&mut User); 5] = [
+        let changes: [&dyn Fn(&mut User); 4] = [
             &|user| user.name = "-".to_owned(),
             &|user| user.name.clone_from(&too_long),
             &|user| user.tokens.extend(numbered(1).chain(numbered(1))),
@@ -411,7 +411,6 @@ mod tests {
                     added: 0,
                 });
             },
-            &|user| user.added = u64::MAX,
         ];
         for spoil in changes {
             let spoilt = change(&path, |users| {

@@ -90,19 +90,16 @@ fn arguments(table: &mut Table) {
         let mut content = start_of_listing();
         let prefix = packet(format!("ref-prefix {}", "x".repeat(65_000)));
         content.extend(prefix.repeat(60));
+        let request = post("open/p", FETCH, V2, &[&content[..], b"0000"].concat());
         let head = post_head("open/p", FETCH, V2);
+        let sources = [crate::client::ATTACKER, OTHERS[0], OTHERS[1]];
         let mut held: Vec<Connection> = Vec::new();
-        for source in [crate::client::ATTACKER, OTHERS[0], OTHERS[1]] {
-            for _ in 0..2 {
-                let mut one = stage.connect_from(source);
-                one.send(format!("{head}content-length: 99999999\r\n\r\n"));
-                one.send(&content);
-                held.push(one);
-            }
-        }
-        // In the end three have room, and no other one.
-        let request = post("open/p", FETCH, V2, &[content, b"0000".to_vec()].concat());
+        // Three have room in the end. Those that come at once may refuse each other, so others follow.
         let is_refused = crate::server::wait_until(|| {
+            let mut one = stage.connect_from(sources[held.len() % sources.len()]);
+            one.send(format!("{head}content-length: 99999999\r\n\r\n"));
+            one.send(&content);
+            held.push(one);
             let answer = stage.connect().send(&request).answer();
             answer.is_ok_and(|answer| answer.text().contains("hold too much memory"))
         });
