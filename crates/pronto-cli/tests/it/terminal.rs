@@ -96,7 +96,7 @@ fn a_pipe_gets_the_bytes_of_git() {
     for call in CALLS {
         let words: Vec<&str> = call.split(' ').collect();
         let expected = isolated(at, &words, b"");
-        let mut command = process(&pronto_path());
+        let mut command = process(pronto_path());
         command.args(&words);
         let output = isolate(&mut command, at);
         assert_eq!(
