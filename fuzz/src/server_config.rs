@@ -28,5 +28,5 @@ pub(crate) fn run(data: &[u8]) {
             assert!(line >= 1 && line <= 1 + text.bytes().filter(|byte| *byte == b'\n').count());
         }
     }
-    let _ = Users::parse(text);
+    let _ = Users::parse(text.as_bytes());
 }

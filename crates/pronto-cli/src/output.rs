@@ -1,21 +1,58 @@
-//! Buffered standard output that remembers failures until the end.
+//! Buffered standard output. A terminal gets no control characters of others.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
+
+use crate::terminal_text::{for_terminal, sanitized_bytes};
 
 /// Large enough that a status of a large worktree takes few system calls.
 const CAPACITY_BYTES: usize = 64 * 1024;
 
 /// Standard output. It is written after 64 KiB, on [`flush`](Write::flush), and at the end of the
-/// process.
+/// process. On a terminal, control characters become `?`, except for colours and ends of lines.
 #[derive(Debug, Default)]
 pub struct Output {
     buffer: Vec<u8>,
+    /// Whether it is a terminal, once that was asked.
+    is_terminal: Option<bool>,
 }
 
 impl Output {
     /// Creates an empty buffer. Allocates on the first write.
     pub const fn new() -> Self {
-        Output { buffer: Vec::new() }
+        Output {
+            buffer: Vec::new(),
+            is_terminal: None,
+        }
+    }
+
+    /// Writes text of others that is never coloured, such as names that nobody has checked.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn write_foreign(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self.is_terminal() {
+            true => self.write_all(&sanitized_bytes(bytes)),
+            false => self.write_all(bytes),
+        }
+    }
+
+    fn is_terminal(&mut self) -> bool {
+        *self
+            .is_terminal
+            .get_or_insert_with(|| io::stdout().is_terminal())
+    }
+
+    /// Writes the buffer up to `end`.
+    fn write_up_to(&mut self, end: usize) -> io::Result<()> {
+        if end == 0 {
+            return Ok(());
+        }
+        let result = match self.is_terminal() {
+            true => Self::write_through(&for_terminal(&self.buffer[..end])),
+            false => Self::write_through(&self.buffer[..end]),
+        };
+        self.buffer.drain(..end);
+        result
     }
 
     /// Discards unwritten bytes, before a call is handed to git.
@@ -45,6 +82,12 @@ impl Write for Output {
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.buffer.len() + bytes.len() > CAPACITY_BYTES && self.is_terminal() {
+            // A sequence is not cut: lines are written whole.
+            self.buffer.extend_from_slice(bytes);
+            let last = self.buffer.iter().rposition(|byte| *byte == b'\n');
+            return self.write_up_to(last.map_or(self.buffer.len(), |last| last + 1));
+        }
         if self.buffer.len() + bytes.len() > CAPACITY_BYTES {
             self.flush()?;
         }
@@ -56,8 +99,6 @@ impl Write for Output {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let result = Self::write_through(&self.buffer);
-        self.buffer.clear();
-        result
+        self.write_up_to(self.buffer.len())
     }
 }

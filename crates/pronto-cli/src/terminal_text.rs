@@ -1,10 +1,11 @@
-//! The only path of text to standard error. It removes control characters.
+//! The only path of text to standard error, and of any bytes to a terminal. It removes control characters.
 //!
+//! Bytes of others that Git prints as they are stay so in a file or a pipe, where a script reads them.
 //! Names of refs and files, commit messages and messages of a server can contain escape sequences
 //! that change the window title, hide output or answer a query of the terminal in the user's name.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 
 use crate::colors::Paint;
 
@@ -39,6 +40,32 @@ pub(crate) fn sanitized_bytes(text: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Returns the bytes of standard output as a terminal gets them: sequences that select colours stay, line ends
+/// of other systems, and the ends of names (`-z`).
+pub(crate) fn for_terminal(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(2).position(|pair| pair == b"\r\n") {
+        clean(&rest[..at], &mut out);
+        out.extend_from_slice(b"\r\n");
+        rest = &rest[at + 2..];
+    }
+    clean(rest, &mut out);
+    out
+}
+
+fn clean(bytes: &[u8], out: &mut Vec<u8>) {
+    for (at, name) in bytes.split(|byte| *byte == 0).enumerate() {
+        if at > 0 {
+            out.push(0);
+        }
+        for chunk in name.utf8_chunks() {
+            out.extend_from_slice(sanitized_but_colours(chunk.valid()).as_bytes());
+            out.extend_from_slice(&sanitized_bytes(chunk.invalid()));
+        }
+    }
+}
+
 /// Does the same as [`sanitized`] for a line that may be coloured: sequences that only select
 /// colours stay.
 pub(crate) fn sanitized_but_colours(line: &str) -> Cow<'_, str> {
@@ -70,6 +97,41 @@ pub(crate) fn write_to_stderr(text: &str) {
     let _ = io::stderr().write_all(sanitized(text).as_bytes());
 }
 
+/// Writes bytes of others to standard error, sanitized if that is a terminal. Git writes them as they are.
+///
+/// # Errors
+/// Standard error cannot be written.
+pub(crate) fn write_foreign_to_stderr(bytes: &[u8]) -> io::Result<()> {
+    let mut stderr = io::stderr();
+    match stderr.is_terminal() {
+        true => stderr.write_all(&sanitized_bytes(bytes)),
+        false => stderr.write_all(bytes),
+    }
+}
+
+/// Writes the output of a child, which may be coloured and replace lines, to standard error; sanitized otherwise if
+/// that is a terminal.
+///
+/// # Errors
+/// Standard error cannot be written.
+pub(crate) fn write_output_of_child(bytes: &[u8]) -> io::Result<()> {
+    let mut stderr = io::stderr();
+    if !stderr.is_terminal() {
+        return stderr.write_all(bytes);
+    }
+    let mut out = Vec::with_capacity(bytes.len());
+    for (at, line) in bytes.split(|byte| *byte == b'\r').enumerate() {
+        if at > 0 {
+            out.push(b'\r');
+        }
+        // The sequence clears the rest of a line of progress.
+        let end = line.strip_suffix(b"\x1b[K").unwrap_or(line);
+        out.extend_from_slice(&for_terminal(end));
+        out.extend_from_slice(&line[end.len()..]);
+    }
+    stderr.write_all(&out)
+}
+
 /// Does the same as [`write_to_stderr`] for `text` between the escape sequences of `paint`.
 pub(crate) fn write_painted(paint: &Paint, text: &str, end: &str) {
     let text = sanitized(text);
@@ -97,6 +159,56 @@ mod tests {
     fn bytes_that_are_not_text_stay() {
         assert_eq!(sanitized_bytes(b"a\x1b\xe4\x9b\xff"), b"a?\xe4?\xff");
         assert_eq!(sanitized_bytes("ä\u{9b}".as_bytes()), "ä?".as_bytes());
+    }
+
+    #[test]
+    fn a_terminal_gets_colours_and_ends_of_lines_and_names() {
+        let shown = |text: &[u8]| String::from_utf8_lossy(&for_terminal(text)).into_owned();
+        assert_eq!(shown(b"a\r\nb\0c\td\n"), "a\r\nb\0c\td\n");
+        assert_eq!(
+            shown(b"\x1b[1;31mred\x1b[m\x1b[2J\x1b]0;x\x07"),
+            "\x1b[1;31mred\x1b[m?[2J?]0;x?"
+        );
+        assert_eq!(shown(b"hidden\rshown\x08\x0c"), "hidden?shown??");
+        assert_eq!(for_terminal(b"\xe4\x9b\xc2\x9b\x1b"), b"\xe4???");
+    }
+
+    /// Only these files write to standard streams past the buffer: data of protocols, and text that they sanitize.
+    #[test]
+    fn no_other_file_writes_to_a_standard_stream() {
+        const ALLOWED: [&str; 4] = [
+            "terminal_text.rs",
+            // The server says what it does, in lines of its own.
+            "commands/serve/listen.rs",
+            "commands/serve/log.rs",
+            // One zero byte.
+            "commands/index_pack/input.rs",
+        ];
+        let top = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut directories = vec![top.clone()];
+        let mut found = Vec::new();
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).expect("the sources are there") {
+                let path = entry.expect("the sources are there").path();
+                if path.is_dir() {
+                    directories.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).expect("text");
+                let name = path.strip_prefix(&top).expect("it is below");
+                let writes = [
+                    "stderr().write",
+                    "stdout().write",
+                    "stderr().lock()",
+                    "stdout().lock()",
+                ];
+                let is_allowed = ALLOWED.iter().any(|allowed| name.ends_with(allowed));
+                if !is_allowed && writes.iter().any(|write| text.contains(write)) {
+                    found.push(name.to_owned());
+                }
+            }
+        }
+        assert!(found.is_empty(), "use terminal_text: {found:?}");
     }
 
     #[test]

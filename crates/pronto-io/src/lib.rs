@@ -34,6 +34,7 @@
 )]
 
 #[cfg(unix)]
+pub mod budget;
 pub mod child;
 pub mod cleanup;
 #[cfg(unix)]

@@ -5,6 +5,7 @@
 //! other peer; but no refs of that name exist, and several repositories may use it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice as _};
@@ -15,6 +16,7 @@ use pronto_netsync::repository::Offer;
 
 use super::land::{edit, has_place, is_checked_out};
 use super::{Options, PeerRepository, failed, names};
+use pronto::receive_pack::{Growth, Turn, object_bytes};
 use pronto::refs::{Target, name};
 use pronto::{Repository, Result};
 
@@ -22,6 +24,14 @@ use pronto::{Repository, Result};
 pub trait RefRules: Send {
     /// Returns why the ref `name` may not be moved, or created if `creates`; `None` if it may.
     fn refusal(&self, name: &[u8], creates: bool) -> Option<String>;
+
+    /// Admits the growth of the repository by what was received. The returned turn lasts until the refs have changed.
+    ///
+    /// # Errors
+    /// The repository may not grow so much, for this reason.
+    fn admit(&self, _repository: &Repository, _growth: Growth) -> Result<Option<Turn>, String> {
+        Ok(None)
+    }
 }
 
 /// The value of a ref of the server.
@@ -85,6 +95,27 @@ impl PeerRepository {
             _ => rules.refusal(&offer.name, creates),
         };
         Ok(refusal)
+    }
+
+    /// Asks the rules whether the repository may grow by the objects in the directory `received`, and the refs
+    /// that `offers` create.
+    pub(super) fn admit(
+        &self,
+        offers: &[&Offer],
+        received: Option<&Path>,
+    ) -> Result<std::result::Result<Option<Turn>, String>> {
+        let Some(rules) = &self.rules else {
+            return Ok(Ok(None));
+        };
+        let mut growth = Growth::default();
+        if let Some(received) = received {
+            growth.bytes = object_bytes(received)?;
+        }
+        for offer in offers {
+            let own = own_ref(&self.repository, offer.name.as_bstr())?;
+            growth.refs += u64::from(matches!(own, Own::Missing));
+        }
+        Ok(rules.admit(&self.repository, growth))
     }
 
     /// Changes the refs that may move, in one transaction.

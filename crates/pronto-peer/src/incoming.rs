@@ -238,6 +238,11 @@ impl Incoming {
             .map_err(failed)
     }
 
+    /// The directory of what has arrived.
+    pub(super) fn path(&self) -> &Path {
+        self.quarantine.path()
+    }
+
     /// Moves the received objects into the repository.
     pub(super) fn publish(self) -> Result<()> {
         let path = self.quarantine.path().to_owned();

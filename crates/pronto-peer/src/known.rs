@@ -138,7 +138,7 @@ pub struct KnownPeers {
     lines: Vec<Line>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Line {
     Peer(KnownPeer),
     Other(String),
@@ -155,6 +155,10 @@ impl KnownPeers {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error).context(ErrorKind::Io, "cannot read", path),
         };
+        KnownPeers::parse(&text, path)
+    }
+
+    fn parse(text: &str, path: &Path) -> Result<KnownPeers> {
         let mut known = KnownPeers { lines: Vec::new() };
         for (at, line) in text.lines().enumerate() {
             let plain = line.trim();
@@ -206,10 +210,11 @@ impl KnownPeers {
         })
     }
 
-    /// Changes the list under a lock: others see the one or the other.
+    /// Changes the list under a lock: others see the one or the other. The new text is parsed before it replaces
+    /// the list.
     ///
     /// # Errors
-    /// It cannot be read or written, or `change` refuses.
+    /// It cannot be read or written, `change` refuses, or the changed list could not be read again.
     pub fn change(path: &Path, change: impl FnOnce(&mut KnownPeers) -> Result<()>) -> Result<()> {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).context(ErrorKind::Io, "cannot make", directory)?;
@@ -227,6 +232,10 @@ impl KnownPeers {
                 Line::Other(line) => text.push_str(line),
             }
             text.push('\n');
+        }
+        if KnownPeers::parse(&text, path)?.lines != known.lines {
+            let message = "a word of a known peer may not contain white space";
+            return Err(Error::new(ErrorKind::InvalidInput, message).at_path(path));
         }
         let new = path.with_extension("new");
         let write = || {
@@ -306,6 +315,13 @@ mod tests {
         }
     }
 
+    fn at(name: &str, address: &str) -> KnownPeer {
+        KnownPeer {
+            address: Some(address.to_owned()),
+            ..peer(name, "c")
+        }
+    }
+
     #[test]
     fn a_list_is_kept_with_its_remarks() {
         let path = std::env::temp_dir().join(format!("pronto-peers-{}", std::process::id()));
@@ -322,6 +338,9 @@ mod tests {
         for (wrong, why) in [
             (peer("laptop", "c"), "has another key"),
             (peer("other", "a"), "is the key of 'laptop'"),
+            (peer("a/b", "c"), "says nothing known"),
+            (at("x", "host\nevil read"), "says nothing known"),
+            (at("x", "host only=refs/heads/x"), "white space"),
         ] {
             let error = change(&|known| known.trust(wrong.clone())).expect_err("it is refused");
             assert!(error.contains(why), "{error}");

@@ -62,6 +62,7 @@ pub(super) fn land(
             new.push(offer);
         }
     }
+    let growing;
     if let Some(incoming) = peer.incoming.take() {
         let only = incoming.only().map_err(failed)?;
         let store = incoming.store().clone();
@@ -82,14 +83,33 @@ pub(super) fn land(
             incoming.discard();
             return Err(refusal);
         }
+        let admitted = peer.admit(&created(offers, arrived), Some(incoming.path()));
+        match admitted.map_err(failed)? {
+            Ok(turn) => growing = turn,
+            Err(reason) => {
+                incoming.discard();
+                return Err(refused(reason));
+            }
+        }
         incoming.publish().map_err(failed)?;
     } else if let Some(offer) = new.first() {
         return Err(misled(offer));
+    } else {
+        let admitted = peer.admit(&created(offers, arrived), None);
+        growing = admitted.map_err(failed)?.map_err(refused)?;
     }
+    let _growing = growing;
     match peer.rules {
         Some(_) => peer.publish_hosted(offers, arrived).map_err(failed),
         None => publish(peer, offers, arrived).map_err(failed),
     }
+}
+
+/// Returns the offers whose refs may be created.
+fn created<'a>(offers: &'a [Offer], arrived: &[bool]) -> Vec<&'a Offer> {
+    let all = offers.iter().zip(arrived);
+    let all = all.filter(|(_, arrived)| **arrived);
+    all.map(|(offer, _)| offer).collect()
 }
 
 /// Changes all refs in one transaction.

@@ -4,7 +4,7 @@
 use bstr::ByteSlice as _;
 
 /// Longer headers are refused.
-const LONGEST_BYTES: usize = 4096;
+pub(crate) const LONGEST_BYTES: usize = 4096;
 
 /// Credentials that a client sent.
 #[derive(Clone, PartialEq, Eq)]

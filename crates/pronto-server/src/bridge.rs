@@ -17,6 +17,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
+use crate::admission::Peer;
 use crate::config::Limits;
 
 /// The size of the pieces of a response.
@@ -29,20 +30,28 @@ const PIECES: usize = 4;
 const LEAST_BYTES: u64 = 16 * 1024;
 
 /// The time that a client may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Patience {
     /// Without moving [`LEAST_BYTES`].
     pub(crate) stall: Duration,
     /// In all.
     pub(crate) end: Instant,
+    /// The client as the holder of a slot, which it loses if others wait for the slot while the server waits for it.
+    pub(crate) peer: Arc<Peer>,
 }
 
 impl Patience {
-    /// Returns the time that the client of a request has from now on.
+    /// Returns the time that the client of a request without a slot has from now on.
     pub(crate) fn from_now(limits: &Limits) -> Self {
+        Patience::of(limits, &Arc::default())
+    }
+
+    /// Returns the time that the client of a request has from now on.
+    pub(crate) fn of(limits: &Limits, peer: &Arc<Peer>) -> Self {
         Patience {
             stall: limits.stall,
             end: Instant::now() + limits.request,
+            peer: Arc::clone(peer),
         }
     }
 }
@@ -73,8 +82,11 @@ impl Pace {
     /// Returns the time that the client still has.
     ///
     /// # Errors
-    /// There is none.
+    /// There is none, or another client has got the slot.
     pub(crate) fn left(&self) -> io::Result<Duration> {
+        if self.patience.peer.is_evicted() {
+            return Err(evicted());
+        }
         let left = self.patience.end.saturating_duration_since(Instant::now());
         match left.min(self.patience.stall.saturating_sub(self.waited)) {
             Duration::ZERO => Err(too_slow()),
@@ -82,8 +94,15 @@ impl Pace {
         }
     }
 
+    /// Notes that the server waits for the client.
+    pub(crate) fn begin(&self) {
+        self.patience.peer.begin_waiting(self.waited);
+    }
+
+    /// Notes that the server has waited for the client.
     pub(crate) fn waited(&mut self, time: Duration) {
         self.waited += time;
+        self.patience.peer.end_waiting();
     }
 
     pub(crate) fn moved(&mut self, bytes: usize) {
@@ -100,10 +119,20 @@ impl Pace {
     /// The client is too slow.
     pub(crate) async fn wait<T>(&mut self, future: impl Future<Output = T>) -> io::Result<T> {
         let (begun, left) = (Instant::now(), self.left()?);
-        let result = tokio::time::timeout(left, future).await;
+        self.begin();
+        let result = tokio::select! {
+            result = tokio::time::timeout(left, future) => result.map_err(|_| too_slow()),
+            () = self.patience.peer.evicted() => Err(evicted()),
+        };
         self.waited(begun.elapsed());
-        result.map_err(|_| too_slow())
+        result
     }
+}
+
+/// The error of a client that has lost its slot.
+fn evicted() -> io::Error {
+    let message = "the client is too slow while others wait";
+    io::Error::new(io::ErrorKind::TimedOut, message)
 }
 
 /// The error of a client that makes no progress.
@@ -428,6 +457,7 @@ mod tests {
         Patience {
             stall: Duration::from_millis(100),
             end: Instant::now() + Duration::from_secs(10),
+            peer: Arc::default(),
         }
     }
 

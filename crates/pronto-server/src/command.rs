@@ -7,7 +7,7 @@ use crate::route::{Service, Target};
 use crate::{Error, ErrorKind, Result};
 
 /// The longest command.
-const LONGEST_BYTES: usize = 8192;
+pub(crate) const LONGEST_BYTES: usize = 8192;
 
 /// Characters that have a meaning in a shell, and none here.
 const SPECIAL: &[u8] = b"$`&|;<>()*?[]{}#!\n\r\0";

@@ -200,6 +200,8 @@ pub struct Limits {
     pub requests_per_user: usize,
     /// Requests that wait.
     pub queue: usize,
+    /// Bytes of the requests under way that are held in memory.
+    pub memory_bytes: u64,
     /// Bytes of the head of a request.
     pub head_bytes: usize,
     /// Bytes of the request of a fetch, inflated.

@@ -5,13 +5,13 @@ mod request;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream as BlockingStream};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
 use crate::admission::Slot;
-use crate::bridge::{Counters, Pace, Patience, too_slow};
+use crate::bridge::{Counters, Pace, Patience};
 use crate::config::DaemonPush;
 use crate::connection::end_with;
 use crate::record::{self, Record};
@@ -24,7 +24,7 @@ use crate::{Error, ErrorKind, Result};
 pub use request::{DaemonRequest, parse};
 
 /// The longest request.
-const LONGEST_BYTES: usize = 8192;
+pub(crate) const LONGEST_BYTES: usize = 8192;
 
 /// The most bytes that are read and discarded after an answer.
 const LINGERING_BYTES: u64 = 64 << 20;
@@ -38,7 +38,7 @@ pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, address: Soc
     let done = match prepare(&setup, &mut socket, &mut record).await {
         Ok((work, slot)) => {
             let job = Job {
-                patience: work.patience(),
+                patience: work.patience(&slot),
                 work,
                 id: record.id().to_owned(),
                 state: Arc::clone(&state),
@@ -56,6 +56,9 @@ pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, address: Soc
         record.failed(&error);
     }
 }
+
+/// The time between two looks whether a client that the server waits for has lost its slot.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// A request on its blocking thread.
 struct Job {
@@ -161,7 +164,7 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
         let counted = || Counted {
             socket: &socket,
             counters: &job.counters,
-            pace: Pace::new(job.patience),
+            pace: Pace::new(job.patience.clone()),
         };
         let (mut input, mut output) = (counted(), counted());
         let _under_way = UnderWay::new(&job.state);
@@ -202,6 +205,7 @@ impl Job {
         let patience = Patience {
             stall: self.patience.stall.min(time),
             end: self.patience.end.min(Instant::now() + time),
+            peer: Arc::clone(&self.patience.peer),
         };
         Counted {
             socket,
@@ -237,18 +241,27 @@ impl Counted<'_> {
         &mut self,
         mut act: impl FnMut(&BlockingStream) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let (begun, left) = (Instant::now(), self.pace.left()?);
-        // Both directions of this socket are used by one thread at a time.
-        self.socket.set_read_timeout(Some(left))?;
-        self.socket.set_write_timeout(Some(left))?;
-        let result = act(self.socket);
-        self.pace.waited(begun.elapsed());
-        let count = result.map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => too_slow(),
-            _ => error,
-        })?;
-        self.pace.moved(count);
-        Ok(count)
+        loop {
+            let (begun, left) = (Instant::now(), self.pace.left()?);
+            let left = left.min(LOOK);
+            // Both directions of this socket are used by one thread at a time.
+            self.socket.set_read_timeout(Some(left))?;
+            self.socket.set_write_timeout(Some(left))?;
+            self.pace.begin();
+            let result = act(self.socket);
+            self.pace.waited(begun.elapsed());
+            match result {
+                Ok(count) => {
+                    self.pace.moved(count);
+                    return Ok(count);
+                }
+                Err(error) => match error.kind() {
+                    // The pace knows how long that may last.
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {}
+                    _ => return Err(error),
+                },
+            }
+        }
     }
 }
 

@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(kind(users.add_key("carol", &other)), ErrorKind::NotFound);
         users.add_key("bob", &other).expect("new");
         let text = toml::to_string(&users).expect("text");
-        let read = Users::parse(&text).expect("as written");
+        let read = Users::parse(text.as_bytes()).expect("as written");
         assert_eq!(read, users);
         let known = Known::of(&read);
         assert_eq!(
@@ -245,7 +245,7 @@ mod tests {
             Some("bob")
         );
         let twice = text.replace(other.line(), one.line());
-        Users::parse(&twice).expect_err("one key for two users");
+        Users::parse(twice.as_bytes()).expect_err("one key for two users");
         users
             .remove_key("alice", &one.fingerprint())
             .expect("there");

@@ -1,6 +1,6 @@
 //! Requests of HTTP: who asks, for what, and the response.
 
-mod api;
+pub(crate) mod api;
 mod bundle;
 mod git;
 mod host;

@@ -11,6 +11,8 @@ pub mod access;
 mod activity;
 mod admission;
 pub mod authorization;
+#[cfg(test)]
+mod bounds;
 mod bridge;
 pub mod bundles;
 mod cache_directory;

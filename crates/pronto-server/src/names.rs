@@ -3,7 +3,7 @@
 use crate::{Error, ErrorKind, Result};
 
 /// The longest name in bytes.
-const LONGEST_BYTES: usize = 512;
+pub(crate) const LONGEST_BYTES: usize = 512;
 
 /// The most components of the name of a repository.
 const MOST_COMPONENTS: usize = 16;

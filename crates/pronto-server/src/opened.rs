@@ -2,14 +2,12 @@
 
 use std::any::Any;
 use std::fmt;
-use std::fs;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
 use pronto::Repository;
 use pronto::receive_pack::Landing;
-use pronto_io::error::IoContext as _;
 use pronto_store::{Generation, View};
 
 use crate::{ErrorKind, Result};
@@ -72,7 +70,7 @@ impl Opened {
         }
     }
 
-    /// Returns the bytes of the objects, with their indexes: of all files below `objects`, or of the objects of a store
+    /// Returns the bytes of the objects, with their indexes: of all files below `objects` outside of quarantines, or of the objects of a store
     /// that the generation names.
     ///
     /// # Errors
@@ -82,24 +80,8 @@ impl Opened {
             let objects = generation.manifest.objects();
             return Ok(objects.map(|object| object.size_bytes).sum());
         }
-        let mut bytes = 0;
-        let mut directories = vec![self.objects_dir()];
-        while let Some(directory) = directories.pop() {
-            let entries = match fs::read_dir(&directory) {
-                // Directories disappear while objects are packed.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                entries => entries.context(ErrorKind::Failed, "cannot read", &directory)?,
-            };
-            for entry in entries {
-                let entry = entry.context(ErrorKind::Failed, "cannot read", &directory)?;
-                match entry.metadata() {
-                    Ok(found) if found.is_dir() => directories.push(entry.path()),
-                    Ok(found) => bytes += found.len(),
-                    Err(_) => {}
-                }
-            }
-        }
-        Ok(bytes)
+        let bytes = pronto::receive_pack::object_bytes(&self.objects_dir());
+        bytes.map_err(|error| error.map_kind(|_| ErrorKind::Failed))
     }
 
     /// Returns whether this is a view of a generation of a store.

@@ -1,12 +1,13 @@
 //! Quotas: how many bytes and refs repositories may have, and how many repositories there may be.
 //!
-//! A push must satisfy each quota that matches its repository. What a repository has is looked at once, before the
-//! objects of the push are read, so that pushes at the same time can exceed a quota together, once.
+//! A push must satisfy each quota that matches its repository. What a repository has is looked at before the objects
+//! of the push are read, so that a push which cannot fit is refused early, and again when they are here, while no
+//! other push can change the repository ([`Bounds`]).
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use pronto::receive_pack::PackLimit;
+use pronto::receive_pack::{Bound, Bounds, PackLimit};
 
 use crate::access::{RefChange, fits};
 use crate::opened::Opened;
@@ -122,6 +123,22 @@ impl Allowance {
         None
     }
 
+    /// Returns the most that the repository may hold after the push.
+    pub(crate) fn bounds(&self) -> Bounds {
+        let smallest = |limit: fn(&Quota) -> Option<u64>| {
+            let limits = self.quotas.iter().filter_map(|quota| {
+                let origin = quota.reason("");
+                let origin = origin.trim_start_matches(": ");
+                limit(quota).map(|most| Bound::new(most, origin))
+            });
+            limits.min_by_key(|bound| bound.most)
+        };
+        let mut bounds = Bounds::default();
+        bounds.bytes = smallest(|quota| quota.bytes);
+        bounds.refs = smallest(|quota| quota.refs);
+        bounds
+    }
+
     /// Returns the size that the pack of the push may have.
     pub(crate) fn pack_limit(&self) -> Option<PackLimit> {
         let bytes = self.usage.bytes;
@@ -202,6 +219,15 @@ mod tests {
             "{}",
             limit.reason
         );
+    }
+
+    #[test]
+    fn the_smallest_quotas_bound_the_repository() {
+        let quotas = vec![quota(Some(7), None), quota(Some(5), Some(9))];
+        let bounds = allowance(quotas, 0, 0).bounds();
+        let expected = |most| Some(Bound::new(most, "quota for 'team/**'"));
+        assert_eq!((bounds.bytes, bounds.refs), (expected(5), expected(9)));
+        assert!(allowance(Vec::new(), 0, 0).bounds().is_empty());
     }
 
     #[test]

@@ -3,9 +3,10 @@
 
 mod resolved;
 
+use std::fs::File;
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bstr::BString;
 use pronto::{Environment, Repository, init, upload_pack};
@@ -38,6 +39,12 @@ pub struct Repositories {
     environment: Environment,
     /// The store, if they are in one. There is no root then.
     store: Option<Arc<StoredRepositories>>,
+}
+
+/// The turn to count the repositories and create one.
+pub(crate) struct TurnToCreate {
+    _lock: Option<File>,
+    _turn: MutexGuard<'static, ()>,
 }
 
 /// The names that were found.
@@ -295,6 +302,27 @@ impl Repositories {
             return Err(error.map_kind(|_| ErrorKind::Io));
         }
         self.find(name).map(drop)
+    }
+
+    /// Waits until no other thread or process of this machine creates a repository with a quota. The lock is an
+    /// advisory one on the root; no file is created.
+    ///
+    /// # Errors
+    /// The root cannot be opened.
+    pub(crate) fn turn_to_create(&self) -> Result<TurnToCreate> {
+        static CREATING: Mutex<()> = Mutex::new(());
+        let turn = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lock = None;
+        if self.store.is_none() {
+            let root = File::open(&self.root).context(ErrorKind::Io, "cannot lock", &self.root)?;
+            // Some file systems have no advisory locks.
+            let _ = rustix::fs::flock(&root, rustix::fs::FlockOperation::LockExclusive);
+            lock = Some(root);
+        }
+        Ok(TurnToCreate {
+            _lock: lock,
+            _turn: turn,
+        })
     }
 
     /// Returns the branch that `HEAD` of a new repository in a store is on.

@@ -1,13 +1,15 @@
 //! The services of Git behind the sockets: requests as streams of bytes, answered on a blocking thread.
 
-mod native;
+pub(crate) mod native;
 mod process;
-mod push;
+pub(crate) mod push;
 
 use std::io::{Read, Write};
+use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
-use pronto::receive_pack::PackLimit;
+use pronto::receive_pack::{Bounds, PackLimit};
+use pronto_io::budget::Budget;
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::advertisement::Version;
 
@@ -28,6 +30,8 @@ pub struct Request<'a> {
     pub protocol: Option<&'a str>,
     /// Set when the server ends.
     pub interrupt: &'a Interrupt,
+    /// The memory that the request may hold.
+    pub budget: &'a Arc<Budget>,
 }
 
 impl Request<'_> {
@@ -54,6 +58,12 @@ pub trait Judge: Sync {
     /// The repository cannot be read.
     fn pack_limit(&self, _repository: &Opened) -> Result<Option<PackLimit>> {
         Ok(None)
+    }
+
+    /// Returns the most that the repository may hold after the push. It is called after
+    /// [`pack_limit`](Self::pack_limit).
+    fn bounds(&self) -> Bounds {
+        Bounds::default()
     }
 
     /// Returns why the change is refused; `None` if it is allowed.

@@ -3,7 +3,7 @@
 
 mod exec;
 mod host_key;
-mod link;
+pub(crate) mod link;
 mod session;
 mod socket;
 

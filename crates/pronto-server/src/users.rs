@@ -17,7 +17,19 @@ use crate::token::{self, TokenHash};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest file of users.
-const LARGEST_BYTES: u64 = 64 << 20;
+pub(crate) const LARGEST_BYTES: u64 = 64 << 20;
+
+/// The most users.
+pub(crate) const MOST_USERS: usize = 100_000;
+
+/// The most tokens of a user.
+pub(crate) const MOST_TOKENS: usize = 100;
+
+/// The most public keys of a user.
+pub(crate) const MOST_KEYS: usize = 50;
+
+/// The longest line of a public key that is added: an RSA key of 8192 bits with a comment.
+pub(crate) const LONGEST_KEY_BYTES: usize = 2048;
 
 /// The longest wait of a change for the lock.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -82,15 +94,21 @@ impl Users {
             Err(error) if error.kind() == Io::NotFound => return Ok(Users::default()),
             Err(error) => return Err(error).context(ErrorKind::Config, "cannot read", path),
         };
-        Self::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.at_path(path))
+        Self::parse(&bytes).map_err(|error| error.at_path(path))
     }
 
     /// Parses the text of the file.
     ///
     /// # Errors
-    /// The text is malformed; a name or a hash is not allowed, or appears twice.
-    pub fn parse(text: &str) -> Result<Self> {
+    /// The text is too long or malformed; a name or a hash is not allowed, or appears twice.
+    pub fn parse(text: &[u8]) -> Result<Self> {
         let malformed = |message: String| Error::new(ErrorKind::Config, message);
+        if text.len() as u64 > LARGEST_BYTES {
+            return Err(malformed(format!("it has more than {LARGEST_BYTES} bytes")));
+        }
+        let Ok(text) = std::str::from_utf8(text) else {
+            return Err(malformed("it is not UTF-8".to_owned()));
+        };
         let mut users: Users = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
@@ -162,6 +180,9 @@ impl Users {
             let message = format!("there is a user '{name}' already");
             return Err(Error::new(ErrorKind::Exists, message));
         };
+        if self.users.len() >= MOST_USERS {
+            return Err(too_many(format!("there are {MOST_USERS} users already")));
+        }
         let user = User {
             name: name.to_owned(),
             added: now(),
@@ -182,16 +203,21 @@ impl Users {
         Ok(())
     }
 
-    /// Creates a token for a user, and returns it. It is the only copy. With `replaces` all others of
-    /// the user are revoked.
+    /// Creates a token for a user, and returns it. It is the only copy. With [`TokenMode::Replace`] all others
+    /// of the user are revoked.
     ///
     /// # Errors
-    /// There is no such user, or the system provides no random bytes.
+    /// [`ErrorKind::Denied`]: the user has as many as a user may have. There is no such user, or the system
+    /// provides no random bytes.
     pub fn add_token(&mut self, name: &str, mode: TokenMode) -> Result<String> {
         let user = self.find(name)?;
         let token = token::generate()?;
         if mode == TokenMode::Replace {
             user.tokens.clear();
+        }
+        if user.tokens.len() >= MOST_TOKENS {
+            let message = format!("the user '{name}' has {MOST_TOKENS} tokens already");
+            return Err(too_many(message).with_hint("replace them by one"));
         }
         user.tokens.push(Token {
             sha256: TokenHash::of(token.as_bytes()).to_string(),
@@ -203,14 +229,24 @@ impl Users {
     /// Adds a public key to a user.
     ///
     /// # Errors
-    /// There is no such user, or a user has the key already.
+    /// [`ErrorKind::Denied`]: the user has as many as a user may have. [`ErrorKind::Malformed`]: the comment
+    /// is too long. There is no such user, or a user has the key already.
     pub fn add_key(&mut self, name: &str, key: &UserKey) -> Result<()> {
+        if key.line().len() > LONGEST_KEY_BYTES {
+            let message = format!("the line of the key has more than {LONGEST_KEY_BYTES} bytes");
+            return Err(Error::new(ErrorKind::Malformed, message).with_hint("shorten the comment"));
+        }
         let has = |known: &Key| UserKey::parse(&known.public).is_ok_and(|k| k.hash() == key.hash());
         if let Some(user) = self.users.iter().find(|user| user.keys.iter().any(has)) {
             let message = format!("the user '{}' has this key already", user.name);
             return Err(Error::new(ErrorKind::Exists, message));
         }
-        self.find(name)?.keys.push(Key {
+        let user = self.find(name)?;
+        if user.keys.len() >= MOST_KEYS {
+            let message = format!("the user '{name}' has {MOST_KEYS} keys already");
+            return Err(too_many(message).with_hint("remove one first"));
+        }
+        user.keys.push(Key {
             public: key.line().to_owned(),
             added: now(),
         });
@@ -252,20 +288,42 @@ pub enum TokenMode {
     Replace,
 }
 
-/// Changes the file under its lock, and returns what `change` returns.
+/// Changes the file under its lock, and returns the result of `change`. The new text is parsed before it replaces
+/// the file, so that each limit of [`Users::parse`] holds for the writer, too.
 ///
 /// # Errors
-/// Those of `change`; or the file is locked, or cannot be read or written.
+/// Those of `change`; or the file is locked, or cannot be read or written; or the changed users could not be
+/// read again.
 pub fn change<T>(path: &Path, change: impl FnOnce(&mut Users) -> Result<T>) -> Result<T> {
     let locked = |error: pronto_io::lock_file::Error| error.map_kind(|_| ErrorKind::Io);
     let lock = LockFile::acquire(path, Marking::Marked, PATIENCE).map_err(locked)?;
     let mut users = Users::read(path)?;
     let result = change(&mut users)?;
-    let text = toml::to_string(&users)
-        .map_err(|error| Error::new(ErrorKind::Config, "cannot write users").because(error))?;
-    let text = format!("# Managed by \"pronto serve user\" and \"pronto serve token\".\n\n{text}");
+    let text = text_of(&users)?;
     secret::store(lock, path, text.as_bytes())?;
     Ok(result)
+}
+
+/// Returns the text of the file, if it says the same when it is read.
+fn text_of(users: &Users) -> Result<String> {
+    let text = toml::to_string(users)
+        .map_err(|error| Error::new(ErrorKind::Config, "cannot write users").because(error))?;
+    let text = format!("# Managed by \"pronto serve user\" and \"pronto serve token\".\n\n{text}");
+    let unreadable = || {
+        Error::new(
+            ErrorKind::Config,
+            "the changed users could not be read again",
+        )
+    };
+    match Users::parse(text.as_bytes()) {
+        Ok(read) if read == *users => Ok(text),
+        Ok(_) => Err(unreadable()),
+        Err(error) => Err(unreadable().because(error)),
+    }
+}
+
+fn too_many(message: String) -> Error {
+    Error::new(ErrorKind::Denied, message)
 }
 
 fn now() -> u64 {
@@ -287,7 +345,81 @@ mod tests {
             "[[user]]\nname = \"a\"\n[[user.token]]\nsha256 = \"0\"",
             "[[user]]\nname = \"a\"\n[[user.key]]\npublic = \"ssh-ed25519 AAAA\"",
         ] {
-            Users::parse(bad).expect_err(bad);
+            Users::parse(bad.as_bytes()).expect_err(bad);
         }
+    }
+
+    fn numbered(count: usize) -> impl Iterator<Item = Token> {
+        (0..count).map(|number| Token {
+            sha256: format!("{number:064x}"),
+            created: 0,
+        })
+    }
+
+    #[test]
+    fn tokens_are_bounded_for_each_user() {
+        let mut users = Users::default();
+        users.add("a").expect("new");
+        users.add("b").expect("new");
+        for _ in 0..MOST_TOKENS {
+            users.add_token("a", TokenMode::Add).expect("room");
+        }
+        let error = users.add_token("a", TokenMode::Add).expect_err("no room");
+        assert_eq!(*error.kind(), ErrorKind::Denied);
+        users.add_token("b", TokenMode::Add).expect("another user");
+        users.add_token("a", TokenMode::Replace).expect("one only");
+        users.add_token("a", TokenMode::Add).expect("room");
+    }
+
+    #[test]
+    fn keys_are_bounded_for_each_user() {
+        let mut users = Users::default();
+        users.add("a").expect("new");
+        let key = |number: usize, comment: &str| {
+            UserKey::parse(&format!("ed25519:{number:064x} {comment}")).expect("a key")
+        };
+        let long = "x".repeat(LONGEST_KEY_BYTES);
+        let error = users.add_key("a", &key(1, &long)).expect_err("too long");
+        assert_eq!(*error.kind(), ErrorKind::Malformed);
+        for number in 0..MOST_KEYS {
+            users.add_key("a", &key(number, "c")).expect("room");
+        }
+        let error = users
+            .add_key("a", &key(MOST_KEYS, ""))
+            .expect_err("no room");
+        assert_eq!(*error.kind(), ErrorKind::Denied);
+        users
+            .remove_key("a", &key(0, "").fingerprint())
+            .expect("it is there");
+        users.add_key("a", &key(MOST_KEYS, "")).expect("room again");
+    }
+
+    #[test]
+    fn a_change_that_could_not_be_read_is_not_written() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("users.toml");
+        change(&path, |users| users.add("a")).expect("written");
+        let before = std::fs::read(&path).expect("a file");
+        let too_long = "x".repeat(LARGEST_BYTES as usize);
+        let changes: [&dyn Fn(&mut User); 4] = [
+            &|user| user.name = "-".to_owned(),
+            &|user| user.name.clone_from(&too_long),
+            &|user| user.tokens.extend(numbered(1).chain(numbered(1))),
+            &|user| {
+                user.keys.push(Key {
+                    public: "ssh-ed25519 AAAA".to_owned(),
+                    added: 0,
+                });
+            },
+        ];
+        for spoil in changes {
+            let spoilt = change(&path, |users| {
+                users.users.iter_mut().for_each(spoil);
+                Ok(())
+            });
+            assert_eq!(*spoilt.expect_err("refused").kind(), ErrorKind::Config);
+            assert_eq!(std::fs::read(&path).expect("a file"), before);
+        }
+        change(&path, |users| users.add("b")).expect("it is not locked");
     }
 }

@@ -3,12 +3,14 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
-use pronto::receive_pack::PackLimit;
+use pronto::receive_pack::{Bounds, PackLimit};
+use pronto_io::budget::Budget;
 use pronto_io::interrupt::Interrupt;
 
 use crate::access::RefChange;
-use crate::admission::{Network, Owner, Slot};
+use crate::admission::{Owner, Slot};
 use crate::bridge::{Bounded, Patience};
 use crate::opened::Opened;
 use crate::permission::{Action, Question, needs_token};
@@ -87,23 +89,31 @@ impl Work {
     /// # Errors
     /// The queue is full, or the wait takes too long.
     pub(crate) async fn slot(&self) -> Result<Slot> {
-        let owner = match &self.requester.user {
-            Some(user) => Owner::User(Arc::clone(user)),
-            None => Owner::Network(Network::of(self.requester.address)),
-        };
-        self.setup.admission.slot(&owner).await
+        self.setup.admission.slot(&self.owner()).await
     }
 
-    /// Returns the time that the client has from now on.
-    pub(crate) fn patience(&self) -> Patience {
-        Patience::from_now(&self.setup.config.limits)
+    /// Returns the memory that the request may hold.
+    pub(crate) fn budget(&self) -> Arc<Budget> {
+        Arc::new(self.setup.admission.budget(&self.owner()))
+    }
+
+    fn owner(&self) -> Owner {
+        let user = self.requester.user.as_ref();
+        self.setup.owner(user, self.requester.address)
+    }
+
+    /// Returns the time that the client has from now on. It may lose its slot before.
+    pub(crate) fn patience(&self, slot: &Slot) -> Patience {
+        Patience::of(&self.setup.config.limits, slot.peer())
     }
 
     /// Returns the flag that ends the request. An archive may wait for a program, and not only for its client,
     /// so it also ends with the time for a request.
     pub(crate) fn interrupt(&self, server: &Interrupt) -> Interrupt {
         match self.target.service {
-            Service::UploadArchive => server.until(self.patience().end),
+            Service::UploadArchive => {
+                server.until(Instant::now() + self.setup.config.limits.request)
+            }
             Service::UploadPack | Service::ReceivePack => server.clone(),
         }
     }
@@ -196,6 +206,7 @@ impl Work {
             repository,
             protocol: self.protocol.as_deref(),
             interrupt: &interrupt,
+            budget: &self.budget(),
         };
         let mut input = Bounded::new(input, self.most_bytes());
         let streams = Streams {
@@ -225,6 +236,11 @@ impl Judge for Work {
         // A request has one push.
         let allowance = self.allowance.get_or_init(|| allowance);
         Ok(allowance.as_ref().and_then(Allowance::pack_limit))
+    }
+
+    fn bounds(&self) -> Bounds {
+        let allowance = self.allowance.get().and_then(Option::as_ref);
+        allowance.map(Allowance::bounds).unwrap_or_default()
     }
 
     fn refusal(&self, change: &RefChange<'_>) -> Option<String> {

@@ -32,6 +32,18 @@ pub struct Push {
     pub updates: Vec<RefUpdate>,
     /// Whether all refs change or none.
     pub is_atomic: bool,
+    /// The most that the generation may hold. They are checked against the generation that is replaced, so that
+    /// pushes at the same time cannot exceed them together.
+    pub bounds: Bounds,
+}
+
+/// The most that a generation may hold after a push.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// The most bytes of objects of the store.
+    pub bytes: Option<u64>,
+    /// The most refs below `refs/`.
+    pub refs: Option<u64>,
 }
 
 /// Another configuration of a repository.

@@ -70,7 +70,7 @@ pub use bucket::{
 };
 pub use cache::{Cache, Counts, PushView, View};
 pub use change::{
-    Change, Configuration, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded,
+    Bounds, Change, Configuration, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded,
 };
 pub use clock::{Clock, SystemClock};
 pub use commit::Creating;

@@ -65,6 +65,17 @@ pub enum Verdict {
     Conflicts(BString),
     /// Another ref of the same atomic push was refused.
     Aborted,
+    /// The repository would hold more bytes of objects than the push allows. It holds this many.
+    TooManyBytes(u64),
+    /// The repository would hold more refs than the push allows. It holds this many.
+    TooManyRefs(u64),
+}
+
+/// The number of refs, and of those that a push creates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RefCount {
+    pub(crate) now: u64,
+    pub(crate) created: u64,
 }
 
 /// Refs of a generation with changes that are not part of it yet.
@@ -87,6 +98,25 @@ impl<'a> Overlay<'a> {
             Some(value) => Ok(value.clone()),
             None => find(self.base, name),
         }
+    }
+
+    /// Returns the number of refs below `refs/`, and how many more there are after `updates`. Costs a look at each.
+    pub(crate) fn count(&self, updates: &[RefUpdate]) -> Result<RefCount> {
+        let mut count = RefCount::default();
+        let mut records = self.base.refs_with_prefix(b"refs/").map_err(broken)?;
+        while let Some(record) = records.next().map_err(broken)? {
+            if !self.changed.contains_key(record.name) {
+                count.now += 1;
+            }
+        }
+        let changed = self.changed.iter();
+        let changed = changed.filter(|(name, value)| value.is_some() && name.starts_with(b"refs/"));
+        count.now += changed.count() as u64;
+        for update in updates {
+            let is_new = self.find(update.name.as_bstr())?.is_none();
+            count.created += u64::from(is_new && update.new.is_some());
+        }
+        Ok(count)
     }
 
     /// Returns the number of refs that change.

@@ -10,6 +10,7 @@
 
 mod advertise;
 mod bands;
+mod bounds;
 mod certificate;
 mod checks;
 mod connected;
@@ -29,15 +30,17 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
+use pronto_io::budget::Budget;
 use pronto_io::interrupt::Interrupt;
 use pronto_odb::Quarantine;
 use pronto_wire::advertisement::Version;
+use pronto_wire::pktline::Packet;
 use pronto_wire::reader::PacketReader;
-use pronto_wire::receive::{Features, OptionsParser, Request, RequestParser, left_early};
+use pronto_wire::receive::{Features, Offer, OptionsParser, Request, RequestParser, left_early};
 
 use super::enter::{enter, from_client};
 use crate::shared::{self, Sharing};
@@ -47,6 +50,7 @@ use bands::{Bands, Mode};
 use certificate::{Issued, Received};
 use settings::Settings;
 
+pub use bounds::{Bound, Bounds, Growth, Turn, object_bytes};
 pub use landing::{CheckedPush, Landing, Verdict};
 
 /// The options of serving one connection.
@@ -75,6 +79,15 @@ pub struct Options {
     pub most_object_bytes: Option<u64>,
     /// The size that the pack may have, if the repository's `receive.maxInputSize` is not smaller.
     pub pack_limit: Option<PackLimit>,
+    /// The most that the repository may hold. It is checked again when the objects are here, while no other push
+    /// with bounds can change the repository.
+    pub bounds: Bounds,
+    /// The time of the advertisement, if it was sent before on the same connection. A certificate must have the nonce
+    /// of that time then, as when [`advertises`](Self::advertises) is set: `receive.certNonceSlop` is for clients
+    /// that connect twice.
+    pub advertised: Option<SystemTime>,
+    /// The memory that commands, the certificate and push options may take, charged before they are kept.
+    pub budget: Option<Arc<Budget>>,
     /// The name of the repository in nonces (`receive.certNonceSeed`): the same at the advertisement and at
     /// the request; the path of the repository if there is none.
     pub service: Option<BString>,
@@ -102,11 +115,25 @@ impl Options {
             fast_forward_only: BTreeMap::new(),
             most_object_bytes: None,
             pack_limit: None,
+            bounds: Bounds::default(),
+            advertised: None,
+            budget: None,
             service: None,
             signature_limit: None,
             session_id: None,
             landing: None,
         }
+    }
+}
+
+impl Options {
+    /// Charges a packet whose content is kept.
+    fn charge(&self, packet: &Packet<'_>) -> Result<()> {
+        let (Some(budget), Packet::Data(payload)) = (&self.budget, packet) else {
+            return Ok(());
+        };
+        let charged = budget.charge((payload.len() + size_of::<Command>()) as u64);
+        charged.map_err(|exhausted| Error::new(ErrorKind::Refused, exhausted.to_string()))
     }
 }
 
@@ -220,7 +247,8 @@ pub fn serve(
         return Ok(Served::default());
     }
     let mut packets = PacketReader::new(input);
-    let request = read_request(repository, &settings, &mut packets)?;
+    let offer = advertise::offer(repository, &settings);
+    let request = read_request(offer, options, &mut packets)?;
     if let Some(id) = &request.session_id {
         pronto_io::data!("transfer", "client-sid", id);
     }
@@ -228,7 +256,7 @@ pub fn serve(
         return Ok(Served::default());
     }
     let push_options = match request.features.push_options {
-        true => read_options(&mut packets)?,
+        true => read_options(options, &mut packets)?,
         false => Vec::new(),
     };
     let mode = Mode {
@@ -263,25 +291,30 @@ pub fn serve(
 }
 
 fn read_request(
-    repository: &Repository,
-    settings: &Settings,
+    offer: Offer,
+    options: &Options,
     packets: &mut PacketReader<&mut dyn Read>,
 ) -> Result<Request> {
-    let mut parser = RequestParser::new(advertise::offer(repository, settings));
+    let mut parser = RequestParser::new(offer);
     loop {
         let Some(packet) = packets.next_or_end().map_err(from_client)? else {
             return Err(from_client(left_early()));
         };
+        options.charge(&packet)?;
         if let Some(request) = parser.push(packet).map_err(from_client)? {
             return Ok(request);
         }
     }
 }
 
-fn read_options(packets: &mut PacketReader<&mut dyn Read>) -> Result<Vec<BString>> {
+fn read_options(
+    options: &Options,
+    packets: &mut PacketReader<&mut dyn Read>,
+) -> Result<Vec<BString>> {
     let mut parser = OptionsParser::default();
     loop {
         let packet = packets.next_packet().map_err(from_client)?;
+        options.charge(&packet)?;
         if let Some(options) = parser.push(packet).map_err(from_client)? {
             return Ok(options);
         }

@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
+use pronto_io::budget::Budget;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::watch::Watch;
 use pronto_wire::advertisement::Version;
@@ -50,13 +51,17 @@ pub use pronto_odb::packing::Counts;
 pub use selections::Selections;
 use settings::Settings;
 use shown::View;
+pub use v2::{MOST_PREFIX_BYTES, MOST_PREFIXES};
 use writer::Lines;
 
 /// The largest size of one request; a larger one is refused.
 const LARGEST_REQUEST_BYTES: usize = 256 << 20;
 
+/// The memory that an argument takes beside its bytes.
+const OVERHEAD_BYTES: usize = 64;
+
 /// More ids than these in one request are refused.
-const MOST_IDS: usize = 4 << 20;
+pub const MOST_IDS: usize = 4 << 20;
 
 /// The form of a conversation.
 #[derive(Clone, Debug)]
@@ -82,6 +87,8 @@ pub struct Options {
     /// The path of the repository that this one is a view of; `None` if it is no view. The refs of a view never change,
     /// so that the path of the view identifies their state, and lists of refs are found without reading the refs.
     pub view_of: Option<PathBuf>,
+    /// The memory that the arguments of a request may take, charged before they are kept.
+    pub budget: Option<Arc<Budget>>,
     /// The bundles from which clones may start, unless the configuration of the repository says which
     /// (`uploadpack.advertiseBundleURIs`).
     pub bundles: Option<Arc<dyn BundleSource>>,
@@ -99,6 +106,7 @@ impl Default for Options {
             selections: None,
             listings: None,
             view_of: None,
+            budget: None,
             bundles: None,
         }
     }
@@ -356,6 +364,10 @@ impl Session<'_> {
         let Some(packet) = self.packets.next_or_end().map_err(from_client)? else {
             return Ok(Input::End);
         };
+        if let (Packet::Data(payload), Some(budget)) = (&packet, &self.options.budget) {
+            let charged = budget.charge((payload.len() + OVERHEAD_BYTES) as u64);
+            charged.map_err(|exhausted| broken(exhausted.to_string()))?;
+        }
         let input = match packet {
             Packet::Data(_) => Input::Text(packet.text().unwrap_or_default().to_vec()),
             Packet::Flush => Input::Flush,

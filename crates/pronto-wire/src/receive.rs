@@ -18,7 +18,7 @@ pub use report::{Reply, Rewrite, write_report};
 const MOST_REQUEST_BYTES: usize = 256 << 20;
 
 /// The memory that the push options of one push may take.
-const MOST_OPTION_BYTES: usize = 4 << 20;
+pub const MOST_OPTION_BYTES: usize = 4 << 20;
 
 /// One requested change of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto::archive::{self, Added, Arguments, Event, ExtraContent, ExtraFile, Format, Formats};
 use pronto::{Repository, Watch, path};
 
+use crate::terminal_text::{write_foreign_to_stderr, write_output_of_child};
 use crate::{CliError, Context, ExitCode};
 use outer::Outer;
 
@@ -67,9 +68,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         // As in Git, the list is for information: the archive does not depend on it.
         let _ = match event {
             Event::Entry(path) if arguments.is_verbose => {
-                io::stderr().write_all(&[path.as_bytes(), b"\n"].concat())
+                write_foreign_to_stderr(&[path.as_bytes(), b"\n"].concat())
             }
-            Event::ErrorOutput(text) => io::stderr().write_all(text),
+            Event::ErrorOutput(text) => write_output_of_child(text),
             _ => Ok(()),
         };
     };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::bundle::{self, Bundle, CreateOptions, Created, Version};
+use pronto::bundle::{self, Bundle, CreateOptions, Created, Reference, Version};
 use pronto::fetch::pretty;
 use pronto::lock::{Lock, Marking, follow};
 use pronto::path;
@@ -17,6 +17,7 @@ use pronto::{Environment, ErrorKind, Repository, Watch};
 
 use super::pack_objects;
 use super::rev_list::limits::Words;
+use crate::output::Output;
 use crate::{CliError, Context, ExitCode, bad_pack};
 
 /// Arguments of `bundle`.
@@ -141,9 +142,16 @@ fn list_heads(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> 
 
 fn print_refs(call: &Call, bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
     for reference in bundle::selected(bundle.header(), &call.rest) {
-        writeln!(context.out, "{} {}", reference.id, reference.name)?;
+        print_ref(reference, &mut context.out)?;
     }
     Ok(())
+}
+
+/// Prints a ref of a bundle, whose name nobody has checked.
+fn print_ref(reference: &Reference, out: &mut Output) -> io::Result<()> {
+    write!(out, "{} ", reference.id)?;
+    out.write_foreign(&reference.name)?;
+    out.write_all(b"\n")
 }
 
 /// Checks that `repository` has what `bundle` requires. The reasons why not are reported.
@@ -183,7 +191,7 @@ fn describe(bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
         count => writeln!(out, "The bundle contains these {count} refs:")?,
     }
     for reference in &header.references {
-        writeln!(out, "{} {}", reference.id, reference.name)?;
+        print_ref(reference, out)?;
     }
     match header.prerequisites.len() {
         0 => writeln!(out, "The bundle records a complete history.")?,
@@ -195,7 +203,9 @@ fn describe(bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
     }
     writeln!(out, "The bundle uses this hash algorithm: {}", header.hash)?;
     if let Some(filter) = &header.filter {
-        writeln!(out, "The bundle uses this filter: {filter}")?;
+        out.write_all(b"The bundle uses this filter: ")?;
+        out.write_foreign(filter)?;
+        out.write_all(b"\n")?;
     }
     Ok(())
 }

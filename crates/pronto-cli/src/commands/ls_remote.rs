@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::fatal("No remote configured to list refs from."));
     };
     if args.get_url {
-        context.out.write_all(url)?;
+        context.out.write_foreign(url)?;
         context.out.write_all(b"\n")?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -135,10 +135,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let listed = listed.map_err(|error| CliError::fatal(error.message()))?;
     for found in &listed {
         if let (true, Some(target)) = (args.symref, &found.symref_target) {
-            writeln!(context.out, "ref: {target}\t{}", found.name)?;
+            context.out.write_all(b"ref: ")?;
+            context.out.write_foreign(target)?;
+            context.out.write_all(b"\t")?;
+            context.out.write_foreign(&found.name)?;
+            context.out.write_all(b"\n")?;
         }
         write!(context.out, "{}\t", found.id)?;
-        context.out.write_all(&found.name)?;
+        context.out.write_foreign(&found.name)?;
         context.out.write_all(b"\n")?;
     }
     Ok(match args.exit_code && listed.is_empty() {

@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
 use pronto::upload_archive::{Ended, Options, Streams, serve};
 use pronto::{Environment, Error, ErrorKind, Repository, Watch, path, receive_pack};
 
+use crate::terminal_text::write_foreign_to_stderr;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `upload-archive`.
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     match serve(repository, &Options::default(), streams, &watch)? {
         Ended::Served => Ok(ExitCode::SUCCESS),
         Ended::Failed { line, .. } => {
-            io::stderr().write_all(&line)?;
+            write_foreign_to_stderr(&line)?;
             Err(CliError::silent(ExitCode::FATAL))
         }
         _ => Err(CliError::silent(ExitCode::FATAL)),

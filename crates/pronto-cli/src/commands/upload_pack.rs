@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use pronto::{ErrorKind, Watch};
 use rustix::process::Signal;
 
 use super::patience::{Patience, Watched, watch};
+use crate::terminal_text::write_foreign_to_stderr;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `upload-pack`.
@@ -107,7 +108,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             Err(CliError::error(message.to_string()).with_code(ExitCode::FATAL))
         }
         Ended::Aborted(text) => {
-            io::stderr().write_all(&text)?;
+            write_foreign_to_stderr(&text)?;
             Err(CliError::silent(ExitCode::FATAL))
         }
     }

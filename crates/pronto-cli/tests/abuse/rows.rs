@@ -1,13 +1,16 @@
 //! The table of attacks.
 
 mod access;
+mod accounts;
 mod archives;
 mod bombs;
 mod bucket;
+mod budgets;
 mod hooks;
 mod logs;
 mod overload;
 mod paths;
+mod policies;
 mod pushes;
 mod refs;
 mod roles;
@@ -92,13 +95,16 @@ impl Table {
 pub(crate) fn all() -> Vec<Row> {
     let tables = [
         access::table(),
+        accounts::table(),
         archives::table(),
         bombs::table(),
         bucket::table(),
+        budgets::table(),
         hooks::table(),
         logs::table(),
         overload::table(),
         paths::table(),
+        policies::table(),
         pushes::table(),
         refs::table(),
         roles::table(),

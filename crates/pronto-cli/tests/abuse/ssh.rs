@@ -108,6 +108,36 @@ impl Running {
         output.read_exact(&mut [0; 4]).is_ok()
     }
 
+    /// Reads the advertisement, up to its end.
+    pub(crate) fn advertisement(&mut self) -> Vec<u8> {
+        let output = self.0.stdout.as_mut().expect("it is a pipe");
+        let (mut all, mut digits) = (Vec::new(), [0; 4]);
+        while output.read_exact(&mut digits).is_ok() {
+            let text = std::str::from_utf8(&digits).unwrap_or("0000");
+            let length = usize::from_str_radix(text, 16).unwrap_or(0);
+            if length < 4 {
+                break;
+            }
+            let start = all.len();
+            all.resize(start + length - 4, 0);
+            if output.read_exact(&mut all[start..]).is_err() {
+                break;
+            }
+        }
+        all
+    }
+
+    /// Reads the output up to its end.
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
+        // The server waits for the end of the input.
+        drop(self.0.stdin.take());
+        let mut rest = Vec::new();
+        let output = self.0.stdout.as_mut().expect("it is a pipe");
+        // What was read counts.
+        let _ = output.read_to_end(&mut rest);
+        rest
+    }
+
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         use std::io::Write as _;
         let input = self.0.stdin.as_mut().expect("it is a pipe");

@@ -406,6 +406,21 @@ impl Stage {
         self.logged_on("http", status, error)
     }
 
+    /// Requires that a finished request of another address was logged with this status.
+    pub(crate) fn logged_from(&mut self, source: Ipv4Addr, status: u64, error: &str) -> Verdict {
+        let source = source.to_string();
+        let found = self.server().logged(|event| {
+            let text = |name: &str| event[name].as_str().unwrap_or_default();
+            text("event") == "request"
+                && text("address").starts_with(&source)
+                && event["status"] == status
+                && text("error").contains(error)
+        });
+        found
+            .map(|_| ())
+            .map_err(|problem| format!("{status} {error}: {problem}"))
+    }
+
     pub(crate) fn logged_on(&mut self, protocol: &str, status: u64, error: &str) -> Verdict {
         let attacker = ATTACKER.to_string();
         let found = self.server().logged(|event| {

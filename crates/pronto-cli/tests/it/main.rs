@@ -86,6 +86,7 @@ mod streams;
 mod submodules;
 mod support;
 mod system_calls;
+mod terminal;
 mod traces;
 mod transports;
 mod unreadable;

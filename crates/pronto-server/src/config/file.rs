@@ -179,7 +179,8 @@ pub(super) struct Limits {
     connections_per_address: Spanned<usize>,
     requests: Spanned<usize>,
     user_share: Spanned<usize>,
-    queue: usize,
+    queue: Spanned<usize>,
+    memory_bytes: Spanned<u64>,
     head_bytes: Spanned<usize>,
     fetch_bytes: u64,
     push_bytes: u64,
@@ -205,7 +206,8 @@ impl Default for Limits {
             connections_per_address: unplaced(4096),
             requests: unplaced(128),
             user_share: unplaced(50),
-            queue: 4096,
+            queue: unplaced(4096),
+            memory_bytes: unplaced(1 << 30),
             head_bytes: unplaced(16_384),
             fetch_bytes: 64 << 20,
             push_bytes: 16 << 30,
@@ -231,7 +233,8 @@ impl Limits {
             connections_per_address: *self.connections_per_address.get_ref(),
             requests,
             requests_per_user: share.max(1),
-            queue: self.queue,
+            queue: *self.queue.get_ref(),
+            memory_bytes: *self.memory_bytes.get_ref(),
             head_bytes: *self.head_bytes.get_ref(),
             fetch_bytes: self.fetch_bytes,
             push_bytes: self.push_bytes,
@@ -254,6 +257,9 @@ impl Limits {
         ] {
             within(count, 1, 1 << 20, "must be at least 1 and at most 1048576")?;
         }
+        within(&self.queue, 0, 1 << 20, "must be at most 1048576")?;
+        let message = "must be at least 16777216";
+        within(&self.memory_bytes, 16 << 20, u64::MAX >> 1, message)?;
         within(&self.user_share, 1, 100, "is a percentage, from 1 to 100")?;
         // The library for HTTP needs a buffer of 8 KiB.
         let message = "must be at least 8192 and at most 1048576";

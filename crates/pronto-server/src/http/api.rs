@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use super::Call;
 use super::reply::Reply;
-use crate::admission::Owner;
 use crate::keys::UserKey;
 use crate::names::RepositoryName;
 use crate::permission::{Action as Act, Question};
@@ -21,7 +20,7 @@ use crate::users::{TokenMode, Users};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest body of a call.
-const LARGEST_BYTES: usize = 64 * 1024;
+pub(crate) const LARGEST_BYTES: usize = 64 * 1024;
 
 /// A call that was understood.
 #[derive(Debug)]
@@ -79,7 +78,7 @@ impl Call {
             let message = "there is no such call";
             return Err(Error::new(ErrorKind::NotFound, message));
         };
-        let owner = Owner::User(Arc::clone(&user));
+        let owner = self.setup.owner(Some(&user), self.client.address.ip());
         let slot = self.setup.admission.slot(&owner).await?;
         let setup = Arc::clone(&self.setup);
         let tally = Arc::clone(&self.record.tally);

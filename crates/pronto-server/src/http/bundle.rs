@@ -96,6 +96,7 @@ impl Job {
             repository: &repository,
             protocol: None,
             interrupt: &self.state.stop,
+            budget: &self.work.budget(),
         };
         let found = self.state.service.open_bundle(&request, file)?;
         let message = "there is no such bundle; fetch from the repository instead";
@@ -106,7 +107,7 @@ impl Job {
     fn start(self, bundle: OpenedBundle, range: Range<u64>) -> crate::bridge::Pieces {
         let Pipe {
             mut writer, pieces, ..
-        } = pipe(self.patience);
+        } = pipe(self.patience.clone());
         tokio::task::spawn_blocking(move || {
             let _under_way = UnderWay::new(&self.state);
             match self.write(bundle, range, &mut writer) {

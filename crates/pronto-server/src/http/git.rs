@@ -78,7 +78,7 @@ impl Call {
         };
         let job = self.prepare(name, service, headers).await?;
         let counters = Arc::clone(&self.record.counters);
-        let body = PieceReader::new(request.into_body(), job.patience, counters);
+        let body = PieceReader::new(request.into_body(), job.patience.clone(), counters);
         let content_type = format!("application/x-{}-result", service.name());
         let act = Act::Answer { body, is_gzipped };
         self.run(job, act, content_type).await
@@ -114,8 +114,8 @@ impl Call {
         };
         work.check()?;
         work.protocol = protocol.transpose()?;
-        let patience = work.patience();
         let slot = work.slot().await?;
+        let patience = work.patience(&slot);
         Ok(Job {
             state: Arc::clone(&self.state),
             work,
@@ -130,7 +130,7 @@ impl Call {
             writer,
             pieces,
             first,
-        } = pipe(job.patience);
+        } = pipe(job.patience.clone());
         let task = tokio::task::spawn_blocking(move || job.run(act, writer));
         // Without a first byte the task has ended.
         if first.await.is_ok() {
@@ -168,23 +168,31 @@ impl Job {
     fn act(&self, act: Act, writer: &mut PieceWriter) -> Result<()> {
         let repository = self.work.open()?;
         let interrupt = self.work.interrupt(&self.state.stop);
+        let budget = self.work.budget();
         let request = service::Request {
             repository: &repository,
             protocol: self.work.protocol.as_deref(),
             interrupt: &interrupt,
+            budget: &budget,
         };
         match act {
             Act::Advertise => self.advertise(&request, writer),
             Act::Answer { body, is_gzipped } => {
                 let most_bytes = self.work.most_bytes();
-                match is_gzipped {
-                    // The bound holds for what is sent and for what it inflates to.
+                let mut body = Bounded::new(body, most_bytes);
+                // The bound holds for what is sent and for what it inflates to.
+                let done = match is_gzipped {
                     true => {
-                        let inflated = MultiGzDecoder::new(Bounded::new(body, most_bytes));
+                        let inflated = MultiGzDecoder::new(&mut body);
                         self.answer(&request, Bounded::new(inflated, most_bytes), writer)
                     }
-                    false => self.answer(&request, Bounded::new(body, most_bytes), writer),
-                }
+                    false => self.answer(&request, &mut body, writer),
+                };
+                budget.release();
+                // The answer goes out before the rest of the request is discarded, as it was sent.
+                let _ = writer.flush();
+                let _ = std::io::copy(&mut body.take(LINGERING_BYTES), &mut std::io::sink());
+                done
             }
         }
     }
@@ -220,15 +228,11 @@ impl Job {
             input: &mut input,
             output: writer,
         };
-        let done = match self.work.target.service {
+        match self.work.target.service {
             Service::UploadPack => self.state.service.answer_fetch(request, streams),
             Service::UploadArchive => self.state.service.serve_archive(request, streams),
             Service::ReceivePack => self.state.service.answer_push(request, &self.work, streams),
-        };
-        // The answer goes out before the rest of the request is discarded.
-        let _ = writer.flush();
-        let _ = std::io::copy(&mut input.take(LINGERING_BYTES), &mut std::io::sink());
-        done
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bstr::ByteSlice as _;
-use pronto::{Repository, hooks, receive_pack};
+use pronto::receive_pack::{self, Growth, Turn};
+use pronto::{Repository, hooks};
 use pronto_io::interrupt::Interrupt;
 use pronto_netsync::message::{Hello, Role as PeerRole};
 use pronto_netsync::repository::Matcher;
@@ -302,6 +303,24 @@ impl RefRules for Rules {
             deletes: false,
         };
         self.0.refusal(&change)
+    }
+
+    fn admit(
+        &self,
+        repository: &Repository,
+        growth: Growth,
+    ) -> std::result::Result<Option<Turn>, String> {
+        let bounds = self.0.bounds();
+        if bounds.is_empty() {
+            return Ok(None);
+        }
+        let turn = bounds.turn(repository);
+        let turn = turn.map_err(|error| error.message().to_owned())?;
+        match bounds.refusal(repository, growth) {
+            Ok(None) => Ok(Some(turn)),
+            Ok(Some(reason)) => Err(reason),
+            Err(error) => Err(error.message().to_owned()),
+        }
     }
 }
 

@@ -4,16 +4,16 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bstr::BString;
 use prometheus_client::registry::Registry;
-use pronto::receive_pack::PackLimit;
+use pronto::receive_pack::{Growth, PackLimit};
 use pronto::upload_pack::{self, Ended, Options, Selections};
 use pronto::{Repository, Watch, receive_pack, upload_archive};
 
-use super::process::{Git, ReceiveLimits};
-use super::push::{Judged, Receiver, judge_request};
+use super::process::{Git, NonceFinder, NonceRule, ReceiveLimits};
+use super::push::{Allowed, Judged, Receiver, judge_request};
 use super::{GitService, Judge, Request, Streams, broken};
 use crate::bundles::{Bundles, OpenedBundle};
 use crate::listings::Listings;
@@ -21,7 +21,7 @@ use crate::packs::PackCache;
 use crate::{Error, ErrorKind, Result};
 
 /// The largest commit, tree or tag that is received, which is held in memory.
-const MOST_OBJECT_BYTES: u64 = 32 << 20;
+pub(crate) const MOST_OBJECT_BYTES: u64 = 32 << 20;
 
 /// The time that a program may take to check the signature of a push.
 const SIGNATURE_LIMIT: Duration = Duration::from_secs(60);
@@ -119,49 +119,68 @@ impl GitService for Native {
         judge: &dyn Judge,
         streams: Streams<'_>,
     ) -> Result<()> {
+        self.take_push(request, judge, None, streams)
+    }
+
+    fn serve_push(
+        &self,
+        request: &Request<'_>,
+        judge: &dyn Judge,
+        streams: Streams<'_>,
+    ) -> Result<()> {
         let Streams { input, output } = streams;
-        let refs = request.repository.refs();
-        let target_of = |name: &[u8]| match refs.resolve(name) {
-            Ok(Some(found)) if found.is_symbolic => Some(found.name),
-            _ => None,
-        };
-        let can_serve = can_serve(request)?;
-        let receiver = Receiver {
-            target_of: &target_of,
-            takes_certificates: request
-                .repository
-                .config()
-                .contains("receive.certnonceseed"),
-        };
-        let pack_limit = judge.pack_limit(request.repository)?;
-        match judge_request(input, judge, &receiver)? {
-            Judged::Refused(report) => {
-                output.write_all(&report).map_err(broken)?;
-                output.flush().map_err(broken)
-            }
-            Judged::Allowed {
-                read,
-                fast_forward_only,
-            } => {
-                let mut input = read.as_slice().chain(input);
-                let streams = Streams {
-                    input: &mut input,
-                    output,
-                };
-                if !can_serve {
-                    let limits = ReceiveLimits {
-                        forbids_force: !fast_forward_only.is_empty(),
-                        pack_bytes: pack_limit_of_git(request, pack_limit)?,
-                    };
-                    return self.git.receive(request, limits, streams);
+        let time = SystemTime::now();
+        let mut finder = NonceFinder::new(output);
+        if can_serve(request)? {
+            let mut options = self.push_options(request, Step::Advertisement);
+            options.advertised = Some(time);
+            let streams = Streams {
+                input: &mut io::empty(),
+                output: &mut finder,
+            };
+            self.receive(request, &options, streams)?;
+        } else {
+            self.git.advertise(request, "receive-pack", &mut finder)?;
+        }
+        let nonce = finder.nonce();
+        output.flush().map_err(broken)?;
+        let advertised = Advertised { time, nonce };
+        self.take_push(request, judge, Some(advertised), Streams { input, output })
+    }
+}
+
+/// An advertisement on the connection of the push itself.
+struct Advertised {
+    time: SystemTime,
+    /// The nonce for certificates.
+    nonce: Option<BString>,
+}
+
+impl Advertised {
+    /// Returns the rule for the nonce of a certificate.
+    fn rule(&self, nonce: &BString) -> NonceRule {
+        match self.nonce.as_ref() == Some(nonce) {
+            true => {
+                let age = self.time.elapsed().unwrap_or_default();
+                NonceRule::OfConnection {
+                    age_seconds: age.as_secs() + 2,
                 }
-                let mut options = self.push_options(request, Step::Request);
-                options.fast_forward_only = fast_forward_only;
-                options.pack_limit = pack_limit;
-                self.receive(request, &options, streams)
             }
+            false => NonceRule::None,
         }
     }
+}
+
+/// A push that git takes.
+struct ForGit {
+    allowed: Allowed,
+    advertised: Option<Advertised>,
+}
+
+/// Sends a report to the client.
+fn send(report: &[u8], output: &mut (dyn Write + Send)) -> Result<()> {
+    output.write_all(report).map_err(broken)?;
+    output.flush().map_err(broken)
 }
 
 /// The part of a push that a request has.
@@ -172,6 +191,100 @@ enum Step {
 }
 
 impl Native {
+    /// Judges and takes a push. `advertised` is the advertisement, if the push has come on the same connection.
+    fn take_push(
+        &self,
+        request: &Request<'_>,
+        judge: &dyn Judge,
+        advertised: Option<Advertised>,
+        streams: Streams<'_>,
+    ) -> Result<()> {
+        let Streams { input, output } = streams;
+        let refs = request.repository.refs();
+        let target_of = |name: &[u8]| match refs.resolve(name) {
+            Ok(Some(found)) if found.is_symbolic => Some(found.name),
+            _ => None,
+        };
+        let can_serve = can_serve(request)?;
+        let config = request.repository.config();
+        let receiver = Receiver {
+            target_of: &target_of,
+            budget: request.budget,
+            takes_certificates: config.contains("receive.certnonceseed"),
+            protects_all_refs: can_serve,
+        };
+        let pack_limit = judge.pack_limit(request.repository)?;
+        let allowed = match judge_request(input, judge, &receiver)? {
+            Judged::Refused(report) => return send(&report, output),
+            Judged::Allowed(allowed) => allowed,
+        };
+        if !can_serve {
+            let streams = Streams { input, output };
+            let push = ForGit {
+                allowed,
+                advertised,
+            };
+            return self.take_by_git(request, judge, push, streams);
+        }
+        let mut options = self.push_options(request, Step::Request);
+        options.fast_forward_only = allowed.fast_forward_only;
+        options.pack_limit = pack_limit;
+        options.bounds = judge.bounds();
+        options.advertised = advertised.map(|it| it.time);
+        let mut input = allowed.read.as_slice().chain(input);
+        let streams = Streams {
+            input: &mut input,
+            output,
+        };
+        self.receive(request, &options, streams)
+    }
+
+    /// Lets git take a push that was judged. No other push with bounds changes the repository meanwhile.
+    fn take_by_git(
+        &self,
+        request: &Request<'_>,
+        judge: &dyn Judge,
+        push: ForGit,
+        streams: Streams<'_>,
+    ) -> Result<()> {
+        let Streams { input, output } = streams;
+        let ForGit {
+            allowed,
+            advertised,
+        } = push;
+        let (repository, bounds) = (request.repository, judge.bounds());
+        let turn = (!bounds.is_empty()).then(|| bounds.turn(repository));
+        let _turn = turn.transpose().map_err(failed)?;
+        let mut growth = Growth::default();
+        if bounds.refs.is_some() {
+            for name in allowed.set_refs() {
+                let found = repository.refs().find(name).map_err(failed)?;
+                growth.refs += u64::from(found.is_none());
+            }
+        }
+        if let Some(reason) = bounds.refusal(repository, growth).map_err(failed)? {
+            return send(&allowed.refuse(&reason)?, output);
+        }
+        let rule = advertised.zip(allowed.nonce.as_ref());
+        let rule = rule.map(|(advertised, nonce)| advertised.rule(nonce));
+        let limit = bounds.bytes.map(|bound| -> Result<PackLimit> {
+            let bytes = repository.object_bytes()?;
+            let rest = bound.most.saturating_sub(bytes).max(1);
+            Ok(PackLimit::new(rest, bound.origin))
+        });
+        let limits = ReceiveLimits {
+            forbids_force: !allowed.fast_forward_only.is_empty(),
+            pack_bytes: pack_limit_of_git(request, limit.transpose()?)?,
+            nonce: rule.unwrap_or(NonceRule::OfRequests),
+        };
+        let mut input = allowed.read.as_slice().chain(input);
+        let streams = Streams {
+            input: &mut input,
+            output,
+        };
+        self.git.receive(request, limits, streams)
+    }
+
     /// Returns the form of the conversation that `request` starts.
     fn fetch_options(&self, request: &Request<'_>, is_stateless: bool) -> Options {
         let mut options = Options::default();
@@ -182,6 +295,7 @@ impl Native {
         options.packs = packs.map(|packs| packs as Arc<dyn upload_pack::PackCache>);
         options.selections = Some(Arc::clone(&self.selections));
         options.listings = listings.map(|listings| listings as Arc<dyn upload_pack::ListingCache>);
+        options.budget = Some(Arc::clone(request.budget));
         let is_view = request.repository.is_view();
         options.view_of = is_view.then(|| request.repository.identity().to_owned());
         let bundles = self.bundles.as_ref().filter(|_| is_stateless);
@@ -209,6 +323,7 @@ impl Native {
         options.most_object_bytes = Some(MOST_OBJECT_BYTES);
         options.landing = request.repository.landing().cloned();
         options.service = Some(service_of(request));
+        options.budget = Some(Arc::clone(request.budget));
         options.signature_limit = Some(SIGNATURE_LIMIT);
         options
     }

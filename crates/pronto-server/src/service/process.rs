@@ -3,6 +3,8 @@
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
 
+use bstr::{BString, ByteSlice as _};
+
 use super::{Request, Streams, broken};
 use crate::{Error, ErrorKind, Result};
 
@@ -41,9 +43,23 @@ impl Git {
         let mut command = command(request);
         if limits.forbids_force {
             command.args(["-c", "receive.denyNonFastForwards=true"]);
+            // A replaced commit could have any parents.
+            command.env("GIT_NO_REPLACE_OBJECTS", "1");
         }
         if let Some(bytes) = limits.pack_bytes {
             command.args(["-c", &format!("receive.maxInputSize={bytes}")]);
+        }
+        match limits.nonce {
+            NonceRule::OfRequests => {}
+            NonceRule::OfConnection { age_seconds } => {
+                let slop = format!("receive.certNonceSlop={age_seconds}");
+                command.args(["-c", &slop]);
+            }
+            NonceRule::None => {
+                // No client can have a nonce of this seed.
+                let seed = format!("receive.certNonceSeed={}", crate::token::generate()?);
+                command.args(["-c", &seed]);
+            }
         }
         command.args(["receive-pack", "--stateless-rpc"]);
         run(command, request, streams)
@@ -53,10 +69,26 @@ impl Git {
 /// The limits of a push beside the settings of the repository.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceiveLimits {
+    /// The nonces that a certificate may have.
+    pub(super) nonce: NonceRule,
     /// Whether refs may only be fast-forwarded.
     pub(super) forbids_force: bool,
     /// The size that the pack may have. `None` leaves `receive.maxInputSize` as it is.
     pub(super) pack_bytes: Option<u64>,
+}
+
+/// The nonces that the certificate of a push may have.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NonceRule {
+    /// Those of earlier requests, within `receive.certNonceSlop`: the push is a request of its own.
+    OfRequests,
+    /// That of the advertisement on the same connection, which the certificate has, and which is so old.
+    OfConnection {
+        /// The age, with the fraction of a second rounded up.
+        age_seconds: u64,
+    },
+    /// None: the certificate does not have that of the advertisement on the same connection.
+    None,
 }
 
 /// A command that sees the environment of the repository and no other.
@@ -147,5 +179,75 @@ impl Drop for Ending {
             self.stop();
             let _ = self.0.wait();
         }
+    }
+}
+
+/// Passes an advertisement on, and finds the nonce in it.
+pub(super) struct NonceFinder<'a> {
+    inner: &'a mut (dyn Write + Send),
+    /// The first packet, or its beginning.
+    first: Vec<u8>,
+}
+
+/// The bytes of an advertisement that are searched for the nonce, which is in the first packet.
+const SEARCHED_BYTES: usize = 64 * 1024;
+
+impl<'a> NonceFinder<'a> {
+    pub(super) fn new(inner: &'a mut (dyn Write + Send)) -> Self {
+        NonceFinder {
+            inner,
+            first: Vec::new(),
+        }
+    }
+
+    /// Returns the nonce, once the advertisement is written.
+    pub(super) fn nonce(&self) -> Option<BString> {
+        let features = self.first.lines().next()?;
+        let (_, features) = features.split_once_str("\0")?;
+        let mut features = features.fields();
+        features
+            .find_map(|feature| feature.strip_prefix(b"push-cert="))
+            .map(BString::from)
+    }
+}
+
+impl Write for NonceFinder<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        let rest = SEARCHED_BYTES.saturating_sub(self.first.len());
+        let searched = bytes.get(..written.min(rest)).unwrap_or_default();
+        self.first.extend_from_slice(searched);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nonce_of_an_advertisement_is_found() {
+        let found = |text: &[u8]| {
+            let mut sink = Vec::new();
+            let mut finder = NonceFinder::new(&mut sink);
+            for piece in text.chunks(7) {
+                finder.write_all(piece).expect("it is a vector");
+            }
+            finder.nonce()
+        };
+        let nonce = Some(BString::from("1-ab"));
+        assert_eq!(
+            found(b"00x0 refs/heads/a\0atomic push-cert=1-ab x\n00y"),
+            nonce
+        );
+        assert_eq!(
+            found(b"00x0 refs/heads/a\0atomic\n00y0 a\0push-cert=1-ab\n"),
+            None
+        );
+        assert_eq!(found(b"00x0 push-cert=1-ab\n"), None);
     }
 }

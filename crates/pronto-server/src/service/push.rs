@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use bstr::{BString, ByteSlice as _};
+use pronto_io::budget::Budget;
 use pronto_wire::pktline::{self, Packet};
 use pronto_wire::reader::PacketReader;
 
@@ -12,8 +13,11 @@ use super::Judge;
 use crate::access::RefChange;
 use crate::{Error, ErrorKind, Result};
 
-/// The memory that the commands of one push may take.
-const MOST_BYTES: usize = 64 << 20;
+/// The most bytes of the commands of one push, or of its certificate: those of more than a hundred thousand refs.
+pub(crate) const MOST_BYTES: usize = 16 << 20;
+
+/// The memory that a change takes beside its bytes.
+const OVERHEAD_BYTES: usize = 128;
 
 /// The largest payload of a packet on a side band.
 const BAND_BYTES: usize = 65_515;
@@ -23,20 +27,59 @@ pub(super) enum Judged {
     /// Nothing of the push happens; the report for the client.
     Refused(Vec<u8>),
     /// The push may proceed.
-    Allowed {
-        /// The bytes that were read.
-        read: Vec<u8>,
-        /// The refs of it that may only be fast-forwarded, with the reasons.
-        fast_forward_only: BTreeMap<BString, String>,
-    },
+    Allowed(Allowed),
+}
+
+/// A push that may proceed.
+pub(super) struct Allowed {
+    /// The bytes that were read.
+    pub(super) read: Vec<u8>,
+    /// The refs of it that may only be fast-forwarded, with the reasons.
+    pub(super) fast_forward_only: BTreeMap<BString, String>,
+    /// The nonce of its certificate.
+    pub(super) nonce: Option<BString>,
+    changes: Vec<Judgment>,
+    features: Vec<u8>,
+}
+
+/// A change that was judged.
+struct Judgment {
+    name: BString,
+    deletes: bool,
+    /// Why it is refused.
+    refusal: Option<String>,
+}
+
+impl Allowed {
+    /// Returns the names of the refs that get a value.
+    pub(super) fn set_refs(&self) -> impl Iterator<Item = &BString> {
+        let set = self.changes.iter().filter(|change| !change.deletes);
+        set.map(|change| &change.name)
+    }
+
+    /// Refuses the whole push after all. Returns the report for the client.
+    ///
+    /// # Errors
+    /// A name is too long for a packet.
+    pub(super) fn refuse(mut self, reason: &str) -> Result<Vec<u8>> {
+        for change in &mut self.changes {
+            change.refusal = Some(reason.to_owned());
+        }
+        report(&self.changes, &self.features)
+    }
 }
 
 /// The repository's part in the judgment of a push.
 pub(super) struct Receiver<'a> {
     /// Returns the ref that a symbolic ref leads to, which a change of it changes, too.
     pub(super) target_of: &'a dyn Fn(&[u8]) -> Option<BString>,
+    /// The memory that the commands may take.
+    pub(super) budget: &'a Budget,
     /// Whether a certificate may take the place of the commands.
     pub(super) takes_certificates: bool,
+    /// Whether every ref can be protected from changes that are no fast-forwards. git protects branches only
+    /// (`receive.denyNonFastForwards`), so other refs that need it may not change there.
+    pub(super) protects_all_refs: bool,
 }
 
 /// Reads the commands of a push and judges each. If one is refused, the whole push is.
@@ -62,19 +105,22 @@ pub(super) fn judge_request(
         }
     }
     reading.finish()?;
-    if reading.refusals.iter().any(Option::is_some) {
-        let report = report(&reading.names, &reading.refusals, &reading.features)?;
-        return Ok(Judged::Refused(report));
+    let changes = &reading.changes;
+    if changes.iter().any(|change| change.refusal.is_some()) {
+        return report(changes, &reading.features).map(Judged::Refused);
     }
     let mut read = reading.read;
     if packets.has_buffered() {
         let rest = packets.raw().map_err(malformed_packet)?;
         read.extend_from_slice(rest);
     }
-    Ok(Judged::Allowed {
+    Ok(Judged::Allowed(Allowed {
         read,
         fast_forward_only: reading.fast_forward_only,
-    })
+        nonce: reading.nonce,
+        changes: reading.changes,
+        features: reading.features,
+    }))
 }
 
 /// The commands as they are read, and the decisions about them.
@@ -87,8 +133,8 @@ struct Reading<'a> {
     /// The text of the certificate, whose packets are pieces of it.
     certificate: Option<Vec<u8>>,
     is_in_certificate: bool,
-    names: Vec<Vec<u8>>,
-    refusals: Vec<Option<String>>,
+    nonce: Option<BString>,
+    changes: Vec<Judgment>,
     fast_forward_only: BTreeMap<BString, String>,
 }
 
@@ -101,18 +147,23 @@ impl<'a> Reading<'a> {
             features: Vec::new(),
             certificate: None,
             is_in_certificate: false,
-            names: Vec::new(),
-            refusals: Vec::new(),
+            nonce: None,
+            changes: Vec::new(),
             fast_forward_only: BTreeMap::new(),
         }
     }
 
     /// Takes a packet.
     fn take(&mut self, payload: &[u8]) -> Result<()> {
-        pktline::write(&mut self.read, payload).map_err(malformed_packet)?;
-        if self.read.len() > MOST_BYTES {
-            return Err(malformed("the push changes too many refs"));
+        if self.read.len() + payload.len() > MOST_BYTES {
+            let message = format!("the commands of the push have more than {MOST_BYTES} bytes");
+            return Err(malformed(&message).with_hint("push fewer refs at once"));
         }
+        // They are kept as they are, and what is known of each change.
+        let charge = (2 * payload.len() + OVERHEAD_BYTES) as u64;
+        let charged = self.receiver.budget.charge(charge);
+        charged.map_err(|exhausted| Error::new(ErrorKind::TooMany, exhausted.to_string()))?;
+        pktline::write(&mut self.read, payload).map_err(malformed_packet)?;
         if let Some(text) = self.certificate.as_mut().filter(|_| self.is_in_certificate) {
             match payload {
                 b"push-cert-end\n" => self.is_in_certificate = false,
@@ -157,9 +208,11 @@ impl<'a> Reading<'a> {
         if text.contains(&0) || self.is_in_certificate {
             return Err(malformed("the certificate of the push has no proper end"));
         }
-        let Some((_, body)) = text.split_once_str("\n\n") else {
+        let Some((head, body)) = text.split_once_str("\n\n") else {
             return Err(malformed("the certificate of the push has no changes"));
         };
+        let nonce = head.lines().find_map(|line| line.strip_prefix(b"nonce "));
+        self.nonce = nonce.map(BString::from);
         let mut is_signature = false;
         for line in body.lines() {
             is_signature |= line.starts_with(b"-----BEGIN ");
@@ -181,17 +234,23 @@ impl<'a> Reading<'a> {
             Some(change.name),
             target.as_ref().map(|name| name.as_slice()),
         ];
-        let changed = changed.into_iter().flatten();
-        self.refusals.push(
-            changed
-                .clone()
-                .find_map(|name| self.judge.refusal(&RefChange { name, ..change })),
-        );
-        let mut names = changed;
+        let mut changed = changed.into_iter().flatten();
+        let mut names = changed.clone();
+        let mut refusal =
+            changed.find_map(|name| self.judge.refusal(&RefChange { name, ..change }));
         if let Some(reason) = names.find_map(|name| self.judge.forbids_force(name)) {
+            let is_protected =
+                self.receiver.protects_all_refs || change.name.starts_with(b"refs/heads/");
+            if !is_protected && !change.creates && !change.deletes {
+                refusal = refusal.or_else(|| Some(reason.clone()));
+            }
             self.fast_forward_only.insert(change.name.into(), reason);
         }
-        self.names.push(change.name.to_vec());
+        self.changes.push(Judgment {
+            name: change.name.into(),
+            deletes: change.deletes,
+            refusal,
+        });
     }
 }
 
@@ -212,14 +271,14 @@ fn parse(line: &[u8]) -> Result<RefChange<'_>> {
 }
 
 /// The report on a push of which nothing happens.
-fn report(names: &[Vec<u8>], refusals: &[Option<String>], features: &[u8]) -> Result<Vec<u8>> {
+fn report(changes: &[Judgment], features: &[u8]) -> Result<Vec<u8>> {
     let has = |word: &str| features.fields().any(|feature| feature == word.as_bytes());
     let mut lines = Vec::new();
     if !has("report-status") && !has("report-status-v2") {
         return Ok(lines);
     }
     pktline::write(&mut lines, b"unpack ok\n").map_err(malformed_packet)?;
-    for (name, refusal) in names.iter().zip(refusals) {
+    for Judgment { name, refusal, .. } in changes {
         let reason = match refusal {
             Some(reason) => reason,
             None => "another change of this push is refused",
@@ -249,6 +308,10 @@ fn malformed_packet(error: pronto_wire::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, LazyLock};
+
+    use pronto_io::budget::Account;
+
     use super::*;
 
     struct Only;
@@ -271,10 +334,16 @@ mod tests {
         (name == b"refs/heads/alias").then(|| "refs/heads/a".into())
     }
 
-    const RECEIVER: Receiver<'static> = Receiver {
-        target_of: &alias,
-        takes_certificates: true,
-    };
+    static UNLIMITED: LazyLock<Budget> = LazyLock::new(Budget::default);
+
+    fn receiver() -> Receiver<'static> {
+        Receiver {
+            target_of: &alias,
+            budget: &UNLIMITED,
+            takes_certificates: true,
+            protects_all_refs: true,
+        }
+    }
 
     fn judge(lines: &[String], rest: &[u8]) -> Result<Judged> {
         let mut bytes = Vec::new();
@@ -283,21 +352,18 @@ mod tests {
         }
         pktline::write_flush(&mut bytes);
         bytes.extend_from_slice(rest);
-        judge_request(&mut bytes.as_slice(), &Only, &RECEIVER)
+        judge_request(&mut bytes.as_slice(), &Only, &receiver())
     }
 
     #[test]
     fn what_was_read_is_passed_on() {
         let line = format!("{NULL} {ONE} refs/heads/a\0 report-status\n");
-        let Judged::Allowed {
-            read,
-            fast_forward_only,
-        } = judge(&[line], b"PACK").expect("well formed")
-        else {
+        let Judged::Allowed(allowed) = judge(&[line], b"PACK").expect("well formed") else {
             panic!("it is allowed");
         };
-        assert!(read.ends_with(b"0000PACK"));
-        assert!(fast_forward_only.keys().eq(["refs/heads/a"]));
+        assert!(allowed.read.ends_with(b"0000PACK"));
+        assert!(allowed.fast_forward_only.keys().eq(["refs/heads/a"]));
+        assert!(allowed.set_refs().eq(["refs/heads/a"]));
     }
 
     #[test]
@@ -330,15 +396,82 @@ mod tests {
             let mut bytes = Vec::new();
             pktline::write(&mut bytes, line.as_bytes()).expect("it is short");
             pktline::write_flush(&mut bytes);
-            judge_request(&mut bytes.as_slice(), &Rule, &RECEIVER).expect("well formed")
+            judge_request(&mut bytes.as_slice(), &Rule, &receiver()).expect("well formed")
         };
         let deleted = judged(format!("{ONE} {NULL} refs/heads/alias"));
         assert!(matches!(deleted, Judged::Refused(_)));
         match judged(format!("{ONE} {ONE} refs/heads/alias")) {
-            Judged::Allowed {
-                fast_forward_only, ..
-            } => assert!(fast_forward_only.keys().eq(["refs/heads/alias"])),
+            Judged::Allowed(allowed) => {
+                assert!(allowed.fast_forward_only.keys().eq(["refs/heads/alias"]));
+            }
             Judged::Refused(_) => panic!("it is allowed"),
+        }
+    }
+
+    #[test]
+    fn only_branches_are_protected_by_git() {
+        struct All;
+        impl Judge for All {
+            fn refusal(&self, _: &RefChange<'_>) -> Option<String> {
+                None
+            }
+
+            fn forbids_force(&self, _: &[u8]) -> Option<String> {
+                Some("not forced".to_owned())
+            }
+        }
+        let refuses = |line: String, protects_all_refs: bool| {
+            let mut bytes = Vec::new();
+            pktline::write(&mut bytes, line.as_bytes()).expect("it is short");
+            pktline::write_flush(&mut bytes);
+            let receiver = Receiver {
+                protects_all_refs,
+                ..receiver()
+            };
+            let judged = judge_request(&mut bytes.as_slice(), &All, &receiver);
+            matches!(judged.expect("well formed"), Judged::Refused(_))
+        };
+        for name in ["refs/tags/v1", "refs/notes/x", "refs/x", "HEAD"] {
+            assert!(refuses(format!("{ONE} {ONE} {name}"), false), "{name}");
+            assert!(!refuses(format!("{ONE} {ONE} {name}"), true), "{name}");
+            assert!(!refuses(format!("{NULL} {ONE} {name}"), false), "{name}");
+            assert!(!refuses(format!("{ONE} {NULL} {name}"), false), "{name}");
+        }
+        assert!(!refuses(format!("{ONE} {ONE} refs/heads/a"), false));
+    }
+
+    #[test]
+    fn commands_are_bounded_before_they_are_kept() {
+        let line = format!("{NULL} {ONE} refs/heads/a");
+        let mut packet = Vec::new();
+        pktline::write(&mut packet, line.as_bytes()).expect("it is short");
+        let kind = |receiver: &Receiver<'_>| {
+            let mut endless = Endless(&packet, 0);
+            match judge_request(&mut endless, &Only, receiver) {
+                Ok(_) => panic!("it has no end"),
+                Err(error) => *error.kind(),
+            }
+        };
+        assert_eq!(kind(&receiver()), ErrorKind::Malformed);
+        let account = Arc::new(Account::new("this user", 1 << 20));
+        let small = Receiver {
+            budget: &Budget::new(vec![Arc::clone(&account)]),
+            ..receiver()
+        };
+        assert_eq!(kind(&small), ErrorKind::TooMany);
+        assert!(account.held() <= 1 << 20);
+    }
+
+    /// The same bytes again and again.
+    struct Endless<'a>(&'a [u8], usize);
+
+    impl Read for Endless<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let rest = &self.0[self.1..];
+            let count = rest.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&rest[..count]);
+            self.1 = (self.1 + count) % self.0.len();
+            Ok(count)
         }
     }
 
@@ -354,13 +487,13 @@ mod tests {
         ] {
             assert!(judge(&[line.to_owned()], b"").is_err(), "{line}");
         }
-        assert!(judge_request(&mut &b"0004"[..], &Only, &RECEIVER).is_err());
-        assert!(judge_request(&mut &b"00"[..], &Only, &RECEIVER).is_err());
+        assert!(judge_request(&mut &b"0004"[..], &Only, &receiver()).is_err());
+        assert!(judge_request(&mut &b"00"[..], &Only, &receiver()).is_err());
     }
 
     /// A certificate of these changes, in packets of another size than its lines.
     fn certificate(body: &str) -> Vec<String> {
-        let text = format!("certificate version 0.1\npusher a\n\n{body}");
+        let text = format!("certificate version 0.1\npusher a\nnonce 1-ab\n\n{body}");
         let mut lines = vec!["push-cert\0report-status\n".to_owned()];
         let pieces = text.as_bytes().chunks(30);
         lines.extend(pieces.map(|piece| String::from_utf8_lossy(piece).into_owned()));
@@ -376,10 +509,11 @@ mod tests {
         let bad = format!("{NULL} {ONE} refs/heads/b\n");
         let allowed = judge(&certificate(&format!("{good}{SIGNATURE}")), b"PACK");
         match allowed.expect("well formed") {
-            Judged::Allowed {
-                read,
-                fast_forward_only,
-            } => assert!(read.ends_with(b"0000PACK") && fast_forward_only.len() == 1),
+            Judged::Allowed(allowed) => {
+                assert!(allowed.read.ends_with(b"0000PACK"));
+                assert_eq!(allowed.fast_forward_only.len(), 1);
+                assert_eq!(allowed.nonce, Some("1-ab".into()));
+            }
             Judged::Refused(_) => panic!("it is allowed"),
         }
         let refused = judge(&certificate(&format!("{good}{bad}{SIGNATURE}")), b"");
@@ -400,7 +534,7 @@ mod tests {
         assert!(judge(&open, b"").is_err());
         let no_receiver = Receiver {
             takes_certificates: false,
-            ..RECEIVER
+            ..receiver()
         };
         let packet = b"000epush-cert\n";
         assert!(judge_request(&mut &packet[..], &Only, &no_receiver).is_err());

@@ -169,10 +169,10 @@ impl Request<'_> {
             }
             _ => error,
         })?;
-        let patience = work.patience();
         let slot = work.slot().await?;
+        let patience = work.patience(&slot);
         let counters = Arc::clone(&record.counters);
-        let reader = PieceReader::new(input, patience, counters);
+        let reader = PieceReader::new(input, patience.clone(), counters);
         let Pipe { writer, pieces, .. } = pipe(patience);
         let job = Job {
             state: Arc::clone(state),

@@ -12,7 +12,7 @@ use crate::activity::Activity;
 use crate::state::State;
 
 /// The most channels of a connection at once.
-const MOST_CHANNELS: usize = 8;
+pub(crate) const MOST_CHANNELS: usize = 8;
 
 /// The exit status of a command that is refused.
 pub(super) const REFUSED: u32 = 128;

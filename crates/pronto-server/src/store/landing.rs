@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice as _};
 use pronto::ObjectId;
-use pronto::receive_pack::{CheckedPush, Landing, Verdict};
+use pronto::receive_pack::{self, CheckedPush, Landing, Verdict};
 use pronto::refs::{self, Edit, Target};
 use pronto_store::{
-    Change, Error, ErrorKind, Expected, FileKind, NewFile, NewPack, Push, RefUpdate, Result,
-    Stored, Value, View,
+    Bounds, Change, Error, ErrorKind, Expected, FileKind, NewFile, NewPack, Push, RefUpdate,
+    Result, Stored, Value, View,
 };
 
 use super::{StoredRepositories, tally};
@@ -42,6 +42,10 @@ impl StoreLanding {
         let mut push = Push {
             base: Some(self.view.number()),
             is_atomic: checked.is_atomic,
+            bounds: Bounds {
+                bytes: checked.bounds.bytes.as_ref().map(|bound| bound.most),
+                refs: checked.bounds.refs.as_ref().map(|bound| bound.most),
+            },
             ..Push::default()
         };
         for edit in checked.edits {
@@ -63,6 +67,12 @@ impl StoreLanding {
         }
         let verdicts = outcome.verdicts.into_iter().zip(checked.edits);
         let verdicts = verdicts.zip(expected).map(|((verdict, edit), expected)| {
+            if let Some(reason) = excess(&verdict, checked.bounds) {
+                return Verdict::Refused {
+                    reason,
+                    detail: None,
+                };
+            }
             let name = edit.name.as_bstr();
             convert(verdict, name, &expected, checked.is_atomic)
         });
@@ -185,6 +195,25 @@ fn new_pack(path: &Path) -> Result<NewPack> {
     })
 }
 
+/// Returns the reason of a push that exceeds a bound.
+fn excess(verdict: &pronto_store::Verdict, bounds: &receive_pack::Bounds) -> Option<String> {
+    match (verdict, &bounds.bytes, &bounds.refs) {
+        (pronto_store::Verdict::TooManyBytes(bytes), Some(bound), _) => {
+            let (most, origin) = (bound.most, &bound.origin);
+            Some(format!(
+                "the push is too large: the repository has {bytes} of {most} bytes: {origin}"
+            ))
+        }
+        (pronto_store::Verdict::TooManyRefs(refs), _, Some(bound)) => {
+            let (most, origin) = (bound.most, &bound.origin);
+            Some(format!(
+                "the repository has {refs} of {most} refs: {origin}"
+            ))
+        }
+        _ => None,
+    }
+}
+
 /// Converts a verdict, with the reasons that Git gives.
 fn convert(
     verdict: pronto_store::Verdict,
@@ -200,6 +229,9 @@ fn convert(
             Some(format!("'{other}' exists; cannot create '{name}'")),
         ),
         pronto_store::Verdict::Aborted => ("atomic transaction failed", None),
+        pronto_store::Verdict::TooManyBytes(_) | pronto_store::Verdict::TooManyRefs(_) => {
+            ("quota exceeded", None)
+        }
     };
     Verdict::Refused {
         reason: match is_atomic {

@@ -173,12 +173,41 @@ impl Draft<'_> {
         if self.checks_base && push.base.is_some_and(is_old) {
             return Ok(Decision::Pruned);
         }
+        if let Some(verdict) = self.excess(push)? {
+            return Ok(Decision::Refs(vec![verdict; push.updates.len()]));
+        }
         let verdicts = self.overlay.apply(&push.updates, push.is_atomic)?;
         if verdicts.contains(&Verdict::Applied) {
             self.take(&push.packs);
             self.has_changed = true;
         }
         Ok(Decision::Refs(verdicts))
+    }
+
+    /// Returns the verdict on a push after which the generation would hold more than it may; `None` if it fits.
+    fn excess(&self, push: &Push) -> Result<Option<Verdict>> {
+        if let Some(most) = push.bounds.bytes {
+            let known = |uploaded: &&Uploaded| {
+                let mut packs = self.manifest.packs.iter();
+                !packs.any(|pack| pack.id == uploaded.pack.id)
+            };
+            let new = push.packs.iter().filter(known);
+            let new = new.flat_map(|uploaded| uploaded.pack.objects());
+            let sum = |sum: u64, size: u64| sum.saturating_add(size);
+            let new = new.map(|object| object.size_bytes).fold(0, sum);
+            let now = self.manifest.objects().map(|object| object.size_bytes);
+            let now = now.fold(0, sum);
+            if new > 0 && sum(now, new) > most {
+                return Ok(Some(Verdict::TooManyBytes(now)));
+            }
+        }
+        if let Some(most) = push.bounds.refs {
+            let count = self.overlay.count(&push.updates)?;
+            if count.created > 0 && count.now.saturating_add(count.created) > most {
+                return Ok(Some(Verdict::TooManyRefs(count.now)));
+            }
+        }
+        Ok(None)
     }
 
     /// Applies the updates of `push` that were once found to be right.

@@ -266,6 +266,7 @@ pub(super) async fn push(
         packs: vec![uploaded],
         updates,
         is_atomic: seen.is_atomic,
+        ..Push::default()
     };
     let outcome = repository.commit(Change::Push(push)).await;
     repository.write(contents).await?;

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
+use pronto_odb::Quarantine;
 use pronto_signing::{Check, Nonces, Signer};
 use pronto_wire::certificate::Certificate;
 
@@ -13,7 +14,7 @@ use super::hook::Variable;
 use super::settings::Settings;
 use super::{Options, Push};
 use crate::objects::from_odb;
-use crate::{ErrorKind, Repository, Result, path};
+use crate::{ErrorKind, Repository, Result, hooks, path};
 
 /// The nonce that a connection offers, if `receive.certNonceSeed` is set.
 pub(super) struct Issued {
@@ -23,7 +24,7 @@ pub(super) struct Issued {
 }
 
 impl Issued {
-    /// The nonce of this moment.
+    /// The nonce of this moment, or of the advertisement that preceded on the same connection.
     pub(super) fn new(
         repository: &Repository,
         options: &Options,
@@ -35,7 +36,8 @@ impl Issued {
             None => path::as_bytes(repository.git_dir()).to_vec(),
         };
         let nonces = Nonces::new(seed, service, repository.object_hash());
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = options.advertised.unwrap_or_else(SystemTime::now);
+        let now = now.duration_since(UNIX_EPOCH);
         let seconds = now.map_or(0, |now| now.as_secs());
         let nonce = nonces.at(seconds);
         Some(Issued {
@@ -84,11 +86,39 @@ impl Received {
 }
 
 impl Push<'_> {
-    /// The variables that tell a hook of the certificate. The first call stores and checks it.
+    /// Makes a quarantine for the certificate of a push that brings no objects, if there is a hook that learns of it.
+    ///
+    /// # Errors
+    /// The directory cannot be made.
+    pub(super) fn quarantine_certificate(&mut self) -> Result<()> {
+        let is_told = ["pre-receive", "post-receive"]
+            .iter()
+            .any(|name| hooks::exists(self.repository, name));
+        if self.certificate.is_none() || self.quarantine.is_some() || !is_told {
+            return Ok(());
+        }
+        let quarantine = Quarantine::begin(self.repository.objects()?).map_err(from_odb)?;
+        self.quarantine = Some(quarantine);
+        Ok(())
+    }
+
+    /// The variables that tell the hook `name` of the certificate; none if there is no such hook.
+    ///
+    /// # Errors
+    /// As for [`certificate_variables`](Self::certificate_variables).
+    pub(super) fn certificate_variables_for(&self, name: &str) -> Result<Vec<Variable>> {
+        match hooks::exists(self.repository, name) {
+            true => self.certificate_variables(),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// The variables that tell a hook of the certificate. The first call stores and checks it. It is stored in the
+    /// quarantine, so that nothing stays of a push that is refused.
     ///
     /// # Errors
     /// There is no signature, or the push was interrupted.
-    pub(super) fn certificate_variables(&self) -> Result<Vec<Variable>> {
+    fn certificate_variables(&self) -> Result<Vec<Variable>> {
         let Some(received) = &self.certificate else {
             return Ok(Vec::new());
         };
@@ -100,7 +130,10 @@ impl Push<'_> {
     }
 
     fn check_certificate(&self, received: &Received) -> Result<Vec<Variable>> {
-        let store = self.repository.objects()?;
+        let store = match &self.quarantine {
+            Some(quarantine) => quarantine.store(),
+            None => self.repository.objects()?,
+        };
         let written = store.write(Kind::Blob, received.certificate.text());
         let id = match written {
             Ok(id) => id,
@@ -126,7 +159,7 @@ impl Push<'_> {
             self.bands.warning(&text);
         }
         let verdict = received.issued.as_ref().map(|issued| {
-            let is_stateless = !self.options.advertises;
+            let is_stateless = !self.options.advertises && self.options.advertised.is_none();
             let limit = self.settings.cert_nonce_slop;
             issued.judge(received.certificate.nonce(), is_stateless, limit)
         });

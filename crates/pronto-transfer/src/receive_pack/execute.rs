@@ -25,10 +25,14 @@ impl Push<'_> {
             Some(_) => self.refuse_proc_receive(),
             None => self.schedule_proc_receive(),
         }
+        self.quarantine_certificate()?;
         if !self.run_receive_hook("pre-receive")? {
             self.fail_all("pre-receive hook declined");
             return Ok(());
         }
+        // The certificate is for `post-receive`, too, and counts among the objects.
+        self.certificate_variables_for("post-receive")?;
+        let _turn = self.check_bounds()?;
         if self.commands.iter().all(|command| command.error.is_some()) {
             return Ok(());
         }

@@ -56,9 +56,7 @@ impl Push<'_> {
             ..Call::default()
         };
         call.variables.extend(self.quarantine_variables());
-        if hooks::exists(self.repository, name) {
-            call.variables.extend(self.certificate_variables()?);
-        }
+        call.variables.extend(self.certificate_variables_for(name)?);
         Ok(self.run_hook(name, &call)?.is_none_or(|code| code == 0))
     }
 

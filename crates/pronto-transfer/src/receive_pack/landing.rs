@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bstr::{BString, ByteSlice as _};
 
-use super::Push;
+use super::{Bounds, Push};
 use crate::refs::{Change, Edit, Expected, Host, Target};
 use crate::{ErrorKind, Repository, Result};
 use pronto_repository::Notice;
@@ -23,6 +23,8 @@ pub struct CheckedPush<'a> {
     pub edits: &'a [Edit],
     /// Whether all refs change or none.
     pub is_atomic: bool,
+    /// The most that the repository may hold.
+    pub bounds: &'a Bounds,
 }
 
 /// The decision about the change of one ref.
@@ -81,6 +83,7 @@ impl Push<'_> {
             pack: self.pack.as_deref(),
             edits: &edits,
             is_atomic,
+            bounds: &self.options.bounds,
         });
         let namespace = self.repository.refs().namespace().to_owned();
         let mut reasons: HashMap<BString, String> = HashMap::new();

@@ -69,14 +69,14 @@ pub trait ListingCache: Debug + Send + Sync {
     fn put(&self, key: ListingKey, listing: Arc<[u8]>);
 }
 
-/// Returns the key of a list of the refs of `view`, chosen by `choice`; `None` if another state of the references
+/// Returns the key of a list of the refs of `view`, chosen by arguments with the digest `choice`; `None` if another state of the references
 /// could have the same. `view_of` is [`Options::view_of`](super::Options::view_of).
 ///
 /// # Errors
 /// References cannot be read.
 pub(super) fn listing_key(
     view: &View<'_>,
-    choice: &str,
+    choice: &ObjectId,
     view_of: Option<&Path>,
 ) -> Result<Option<ListingKey>> {
     let repository = view.repository;
@@ -178,10 +178,10 @@ fn is_fixed(filter: &Filter) -> bool {
 }
 
 /// A digest of parts of any length.
-struct Parts(TrailerDigester);
+pub(super) struct Parts(TrailerDigester);
 
 impl Parts {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Parts(TrailerDigester::new(Kind::Sha256))
     }
 
@@ -192,7 +192,7 @@ impl Parts {
         parts.finish()
     }
 
-    fn finish(self) -> ObjectId {
+    pub(super) fn finish(self) -> ObjectId {
         self.0.finish()
     }
 
@@ -200,7 +200,7 @@ impl Parts {
         self.add(path.as_os_str().as_encoded_bytes());
     }
 
-    fn add(&mut self, part: &[u8]) {
+    pub(super) fn add(&mut self, part: &[u8]) {
         self.0.update(&(part.len() as u64).to_be_bytes());
         self.0.update(part);
     }

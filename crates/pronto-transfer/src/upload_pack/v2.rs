@@ -14,6 +14,8 @@ use super::{Ended, Input, Options, Session, broken, hung_up};
 use crate::remote::connection::from_wire;
 use crate::{Repository, Result};
 
+pub use list::{MOST_PREFIX_BYTES, MOST_PREFIXES};
+
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Command {
@@ -116,6 +118,9 @@ impl Session<'_> {
     pub(super) fn commands(&mut self) -> Result<Ended> {
         loop {
             self.request_bytes = 0;
+            if let Some(budget) = &self.options.budget {
+                budget.release();
+            }
             let Some(request) = self.request()? else {
                 return Ok(Ended::Served);
             };

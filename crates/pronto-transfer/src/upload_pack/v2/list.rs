@@ -3,15 +3,20 @@
 use std::sync::Arc;
 
 use bstr::ByteSlice;
+use pronto_hash::ObjectId;
 
-use super::super::cache::{ListingCache, ListingKey, listing_key};
+use super::super::cache::{ListingCache, ListingKey, Parts, listing_key};
 use super::super::writer::Lines;
 use super::super::{Ended, Session, broken};
 use super::Request;
 use crate::Result;
 
 /// From this number of prefixes on all refs are listed, and the client filters them.
-const MOST_PREFIXES: usize = 65_536;
+pub const MOST_PREFIXES: usize = 65_536;
+
+/// The largest size of all prefixes together. As many as there may be, of this length each, are those of a fetch of
+/// ten thousand branches.
+pub const MOST_PREFIX_BYTES: usize = 4 << 20;
 
 /// Shorter lists are not kept: they are made faster than they are looked up.
 const LEAST_KEPT_BYTES: usize = 64 << 10;
@@ -23,6 +28,20 @@ struct Arguments {
     symrefs: bool,
     unborn: bool,
     prefixes: Vec<Vec<u8>>,
+}
+
+impl Arguments {
+    /// Returns a digest that differs for arguments that select other refs or properties.
+    fn digest(&self) -> ObjectId {
+        let mut parts = Parts::new();
+        for is_set in [self.peel, self.symrefs, self.unborn] {
+            parts.add(&[is_set.into()]);
+        }
+        for prefix in &self.prefixes {
+            parts.add(prefix);
+        }
+        parts.finish()
+    }
 }
 
 impl<'a> Session<'a> {
@@ -56,7 +75,7 @@ impl<'a> Session<'a> {
         };
         let key = listing_key(
             &self.view(),
-            &format!("{arguments:?}"),
+            &arguments.digest(),
             self.options.view_of.as_deref(),
         )?;
         Ok(key.map(|key| (cache, key)))
@@ -104,6 +123,7 @@ impl<'a> Session<'a> {
             value.is_some_and(|value| value == "ignore")
         };
         let mut arguments = Arguments::default();
+        let mut prefix_bytes = 0;
         let what = "expected flush after ls-refs arguments";
         while let Some(line) = self.argument(request, what)? {
             match line.as_slice() {
@@ -112,6 +132,13 @@ impl<'a> Session<'a> {
                 b"unborn" => arguments.unborn = !ignores_unborn,
                 other => match other.strip_prefix(b"ref-prefix ") {
                     Some(prefix) if arguments.prefixes.len() < MOST_PREFIXES => {
+                        prefix_bytes += prefix.len();
+                        if prefix_bytes > MOST_PREFIX_BYTES {
+                            let message = format!(
+                                "the prefixes of ls-refs have more than {MOST_PREFIX_BYTES} bytes"
+                            );
+                            return Err(broken(message));
+                        }
                         arguments.prefixes.push(prefix.to_vec());
                     }
                     Some(_) => {}
@@ -123,5 +150,34 @@ impl<'a> Session<'a> {
             arguments.prefixes.clear();
         }
         Ok(arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_arguments_have_other_digests() {
+        let of = |prefixes: &[&[u8]]| Arguments {
+            prefixes: prefixes.iter().map(|prefix| prefix.to_vec()).collect(),
+            ..Arguments::default()
+        };
+        let mut peeled = of(&[]);
+        peeled.peel = true;
+        let mut symbolic = of(&[]);
+        symbolic.symrefs = true;
+        let all = [
+            of(&[]),
+            peeled,
+            symbolic,
+            of(&[b""]),
+            of(&[b"a", b"b"]),
+            of(&[b"b", b"a"]),
+            of(&[b"ab"]),
+        ];
+        let digests: std::collections::HashSet<_> = all.iter().map(Arguments::digest).collect();
+        assert_eq!(digests.len(), all.len());
+        assert_eq!(of(&[b"a"]).digest(), of(&[b"a"]).digest());
     }
 }

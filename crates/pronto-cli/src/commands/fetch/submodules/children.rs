@@ -1,6 +1,6 @@
 //! Runs the processes that fetch in submodules, several at once.
 
-use std::io::{self, PipeReader, Read, Write};
+use std::io::{self, PipeReader, Read, Write as _};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use pronto::environment::variables_of_repository;
 
 use crate::maintenance::own_program;
+use crate::terminal_text::write_output_of_child;
 use crate::{CliError, Context};
 
 /// A process, and the message before its output.
@@ -148,7 +149,7 @@ fn send(reader: &mut PipeReader, teller: &Sender<Event>) -> io::Result<()> {
 fn show(turn: &Receiver<Event>) -> io::Result<bool> {
     for event in turn {
         match event {
-            Event::Printed(text) => io::stderr().write_all(&text)?,
+            Event::Printed(text) => write_output_of_child(&text)?,
             Event::Ended(result) => return result,
         }
     }
