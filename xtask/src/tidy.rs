@@ -42,6 +42,9 @@ pub(crate) fn run(root: &Path) -> Vec<String> {
         text::check(source, &mut problems);
     }
     rooms::check(root, &sources, &mut problems);
+    for note in rooms::large_crates(&sources) {
+        println!("{note}");
+    }
     let exemptions = Exemptions::read(&root.join(EXEMPTIONS), &mut problems);
     let found = findings(root, &sources, &mut problems);
     exemptions.compare(&found, &mut problems);

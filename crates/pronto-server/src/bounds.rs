@@ -33,8 +33,22 @@ fn bytes(count: impl Display) -> String {
 
 fn rows() -> Vec<Row> {
     let limits = Limits::default();
-    let seconds = |time: std::time::Duration| format!("{} seconds", time.as_secs());
-    let parts = |part: usize| format!("{} of {part}", part - 1);
+    [places(&limits), requests(&limits), contents(&limits)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn seconds(time: std::time::Duration) -> String {
+    format!("{} seconds", time.as_secs())
+}
+
+fn parts(part: usize) -> String {
+    format!("{} of {part}", part - 1)
+}
+
+/// The places that requests take.
+fn places(limits: &Limits) -> Vec<Row> {
     vec![
         row("connections", limits.connections, "`connections`"),
         row(
@@ -66,6 +80,12 @@ fn rows() -> Vec<Row> {
             "`stall_seconds`",
         ),
         row("the same, while others wait for a slot", seconds(GRACE), ""),
+    ]
+}
+
+/// The memory and the heads of requests.
+fn requests(limits: &Limits) -> Vec<Row> {
+    vec![
         row(
             "memory for arguments, commands and certificates of all requests",
             bytes(limits.memory_bytes),
@@ -119,6 +139,12 @@ fn rows() -> Vec<Row> {
             bytes(limits.push_bytes),
             "`push_bytes`",
         ),
+    ]
+}
+
+/// The parts of requests, and the users.
+fn contents(limits: &Limits) -> Vec<Row> {
+    vec![
         row("packet", bytes(MAX_LINE), ""),
         row("prefixes of `ls-refs`", bytes(MOST_PREFIX_BYTES), ""),
         row(

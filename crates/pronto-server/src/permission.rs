@@ -1,4 +1,4 @@
-//! Who a client is, and what it may do: the same answers for HTTP, HTTP/2, SSH, `shell`, `git://`, netsync, the
+//! Users and permissions of clients: the same answers for HTTP, HTTP/2, SSH, `shell`, `git://`, netsync, the
 //! interface for programs, archives and bundles.
 //!
 //! A protocol finds the proof of a client, and asks here who that is, at each request. It asks here whether a request is

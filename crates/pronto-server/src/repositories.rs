@@ -1,12 +1,12 @@
 //! The repositories below the served directory: from names to opened repositories, and making,
 //! listing and removing them.
 
+mod creation;
 mod resolved;
 
-use std::fs::File;
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bstr::BString;
 use pronto::{Environment, Repository, init, upload_pack};
@@ -18,6 +18,7 @@ use crate::names::RepositoryName;
 use crate::opened::Opened;
 use crate::store::{Purpose, StoredRepositories};
 use crate::{Error, ErrorKind, Result};
+use creation::TurnToCreate;
 use resolved::Resolved;
 
 /// The number of directories below the root, one in another, in which repositories are listed.
@@ -39,12 +40,6 @@ pub struct Repositories {
     environment: Environment,
     /// The store, if they are in one. There is no root then.
     store: Option<Arc<StoredRepositories>>,
-}
-
-/// The turn to count the repositories and create one.
-pub(crate) struct TurnToCreate {
-    _lock: Option<File>,
-    _turn: MutexGuard<'static, ()>,
 }
 
 /// The names that were found.
@@ -304,25 +299,13 @@ impl Repositories {
         self.find(name).map(drop)
     }
 
-    /// Waits until no other thread or process of this machine creates a repository with a quota. The lock is an
-    /// advisory one on the root; no file is created.
+    /// Waits until no other thread or process of this machine creates a repository with a quota.
     ///
     /// # Errors
     /// The root cannot be opened.
     pub(crate) fn turn_to_create(&self) -> Result<TurnToCreate> {
-        static CREATING: Mutex<()> = Mutex::new(());
-        let turn = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut lock = None;
-        if self.store.is_none() {
-            let root = File::open(&self.root).context(ErrorKind::Io, "cannot lock", &self.root)?;
-            // Some file systems have no advisory locks.
-            let _ = rustix::fs::flock(&root, rustix::fs::FlockOperation::LockExclusive);
-            lock = Some(root);
-        }
-        Ok(TurnToCreate {
-            _lock: lock,
-            _turn: turn,
-        })
+        let root = self.store.is_none().then_some(self.root.as_path());
+        TurnToCreate::take(root)
     }
 
     /// Returns the branch that `HEAD` of a new repository in a store is on.

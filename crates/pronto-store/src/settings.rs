@@ -105,7 +105,7 @@ pub(crate) fn is_read(canonical: &BStr) -> bool {
         || problem.is_some_and(|name| Message::named(name).is_some())
 }
 
-/// Returns the part of a configuration from a manifest that servers read, written anew. What else is in it is left out:
+/// Returns the part of a configuration from a manifest that servers read. The rest is left out:
 /// it is not from those who run the server.
 ///
 /// # Errors

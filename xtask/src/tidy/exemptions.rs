@@ -7,11 +7,10 @@ use std::path::Path;
 /// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// `file PATH`, `function PATH NAME`, `message TEXT`, `words UNIT`, `tuples UNIT`, `crate NAME` or
+    /// `file PATH`, `function PATH NAME`, `message TEXT`, `words UNIT`, `tuples UNIT` or
     /// `knot PATH`.
     pub(crate) what: String,
-    /// The number of lines, phrases or parameters; thousands of lines for a crate; modules for a knot; 1 for a
-    /// message.
+    /// The number of lines, phrases or parameters; modules for a knot; 1 for a message.
     pub(crate) size: usize,
     pub(crate) rule: String,
 }

@@ -7,9 +7,8 @@ use super::exemptions::Finding;
 use super::modules::{self, Crate};
 use super::source::Source;
 
-/// The size limit of a library crate in thousands of lines, without tests. Exemptions are in
-/// thousands too, so that a single line does not change them.
-const CRATE_LIMIT: usize = 20;
+/// The number of lines, without tests, above which a library crate is mentioned.
+const LARGE_CRATE_LINES: usize = 20_000;
 /// The crates that are programs.
 const PROGRAMS: &[&str] = &["pronto-cli"];
 
@@ -29,21 +28,28 @@ pub(crate) fn check(root: &Path, sources: &[Source], problems: &mut Vec<String>)
     }
 }
 
-/// Knots of modules, and crates that are too large.
+/// Lists large crates: a reason to look for parts that mean something by themselves, and no error.
+pub(crate) fn large_crates(sources: &[Source]) -> Vec<String> {
+    let crates = modules::crates(sources);
+    let is_large = |member: &&Crate| {
+        member.line_count > LARGE_CRATE_LINES && !PROGRAMS.contains(&member.name.as_str())
+    };
+    let large = crates.iter().filter(is_large);
+    large
+        .map(|member| {
+            let Crate {
+                name, line_count, ..
+            } = member;
+            format!("note: crate {name} has {line_count} lines: look for parts that stand alone")
+        })
+        .collect()
+}
+
+/// Knots of modules.
 pub(crate) fn findings(sources: &[Source]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for member in modules::crates(sources) {
         let name = &member.name;
-        let thousands = member.line_count.div_ceil(1000);
-        if thousands > CRATE_LIMIT && !PROGRAMS.contains(&name.as_str()) {
-            findings.push(Finding {
-                what: format!("crate {name}"),
-                size: thousands,
-                rule: format!(
-                    "library crates have up to {CRATE_LIMIT} thousand lines, tests apart"
-                ),
-            });
-        }
         for (parent, edges) in member.edges() {
             let knots = modules::knots(&edges);
             let Some(first) = knots.first() else {

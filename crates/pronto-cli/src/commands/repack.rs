@@ -180,10 +180,8 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     options.multi_pack_index = args.write_midx;
     options.server_info =
         !args.no_server_info && config.bool_or("repack.updateserverinfo", true)?;
-    options.unpack_unreachable = match &args.unpack_unreachable {
-        Some(text) => Some(Expiry::Before(approximate(text))),
-        None => None,
-    };
+    let unpack = args.unpack_unreachable.as_ref();
+    options.unpack_unreachable = unpack.map(|text| Expiry::Before(approximate(text)));
     options.patience = pronto::prune::PATIENCE;
     options.packing = packing(args, repository)?;
     Ok(options)

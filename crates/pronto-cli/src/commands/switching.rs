@@ -282,11 +282,9 @@ pub(crate) fn creation(
     if is_orphan && common.track.is_some() {
         return Err(CliError::fatal("'--orphan' cannot be used with '-t'"));
     }
-    // A branch may be called that.
-    let name = match name == "@" {
-        true => name,
-        false => repository.interpret_branch_name(&name)?.unwrap_or(name),
-    };
+    // A branch may be called `@`.
+    let meant = repository.interpret_branch_name(&name)?;
+    let name = meant.filter(|_| name != "@").unwrap_or(name);
     let mut options = NewBranch::default();
     options.name = name;
     options.force = force;

@@ -5,11 +5,14 @@ mod approximate;
 mod calendar;
 mod exact;
 mod words;
+mod zone;
 
 use bstr::{BStr, ByteSlice};
 use gix_date::Time;
 use gix_date::time::CustomFormat;
 use jiff::Timestamp;
+
+pub use zone::local_now;
 
 /// Returns the moment that `text` means, in seconds since 1970: exact, or relative to now (`yesterday`, `2 weeks ago`).
 /// A day alone is taken at the time of day it is now. `None` if nothing in it is understood.

@@ -1,4 +1,4 @@
-//! Who may do what: the same answers over each protocol, for names of repositories that mean two places, for users who
+//! Permissions: the same answers over each protocol, for names of repositories that mean two places, for users who
 //! were removed, and for hosts that lead here.
 
 mod hosts;

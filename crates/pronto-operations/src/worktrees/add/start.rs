@@ -9,7 +9,7 @@ use super::{
 use crate::{Error, ErrorKind, Repository, Result, switch};
 use pronto_repository::Notice;
 
-/// What the options mean.
+/// The meaning of the options.
 #[derive(Default)]
 pub(super) struct Start {
     /// The start of the branch, or the commit to check out.

@@ -4,7 +4,7 @@ use gix_date::Time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::identity;
+use super::zone::time_zone;
 
 /// Seconds of a day.
 pub(super) const DAY: i64 = 24 * 60 * 60;
@@ -129,7 +129,7 @@ pub(super) fn at(seconds: i64) -> Time {
 }
 
 fn summer_at(moment: i64) -> Summer {
-    let zone: TimeZone = identity::time_zone();
+    let zone: TimeZone = time_zone();
     let Ok(moment) = Timestamp::from_second(moment) else {
         return Summer {
             applies: false,

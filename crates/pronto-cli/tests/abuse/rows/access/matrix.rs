@@ -283,7 +283,7 @@ fn without_a_user(stage: &mut Stage) -> Verdict {
     })
 }
 
-/// What a repository allows to clients without a user, it allows over each protocol, and still only for refs that are
+/// A setting that allows a request to clients without a user holds over each protocol, and only for refs that are
 /// shown.
 fn settings(stage: &mut Stage) -> Verdict {
     add_lost(stage);

@@ -1,0 +1,41 @@
+//! The commands that fetch missing objects of a partial clone when they read them.
+
+use pronto::Repository;
+
+use super::Context;
+use crate::CliError;
+
+/// Commands that fetch the objects which a partial clone lacks when they read them. Others fetch them together, or
+/// know what to leave out.
+const READERS: [&str; 22] = [
+    "add",
+    "archive",
+    "bundle",
+    "cat-file",
+    "checkout",
+    "checkout-index",
+    "commit",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "ls-files",
+    "ls-tree",
+    "read-tree",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "sparse-checkout",
+    "status",
+    "switch",
+    "update-index",
+    "worktree",
+];
+
+/// Lets a command that reads objects fetch those that a partial clone lacks.
+pub(super) fn enable(context: &Context, found: &Repository) -> Result<(), CliError> {
+    match READERS.contains(&context.command) {
+        true => Ok(pronto::remote::fetch_on_demand(found, &context.interrupt)?),
+        false => Ok(()),
+    }
+}
