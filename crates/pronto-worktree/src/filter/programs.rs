@@ -308,7 +308,7 @@ fn exit_code(error: &std::io::Error) -> Option<i64> {
     }
 }
 
-/// What programs need, in shell: the settings of the command line, and `cd` to the top of the worktree.
+/// Returns the shell commands before a program: the settings of the command line, and `cd` to the top of the worktree.
 fn prelude(settings: &Settings) -> BString {
     use std::os::unix::ffi::OsStrExt;
     let mut text = BString::default();
