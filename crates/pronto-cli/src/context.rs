@@ -1,5 +1,7 @@
 //! The context of a command: repository, output, options and interruption.
 
+mod on_demand;
+
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -23,33 +25,6 @@ use crate::terminal_text::{write_colored, write_painted, write_to_stderr};
 
 /// The variable that states the purpose of a background process. It is not passed on to children.
 pub(crate) const BACKGROUND_VARIABLE: &str = "PRONTO_BACKGROUND";
-
-/// Commands that fetch the objects which a partial clone lacks when they read them. Others fetch them together, or
-/// know what to leave out.
-const READERS: [&str; 22] = [
-    "add",
-    "archive",
-    "bundle",
-    "cat-file",
-    "checkout",
-    "checkout-index",
-    "commit",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-    "ls-files",
-    "ls-tree",
-    "read-tree",
-    "reset",
-    "restore",
-    "rev-list",
-    "rev-parse",
-    "sparse-checkout",
-    "status",
-    "switch",
-    "update-index",
-    "worktree",
-];
 
 /// Everything that a command needs: the options before it, its output, and the ways to stop it.
 #[derive(Debug)]
@@ -222,14 +197,6 @@ impl Context {
         self.check(&found)?;
         self.fetch_on_demand(&found)?;
         Ok(self.take(found))
-    }
-
-    /// Lets a command that reads objects fetch those that a partial clone lacks.
-    fn fetch_on_demand(&self, found: &Repository) -> Result<(), CliError> {
-        match READERS.contains(&self.command) {
-            true => Ok(pronto::remote::fetch_on_demand(found, &self.interrupt)?),
-            false => Ok(()),
-        }
     }
 
     /// Does the same as [`repository`](Self::repository) for commands that can run without one:
