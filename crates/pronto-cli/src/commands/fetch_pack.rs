@@ -277,10 +277,10 @@ fn options(args: &Args) -> Result<Options, CliError> {
     };
     // As in Git, no depth.
     deepen.depth = deepen.depth.filter(|depth| *depth != 0);
-    deepen.since = match &args.shallow_since {
-        Some(time) => Some(pronto::revision::approximate_date(time.as_str().into())),
-        None => None,
-    };
+    deepen.since = args
+        .shallow_since
+        .as_ref()
+        .map(|time| pronto::revision::approximate_date(time.as_str().into()));
     let excluded = args.shallow_exclude.iter();
     deepen.not = excluded.map(|name| name.as_bytes().into()).collect();
     deepen.relative = args.deepen_relative;

@@ -221,10 +221,10 @@ fn delete(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
     let repository = context.repository()?;
     let mut positions = Vec::with_capacity(words.len());
     for word in words {
-        positions.push(match word.find(b"@{") {
-            Some(at) => Some((word[..at].as_bstr(), position(word[at + 2..].as_bstr()))),
-            None => None,
-        });
+        positions.push(
+            word.find(b"@{")
+                .map(|at| (word[..at].as_bstr(), position(word[at + 2..].as_bstr()))),
+        );
     }
     let mut code = ExitCode::SUCCESS;
     for (word, position) in words.iter().zip(positions) {

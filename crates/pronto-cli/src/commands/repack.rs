@@ -180,10 +180,10 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     options.multi_pack_index = args.write_midx;
     options.server_info =
         !args.no_server_info && config.bool_or("repack.updateserverinfo", true)?;
-    options.unpack_unreachable = match &args.unpack_unreachable {
-        Some(text) => Some(Expiry::Before(approximate(text))),
-        None => None,
-    };
+    options.unpack_unreachable = args
+        .unpack_unreachable
+        .as_ref()
+        .map(|text| Expiry::Before(approximate(text)));
     options.patience = pronto::prune::PATIENCE;
     options.packing = packing(args, repository)?;
     Ok(options)
