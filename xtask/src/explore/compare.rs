@@ -1,0 +1,192 @@
+//! Finds the differences between two outcomes, and names the cause of each.
+
+use std::collections::BTreeSet;
+
+use super::rules;
+use super::run::Outcome;
+use super::scenario::Scenario;
+
+/// A part that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Difference {
+    /// The kind of the part: `exit code`, `stdout`, `stderr` or that of a file.
+    pub(super) kind: &'static str,
+    /// The command whose output it is; the first one of the scenario for files.
+    pub(super) command: String,
+    /// The first line that differs, preceded by the path of a file.
+    pub(super) git: String,
+    pub(super) pronto: String,
+}
+
+impl Difference {
+    /// Returns the text by which differences are grouped.
+    pub(super) fn cause(&self) -> String {
+        let lines = [&self.git, &self.pronto].map(|line| normalised(line));
+        format!(
+            "{} | {} | {} | {}",
+            self.command, self.kind, lines[0], lines[1]
+        )
+    }
+}
+
+/// Returns the first difference that no rule accepts.
+pub(super) fn first(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Option<Difference> {
+    let found = differences(scenario, git, pronto);
+    found
+        .into_iter()
+        .find(|difference| rules::accepting(difference).is_none())
+}
+
+/// Returns all differences: those of outputs in the order of the calls, then those of files.
+fn differences(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for ((call, git), pronto) in scenario.calls.iter().zip(&git.outputs).zip(&pronto.outputs) {
+        let parts = [
+            ("exit code", &git.end, &pronto.end),
+            ("stderr", &git.stderr, &pronto.stderr),
+            ("stdout", &git.stdout, &pronto.stdout),
+        ];
+        for (kind, git_text, pronto_text) in parts {
+            let Some((mut left, mut right)) = differing_lines(git_text, pronto_text) else {
+                continue;
+            };
+            if kind == "exit code" {
+                // The message says more about the cause.
+                let line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+                left = format!("{left}: {}", line(&git.stderr));
+                right = format!("{right}: {}", line(&pronto.stderr));
+            }
+            let command = call.name();
+            found.push(Difference {
+                kind,
+                command,
+                git: left,
+                pronto: right,
+            });
+        }
+    }
+    let command = scenario
+        .calls
+        .first()
+        .map(super::scenario::Call::name)
+        .unwrap_or_default();
+    let parts: BTreeSet<_> = git.state.keys().chain(pronto.state.keys()).collect();
+    for part in parts {
+        let texts =
+            [git, pronto].map(|side| side.state.get(part).map_or("(absent)", String::as_str));
+        if let Some((left, right)) = differing_lines(texts[0], texts[1]) {
+            found.push(Difference {
+                kind: part.kind,
+                command: command.clone(),
+                git: format!("{}: {left}", part.path),
+                pronto: format!("{}: {right}", part.path),
+            });
+        }
+    }
+    found
+}
+
+/// Returns the first pair of lines that differ.
+fn differing_lines(git: &str, pronto: &str) -> Option<(String, String)> {
+    if git == pronto {
+        return None;
+    }
+    let (mut left, mut right) = (git.lines(), pronto.lines());
+    loop {
+        match (left.next(), right.next()) {
+            // Only the end of the last line differs.
+            (None, None) => return Some(("(end)".to_owned(), "(another end)".to_owned())),
+            (left, right)
+                if stable(left.unwrap_or("")) == stable(right.unwrap_or(""))
+                    && left.is_some() == right.is_some() =>
+            {
+                if left != right && git.lines().map(stable).eq(pronto.lines().map(stable)) {
+                    return None;
+                }
+            }
+            (left, right) => {
+                let line = |line: Option<&str>| line.unwrap_or("(end)").to_owned();
+                return Some((line(left), line(right)));
+            }
+        }
+    }
+}
+
+/// Replaces what differs between two runs of the same program: checksums of packs.
+fn stable(line: &str) -> String {
+    let Some((before, rest)) = line.split_once("pack-") else {
+        return line.to_owned();
+    };
+    let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
+    match digits {
+        40 | 64 => format!("{before}pack-ID{}", &rest[digits..]),
+        _ => line.to_owned(),
+    }
+}
+
+/// Replaces names, numbers and ids, so that the same message about another subject is equal.
+fn normalised(line: &str) -> String {
+    let mut text = String::new();
+    let mut quote = None;
+    for word in line.split_inclusive([' ', '\t', ':', '\'', '"']) {
+        let end = word
+            .chars()
+            .last()
+            .filter(|end| [' ', '\t', ':', '\'', '"'].contains(end));
+        let bare = end.map_or(word, |end| word.strip_suffix(end).unwrap_or(word));
+        let is_number = !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit());
+        let is_id = bare.len() >= 7 && bare.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match quote {
+            Some(_) if end == quote => text.push('_'),
+            Some(_) => continue,
+            None if is_id => text.push_str("ID"),
+            None if is_number && text.contains(' ') => text.push('N'),
+            None if bare.contains('/') => text.push_str("PATH"),
+            None => text.push_str(bare),
+        }
+        text.extend(end);
+        quote = match (quote, end) {
+            (None, Some('\'' | '"')) => end,
+            _ => None,
+        };
+    }
+    text.truncate(text.floor_char_boundary(160));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_ids_do_not_distinguish_causes() {
+        let first = normalised("fatal: 'a b' does not exist in 'HEAD'");
+        assert_eq!(first, "fatal: '_' does not exist in '_'");
+        assert_eq!(
+            normalised("bad object 0123456789 at 12"),
+            "bad object ID at N"
+        );
+        assert_eq!(normalised("cannot read d/e/c: x"), "cannot read PATH: x");
+    }
+
+    #[test]
+    fn the_first_differing_lines_are_found() {
+        let lines = |git, pronto| differing_lines(git, pronto);
+        assert_eq!(
+            lines("a\nb\n", "a\nc\n"),
+            Some(("b".to_owned(), "c".to_owned()))
+        );
+        assert_eq!(
+            lines("a\n", "a\nc\n"),
+            Some(("(end)".to_owned(), "c".to_owned()))
+        );
+        assert_eq!(lines("a", "a"), None);
+    }
+
+    #[test]
+    fn checksums_of_packs_do_not_differ() {
+        let line = |digit: &str| format!("x pack-{}.idx\n", digit.repeat(40));
+        assert_eq!(differing_lines(&line("a"), &line("b")), None);
+        assert!(differing_lines("pack-a", "pack-b").is_some());
+    }
+}
