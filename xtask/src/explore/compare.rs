@@ -6,6 +6,9 @@ use super::rules;
 use super::run::Outcome;
 use super::scenario::Scenario;
 
+/// The characters of a line that distinguish causes.
+const LINE_CHARACTERS: usize = 160;
+
 /// A part that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
@@ -150,8 +153,7 @@ fn normalised(line: &str) -> String {
             _ => None,
         };
     }
-    text.truncate(text.floor_char_boundary(160));
-    text
+    text.chars().take(LINE_CHARACTERS).collect()
 }
 
 #[cfg(test)]

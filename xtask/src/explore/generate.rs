@@ -7,7 +7,7 @@ use test_support::Random;
 use super::scenario::{Call, Hook, HookKind, Level, Place, Scenario, Setting};
 use super::{recipes, words};
 
-/// What scenarios are made of, besides fixed words.
+/// The options and settings of which scenarios are made, besides fixed words.
 #[derive(Debug, Default)]
 pub(super) struct Generator {
     /// The options of each command, as git lists them.

@@ -97,11 +97,13 @@ impl Templates {
 /// Returns the environment that every process of a scenario has.
 pub(super) fn fixed_environment(git: &Path, root: &Path) -> Vec<(String, String)> {
     let folder = git.parent().unwrap_or(git).display();
+    let parent = root.parent().unwrap_or(root);
     let variables = [
         ("PATH", format!("{folder}:/usr/bin:/bin")),
         ("HOME", root.join("home").display().to_string()),
         ("LC_ALL", "C".to_owned()),
         ("TZ", "UTC".to_owned()),
+        ("GIT_CEILING_DIRECTORIES", parent.display().to_string()),
         ("GIT_CONFIG_NOSYSTEM", "1".to_owned()),
         ("GIT_TEMPLATE_DIR", String::new()),
         ("GIT_TERMINAL_PROMPT", "0".to_owned()),

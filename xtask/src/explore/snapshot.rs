@@ -11,7 +11,7 @@ use super::index;
 /// Each part has a kind and a name, and a text: files with their modes, index entries and objects.
 pub(super) type Snapshot = BTreeMap<Part, String>;
 
-/// What a part is, for grouping differences, and its path from the root.
+/// The kind of a part, by which differences are grouped, and its path from the root.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Part {
     pub(super) kind: &'static str,

@@ -203,8 +203,15 @@ pub(super) const VARIABLES: [(&str, &[&str]); 36] = [
     ("GIT_ALLOW_PROTOCOL", &["file", "ssh", ""]),
 ];
 
-/// Places: the directory, arguments, and variables.
-pub(super) const PLACES: [(&str, &[&str], &[(&str, &str)]); 20] = [
+/// A place: the directory, arguments, and variables.
+type PlaceWords = (
+    &'static str,
+    &'static [&'static str],
+    &'static [(&'static str, &'static str)],
+);
+
+/// The places in which scenarios are.
+pub(super) const PLACES: [PlaceWords; 20] = [
     ("r", &[], &[]),
     ("r/d", &[], &[]),
     ("link", &[], &[("PWD", "@ROOT@/link")]),
