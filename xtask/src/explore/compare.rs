@@ -23,7 +23,14 @@ pub(super) struct Difference {
 
 impl Difference {
     /// Returns the text by which differences are grouped.
+    ///
+    /// A setting or variable that one program refuses is one cause for all commands.
     pub(super) fn cause(&self) -> String {
+        if let Some(subject) = refused_setting(&self.git).or_else(|| refused_setting(&self.pronto))
+        {
+            let is_refused = [&self.git, &self.pronto].map(|line| refused_setting(line).is_some());
+            return format!("{} | {subject} | {is_refused:?}", self.kind);
+        }
         let lines = [&self.git, &self.pronto].map(|line| normalised(line));
         format!(
             "{} | {} | {} | {}",
@@ -87,6 +94,26 @@ fn differences(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Vec<Diff
         }
     }
     found
+}
+
+/// Returns the name of the setting or variable that a message refuses.
+fn refused_setting(message: &str) -> Option<String> {
+    let starts = [
+        "config value '",
+        "environment value '",
+        "missing value for '",
+        "invalid value for '",
+    ];
+    if let Some(variable) = message.find("GIT_CONFIG_") {
+        return Some(message[variable..].to_lowercase());
+    }
+    let start = starts.into_iter().find(|start| message.contains(start))?;
+    let rest = message.split_once(start)?.1;
+    let name = match start.contains("for") {
+        true => rest,
+        false => rest.split_once("' for '")?.1,
+    };
+    Some(name.split('\'').next()?.to_lowercase())
 }
 
 /// Returns the first pair of lines that differ.
@@ -169,6 +196,29 @@ mod tests {
             "bad object ID at N"
         );
         assert_eq!(normalised("cannot read d/e/c: x"), "cannot read PATH: x");
+    }
+
+    #[test]
+    fn a_refused_setting_is_one_cause_for_all_commands() {
+        let cause = |command: &str, line: &str| {
+            let difference = Difference {
+                kind: "exit code",
+                command: command.to_owned(),
+                git: line.to_owned(),
+                pronto: "0: ".to_owned(),
+            };
+            difference.cause()
+        };
+        let line = "128: fatal: bad boolean config value 'x' for 'core.bare'";
+        assert_eq!(
+            cause("add", line),
+            cause("status", &line.replace("'x'", "'y'"))
+        );
+        assert_ne!(
+            cause("add", line),
+            cause("add", &line.replace("bare", "eol"))
+        );
+        assert_ne!(cause("add", "1: failed"), cause("status", "1: failed"));
     }
 
     #[test]

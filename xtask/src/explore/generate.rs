@@ -144,13 +144,18 @@ fn rows() -> impl Iterator<Item = Row> {
     })
 }
 
-/// Replaces a placeholder in `word`.
+/// Replaces the placeholders in `word`.
 fn filled(word: &str, random: &mut Random) -> String {
-    let Some((before, rest)) = word.split_once('{') else {
-        return word.to_owned();
-    };
-    let (placeholder, after) = rest.split_once('}').unwrap_or((rest, ""));
-    format!("{before}{}{after}", random.one_of(words::of(placeholder)))
+    let mut text = String::new();
+    let mut rest = word;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (placeholder, after) = after.split_once('}').unwrap_or((after, ""));
+        text.push_str(before);
+        let chosen: &&str = random.one_of(words::of(placeholder));
+        text.push_str(chosen);
+        rest = after;
+    }
+    text + rest
 }
 
 /// Returns one of `options`, with a value if it needs one.
@@ -273,6 +278,13 @@ mod tests {
             .map(|(key, _)| key)
             .collect();
         assert_eq!(keys, ["core.bare", "remote.origin.url"]);
+    }
+
+    #[test]
+    fn all_placeholders_of_a_word_are_replaced() {
+        let mut random = Random::new(1);
+        assert!(!filled("{rev}..{rev}", &mut random).contains("{rev"));
+        assert_eq!(filled("--all", &mut random), "--all");
     }
 
     #[test]

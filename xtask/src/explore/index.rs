@@ -59,6 +59,10 @@ fn parse(bytes: &[u8], id_bytes: usize) -> Option<String> {
         if COMPARED.contains(&signature.as_str()) {
             let _ = writeln!(text, "extension {signature}");
         }
+        if signature == "link" {
+            // Entries are in the shared index, and replaced ones have no path.
+            return Some(format!("version {version}\nsplit index\n"));
+        }
     }
     (reader.position + id_bytes == bytes.len()).then_some(text)
 }
