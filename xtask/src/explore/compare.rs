@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::process::Output;
 use super::rules;
 use super::run::Outcome;
 use super::scenario::Scenario;
@@ -39,8 +40,12 @@ impl Difference {
     }
 }
 
-/// Returns the first difference that no rule accepts.
+/// Returns the first difference that no rule accepts. A git that crashes is no model.
 pub(super) fn first(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Option<Difference> {
+    let crashed = |output: &Output| output.end.starts_with("signal");
+    if git.outputs.iter().any(crashed) {
+        return None;
+    }
     let found = differences(scenario, git, pronto);
     found
         .into_iter()

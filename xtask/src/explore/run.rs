@@ -96,6 +96,9 @@ impl Bench {
             outcome.outputs.push(output);
         }
         outcome.state = snapshot::take(&root).map_err(failed)?;
+        for text in outcome.state.values_mut() {
+            *text = text.replace(&root.display().to_string(), ROOT);
+        }
         Ok(outcome)
     }
 
