@@ -88,7 +88,8 @@ impl Taking {
             return Ok(());
         }
         let content = fs::read(path)?;
-        if name_in_repository.is_some() && content.starts_with(b"DIRC") {
+        // `GIT_INDEX_FILE` can name a file outside of the repository.
+        if content.starts_with(b"DIRC") {
             let part = Part {
                 kind: "index",
                 path: name.to_owned(),
