@@ -5,6 +5,8 @@
 //! - `cargo xtask docs`: writes the command reference, the manual pages and the completions from
 //!   the definitions of the arguments; `--check` lists stale ones.
 //! - `cargo xtask demo [DIRECTORY]`: builds pronto and compares it with git on 50,000 files.
+//! - `cargo xtask explore [--program PATH] [--seed N] [--count N | --seconds N] [--replay SEED:NUMBER] [--table FILE]
+//!   [--keep DIRECTORY]`: compares pronto with git in random scenarios.
 //! - `cargo xtask reference-git [--print] [--update] [--source DIRECTORY]`: builds the git that pronto is
 //!   compared with in the user's cache, from Debian's source package or a source tree.
 //! - `cargo xtask git-suite [--native] [--program PATH] [--served [--server PATH]] [SCRIPT...]`: runs
@@ -20,6 +22,7 @@
 )]
 
 mod demo;
+mod explore;
 mod git_suite;
 mod reference_git;
 mod site;
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["tidy", "--ratchet"] => tidy::ratchet(&root()),
         ["docs", arguments @ ..] => docs(&root(), arguments),
         ["demo", arguments @ ..] => demo::run(&root(), arguments),
+        ["explore", arguments @ ..] => explore::run(&root(), arguments),
         ["git-suite", arguments @ ..] => git_suite::run(&root(), arguments),
         ["git-suite-front", arguments @ ..] => git_suite::run_front(arguments),
         ["reference-git", arguments @ ..] => reference_git::run(arguments),
@@ -44,6 +48,8 @@ fn main() -> ExitCode {
         ["startup"] => startup::run(&root()),
         _ => vec![
             "usage: cargo xtask tidy [--ratchet] | docs [--check] | demo [DIRECTORY] | site [DIRECTORY] | startup \
+             | explore [--program PATH] [--seed N] [--count N | --seconds N] [--replay SEED:NUMBER] [--table FILE] \
+             [--keep DIRECTORY] \
              | reference-git [--print] [--update] [--source DIRECTORY] \
              | git-suite [--native] [--program PATH] [--served [--server PATH]] [SCRIPT...]"
                 .to_owned(),

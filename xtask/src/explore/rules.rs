@@ -1,0 +1,71 @@
+//! The differences that are accepted. Each is a line of `docs/compatibility.md`.
+
+use super::compare::Difference;
+
+/// An accepted difference.
+#[derive(Debug)]
+pub(super) struct Rule {
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "a test compares it with the page")
+    )]
+    /// Words of the line in `docs/compatibility.md` that states the difference and its reason.
+    pub(super) reason: &'static str,
+    accepts: fn(&Difference) -> bool,
+}
+
+const RULES: [Rule; 3] = [
+    Rule {
+        reason: "Packs have other deltas and compressed bytes than git's, so that they and their names differ",
+        accepts: |difference| difference.kind == "stdout" && difference.command == "pack-objects",
+    },
+    Rule {
+        reason: "fails without the message\n  `error: object ID is a tree, not a commit`",
+        accepts: |difference| {
+            let line = &difference.git;
+            difference.kind == "stderr"
+                && line.starts_with("error: object ")
+                && line.contains(", not a commit")
+        },
+    },
+    Rule {
+        reason: "Only `add` and `check-attr` report lines of attributes files that cannot be used",
+        accepts: |difference| {
+            let reports = ["add", "check-attr"].contains(&difference.command.as_str());
+            difference.kind == "stderr"
+                && !reports
+                && difference.git.contains("is not a valid attribute name")
+        },
+    },
+];
+
+/// Returns the rule that accepts a difference.
+pub(super) fn accepting(difference: &Difference) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| (rule.accepts)(difference))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_documented() {
+        let page = include_str!("../../../docs/compatibility.md");
+        for rule in &RULES {
+            assert!(page.contains(rule.reason), "{}", rule.reason);
+        }
+    }
+
+    #[test]
+    fn other_differences_are_not_accepted() {
+        let mut difference = Difference {
+            kind: "stderr",
+            command: "checkout".to_owned(),
+            git: "error: object 12 is a tree, not a commit".to_owned(),
+            pronto: String::new(),
+        };
+        assert!(accepting(&difference).is_some());
+        difference.kind = "exit code";
+        assert!(accepting(&difference).is_none());
+    }
+}

@@ -1,0 +1,196 @@
+//! Runs a scenario with one program.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::process::{Output, Watchdog};
+use super::recipes::{Templates, fixed_environment};
+use super::scenario::{Call, Level, ROOT, Scenario};
+use super::snapshot::{self, Snapshot};
+use super::tree;
+
+/// The end of the message of pronto about a call that it leaves to git.
+const REFUSAL: &str = "without PRONTO_NO_FALLBACK the call would go";
+
+/// The result of a scenario with one program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) outputs: Vec<Output>,
+    pub(super) state: Snapshot,
+}
+
+impl Outcome {
+    /// Returns the first line of the message with which a call was refused.
+    pub(super) fn refusal(&self) -> Option<&str> {
+        let refused = self
+            .outputs
+            .iter()
+            .find(|output| output.stderr.contains(REFUSAL))?;
+        let mut lines = refused.stderr.lines();
+        lines
+            .find(|line| line.starts_with("fatal: ") || line.starts_with("error: "))
+            .or(Some(""))
+    }
+}
+
+/// One directory in which scenarios run, one after the other.
+#[derive(Debug)]
+pub(super) struct Bench {
+    git: PathBuf,
+    pronto: PathBuf,
+    directory: PathBuf,
+    templates: Templates,
+    watchdog: Watchdog,
+}
+
+impl Bench {
+    /// A bench in `directory`, which must exist.
+    pub(super) fn new(git: &Path, pronto: &Path, directory: &Path, watchdog: Watchdog) -> Self {
+        Bench {
+            git: git.to_owned(),
+            pronto: pronto.to_owned(),
+            directory: directory.to_owned(),
+            templates: Templates::new(git, directory),
+            watchdog,
+        }
+    }
+
+    /// Runs `scenario` with pronto, and with git if pronto refuses no call.
+    ///
+    /// # Errors
+    /// The repository cannot be made, or a file cannot be used.
+    pub(super) fn run(
+        &mut self,
+        scenario: &Scenario,
+    ) -> Result<(Outcome, Option<Outcome>), String> {
+        let pronto = self.pronto.clone();
+        let of_pronto = self.side(scenario, &pronto)?;
+        if of_pronto.refusal().is_some() {
+            return Ok((of_pronto, None));
+        }
+        let git = self.git.clone();
+        let of_git = self.side(scenario, &git)?;
+        Ok((of_pronto, Some(of_git)))
+    }
+
+    fn side(&mut self, scenario: &Scenario, program: &Path) -> Result<Outcome, String> {
+        let root = self.directory.join("root");
+        let failed = |error: io::Error| format!("{}: {error}", root.display());
+        tree::remove(&root).map_err(failed)?;
+        let template = self.templates.get(&scenario.recipe, &root)?;
+        tree::copy(&template, &root).map_err(failed)?;
+        prepare(scenario, &root).map_err(failed)?;
+        let mut outcome = Outcome::default();
+        for call in &scenario.calls {
+            let program = if call.is_git { &self.git } else { program };
+            let mut command = self.command(scenario, call, program, &root);
+            let input = with_root(&call.input, &root);
+            let output = self.watchdog.run(&mut command, &input, &self.directory);
+            let mut output = output.map_err(failed)?;
+            for text in [&mut output.stdout, &mut output.stderr] {
+                *text = text.replace(&root.display().to_string(), ROOT);
+            }
+            outcome.outputs.push(output);
+        }
+        outcome.state = snapshot::take(&root).map_err(failed)?;
+        for text in outcome.state.values_mut() {
+            *text = text.replace(&root.display().to_string(), ROOT);
+        }
+        Ok(outcome)
+    }
+
+    fn command(&self, scenario: &Scenario, call: &Call, program: &Path, root: &Path) -> Command {
+        let place = &scenario.place;
+        let wanted = root.join(&place.directory);
+        let directory = if wanted.is_dir() {
+            wanted
+        } else {
+            root.to_owned()
+        };
+        let mut command = Command::new(program);
+        command
+            .current_dir(directory)
+            .env_clear()
+            .envs(fixed_environment(&self.git, root))
+            .env("PRONTO_NO_FALLBACK", "1");
+        for (name, value) in &place.environment {
+            command.env(name, with_root(value, root));
+        }
+        for (name, value) in &scenario.environment {
+            match value {
+                Some(value) => command.env(name, with_root(value, root)),
+                None => command.env_remove(name),
+            };
+        }
+        command.args(
+            arguments(scenario, call)
+                .iter()
+                .map(|word| with_root(word, root)),
+        );
+        command
+    }
+}
+
+/// Returns the arguments of a call, from the options before the command on.
+pub(super) fn arguments(scenario: &Scenario, call: &Call) -> Vec<String> {
+    let mut arguments = scenario.place.arguments.clone();
+    for setting in scenario
+        .settings
+        .iter()
+        .filter(|one| one.level == Level::CommandLine)
+    {
+        arguments.extend(["-c".to_owned(), setting.argument()]);
+    }
+    if scenario.hooks.iter().any(|hook| hook.is_relative) {
+        arguments.extend(["-c".to_owned(), "core.hooksPath=.githooks".to_owned()]);
+    }
+    arguments.extend(call.line());
+    arguments
+}
+
+/// Writes the settings and hooks of a scenario.
+fn prepare(scenario: &Scenario, root: &Path) -> io::Result<()> {
+    symlink("r", root.join("link"))?;
+    for setting in &scenario.settings {
+        let text = with_root(&setting.text(), root);
+        match setting.level {
+            Level::CommandLine => {}
+            Level::Global => append(&root.join("home/.gitconfig"), &text)?,
+            Level::Repository => append(&root.join("r/.git/config"), &text)?,
+            Level::Included => {
+                append(&root.join("r/.git/included"), &text)?;
+                append(
+                    &root.join("r/.git/config"),
+                    "[include]\n\tpath = included\n",
+                )?;
+            }
+        }
+    }
+    for hook in &scenario.hooks {
+        let path = root.join(hook.path());
+        if !root.join("r/.git").is_dir() {
+            continue;
+        }
+        fs::create_dir_all(path.parent().unwrap_or(root))?;
+        fs::write(&path, with_root(&hook.script(), root))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(hook.mode()))?;
+    }
+    Ok(())
+}
+
+/// Appends to a file in a repository; where there is no such directory, the setting has no place.
+fn append(path: &Path, text: &str) -> io::Result<()> {
+    if !path.parent().is_some_and(Path::is_dir) {
+        return Ok(());
+    }
+    let mut content = fs::read(path).unwrap_or_default();
+    content.extend_from_slice(text.as_bytes());
+    fs::write(path, content)
+}
+
+fn with_root(text: &str, root: &Path) -> String {
+    text.replace(ROOT, &root.display().to_string())
+}
