@@ -6,6 +6,7 @@ mod runner;
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt;
+#[cfg(feature = "serve")]
 use std::path::Path;
 use std::process::Command;
 
