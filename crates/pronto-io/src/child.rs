@@ -7,6 +7,7 @@ mod script;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -30,6 +31,13 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
         reason = "this module is the one that starts programs"
     )]
     Command::new(searched(program, &path).unwrap_or_else(|| program.into()))
+}
+
+/// Standard error of this process, for the standard output of a child: where Git lets most hooks print. No other child
+/// gets the new descriptor.
+pub fn standard_error() -> Stdio {
+    let copy = io::stderr().as_fd().try_clone_to_owned();
+    copy.map_or(Stdio::null(), Stdio::from)
 }
 
 /// A command that lets the shell run `script`, which sees `name` as `$0` and later arguments as

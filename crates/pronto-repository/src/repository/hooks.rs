@@ -149,7 +149,6 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) 
         _ => repository.working_dir(),
     };
     let directory = call.elsewhere.unwrap_or_else(usual);
-    let stderr = std::io::stderr();
     let mut command = program.command(directory);
     command
         .args(&call.arguments)
@@ -161,7 +160,7 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) 
         })
         .stdout(match call.keeps_output {
             true => Stdio::inherit(),
-            false => rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from),
+            false => pronto_io::child::standard_error(),
         });
     tie_in(repository, directory, &mut command);
     let at_the_top = repository.work_tree() == Some(directory) && !call.needs_no_worktree;

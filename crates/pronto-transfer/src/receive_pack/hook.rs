@@ -234,8 +234,7 @@ impl Push<'_> {
             process.stdout(writer).stderr(copy);
             return Ok(Some(reader));
         }
-        let stderr = std::io::stderr();
-        process.stdout(rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from));
+        process.stdout(pronto_io::child::standard_error());
         Ok(None)
     }
 }
