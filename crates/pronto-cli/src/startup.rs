@@ -5,8 +5,9 @@ use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
+use clap::Command as Definition;
+
 use crate::alias;
-use crate::arguments::asks_for_usage;
 use crate::commands::{self, COMMANDS};
 use crate::context::Context;
 use crate::error::{CliError, ExitCode, Kind};
@@ -92,38 +93,41 @@ fn dispatch(
             None => Err(fallback::missing_command(name)),
         };
     };
-    if arguments.first().is_some_and(|first| first == "--help") {
+    if command.asks_for_manual(arguments) {
         return dispatch(OsStr::new("help"), &[name.to_owned()], context);
     }
     if context.globals.paginate == Some(true) && std::io::stdout().is_terminal() {
         return Err(CliError::unsupported("a pager"));
     }
-    if asks_for_usage(arguments) {
+    let asked = command.asked_usage(arguments);
+    if let Some(definition) = asked {
         if context.called_as_git && alias::is_command(name) && fallback::is_possible() {
             return Err(CliError::unsupported("the usage of git"));
         }
-        write!(context.out, "{}", usage(command, context.called_as_git))?;
+        write!(context.out, "{}", usage(definition, context.called_as_git))?;
         return Ok(ExitCode::USAGE);
     }
     let result = command.run(arguments, context);
     match alias::is_command(name) {
         true => result,
-        false => result.map_err(|error| error.without_git(command.name)),
+        false => result.map_err(|error| error.without_git(&command.called(arguments))),
     }
 }
 
-/// Returns the usage of `command`. It begins like that of git's commands, with the name by which
+/// Returns the usage of a command. It begins like that of git's commands, with the name by which
 /// the program was called.
-fn usage(command: &commands::Command, called_as_git: bool) -> impl std::fmt::Display {
-    let definition = command.definition();
-    let name = format!("git {}", command.name);
+fn usage(definition: Definition, called_as_git: bool) -> impl std::fmt::Display {
+    let name = definition.get_bin_name().unwrap_or_default();
+    let name = name.replacen("pronto", "git", 1);
     let definition = match called_as_git {
         true => definition.bin_name(name),
         false => definition,
     };
-    definition
-        .help_template("usage: {usage}\n\n{about}\n\n{all-args}\n")
-        .render_help()
+    let template = match definition.has_subcommands() {
+        true => "usage: {usage}\n\n{about}\n\nCommands:\n{subcommands}\n\n{all-args}{after-help}\n",
+        false => "usage: {usage}\n\n{about}\n\n{all-args}\n",
+    };
+    definition.help_template(template).render_help()
 }
 
 /// Usage errors before the command go to git, too, for its wording.

@@ -33,12 +33,10 @@ const GREETING_PATIENCE: Duration = Duration::from_secs(60);
 /// Arguments of `serve`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The repository, or a directory of repositories; or a command that manages the server of
-    /// --config: 'user add|remove NAME', 'user list', 'user key add NAME FILE|KEY',
-    /// 'user key remove NAME FINGERPRINT', 'user key list [NAME]', 'user key authorized [FINGERPRINT]'
-    /// (lines for sshd), 'token NAME', 'repository create|remove NAME', 'repository list'
-    #[arg(value_name = "DIRECTORY")]
-    arguments: Vec<OsString>,
+    /// The repository, or a directory of repositories
+    directory: Option<OsString>,
+    #[command(subcommand)]
+    manage: Option<manage::Manage>,
     /// Let the user 'owner' push and create repositories, with a token that is printed
     #[arg(long)]
     write: bool,
@@ -55,18 +53,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
     /// Read the configuration from this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     /// Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,
     /// az://CONTAINER/PREFIX or file:///DIRECTORY
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     store: Option<String>,
     /// With --store, keep generations in this database: postgres://USER@HOST/DATABASE. Needed for stores
     /// without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     generations: Option<String>,
     /// With --store, the directory for views and downloaded files; each server needs its own
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIRECTORY", global = true)]
     cache: Option<PathBuf>,
     /// With --store: 'serve', 'upkeep' (pack repositories again and delete what has expired) or 'both',
     /// which is the default
@@ -78,9 +76,6 @@ pub(crate) struct Args {
     /// Print the default configuration with comments, and exit
     #[arg(long)]
     print_config: bool,
-    /// With 'token', revoke the other tokens of the user
-    #[arg(long)]
-    replace: bool,
     /// Serve netsync, in which both sides send and receive, at this address too. Without an address,
     /// serve only that: to one peer with --stdio, or to known peers with --listen
     #[arg(
@@ -138,14 +133,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    if let Some(manage) = &args.manage {
+        return manage.run(args, context);
+    }
     let is_alone = args.netsync.as_deref() == Some("");
     match (is_alone, args.stdio, &args.listen, &args.peer) {
         (true, true, None, Some(peer)) => stdio(args, peer, context),
         (true, false, Some(address), None) => listen::run(args, address, context),
-        (false, false, _, None) => match args.arguments.as_slice() {
-            [] | [_] => git::run(args, context),
-            words => manage::run(args, words, context),
-        },
+        (false, false, _, None) => git::run(args, context),
         _ => Err(CliError::usage(
             "serve --netsync needs an address (--netsync=HOST:PORT), --stdio and --peer NAME, or --listen \
              HOST:PORT",
@@ -153,20 +148,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-impl Args {
-    /// The directory to serve, for netsync.
-    fn directory(&self) -> Result<Option<&OsString>, CliError> {
-        match self.arguments.as_slice() {
-            [] => Ok(None),
-            [directory] => Ok(Some(directory)),
-            _ => Err(CliError::usage("serve takes one directory")),
-        }
-    }
-}
-
 /// Serves one peer, the process that has started this one.
 fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, CliError> {
-    let repository = find(args.directory()?, context)?;
+    let repository = find(args.directory.as_ref(), context)?;
     let mut options = Options::default();
     options.nonce = netsync::nonce()?;
     options.globs = default_globs();

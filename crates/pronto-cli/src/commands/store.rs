@@ -1,20 +1,18 @@
 //! `store`: repositories in an object store.
 
-use std::fs::File;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bstr::ByteSlice as _;
-use pronto::refs::MigrateOptions;
-use pronto::repository::RefStorage;
-use pronto::{Environment, Repository, Watch, io::progress::Progress};
-use pronto_store::{DatabaseAddress, EXPORT_OK, EXPORT_OK_FILE, Generation, Source, Store, Stored};
+use pronto::io::progress::Progress;
+use pronto_store::{DatabaseAddress, Generation, Store, Stored};
 
 use crate::{CliError, Context, ExitCode};
 
+mod examine;
 mod import;
 mod settings;
+mod transfer;
 mod upkeep;
 
 /// Arguments of `store`.
@@ -24,182 +22,88 @@ mod upkeep;
     Credentials are taken from the variables of the environment that the programs of these services use."
 )]
 pub(crate) struct Args {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of all commands.
+#[derive(clap::Args, Debug)]
+struct Common {
     /// The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores
     /// without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     generations: Option<String>,
-    /// The database with the generations of the second store (copy)
-    #[arg(long, value_name = "URL")]
-    target_generations: Option<String>,
-    /// Take this generation instead of the newest one (export, copy)
-    #[arg(long, value_name = "NUMBER")]
-    generation: Option<u64>,
-    /// Compare names and sizes only, and read no object (verify)
-    #[arg(long)]
-    sizes_only: bool,
-    /// Bring repositories that are there already up to date (import)
-    #[arg(long)]
-    update: bool,
-    /// The directory for temporary files (import, copy, upkeep)
-    #[arg(long, value_name = "DIRECTORY")]
-    scratch: Option<PathBuf>,
-    /// Keep downloaded files in this directory, and use them again (upkeep)
-    #[arg(long, value_name = "DIRECTORY")]
-    cache: Option<PathBuf>,
-    /// Run until the process is stopped, and look at each repository so often (upkeep)
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    every: Option<u64>,
-    /// Delete unreachable Git objects this many days after they were noticed; 'never' keeps them (upkeep)
-    #[arg(long, value_name = "DAYS", default_value = "14", value_parser = upkeep::prune_after)]
-    prune_after: upkeep::PruneAfter,
-    /// Keep refs in this format: 'files' or 'reftable' (export)
-    #[arg(long, value_name = "FORMAT", value_parser = ref_format)]
-    ref_format: Option<RefStorage>,
-    /// Add a value to those that the key has (config)
-    #[arg(long)]
-    add: bool,
-    /// Remove all values of the key (config)
-    #[arg(long)]
-    unset: bool,
     /// Show no progress
-    #[arg(short, long)]
+    #[arg(short, long, global = true)]
     quiet: bool,
-    /// 'import REPOSITORY STORE NAME' makes a repository of a Git repository, 'import DIRECTORY STORE' one of each
-    /// below a directory; 'export STORE NAME DIRECTORY' the other way round; 'copy STORE NAME STORE NAME' copies one; 'verify STORE
-    /// [NAME]' looks for damage; 'upkeep STORE [NAME]' packs again what is due and deletes what has
-    /// expired; 'list STORE [NAME]' shows repositories, or generations; 'config STORE NAME [KEY [VALUE]]'
-    /// shows or changes the configuration, 'head STORE NAME [BRANCH]' the default branch
-    #[arg(value_name = "COMMAND", required = true)]
-    words: Vec<PathBuf>,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Command {
+    /// Make a repository in the store of a Git repository, or one of each below a directory
+    Import(import::Import),
+    /// Make a bare Git repository of a generation
+    Export(transfer::Export),
+    /// Make a repository of a generation of another one
+    Copy(transfer::Copy),
+    /// Read everything, and print what is missing or damaged
+    Verify(examine::Verify),
+    /// Pack again what is due, and delete what has expired
+    Upkeep(upkeep::Upkeep),
+    /// List the repositories of the store, or the generations of one
+    List(examine::List),
+    /// Show or change the configuration of a repository
+    Config(settings::Config),
+    /// Show or change the default branch of a repository
+    Head(settings::Head),
+}
+
+/// A repository in a store, as the user names it.
+#[derive(clap::Args, Debug)]
+struct Named {
+    /// The store
+    store: String,
+    /// The name of the repository
+    name: String,
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let words: Vec<&str> = args.words.iter().filter_map(|word| word.to_str()).collect();
-    if words.len() != args.words.len() {
-        return Err(CliError::usage("the arguments of store must be UTF-8"));
-    }
-    check_options(args, words[0])?;
-    match words.as_slice() {
-        ["import", source, store, name] => import::one(args, source, store, name, context),
-        ["import", directory, store] => import::all(args, directory, store, context),
-        ["export", store, name, directory] => {
-            let place = Place::open(Stores::of(args, store), name, context)?;
-            export(args, &place, Path::new(directory), context)
-        }
-        ["copy", store, name, target, new] => {
-            let from = Place::open(Stores::of(args, store), name, context)?;
-            let to = Stores {
-                url: target,
-                generations: args.target_generations.as_deref(),
-            };
-            let to = Place::open(to, new, context)?;
-            copy(args, &from, &to, context)
-        }
-        ["verify", store] => {
-            let names = Stores::of(args, store).open(context)?.repositories()?;
-            verify(args, store, &names, context)
-        }
-        ["verify", store, name] => verify(args, store, &[(*name).to_owned()], context),
-        ["upkeep", store] => upkeep::run(args, store, None, context),
-        ["upkeep", store, name] => upkeep::run(args, store, Some(name), context),
-        ["list", store] => {
-            for name in Stores::of(args, store).open(context)?.repositories()? {
-                writeln!(context.out, "{name}")?;
-            }
-            Ok(ExitCode::SUCCESS)
-        }
-        ["list", store, name] => {
-            let place = Place::open(Stores::of(args, store), name, context)?;
-            list(&place, context)
-        }
-        ["config", store, name, rest @ ..] => {
-            let place = Place::open(Stores::of(args, store), name, context)?;
-            settings::config(args, &place, rest, context)
-        }
-        ["head", store, name] => {
-            let place = Place::open(Stores::of(args, store), name, context)?;
-            settings::show_head(&place, context)
-        }
-        ["head", store, name, branch] => {
-            let place = Place::open(Stores::of(args, store), name, context)?;
-            settings::set_head(&place, branch, context)
-        }
-        _ => Err(CliError::usage(
-            "store needs 'import REPOSITORY STORE NAME', 'import DIRECTORY STORE', \
-             'export STORE NAME DIRECTORY', 'copy STORE NAME STORE NAME', 'verify STORE [NAME]', 'upkeep STORE [NAME]', 'list STORE [NAME]', \
-             'config STORE NAME [KEY [VALUE]]' or 'head STORE NAME [BRANCH]'",
-        )),
+    let common = &args.common;
+    match &args.command {
+        Command::Import(import) => import.run(common, context),
+        Command::Export(export) => export.run(common, context),
+        Command::Copy(copy) => copy.run(common, context),
+        Command::Verify(verify) => verify.run(common, context),
+        Command::Upkeep(upkeep) => upkeep.run(common, context),
+        Command::List(list) => list.run(common, context),
+        Command::Config(config) => config.run(common, context),
+        Command::Head(head) => head.run(common, context),
     }
 }
 
-/// Refuses options that belong to other commands.
-fn check_options(args: &Args, command: &str) -> Result<(), CliError> {
-    let given = [
-        (
-            "--generation",
-            args.generation.is_some(),
-            &["export", "copy"][..],
-        ),
-        (
-            "--scratch",
-            args.scratch.is_some(),
-            &["import", "copy", "upkeep"],
-        ),
-        ("--update", args.update, &["import"]),
-        ("--ref-format", args.ref_format.is_some(), &["export"]),
-        ("--sizes-only", args.sizes_only, &["verify"]),
-        ("--cache", args.cache.is_some(), &["upkeep"]),
-        ("--every", args.every.is_some(), &["upkeep"]),
-        ("--add", args.add, &["config"]),
-        ("--unset", args.unset, &["config"]),
-        (
-            "--target-generations",
-            args.target_generations.is_some(),
-            &["copy"],
-        ),
-    ];
-    for (option, is_given, commands) in given {
-        if is_given && !commands.contains(&command) {
-            return Err(CliError::usage(format!(
-                "'{option}' is not for 'store {command}'"
-            )));
+/// Opens the store at `url`, with the database that has its generations.
+fn open(url: &str, generations: Option<&str>, context: &mut Context) -> Result<Store, CliError> {
+    let environment = context.environment()?;
+    let store = Store::open(url, &environment)?;
+    match generations {
+        None => Ok(store),
+        Some(address) => {
+            let address = DatabaseAddress::parse(address, &environment)?;
+            store.with_generations(address).map_err(CliError::from)
         }
     }
-    Ok(())
 }
 
-/// Reads the name of a storage of refs.
-fn ref_format(name: &str) -> Result<RefStorage, String> {
-    let found = RefStorage::named(name.as_bytes().as_bstr());
-    found.ok_or_else(|| format!("unknown ref storage format '{name}'"))
-}
-
-/// The addresses of a store.
-#[derive(Clone, Copy)]
-struct Stores<'a> {
-    url: &'a str,
-    /// The database with the generations.
-    generations: Option<&'a str>,
-}
-
-impl<'a> Stores<'a> {
-    fn of(args: &'a Args, url: &'a str) -> Self {
-        Stores {
-            url,
-            generations: args.generations.as_deref(),
-        }
+impl Common {
+    fn open(&self, url: &str, context: &mut Context) -> Result<Store, CliError> {
+        open(url, self.generations.as_deref(), context)
     }
 
-    fn open(self, context: &mut Context) -> Result<Store, CliError> {
-        let environment = context.environment()?;
-        let store = Store::open(self.url, &environment)?;
-        match self.generations {
-            None => Ok(store),
-            Some(address) => {
-                let address = DatabaseAddress::parse(address, &environment)?;
-                store.with_generations(address).map_err(CliError::from)
-            }
-        }
+    fn progress(&self, context: &mut Context) -> Arc<dyn Progress> {
+        let is_shown = !self.quiet && std::io::stderr().is_terminal();
+        context.prompt_progress(is_shown)
     }
 }
 
@@ -210,15 +114,14 @@ struct Place {
 }
 
 impl Place {
-    fn open(stores: Stores<'_>, name: &str, context: &mut Context) -> Result<Self, CliError> {
-        let store = stores.open(context)?;
+    fn open(store: Store, name: &str) -> Result<Self, CliError> {
         let repository = store.repository(name)?;
         Ok(Place { store, repository })
     }
 
-    /// Returns the generation that the options name.
-    fn generation(&self, args: &Args) -> Result<Arc<Generation>, CliError> {
-        let found = match args.generation {
+    /// Returns a generation, or the newest one.
+    fn generation(&self, number: Option<u64>) -> Result<Arc<Generation>, CliError> {
+        let found = match number {
             Some(number) => self.store.wait(self.repository.at(number)),
             None => self.store.wait(self.repository.latest()),
         };
@@ -226,161 +129,15 @@ impl Place {
     }
 }
 
-fn progress(args: &Args, context: &mut Context) -> Arc<dyn Progress> {
-    let is_shown = !args.quiet && std::io::stderr().is_terminal();
-    context.prompt_progress(is_shown)
+impl Named {
+    fn open(&self, common: &Common, context: &mut Context) -> Result<Place, CliError> {
+        Place::open(common.open(&self.store, context)?, &self.name)
+    }
 }
 
-/// Returns the directory for temporary files.
-fn scratch(args: &Args, context: &mut Context) -> Result<PathBuf, CliError> {
+/// Returns the directory for temporary files: the one that the user has chosen, or that of the machine.
+fn scratch(chosen: Option<&Path>, context: &mut Context) -> Result<PathBuf, CliError> {
     let environment = context.environment()?;
-    let chosen = args.scratch.as_deref().or(environment.path("TMPDIR"));
+    let chosen = chosen.or(environment.path("TMPDIR"));
     Ok(environment.absolute(chosen.unwrap_or(Path::new("/tmp"))))
-}
-
-fn export(
-    args: &Args,
-    place: &Place,
-    directory: &Path,
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    let directory = context.environment()?.absolute(directory);
-    let generation = place.generation(args)?;
-    let progress = progress(args, context);
-    let interrupt = context.interrupt.clone();
-    let watch = Watch::from(&interrupt).with_progress(&*progress);
-    let view = place
-        .repository
-        .write_view(&generation, &directory, None, &watch);
-    place.store.wait(view)?;
-    context.settle();
-    // Every git reads files; reftables are of git 2.45.
-    let storage = args.ref_format.unwrap_or(RefStorage::Files);
-    if storage != RefStorage::Reftable {
-        let exported = Repository::open(&directory, &Environment::empty(&directory))?;
-        exported.migrate_refs(&MigrateOptions::new(storage))?;
-    }
-    mark_visible(&directory)?;
-    writeln!(context.out, "generation {}", generation.number())?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Marks the repository for servers that need a mark, if it had one in the store.
-fn mark_visible(directory: &Path) -> Result<(), CliError> {
-    let exported = Repository::open(directory, &Environment::empty(directory))?;
-    if exported.config().bool_or(EXPORT_OK, false)? {
-        let file = directory.join(EXPORT_OK_FILE);
-        let created = File::create_new(&file);
-        created.map_err(|error| {
-            let reason = pronto_io::error::reason(&error);
-            CliError::fatal(format!("cannot create '{}': {reason}", file.display()))
-        })?;
-    }
-    Ok(())
-}
-
-fn copy(
-    args: &Args,
-    from: &Place,
-    to: &Place,
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    let generation = from.generation(args)?;
-    let scratch = scratch(args, context)?;
-    let progress = progress(args, context);
-    let interrupt = context.interrupt.clone();
-    let watch = Watch::from(&interrupt).with_progress(&*progress);
-    let source = Source {
-        store: &from.store,
-        repository: &from.repository,
-    };
-    let written = to
-        .store
-        .copy(&generation, source, &to.repository, &scratch, &watch)?;
-    context.settle();
-    let (number, refs, objects) = (generation.number(), written.refs, written.objects);
-    writeln!(
-        context.out,
-        "generation {number}: {refs} refs and {objects} objects"
-    )?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn verify(
-    args: &Args,
-    url: &str,
-    names: &[String],
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    let store = Stores::of(args, url).open(context)?;
-    let progress = progress(args, context);
-    let interrupt = context.interrupt.clone();
-    let watch = Watch::from(&interrupt).with_progress(&*progress);
-    let mut is_whole = true;
-    for name in names {
-        let repository = store.repository(name)?;
-        let verified = store.wait(repository.verify(!args.sizes_only, &watch))?;
-        context.settle();
-        for problem in &verified.problems {
-            is_whole = false;
-            writeln!(context.out, "{name}: {problem}")?;
-        }
-        writeln!(
-            context.out,
-            "{name}: {} generations up to {}, {} objects of {} bytes, {} orphans, {} problems",
-            verified.generations,
-            verified.newest,
-            verified.objects,
-            verified.bytes,
-            verified.orphans,
-            verified.problems.len()
-        )?;
-    }
-    Ok(match is_whole {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
-}
-
-fn list(place: &Place, context: &mut Context) -> Result<ExitCode, CliError> {
-    for listed in place.store.generations(&place.repository)? {
-        let time = utc(listed.created.as_secs());
-        writeln!(context.out, "{}\t{time}", listed.number)?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Formats a time as ISO 8601 does, in UTC.
-fn utc(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86400, seconds % 86400);
-    // Years begin in March here, so that the day of a leap year is the last one. A cycle of 400 years has
-    // 146097 days; day 0 is the 1st of March of the year 0.
-    let day = days + 719_468;
-    let (cycle, of_cycle) = (day / 146_097, day % 146_097);
-    let year_of_cycle = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
-    let of_year = of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    let year = cycle * 400 + year_of_cycle + carry;
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_those_of_the_calendar() {
-        assert_eq!(utc(0), "1970-01-01T00:00:00Z");
-        assert_eq!(utc(951_782_399), "2000-02-28T23:59:59Z");
-        assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");
-        assert_eq!(utc(951_868_800), "2000-03-01T00:00:00Z");
-        assert_eq!(utc(1_795_671_017), "2026-11-26T05:30:17Z");
-    }
 }

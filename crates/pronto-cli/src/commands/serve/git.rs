@@ -105,10 +105,8 @@ pub(in crate::commands) fn native() -> Result<Native, CliError> {
 /// The configuration of the file, or the one without a file, with the options in place of its values.
 fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
     let environment = context.environment()?;
-    let directory = args
-        .arguments
-        .first()
-        .map(|path| environment.absolute(path));
+    let directory = args.directory.as_ref();
+    let directory = directory.map(|path| environment.absolute(path));
     if args.store.is_some() && directory.is_some() {
         let message = "--store takes the place of the directory";
         return Err(CliError::usage(message));
@@ -380,8 +378,10 @@ pub(in crate::commands) fn failure(error: pronto_server::Error) -> CliError {
 /// Reads the configuration that a command of management is about.
 pub(super) fn managed(args: &Args, context: &mut Context) -> Result<Config, CliError> {
     let Some(file) = &args.config else {
-        let message = "this command needs --config FILE";
-        return Err(CliError::usage(message));
+        let error = CliError::usage("the option --config is missing");
+        return Err(
+            error.with_hint("'pronto serve --print-config' prints a configuration to begin with")
+        );
     };
     let file: &Path = file;
     let file = context.environment()?.absolute(file);

@@ -16,25 +16,49 @@ const NETSYNC: &str = "ed25519:";
 /// The largest file of a public key.
 const LARGEST_BYTES: u64 = 64 * 1024;
 
-pub(super) fn run(
-    args: &Args,
-    words: &[Option<&str>],
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    match words {
-        [Some("add"), Some(name), Some(file)] => add(args, name, file, context),
-        [Some("remove"), Some(name), Some(fingerprint)] => {
-            change(args, context, |users| users.remove_key(name, fingerprint))?;
-            Ok(ExitCode::SUCCESS)
+/// The commands of `serve user key`.
+#[derive(clap::Subcommand, Debug)]
+pub(super) enum KeyCommand {
+    /// Add a public key, and print its fingerprint
+    Add {
+        /// The name of the user
+        name: String,
+        /// A file with a key of OpenSSH, '-' for standard input, or a key of netsync
+        #[arg(value_name = "FILE|KEY")]
+        key: String,
+    },
+    /// Remove a key
+    Remove {
+        /// The name of the user
+        name: String,
+        /// The fingerprint of the key
+        fingerprint: String,
+    },
+    /// List keys
+    List {
+        /// The name of the user; all without
+        name: Option<String>,
+    },
+    /// Print lines for sshd (AuthorizedKeysCommand)
+    Authorized {
+        /// Print only the key with this fingerprint
+        fingerprint: Option<String>,
+    },
+}
+
+impl KeyCommand {
+    pub(super) fn run(&self, args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+        match self {
+            KeyCommand::Add { name, key } => add(args, name, key, context),
+            KeyCommand::Remove { name, fingerprint } => {
+                change(args, context, |users| users.remove_key(name, fingerprint))?;
+                Ok(ExitCode::SUCCESS)
+            }
+            KeyCommand::List { name } => list(args, name.as_deref(), context),
+            KeyCommand::Authorized { fingerprint } => {
+                authorized(args, fingerprint.as_deref(), context)
+            }
         }
-        [Some("list")] => list(args, None, context),
-        [Some("list"), Some(name)] => list(args, Some(name), context),
-        [Some("authorized")] => authorized(args, None, context),
-        [Some("authorized"), Some(fingerprint)] => authorized(args, Some(fingerprint), context),
-        _ => Err(CliError::usage(
-            "serve user key takes 'add NAME FILE|KEY' ('-' is standard input), \
-             'remove NAME FINGERPRINT', 'list [NAME]' or 'authorized [FINGERPRINT]'",
-        )),
     }
 }
 
