@@ -177,10 +177,11 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                 let done = (job.work).converse(&repository, &Services::of(&job.state), streams);
                 match job.work.target.service {
                     Service::ReceivePack => discard(&socket, &mut input),
-                    Service::UploadArchive if is_refusal(&done) => {
-                        discard(&socket, &mut job.lingering(&socket));
+                    Service::UploadArchive | Service::UploadPack => {
+                        if is_refusal(&done) {
+                            discard(&socket, &mut job.lingering(&socket));
+                        }
                     }
-                    Service::UploadArchive | Service::UploadPack => {}
                 }
                 done
             }
@@ -217,7 +218,8 @@ impl Job {
 
 /// Returns whether the client was told that its request is refused. It may not have been read to its end.
 fn is_refusal(done: &Result<()>) -> bool {
-    matches!(done, Err(error) if *error.kind() == ErrorKind::Malformed)
+    let kinds = [ErrorKind::Malformed, ErrorKind::TooLarge];
+    matches!(done, Err(error) if kinds.contains(error.kind()))
 }
 
 /// Ends the answer, then reads and discards what the client still sends. If there were unread bytes at the end of a

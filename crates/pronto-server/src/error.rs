@@ -18,6 +18,8 @@ pub enum ErrorKind {
     Denied,
     /// The request is malformed.
     Malformed,
+    /// The request has more bytes than it may have.
+    TooLarge,
     /// The request is for a host that this server does not answer for.
     Misdirected,
     /// The request asks for something that this server does not do.

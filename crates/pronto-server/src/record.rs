@@ -116,6 +116,7 @@ pub(crate) fn status(error: &Error) -> u16 {
         ErrorKind::InvalidName | ErrorKind::Malformed => 400,
         ErrorKind::Unsupported => 400,
         ErrorKind::Exists => 409,
+        ErrorKind::TooLarge => 413,
         ErrorKind::Misdirected => 421,
         ErrorKind::TooMany => 429,
         ErrorKind::Overloaded | ErrorKind::Unavailable => 503,

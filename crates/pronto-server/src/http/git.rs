@@ -184,10 +184,13 @@ impl Job {
                 let done = match is_gzipped {
                     true => {
                         let inflated = MultiGzDecoder::new(&mut body);
-                        self.answer(&request, Bounded::new(inflated, most_bytes), writer)
+                        let mut inflated = Bounded::new(inflated, most_bytes);
+                        let done = self.answer(&request, &mut inflated, writer);
+                        inflated.judged(done)
                     }
                     false => self.answer(&request, &mut body, writer),
                 };
+                let done = body.judged(done);
                 budget.release();
                 // The answer goes out before the rest of the request is discarded, as it was sent.
                 let _ = writer.flush();
