@@ -111,6 +111,7 @@ impl Pace {
         if self.moved_bytes >= LEAST_BYTES {
             self.moved_bytes = 0;
             self.waited = Duration::ZERO;
+            self.patience.peer.pause();
         }
     }
 

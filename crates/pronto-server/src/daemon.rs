@@ -43,7 +43,7 @@ pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, address: Soc
                 id: record.id().to_owned(),
                 state: Arc::clone(&state),
                 counters: Arc::clone(&record.counters),
-                _slot: slot,
+                slot,
             };
             run(job, socket).await
         }
@@ -67,7 +67,7 @@ struct Job {
     id: String,
     counters: Arc<Counters>,
     patience: Patience,
-    _slot: Slot,
+    slot: Slot,
 }
 
 /// Reads the request, checks access, and waits for a slot.
@@ -168,6 +168,7 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
         };
         let (mut input, mut output) = (counted(), counted());
         let _under_way = UnderWay::new(&job.state);
+        job.slot.peer().begin_work();
         match job.work.open() {
             Ok(repository) => {
                 let streams = Streams {

@@ -29,7 +29,7 @@ pub(super) struct Job {
     pub(super) work: Work,
     pub(super) patience: Patience,
     /// Held until the work ends.
-    _slot: Slot,
+    pub(super) slot: Slot,
 }
 
 /// The step of the protocol.
@@ -120,7 +120,7 @@ impl Call {
             state: Arc::clone(&self.state),
             work,
             patience,
-            _slot: slot,
+            slot,
         })
     }
 
@@ -149,6 +149,7 @@ impl Job {
     /// unless the client has been told.
     fn run(self, act: Act, mut writer: PieceWriter) -> Result<()> {
         let _under_way = UnderWay::new(&self.state);
+        self.slot.peer().begin_work();
         let done = self.act(act, &mut writer);
         let flushed = writer.flush().map_err(|error| {
             Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
