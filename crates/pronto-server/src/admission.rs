@@ -263,7 +263,8 @@ impl Admission {
         let mut places = vec![share.waiting];
         places.extend(self.waiting.of(owner));
         let Some(_places) = all_at_once(&places) else {
-            return Err(overloaded("too many requests wait; try again later"));
+            let message = "too many requests wait; try again later";
+            return Err(Error::new(ErrorKind::QueueFull, message));
         };
         let end = tokio::time::Instant::now() + self.limits.wait;
         let mut permits = Vec::with_capacity(rights.len());

@@ -119,7 +119,7 @@ pub(crate) fn status(error: &Error) -> u16 {
         ErrorKind::TooLarge => 413,
         ErrorKind::Misdirected => 421,
         ErrorKind::TooMany => 429,
-        ErrorKind::Overloaded | ErrorKind::Unavailable => 503,
+        ErrorKind::Overloaded | ErrorKind::QueueFull | ErrorKind::Unavailable => 503,
         _ => 500,
     }
 }
