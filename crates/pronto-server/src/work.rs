@@ -218,6 +218,7 @@ impl Work {
             Service::UploadArchive => services.service.serve_archive(&request, streams),
             Service::ReceivePack => services.service.serve_push(&request, self, streams),
         };
+        let served = input.judged(served);
         let flushed = output.flush().map_err(|error| {
             Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
         });

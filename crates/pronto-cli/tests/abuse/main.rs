@@ -6,9 +6,11 @@
 #![expect(clippy::print_stdout, reason = "a test says what it took")]
 
 mod client;
+mod document;
 mod frames;
 mod honest;
 mod judge;
+mod meter;
 mod rows;
 mod server;
 mod site;
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
     arguments.test_threads.get_or_insert(THREADS);
     let mut trials = Vec::new();
     for row in rows::all() {
-        let name = format!("{}/{}", row.class, row.name);
+        let name = row.full_name();
         let row = Arc::new(row);
         for place in [Place::Directory, Place::Store] {
             if row.is_of_a_bucket && place == Place::Directory {
