@@ -9,7 +9,7 @@ use pronto_wire::receive::MOST_OPTION_BYTES;
 
 use crate::admission::{FOR_ADMINISTRATORS, FOR_USERS, GRACE};
 use crate::config::Limits;
-use crate::service::{native, push};
+use crate::service::native;
 use crate::{authorization, command, daemon, http, names, ssh, users, work};
 
 /// A row: an input, its bound, and whose setting it is.
@@ -156,8 +156,8 @@ fn contents(limits: &Limits) -> Vec<Row> {
         row("arguments of an archive", MOST_ARGUMENTS, ""),
         row(
             "commands of a push, or its certificate",
-            bytes(push::MOST_BYTES),
-            "",
+            bytes(limits.command_bytes),
+            "`command_bytes`",
         ),
         row("push options", bytes(MOST_OPTION_BYTES), ""),
         row(

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::process::{Command as Process, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 
 use crate::{Error, ErrorKind, Result};
