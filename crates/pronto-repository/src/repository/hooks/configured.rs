@@ -217,14 +217,29 @@ mod tests {
             (&[["a.parallel", "true"], ["update.jobs", "3"]], 3),
             (&[["a.parallel", "true"], ["pre-receive.jobs", "3"]], 1),
             (
-                &[["a.parallel", "true"], ["a.parallel", "false"], ["update.jobs", "3"]],
+                &[
+                    ["a.parallel", "true"],
+                    ["a.parallel", "false"],
+                    ["update.jobs", "3"],
+                ],
                 1,
             ),
-            (&[["a.parallel", "true"], ["update.jobs", "3"], ["update.jobs", "0"]], 3),
+            (
+                &[
+                    ["a.parallel", "true"],
+                    ["update.jobs", "3"],
+                    ["update.jobs", "0"],
+                ],
+                3,
+            ),
             (&[["a.parallel", "true"], ["update.jobs", "many"]], 1),
         ] {
             let config = configuration(&[&hook[..], more].concat()).expect("a configuration");
-            assert_eq!(jobs(&config, "update").expect("a count"), expected, "{more:?}");
+            assert_eq!(
+                jobs(&config, "update").expect("a count"),
+                expected,
+                "{more:?}"
+            );
         }
     }
 
