@@ -11,7 +11,7 @@ use pronto_wire::receive::MOST_OPTION_BYTES;
 
 use crate::admission::{FOR_ADMINISTRATORS, FOR_USERS, GRACE};
 use crate::config::Limits;
-use crate::service::{native, push};
+use crate::service::native;
 use crate::{authorization, command, connection, daemon, http, names, ssh, users, work};
 
 /// A row: an input, its bound, and whose setting it is.
@@ -70,6 +70,7 @@ fn places(limits: &Limits) -> Vec<Row> {
         requests_per_user: _,
         queue: _,
         memory_bytes: _,
+        command_bytes: _,
         head_bytes: _,
         fetch_bytes: _,
         push_bytes: _,
@@ -229,8 +230,8 @@ fn contents(limits: &Limits) -> Vec<Row> {
         row("arguments of an archive", MOST_ARGUMENTS, ""),
         row(
             "commands of a push, or its certificate",
-            bytes(push::MOST_BYTES),
-            "",
+            bytes(limits.command_bytes),
+            "`command_bytes`",
         )
         .costs(128, 20),
         row("push options", bytes(MOST_OPTION_BYTES), "").costs(32, 5),

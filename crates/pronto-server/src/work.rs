@@ -244,6 +244,10 @@ impl Judge for Work {
         allowance.map(Allowance::bounds).unwrap_or_default()
     }
 
+    fn command_bytes(&self) -> u64 {
+        self.setup.config.limits.command_bytes
+    }
+
     fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
         let refused = self.setup.may_change(&self.question(), change);
         let allowance = self.allowance.get().and_then(Option::as_ref);

@@ -7,6 +7,9 @@
 
 mod client;
 mod document;
+#[path = "../../../pronto-store/tests/it/hostile/form.rs"]
+#[allow(dead_code, reason = "the tests of the store use the rest")]
+mod form;
 mod frames;
 mod honest;
 mod judge;
@@ -21,6 +24,8 @@ mod stored;
 mod tls;
 mod wire;
 
+#[path = "../attacks/documents.rs"]
+mod documents;
 #[path = "../attacks/pack.rs"]
 #[allow(dead_code, reason = "the other half of the suite uses the rest")]
 mod pack;
@@ -62,5 +67,9 @@ fn main() -> ExitCode {
             trials.push(Trial::ignorable_test(name, judge));
         }
     }
+    let documents = Trial::test("docs/security.md names rows that exist", || {
+        documents::check("| S", 3).map_err(Failed::from)
+    });
+    trials.push(documents);
     libtest_mimic::run(&arguments, trials).exit_code()
 }

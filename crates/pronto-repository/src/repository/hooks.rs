@@ -98,6 +98,15 @@ pub fn find_file(repository: &Repository, name: &str) -> Option<PathBuf> {
     }
 }
 
+/// Returns how many programs of hook `event` may run at the same time (`hook.jobs`, `hook.<event>.jobs`,
+/// `hook.<name>.parallel`).
+///
+/// # Errors
+/// As for [`programs`].
+pub fn jobs(repository: &Repository, event: &str) -> Result<usize> {
+    configured::jobs(repository.config(), event)
+}
+
 /// Returns whether hook `event` has a program, or a configuration with which [`run`] fails. A file that is not
 /// executable is recorded as a remark of the repository.
 pub fn has_programs(repository: &Repository, event: &str) -> bool {

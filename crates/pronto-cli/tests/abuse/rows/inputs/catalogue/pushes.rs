@@ -54,6 +54,10 @@ fn commands(count: usize, length: usize) -> Vec<u8> {
     body
 }
 
+/// A bound for commands that a test can send.
+const COMMANDS: &str = "command_bytes = 16777216";
+const COMMAND_BYTES: usize = 16 << 20;
+
 /// Returns the inputs of pushes.
 pub(super) fn pushes() -> Vec<Input> {
     let long = told(&[200, 400], "the commands of the push have more than");
@@ -63,6 +67,8 @@ pub(super) fn pushes() -> Vec<Input> {
             who: &[Who::Stranger, Who::Reader, Who::Writer],
             far: 2,
             past: long,
+            limits: COMMANDS,
+            size: Some(COMMAND_BYTES),
             ..input(
                 "long-commands",
                 "long-commands",
@@ -77,6 +83,8 @@ pub(super) fn pushes() -> Vec<Input> {
             who: &[Who::Writer],
             far: 2,
             past: long,
+            limits: COMMANDS,
+            size: Some(COMMAND_BYTES),
             ..input(
                 "commands",
                 "commands",
@@ -94,6 +102,8 @@ pub(super) fn pushes() -> Vec<Input> {
             far: 2,
             past: long,
             at: told(&[200, 400], ""),
+            limits: COMMANDS,
+            size: Some(COMMAND_BYTES),
             ..input(
                 "certificate",
                 "certificate",
