@@ -33,11 +33,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.packs.is_empty() {
         return Err(CliError::misuse("verify-pack takes at least one pack"));
     }
-    if let Err(error) = context.repository_if_any()
-        && error.kind() == crate::error::Kind::Unsupported
-    {
-        return Err(error);
-    }
+    context.repository_if_any()?;
     let listing = match (args.stat_only, args.verbose) {
         (true, _) => Listing::Counts,
         (_, true) => Listing::Entries,

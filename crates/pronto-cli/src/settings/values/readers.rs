@@ -90,6 +90,8 @@ impl Readers {
     pub const NAMES: Readers = Readers(1 << 38);
     /// Connecting to another repository.
     pub const CONNECTION: Readers = Readers(1 << 39);
+    /// Receiving objects.
+    pub const UNPACK: Readers = Readers(1 << 41);
     /// Reading the URL of a remote (`transfer.credentialsInUrl`).
     pub const CREDENTIALS: Readers = Readers(1 << 40);
 
@@ -103,6 +105,7 @@ impl Readers {
         Self::NAMES,
         Self::CONNECTION,
         Self::CREDENTIALS,
+        Self::UNPACK,
     ]);
 
     /// Returns whether only the last value of a key counts for all of these readers.
@@ -169,7 +172,7 @@ pub fn readers_of(command: &str, arguments: &[OsString]) -> Readers {
     let action = first.map_or(&b""[..], |first| first.as_bytes());
     match command {
         "add" => all(&[USUAL, R::ADD, R::COLOR, R::PATHS, R::INDEX, R::PROMISOR]),
-        "archive" | "upload-archive" => all(&[WITH_REFERENCES, R::NAMES, R::TAR]),
+        "archive" => all(&[WITH_REFERENCES, R::NAMES, R::TAR]),
         "bundle" if action == b"create" => all(&[WITH_REFERENCES, R::NAMES]),
         "cat-file" => all(&[USUAL, R::USERDIFF]),
         "check-attr" | "check-ignore" => all(&[USUAL, R::PATHS, R::INDEX]),
@@ -185,7 +188,7 @@ pub fn readers_of(command: &str, arguments: &[OsString]) -> Readers {
         "diff-files" => all(&[DIFFERENCES, R::PRELOAD]),
         "diff-index" => all(&[DIFFERENCES, R::REFERENCES, R::PATHS, R::PRELOAD]),
         "diff-tree" => all(&[DIFFERENCES, R::REFERENCES, R::PATHS]),
-        _ => of_history(command, action),
+        _ => of_history(command, action, arguments),
     }
 }
 
@@ -201,8 +204,10 @@ const STATUS: Readers = all(&[
     R::PROMISOR,
 ]);
 
-fn of_history(command: &str, action: &[u8]) -> Readers {
+fn of_history(command: &str, action: &[u8], arguments: &[OsString]) -> Readers {
+    let writes = arguments.iter().any(|argument| argument == "-w");
     match command {
+        "hash-object" if writes => all(&[USUAL, R::PATHS]),
         "hash-object" => all(&[R::DEFAULT, R::PATHS]),
         "index-pack" => all(&[USUAL, R::INDEX_PACK]),
         "init" => all(&[R::CORE, R::REFERENCES, R::PATHS]),
@@ -257,12 +262,13 @@ fn of_exchange(command: &str) -> Readers {
             R::PROMISOR,
             R::CREDENTIALS,
         ]),
-        "fetch-pack" => all(&[WITH_REFERENCES, R::FETCH_FSCK, R::CONNECTION]),
-        "ls-remote" => all(&[REMOTES, R::CREDENTIALS, R::CONNECTION]),
+        "fetch-pack" => all(&[WITH_REFERENCES, R::FETCH_FSCK, R::CONNECTION, R::UNPACK]),
+        "ls-remote" => all(&[REMOTES, R::CREDENTIALS]),
         "push" => all(&[
             WITH_REFERENCES,
             REMOTES,
             R::PUSH,
+            R::CONNECTION,
             R::RECURSE,
             R::CREDENTIALS,
         ]),
