@@ -214,7 +214,7 @@ pub(super) fn fetch_recursion(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 fn recursion(entry: &EntryRef<'_>, is_known: bool) -> Result<(), CliError> {
-    let text = entry.value.unwrap_or_default();
+    let text = entry.value.unwrap_or("(null)".into());
     match is_known {
         true => Ok(()),
         false => Err(CliError::fatal(format!(

@@ -181,7 +181,7 @@ pub fn readers_of(command: &str, arguments: &[OsString]) -> Readers {
         "checkout-index" => all(&[USUAL, R::INDEX]),
         "clean" => all(&[USUAL, R::COLOR, R::CLEAN, R::PATHS, R::INDEX]),
         "clone" => all(&[USUAL, R::CLONE, R::REMOTES, R::PATHS, R::CREDENTIALS]),
-        "commit" => all(&[STATUS, R::COMMIT, R::NAMES, R::HOOKS]),
+        "commit" => all(&[STATUS, R::COMMIT, R::HOOKS]),
         "status" => STATUS,
         "commit-graph" if action == b"write" => all(&[USUAL, R::PATHS, R::COMMIT_GRAPH]),
         "commit-graph" => all(&[USUAL, R::PATHS]),
@@ -201,6 +201,7 @@ const STATUS: Readers = all(&[
     R::STATUS,
     R::INDEX,
     R::PRELOAD,
+    R::NAMES,
     R::PROMISOR,
 ]);
 
@@ -248,11 +249,11 @@ fn of_history(command: &str, action: &[u8], arguments: &[OsString]) -> Readers {
             _ => all(&[USUAL, R::WORKTREE, R::REFERENCES]),
         },
         "fsmonitor--daemon" => all(&[R::DEFAULT, R::MONITOR]),
-        _ => of_exchange(command),
+        _ => of_exchange(command, action),
     }
 }
 
-fn of_exchange(command: &str) -> Readers {
+fn of_exchange(command: &str, action: &[u8]) -> Readers {
     match command {
         "fetch" => all(&[
             WITH_REFERENCES,
@@ -273,6 +274,7 @@ fn of_exchange(command: &str) -> Readers {
             R::CREDENTIALS,
         ]),
         "receive-pack" => all(&[R::DEFAULT, R::RECEIVE, R::REFERENCES, R::PATHS]),
+        "remote" if action == b"remove" => all(&[REMOTES, R::PATHS]),
         "remote" => REMOTES,
         "send-pack" => all(&[WITH_REFERENCES, R::SEND_PACK, R::CONNECTION]),
         "upload-pack" => all(&[R::UPLOAD, R::REPOSITORY, R::REFERENCES, R::PATHS]),
