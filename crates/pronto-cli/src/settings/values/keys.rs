@@ -21,7 +21,7 @@ const CREATIONS: Kind = Kind::FatalWords(
     "invalid mode for object creation: {value}",
 );
 /// New branches that are rebased (`branch.autoSetupRebase`).
-const REBASES: Kind = Kind::Words(
+const REBASES: Kind = Kind::ExactWords(
     &["never", "local", "remote", "always"],
     "malformed value for {key}",
 );
@@ -41,7 +41,7 @@ const DIFF_ALGORITHMS: Kind = Kind::Words(
     "unknown value for config '{key}': {value}",
 );
 /// The styles of conflicts.
-const STYLES: Kind = Kind::Words(
+const STYLES: Kind = Kind::ExactWords(
     &["merge", "diff3", "zdiff3"],
     "unknown style '{value}' given for '{key}'",
 );
@@ -311,7 +311,7 @@ pub static KEYS: &[TypedKey] = &[
     key("receive.fsckobjects", Kind::Bool, R::RECEIVE),
     key("receive.hiderefs", Kind::Text, R::RECEIVE),
     key("receive.keepalive", Kind::Int, R::RECEIVE),
-    key("receive.maxinputsize", Kind::Size, R::RECEIVE),
+    key("receive.maxinputsize", Kind::Long, R::RECEIVE),
     key("receive.procreceiverefs", Kind::Text, R::RECEIVE),
     key("receive.shallowupdate", Kind::Bool, R::RECEIVE),
     key("receive.unpacklimit", Kind::Int, R::RECEIVE),

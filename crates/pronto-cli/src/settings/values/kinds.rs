@@ -22,6 +22,8 @@ pub enum Kind {
     Int,
     /// An integer that is not negative, or else the message with the number in place of `{}`.
     Natural(&'static str),
+    /// An integer of 64 bits.
+    Long,
     /// A number of bytes.
     Size,
     /// Any text. The key needs a value.
@@ -31,6 +33,8 @@ pub enum Kind {
     /// One of these words in any case. The key needs a value. The message about any other value
     /// has the key in place of `{key}` and the value in place of `{value}`.
     Words(&'static [&'static str], &'static str),
+    /// As [`Kind::Words`], but in exactly this case.
+    ExactWords(&'static [&'static str], &'static str),
     /// As [`Kind::Words`], but the command ends with this message alone.
     FatalWords(&'static [&'static str], &'static str),
     /// A colour. The key needs a value.
@@ -64,12 +68,19 @@ impl Kind {
                     return Err(CliError::fatal(message.replace("{}", &number)));
                 }
             }
+            Kind::Long => entry.i64().map(|_| ())?,
             Kind::Size => entry.u64().map(|_| ())?,
             Kind::Text => entry.string().map(|_| ())?,
             Kind::Path => check_path(entry)?,
             Kind::Words(words, message) => {
                 let value = entry.string()?;
                 if !is_one_of(value, words) {
+                    return Err(wrong(entry, &filled(message, entry, value)));
+                }
+            }
+            Kind::ExactWords(words, message) => {
+                let value = entry.string()?;
+                if !words.iter().any(|word| value == word) {
                     return Err(wrong(entry, &filled(message, entry, value)));
                 }
             }
