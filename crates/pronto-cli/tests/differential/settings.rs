@@ -95,7 +95,7 @@ const STRICTER: &[&str] = &[
     "upload-pack",
 ];
 
-/// Returns whether pronto may end `call` because of `key` where git goes on: all filters are read
+/// Returns whether pronto may end `call` because of `key` where git continues: all filters are read
 /// with the attributes.
 fn may_be_stricter(call: &str, key: &str) -> bool {
     let command = call.split(' ').next().unwrap_or_default();
@@ -129,7 +129,7 @@ const LEVELS: &[Level] = &[Level::Option, Level::Local, Level::Global, Level::In
 
 /// A combination.
 #[derive(Clone, Debug)]
-struct Situation {
+struct Combination {
     key: String,
     value: Option<&'static str>,
     level: Level,
@@ -163,15 +163,15 @@ fn compare(call: &'static str) -> Result<(), String> {
     ];
     let usual = sides.each_ref().map(|side| side.run(call, None));
     let mut report = String::new();
-    for situation in situations(call) {
+    for combination in combinations(call) {
         let [expected, actual] = [0, 1].map(|at| {
-            let outcome = sides[at].run(call, Some(&situation));
-            outcome.verdict(&situation, &usual[at])
+            let outcome = sides[at].run(call, Some(&combination));
+            outcome.verdict(&combination, &usual[at])
         });
         let is_accepted = actual.contains("PRONTO_NO_FALLBACK")
-            || expected == AS_USUAL && may_be_stricter(call, &situation.key);
+            || expected == AS_USUAL && may_be_stricter(call, &combination.key);
         if expected != actual && !is_accepted {
-            report += &format!("{situation:?}\n- {expected}\n+ {actual}\n");
+            report += &format!("{combination:?}\n- {expected}\n+ {actual}\n");
         }
     }
     match report.is_empty() {
@@ -181,7 +181,7 @@ fn compare(call: &'static str) -> Result<(), String> {
 }
 
 /// Returns the combinations for `call`: of two keys, one is read by its command.
-fn situations(call: &str) -> Vec<Situation> {
+fn combinations(call: &str) -> Vec<Combination> {
     let mut words = call.split(' ');
     let command = words.next().unwrap_or_default();
     let arguments: Vec<_> = words.map(Into::into).collect();
@@ -207,7 +207,7 @@ fn situations(call: &str) -> Vec<Situation> {
             } else {
                 &other
             };
-            Situation {
+            Combination {
                 key: random.one_of(keys).clone(),
                 value: *random.one_of(VALUES),
                 level: *random.one_of(LEVELS),
@@ -216,11 +216,11 @@ fn situations(call: &str) -> Vec<Situation> {
         .collect()
 }
 
-fn all_of(key: &str) -> impl Iterator<Item = Situation> {
+fn all_of(key: &str) -> impl Iterator<Item = Combination> {
     let combinations = VALUES
         .iter()
         .flat_map(|&value| LEVELS.iter().map(move |&level| (value, level)));
-    combinations.map(|(value, level)| Situation {
+    combinations.map(|(value, level)| Combination {
         key: key.to_owned(),
         value,
         level,
@@ -247,7 +247,7 @@ fn keys() -> Vec<(String, Option<&'static TypedKey>)> {
         .collect()
 }
 
-/// The verdict about a call that goes on.
+/// The verdict about a call that continues.
 const AS_USUAL: &str = "as usual";
 
 /// One of the two programs, with repositories of its own.
@@ -263,10 +263,10 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Returns how the call ended, if that was because of `situation`. `usual` is the end without
+    /// Returns how the call ended, if that was because of `combination`. `usual` is the end without
     /// it.
-    fn verdict(&self, situation: &Situation, usual: &Outcome) -> String {
-        let key = situation.key.to_ascii_lowercase();
+    fn verdict(&self, combination: &Combination, usual: &Outcome) -> String {
+        let key = combination.key.to_ascii_lowercase();
         let variable = key.rsplit('.').next().unwrap_or_default();
         let is_usual = self.code == usual.code && self.stderr == usual.stderr;
         let is_about = self.stderr.to_ascii_lowercase().contains(variable)
@@ -308,8 +308,8 @@ impl Side {
         }
     }
 
-    /// Runs `call` with the entry of `situation`.
-    fn run(&self, call: &str, situation: Option<&Situation>) -> Outcome {
+    /// Runs `call` with the entry of `combination`.
+    fn run(&self, call: &str, combination: Option<&Combination>) -> Outcome {
         let repository = self.top.join("r");
         let files = [
             self.top.join("home/.gitconfig"),
@@ -319,10 +319,10 @@ impl Side {
         let before = files.each_ref().map(|file| fs::read(file).expect("a file"));
         let mut command = bare_command(&self.program, &self.top, "r");
         command.env("PRONTO_NO_FALLBACK", "1");
-        if let Some(situation) = situation {
-            let at = match situation.level {
+        if let Some(combination) = combination {
+            let at = match combination.level {
                 Level::Option => {
-                    command.args(["-c", &situation.option()]);
+                    command.args(["-c", &combination.option()]);
                     None
                 }
                 Level::Global => Some(0),
@@ -331,7 +331,7 @@ impl Side {
             };
             if let Some(at) = at {
                 let mut text = before[at].clone();
-                text.extend_from_slice(situation.entry().as_bytes());
+                text.extend_from_slice(combination.entry().as_bytes());
                 fs::write(&files[at], text).expect("a file can be written");
             }
         }
@@ -360,7 +360,7 @@ impl Side {
     }
 }
 
-impl Situation {
+impl Combination {
     /// The argument of `-c`.
     fn option(&self) -> String {
         match self.value {
