@@ -220,7 +220,7 @@ fn all_of(key: &str) -> impl Iterator<Item = Combination> {
     let combinations = VALUES
         .iter()
         .flat_map(|&value| LEVELS.iter().map(move |&level| (value, level)));
-    combinations.map(|(value, level)| Combination {
+    combinations.map(move |(value, level)| Combination {
         key: key.to_owned(),
         value,
         level,
