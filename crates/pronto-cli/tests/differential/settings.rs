@@ -271,12 +271,11 @@ impl Outcome {
         let is_usual = self.code == usual.code && self.stderr == usual.stderr;
         let is_about = self.stderr.to_ascii_lowercase().contains(variable)
             || self.stderr.contains("zlib compression level")
-            || self.stderr.contains("pack compression level")
-            || self.stderr.contains("PRONTO_NO_FALLBACK");
+            || self.stderr.contains("pack compression level");
         match self.code {
             _ if is_usual => AS_USUAL.into(),
+            _ if self.stderr.contains("PRONTO_NO_FALLBACK") => self.stderr.clone(),
             Some(128) if is_about => format!("128: {}", up_to_the_end(&self.stderr)),
-            _ if is_about && self.stderr.contains("PRONTO_NO_FALLBACK") => self.stderr.clone(),
             _ => AS_USUAL.into(),
         }
     }

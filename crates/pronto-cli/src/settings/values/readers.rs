@@ -211,7 +211,7 @@ fn of_history(command: &str, action: &[u8], arguments: &[OsString]) -> Readers {
         "hash-object" if writes => all(&[USUAL, R::PATHS]),
         "hash-object" => all(&[R::DEFAULT, R::PATHS]),
         "index-pack" => all(&[USUAL, R::INDEX_PACK]),
-        "init" => all(&[R::CORE, R::REFERENCES, R::PATHS]),
+        "init" => all(&[R::DEFAULT, R::REFERENCES, R::PATHS]),
         "ls-files" | "update-index" | "write-tree" => all(&[USUAL, R::INDEX]),
         "ls-tree" | "rev-list" => WITH_REFERENCES,
         "merge-file" => all(&[R::DEFAULT, R::CONFLICTS]),
