@@ -50,7 +50,6 @@ const CALLS: &[&str] = &[
     "merge-file -p a d/b d/b",
     "multi-pack-index write",
     "pack-objects --stdout",
-    "pack-refs",
     "prune",
     "prune-packed",
     "push -q origin main",
@@ -86,6 +85,7 @@ const CALLS: &[&str] = &[
 /// more settings end them.
 const STRICTER: &[&str] = &[
     "bundle",
+    "commit-graph",
     "hash-object",
     "multi-pack-index",
     "prune",
@@ -95,15 +95,16 @@ const STRICTER: &[&str] = &[
     "upload-pack",
 ];
 
-/// Returns whether pronto may end `call` because of `key` where git continues: all filters are read
-/// with the attributes.
+/// Returns whether pronto may end `call` because of `key` where git continues: every command asks
+/// whether objects can be fetched when they are missing.
 fn may_be_stricter(call: &str, key: &str) -> bool {
     let command = call.split(' ').next().unwrap_or_default();
-    STRICTER.contains(&command) || key.starts_with("filter.")
+    STRICTER.contains(&command) || key.ends_with(".promisor")
 }
 
-/// Settings that are not compared: git warns of them in addition.
-const NOT_COMPARED: &[&str] = &["core.fsyncmethod", "core.fsyncobjectfiles"];
+/// Settings that are not compared: git warns of them in addition, and filters are read when a file
+/// is converted, which depends on the time.
+const NOT_COMPARED: &[&str] = &["core.fsync", "filter."];
 
 /// The values; `None` is a key without a value.
 const VALUES: &[Option<&str>] = &[
@@ -243,8 +244,8 @@ fn keys() -> Vec<(String, Option<&'static TypedKey>)> {
         slots.map(move |slot| (format!("{section}.{subsection}.{slot}"), None))
     });
     let all = plain.chain(each).chain(advice).chain(colors);
-    all.filter(|(name, _)| !NOT_COMPARED.contains(&name.as_str()))
-        .collect()
+    let is_compared = |name: &str| !NOT_COMPARED.iter().any(|start| name.starts_with(start));
+    all.filter(|(name, _)| is_compared(name)).collect()
 }
 
 /// The verdict about a call that continues.
@@ -352,6 +353,9 @@ impl Side {
             fs::write(file, content).expect("a file can be written");
         }
         let stderr = String::from_utf8_lossy(&output.stderr);
+        // `init` names files with their whole paths in git.
+        let git_dir = format!("{}/.git/", repository.display());
+        let stderr = stderr.replace(&git_dir, ".git/");
         Outcome {
             code: output.status.code(),
             stderr: stderr.replace(&*self.top.to_string_lossy(), "@"),
