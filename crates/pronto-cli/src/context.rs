@@ -1,5 +1,6 @@
 //! The context of a command: repository, output, options and interruption.
 
+mod checks;
 mod on_demand;
 
 use std::ffi::OsString;
@@ -151,23 +152,6 @@ impl Context {
         }
         environment.set_session_id(self.session_id());
         Ok(environment)
-    }
-
-    /// Checks that the command supports the whole configuration.
-    ///
-    /// # Errors
-    /// A setting is in effect that it does not support: the call goes to git.
-    pub(crate) fn check_config(&self, config: &Config) -> Result<(), CliError> {
-        settings::check_config(self.command, config)
-    }
-
-    /// Checks that the command obeys every setting and hook of the repository `found`.
-    ///
-    /// # Errors
-    /// As for [`check_config`](Self::check_config).
-    fn check(&self, found: &Repository) -> Result<(), CliError> {
-        self.check_config(found.config())?;
-        settings::check_hooks(self.command, found)
     }
 
     /// Returns the whole configuration that applies here, with or without a repository.

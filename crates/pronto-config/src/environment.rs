@@ -157,6 +157,16 @@ impl Environment {
         self.get(name).map(Path::new)
     }
 
+    /// Returns the path of the file that a variable names, if it is set. An empty value names a file
+    /// that is never there, as in Git.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        self.path(name)
+            .map(|path| match path.as_os_str().is_empty() {
+                true => PathBuf::new(),
+                false => self.resolve(path),
+            })
+    }
+
     /// Returns the value of a variable as text, if it is set and is UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(OsStr::to_str)

@@ -191,6 +191,7 @@ fn gather(
     let wants_branch = settings.branch || settings.format == Format::Long;
     let upstream = match report.head.name().filter(|_| wants_branch) {
         Some(name) if settings.format != Format::Long || report.head.id().is_some() => {
+            context.check_remotes(repository.config())?;
             let tip = report.head.id();
             pronto::status::upstream(
                 repository,

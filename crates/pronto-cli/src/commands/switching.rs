@@ -16,7 +16,6 @@ use pronto::{Repository, Watch};
 use crate::checkout_failures::refusal_message;
 pub(crate) use crate::checkout_failures::tell_failures;
 use crate::{CliError, Context, ExitCode, fallback};
-use upstream::tracking_text;
 
 /// Options of both commands.
 #[derive(clap::Args, Debug, Default)]
@@ -400,9 +399,8 @@ fn tell(
             NewHead::Stayed => !options.detach,
             NewHead::Detached(_) => false,
         };
-        if let (Some(upstream), true) = (&report.upstream, follows) {
-            let hints = advises(repository, "statusHints")?;
-            write!(context.out, "{}", tracking_text(upstream, hints))?;
+        if follows {
+            upstream::tell(repository, context, report.upstream.as_ref())?;
         }
     }
     let refused = report.hook.is_some_and(|code| code != 0);

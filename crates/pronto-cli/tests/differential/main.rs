@@ -2,10 +2,12 @@
 //! command `vcs` is stock `git` in the first run and pronto in the second. Both runs must have the
 //! same output and exit codes and leave the same repositories.
 //!
-//! Cases are in `cases/*.case`. `README.md` describes how to write one.
+//! Cases are in `cases/*.case`. `README.md` describes how to write one. The class `settings` is
+//! generated from the table of settings.
 
 mod case;
 mod run;
+mod settings;
 mod snapshot;
 
 use std::process::ExitCode;
@@ -36,5 +38,6 @@ fn main() -> ExitCode {
         let trial = Trial::test(name, move || run::compare(&case).map_err(Failed::from));
         trial.with_ignored_flag(missing.is_some())
     });
-    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+    let trials = trials.chain(settings::trials()).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -28,6 +28,7 @@ pub(super) fn prepare<'r>(
     refusals: Option<&mut Vec<Refusal>>,
 ) -> Result<Prepared<'r>> {
     let names = check_names(&edits)?;
+    repository.refs().log_policy()?;
     let head = match repository.refs().find("HEAD") {
         Ok(Some(found)) => match found.target {
             Target::Symbolic(target) => Some(target.into_inner()),
