@@ -15,7 +15,6 @@ use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
 pub use rename::Rename;
 
-use super::packed_file::PackedLock;
 use super::{BadName, Host, RefName, Target};
 pub(super) use files::remove_empty_parents;
 use files::{move_into_place, write_log};
@@ -124,7 +123,7 @@ pub struct Prepared<'r> {
     repository: &'r dyn Host,
     edits: Vec<Edit>,
     steps: Vec<Step>,
-    packed: Option<PackedLock>,
+    packed: Option<packed::Removal>,
     /// The locked reftable stacks.
     stacks: Option<tables::Stacks<'r>>,
     aborts: bool,
@@ -370,8 +369,10 @@ impl Prepared<'_> {
             remove_empty_parents(refs, step.name.borrow(), false);
         }
         self.steps.clear();
-        self.packed = None;
         self.aborts = false;
+        if let Some(packed) = self.packed.take() {
+            packed.end(repository, "committed")?;
+        }
         // What the hook says now comes too late to matter.
         self.run_hook("committed")?;
         Ok(())
@@ -390,8 +391,11 @@ impl Prepared<'_> {
     /// Releases all locks.
     fn release(&mut self) {
         self.steps.clear();
-        self.packed = None;
         self.stacks = None;
+        if let Some(packed) = self.packed.take() {
+            // A failure here cannot be reported.
+            let _ = packed.end(self.repository, "aborted");
+        }
     }
 
     fn run_hook(&self, state: &str) -> Result<Option<i32>> {
