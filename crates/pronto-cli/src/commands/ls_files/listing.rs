@@ -1,5 +1,6 @@
 //! Writes the lines of `ls-files`.
 
+use super::format::Line;
 use super::{Args, Excludes, Format};
 use crate::CliError;
 use crate::paths::{Quoting, relative, shown_path};
@@ -280,13 +281,13 @@ impl<'a> Listing<'a> {
             let mut name = self.name(entry.path);
             let end = name.pop();
             let id = self.id(entry.id.to_owned())?;
-            format.write(
-                out,
+            let line = Line {
+                repository: self.repository,
                 entry,
-                id.as_bstr(),
-                name.as_bstr(),
-                self.endings.as_mut(),
-            )?;
+                id: id.as_bstr(),
+                path: name.as_bstr(),
+            };
+            format.write(out, &line, self.endings.as_mut())?;
             out.write_all(end.as_slice())?;
             return Ok(());
         }
