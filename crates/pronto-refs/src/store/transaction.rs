@@ -264,7 +264,7 @@ impl<'r> Transaction<'r> {
     fn announce(repository: &dyn Host, edits: &[Edit]) -> Result<()> {
         if repository.has_hook() {
             prepare::check_names(edits)?;
-            if !edits.is_empty() && refuses(repository, "preparing", edits)? {
+            if refuses(repository, "preparing", edits)? {
                 refuses(repository, "aborted", edits)?;
                 return Err(hook::refused("preparing"));
             }
@@ -290,6 +290,18 @@ impl<'r> Transaction<'r> {
     /// As for [`prepare`](Self::prepare) and [`Prepared::commit`].
     pub fn commit(self) -> Result<()> {
         if self.edits.is_empty() {
+            return Ok(());
+        }
+        self.prepare()?.commit()
+    }
+
+    /// Does the same as [`commit`](Self::commit), and calls the hook also without edits, as Git's `fetch`
+    /// does.
+    ///
+    /// # Errors
+    /// As for [`commit`](Self::commit).
+    pub fn commit_always(self) -> Result<()> {
+        if self.edits.is_empty() && !self.repository.has_hook() {
             return Ok(());
         }
         self.prepare()?.commit()

@@ -59,7 +59,7 @@ pub(super) fn prepare<'r>(
         let added = preparation.add(&edit);
         match (added, &mut refusals) {
             (Ok(None), _) => kept.push(edit),
-            // From now on, the hook is told of the ref that a symbolic one leads to.
+            // From now on the hook gets the name of the ref that a symbolic one leads to.
             (Ok(Some(name)), _) => followed.push(Edit { name, ..edit }),
             (Err(error), None) => return Err(error),
             (Err(error), Some(refusals)) => refusals.push(preparation.refuse(&edit, error)?),
