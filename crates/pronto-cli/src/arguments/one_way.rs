@@ -39,6 +39,7 @@ const ONE_WAY: &[(&str, &[&str])] = &[
         "ls-tree",
         &["format", "long", "name-only", "name-status", "object-only"],
     ),
+    ("maintenance", &["schedule"]),
     ("merge-file", &["diff-algorithm"]),
     ("pull", &["ff-only", "refmap", "unshallow"]),
     (

@@ -287,8 +287,11 @@ impl<'a> Listing<'a> {
                 id: id.as_bstr(),
                 path: name.as_bstr(),
             };
-            format.write(out, &line, self.endings.as_mut())?;
-            out.write_all(end.as_slice())?;
+            // The whole line or nothing, because an object can be missing.
+            let mut text = Vec::new();
+            format.write(&mut text, &line, self.endings.as_mut())?;
+            text.extend(end);
+            out.write_all(&text)?;
             return Ok(());
         }
         out.write_all(self.tag(tag, Some(entry)).as_bytes())?;
