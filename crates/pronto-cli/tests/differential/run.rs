@@ -93,6 +93,7 @@ pub(crate) fn compare(case: &Case, git: &Path) -> Result<(), String> {
     // Processes that git starts must be of the same release.
     let path = path_with(git.parent());
     let surroundings = |pauses| Surroundings {
+        git,
         path: &path,
         pauses,
     };
@@ -154,6 +155,8 @@ fn pauses(case: &Case) -> [String; 2] {
 
 /// The environment of a script.
 struct Surroundings<'a> {
+    /// The git that reads what is left.
+    git: &'a Path,
     path: &'a OsStr,
     pauses: &'a str,
 }
@@ -194,7 +197,9 @@ fn run(case: &Case, base: &Path, vcs: &Path, around: &Surroundings<'_>) -> Outco
         ("exit", output.status.to_string()),
     ];
     parts.extend(snapshot::of(&work, &|directory: &Path| {
-        command("git", directory, &home)
+        let mut git = command(around.git, directory, &home);
+        git.env("PATH", around.path);
+        git
     }));
     let mut handed_over: Vec<usize> = handed
         .lines()
@@ -244,7 +249,7 @@ fn path_with(directory: Option<&Path>) -> OsString {
 }
 
 /// Creates a command with an environment that is the same on every machine.
-fn command(program: &str, directory: &Path, home: &Path) -> Command {
+fn command(program: impl AsRef<OsStr>, directory: &Path, home: &Path) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var_os("PATH").unwrap_or_default();
     command

@@ -234,7 +234,7 @@ pub(crate) const EXTRA_OPTIONS: &[(&str, &str)] = &[
          --show-toplevel --show-cdup --show-prefix --show-superproject-working-tree \
          --is-inside-git-dir --is-inside-work-tree --is-bare-repository --is-shallow-repository \
          --path-format=absolute --path-format=relative --show-object-format --show-ref-format \
-         --local-env-vars --shared-index-path --since=now --until=now --output-object-format=sha1 \
+         --local-env-vars --shared-index-path --since=2005-01-01 --until=2005-01-01 --output-object-format=sha1 \
          --exclude-hidden=fetch --resolve-git-dir --git-path",
     ),
     ("send-pack", "-f -n -v -q"),
