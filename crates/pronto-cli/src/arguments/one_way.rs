@@ -39,7 +39,7 @@ const ONE_WAY: &[(&str, &[&str])] = &[
         "ls-tree",
         &["format", "long", "name-only", "name-status", "object-only"],
     ),
-    ("maintenance", &["schedule"]),
+    ("maintenance", &["schedule", "scheduler"]),
     ("merge-file", &["diff-algorithm"]),
     ("pull", &["ff-only", "refmap", "unshallow"]),
     (
