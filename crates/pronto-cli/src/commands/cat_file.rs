@@ -146,7 +146,8 @@ fn query(args: &Args, given: &[OsString]) -> Result<Option<Query>, CliError> {
     .into_iter()
     .filter_map(|(is_given, query)| is_given.then_some(query));
     let query = queries.next();
-    let count = query.iter().count() + queries.count() + usize::from(args.batch_all_objects);
+    let first = usize::from(query.is_some());
+    let count = first + queries.count() + usize::from(args.batch_all_objects);
     if count < 2 {
         return Ok(query);
     }
