@@ -9,7 +9,7 @@ use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use pronto_io::child;
@@ -231,7 +231,7 @@ fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
             true => PathBuf::from(named),
             false => child::find(&named).unwrap_or_else(|| named.into()),
         };
-        return match executable(&path) {
+        return match child::executable(&path).map(|metadata| Identity::of(&metadata)) {
             Some(identity) if chain.own.contains(&identity) => Err(CliError::fatal(format!(
                 "PRONTO_GIT leads back to this program: '{}'",
                 path.display()
@@ -243,21 +243,16 @@ fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
             ))),
         };
     }
-    for path in child::find_all(OsStr::new("git")) {
-        if let Some(identity) = executable(&path)
-            && !chain.own.contains(&identity)
-        {
-            return Ok((path, identity));
-        }
+    let mut identity = None;
+    let found = child::find_where(OsStr::new("git"), |metadata| {
+        identity = Some(Identity::of(metadata)).filter(|file| !chain.own.contains(file));
+        identity.is_some()
+    });
+    if let (Some(path), Some(identity)) = (found, identity) {
+        return Ok((path, identity));
     }
     Err(CliError::fatal("git is not installed")
         .with_hint("pronto hands what it lacks to git; set PRONTO_GIT or PATH to where it is"))
-}
-
-/// Returns the identity of the executable file that `path` leads to.
-fn executable(path: &Path) -> Option<Identity> {
-    let metadata = std::fs::metadata(path).ok()?;
-    (metadata.is_file() && metadata.mode() & 0o111 != 0).then(|| Identity::of(&metadata))
 }
 
 /// Adds to `error` that the call would have gone to git.
