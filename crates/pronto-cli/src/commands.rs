@@ -54,15 +54,12 @@ mod restoring;
 mod rev_list;
 mod rev_parse;
 mod send_pack;
-#[cfg(feature = "serve")]
 mod serve;
-#[cfg(feature = "serve")]
 mod shell;
 mod show_index;
 mod show_ref;
 mod sparse_checkout;
 mod status;
-#[cfg(feature = "serve")]
 mod store;
 mod switch;
 mod switching;
@@ -154,7 +151,7 @@ pub struct Command {
     /// The way in which its arguments are parsed.
     pub style: Style,
     augment: fn(Definition) -> Definition,
-    run: fn(Definition, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>,
+    run: Run,
 }
 
 /// A row of the table: the module with `Args` and `run`, and the description.
@@ -175,6 +172,49 @@ macro_rules! command {
         }
     };
 }
+
+/// A row for a command of `pronto-server` in the table of all commands: it is checked, not prepared.
+macro_rules! elsewhere {
+    ($module:ident, $name:literal, $summary:literal, $group:ident) => {
+        Command {
+            name: $name,
+            summary: $summary,
+            group: Group::$group,
+            needs: Needs { signals: true },
+            style: Style::Options,
+            augment: <$module::Args as clap::Args>::augment_args,
+            run: |definition, tokens, context| {
+                let args = parse::<$module::Args>(definition, tokens)?;
+                $module::run(&args, context)
+            },
+        }
+    };
+}
+
+/// A row of the table of `pronto-server`.
+#[cfg(feature = "serve")]
+macro_rules! served {
+    ($module:ident, $name:literal) => {
+        ($name, |definition, tokens, context| {
+            let args = parse::<$module::Args>(definition, tokens)?;
+            context.prepare($name, true)?;
+            $module::run_here(&args, context)
+        })
+    };
+}
+
+/// A command that only the program `pronto-server` runs: its name, and its `run` in that program.
+pub(crate) type Served = (&'static str, Run);
+
+type Run = fn(Definition, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>;
+
+/// The commands that the program `pronto-server` runs. In the table of all commands, they continue in that program.
+#[cfg(feature = "serve")]
+pub(crate) static SERVED: &[Served] = &[
+    served!(serve, "serve"),
+    served!(shell, "shell"),
+    served!(store, "store"),
+];
 
 /// All native commands, sorted by name.
 pub static COMMANDS: &[Command] = &[
@@ -227,16 +267,28 @@ pub static COMMANDS: &[Command] = &[
     command!(rev_list, "rev-list", "list commits, and the objects that they lead to", Plumbing, Raw, signals: true),
     command!(rev_parse, "rev-parse", "resolve names to ids, and show properties of the repository", Plumbing, Raw, signals: false),
     command!(send_pack, "send-pack", "push to one repository", Plumbing, Options, signals: true),
-    #[cfg(feature = "serve")]
-    command!(serve, "serve", "serve repositories to clients of Git, or to peers", Collaborate, Options, signals: true),
-    #[cfg(feature = "serve")]
-    command!(shell, "shell", "serve one request of a client that sshd has authenticated", Collaborate, Options, signals: true),
+    elsewhere!(
+        serve,
+        "serve",
+        "serve repositories to clients of Git, or to peers",
+        Collaborate
+    ),
+    elsewhere!(
+        shell,
+        "shell",
+        "serve one request of a client that sshd has authenticated",
+        Collaborate
+    ),
     command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
     command!(show_ref, "show-ref", "list refs and their values", Plumbing, Options, signals: false),
     command!(sparse_checkout, "sparse-checkout", "check out a part of the tracked files", Start, Options, signals: true),
     command!(status, "status", "show changes in the worktree and the index", Change, Options, signals: false),
-    #[cfg(feature = "serve")]
-    command!(store, "store", "keep repositories in an object store", Collaborate, Options, signals: true),
+    elsewhere!(
+        store,
+        "store",
+        "keep repositories in an object store",
+        Collaborate
+    ),
     command!(switch, "switch", "switch branches", Change, Options, signals: true),
     command!(symbolic_ref, "symbolic-ref", "read and change symbolic refs", Plumbing, Options, signals: true),
     command!(sync, "sync", "synchronise with a peer in both directions", Collaborate, Options, signals: true),
@@ -303,7 +355,9 @@ impl Command {
                 .chain(arguments.iter().cloned())
                 .collect(),
         };
-        (self.run)(definition, tokens, context)
+        let served = context.served.iter().find(|(name, _)| *name == self.name);
+        let run = served.map_or(self.run, |(_, run)| *run);
+        run(definition, tokens, context)
     }
 }
 

@@ -16,9 +16,11 @@ use pronto_io::signals;
 use pronto_trace::Session;
 
 use crate::colors::{ADVICE, Paint, RemoteWords};
+use crate::commands::Served;
 use crate::error::CliError;
 use crate::globals::Globals;
 use crate::output::Output;
+use crate::programs;
 use crate::progress::{Look, Messages, Terminal};
 use crate::settings;
 use crate::terminal_text::{write_colored, write_painted, write_to_stderr};
@@ -51,6 +53,8 @@ pub struct Context {
     repository: Option<Arc<Repository>>,
     terminal: Option<Terminal>,
     pub(crate) trace: Option<Session>,
+    /// The commands that this program runs itself, and others hand to `pronto-server`.
+    pub(crate) served: &'static [Served],
 }
 
 impl Context {
@@ -74,6 +78,7 @@ impl Context {
             repository: None,
             terminal: None,
             trace: None,
+            served: &[],
         }
     }
 
@@ -146,7 +151,7 @@ impl Context {
         if self.globals.bare {
             environment.treat_as_bare();
         }
-        if let Ok(program) = std::env::current_exe() {
+        if let Ok(program) = programs::own() {
             environment.set_server(program);
         }
         environment.set_session_id(self.session_id());

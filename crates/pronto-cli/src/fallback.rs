@@ -16,6 +16,7 @@ use pronto_io::child;
 
 use crate::error::{CliError, display};
 use crate::globals::Globals;
+use crate::programs;
 
 /// State of earlier hand-overs in this chain of processes: `pid;depth;chosen;own,own,…`, with files
 /// as `device:inode`.
@@ -63,6 +64,10 @@ impl Chain {
             .unwrap_or_default();
         if let Ok(own) = std::env::current_exe().and_then(std::fs::metadata) {
             chain.add(Identity::of(&own));
+        }
+        // The name `git` may lead to `pronto`, which has become this program.
+        if let Some(Ok(caller)) = programs::caller().map(std::fs::metadata) {
+            chain.add(Identity::of(&caller));
         }
         chain
     }
@@ -138,6 +143,7 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
         .args(without_own_options(arguments))
         .envs(globals.trace_variables())
         .env(CHAIN, chain.render(identity))
+        .env_remove(programs::CALLER)
         .exec();
     CliError::fatal(format!("cannot run '{}': {error}", git.display()))
 }

@@ -7,15 +7,16 @@ use std::time::Instant;
 
 use crate::alias;
 use crate::arguments::asks_for_usage;
-use crate::commands::{self, COMMANDS};
+use crate::commands::{self, COMMANDS, Served};
 use crate::context::Context;
 use crate::error::{CliError, ExitCode, Kind};
 use crate::fallback;
 use crate::globals::{Globals, Rest};
 use crate::terminal_text::write_to_stderr;
 
-/// Runs the command line `arguments`, of which the first is the name of the program.
-pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
+/// Runs the command line `arguments`, of which the first is the name of the program. The program itself runs the
+/// commands of `served`.
+pub(crate) fn run(arguments: &[OsString], served: &'static [Served]) -> ExitCode {
     let begun = Instant::now();
     let name = arguments
         .first()
@@ -30,6 +31,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         },
     };
     let mut context = Context::new(globals, called_as_git, arguments, begun);
+    context.served = served;
     let result = match (name.strip_prefix(b"git-"), rest) {
         (Some(command), _) => dispatch(OsStr::from_bytes(command), &arguments[1..], &mut context),
         (None, Ok(rest)) => begin(&rest, arguments, &mut context),

@@ -88,7 +88,7 @@ fn authorized(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let users = users(args, context)?;
-    let program = std::env::current_exe()
+    let program = crate::programs::own()
         .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
     let config = args.config.as_deref().unwrap_or(Path::new(""));
     let config = context.environment()?.absolute(config);

@@ -8,7 +8,8 @@ use pronto::Watch;
 use pronto_server::repositories::Repositories;
 use pronto_store::{Store, Written};
 
-use super::{Args, Stores, progress, scratch};
+use super::Args;
+use super::server::{Stores, progress, scratch};
 use crate::{CliError, Context, ExitCode};
 
 /// Imports a repository.

@@ -6,7 +6,8 @@ use bstr::{BStr, ByteSlice as _};
 use pronto::refs::RefNameRef;
 use pronto_store::{ErrorKind, Settings, Value};
 
-use super::{Args, Place};
+use super::Args;
+use super::server::Place;
 use crate::{CliError, Context, ExitCode};
 
 /// Shows the configuration of `place`, or the values of a key; or changes one.

@@ -8,27 +8,9 @@ use std::time::Duration;
 use pronto::Watch;
 use pronto_store::{Pass, UpkeepOptions, UpkeepRole};
 
-use super::{Args, Stores, progress, scratch};
+use super::Args;
+use super::server::{Stores, progress, scratch};
 use crate::{CliError, Context, ExitCode};
-
-const DAY: Duration = Duration::from_secs(24 * 3600);
-
-/// The time after which unreachable objects are deleted; `None` for never.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PruneAfter(Option<Duration>);
-
-/// Reads a number of days.
-pub(super) fn prune_after(text: &str) -> Result<PruneAfter, String> {
-    if text == "never" {
-        return Ok(PruneAfter(None));
-    }
-    let days: u16 = text
-        .parse()
-        .ok()
-        .filter(|days| *days > 0)
-        .ok_or_else(|| "it must be a number of days, or 'never'".to_owned())?;
-    Ok(PruneAfter(Some(DAY * u32::from(days))))
-}
 
 /// Does upkeep of `name`, or of all repositories: once, or until the process is stopped.
 pub(super) fn run(
