@@ -49,7 +49,12 @@ pub(crate) fn run(arguments: &[OsString], served: &'static [Served]) -> ExitCode
         Err(error) if hands_over(&error) => Err(hand_over(error, &given, &mut context)),
         other => other,
     };
-    finish(result, &mut context)
+    let code = finish(result, &mut context);
+    // A trace writes its end when it is dropped. Everything else is freed by the end of the process, which takes less
+    // time than to free each part.
+    drop(context.trace.take());
+    std::mem::forget(context);
+    code
 }
 
 fn base_name(path: &OsStr) -> &[u8] {
