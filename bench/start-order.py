@@ -24,7 +24,7 @@ CALLS = [
 HEADER = """\
 # Functions that small calls run, in the order of their first call, as patterns of the names of their sections.
 # The linker puts them side by side (build.rs), so that a small call touches few pages. Names that are not there are
-# passed over. bench/start-order.py makes this list.
+# skipped. bench/start-order.py makes this list.
 """
 
 
