@@ -5,6 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use bstr::ByteSlice as _;
+
 use crate::support::{
     Scratch, copy_program, install, process, pronto, pronto_path, stderr, stdout,
 };
@@ -58,11 +60,7 @@ fn assert_prints_config(command: &mut Command) {
 /// Whether `program` contains a symbol of the module `path`.
 fn contains(program: &[u8], [krate, module]: &[&str; 2]) -> bool {
     let mangled = format!("{}{krate}{}{module}", krate.len(), module.len());
-    let finder = |text: &str| {
-        let text = text.as_bytes();
-        program.windows(text.len()).any(|window| window == text)
-    };
-    finder(&mangled) || finder(&format!("{krate}..{module}"))
+    program.contains_str(mangled) || program.contains_str(format!("{krate}..{module}"))
 }
 
 #[test]
