@@ -339,6 +339,11 @@ impl Context {
         drain
     }
 
+    /// Becomes `pronto-server` for `command`, with the same arguments. Returns only if that fails.
+    pub(crate) fn become_server(&self, command: &str) -> CliError {
+        programs::become_server(command, &self.process, self.globals.start.as_ref())
+    }
+
     /// Ends the process if a signal has requested it.
     pub(crate) fn end_if_asked(&self) {
         self.settle();

@@ -6,13 +6,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use pronto_io::child;
 
-use crate::context::Context;
 use crate::error::{CliError, display};
 
 const SERVER: &str = "pronto-server";
@@ -92,8 +92,13 @@ pub(crate) fn check_caller() -> Result<(), CliError> {
     Err(CliError::fatal(message).with_hint("install both programs from one release of pronto"))
 }
 
-/// Becomes `pronto-server` with the arguments of this process, for `command`. Returns only if that fails.
-pub(crate) fn become_server(command: &str, context: &Context) -> CliError {
+/// Becomes `pronto-server` with the arguments `process` of this process, in the directory `start` if the process has
+/// left that, for `command`. Returns only if that fails.
+pub(crate) fn become_server(
+    command: &str,
+    process: &[OsString],
+    start: Option<&OwnedFd>,
+) -> CliError {
     let own = match std::env::current_exe() {
         Ok(own) => own,
         Err(error) => {
@@ -108,18 +113,17 @@ pub(crate) fn become_server(command: &str, context: &Context) -> CliError {
     let Some(server) = places.iter().find(|path| child::executable(path).is_some()) else {
         return missing(command, &places);
     };
-    if let Some(start) = &context.globals.start
+    if let Some(start) = start
         && let Err(error) = rustix::process::fchdir(start)
     {
         return CliError::fatal(format!("cannot return to the starting directory: {error}"));
     }
-    let name = context
-        .process
+    let name = process
         .first()
         .map_or(OsStr::new("pronto"), OsString::as_os_str);
     let error = child::command(server)
         .arg0(name)
-        .args(context.process.iter().skip(1))
+        .args(process.iter().skip(1))
         .env(CALLER, Caller::render(&own))
         .exec();
     let reason = pronto_io::error::reason(&error);

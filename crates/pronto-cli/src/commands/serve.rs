@@ -16,7 +16,7 @@ mod server;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::{CliError, Context, ExitCode, programs};
+use crate::{CliError, Context, ExitCode};
 
 #[cfg(feature = "serve")]
 pub(super) use git::{failure as server_failure, native};
@@ -144,7 +144,7 @@ enum Role {
 
 /// Continues in the program `pronto-server`.
 pub(crate) fn run(_: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    Err(programs::become_server("serve", context))
+    Err(context.become_server("serve"))
 }
 
 /// Reads the value of `--role`.

@@ -5,7 +5,7 @@ mod server;
 
 use std::path::{Path, PathBuf};
 
-use crate::{CliError, Context, ExitCode, programs};
+use crate::{CliError, Context, ExitCode};
 
 #[cfg(feature = "serve")]
 pub(super) use server::run as run_here;
@@ -36,5 +36,5 @@ impl Args {
 /// Continues in the program `pronto-server`.
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     args.given()?;
-    Err(programs::become_server("shell", context))
+    Err(context.become_server("shell"))
 }

@@ -3,6 +3,8 @@
 #[cfg(feature = "serve")]
 mod import;
 #[cfg(feature = "serve")]
+mod places;
+#[cfg(feature = "serve")]
 mod server;
 #[cfg(feature = "serve")]
 mod settings;
@@ -15,7 +17,7 @@ use std::time::Duration;
 use bstr::ByteSlice as _;
 use pronto::repository::RefStorage;
 
-use crate::{CliError, Context, ExitCode, programs};
+use crate::{CliError, Context, ExitCode};
 
 #[cfg(feature = "serve")]
 pub(super) use server::run as run_here;
@@ -92,7 +94,7 @@ struct PruneAfter(Option<Duration>);
 
 /// Continues in the program `pronto-server`.
 pub(crate) fn run(_: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    Err(programs::become_server("store", context))
+    Err(context.become_server("store"))
 }
 
 /// Reads a number of days.

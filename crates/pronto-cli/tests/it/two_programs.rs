@@ -11,7 +11,7 @@ use crate::support::{
     Scratch, copy_program, install, process, pronto, pronto_path, stderr, stdout,
 };
 
-/// What only servers need, as it is named in symbols of either form.
+/// Modules that only servers need. Symbols name them in two forms.
 const OF_SERVERS: &[[&str; 2]] = &[
     ["tokio", "runtime"],
     ["hyper", "proto"],

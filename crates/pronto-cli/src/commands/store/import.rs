@@ -9,7 +9,7 @@ use pronto_server::repositories::Repositories;
 use pronto_store::{Store, Written};
 
 use super::Args;
-use super::server::{Stores, progress, scratch};
+use super::places::{Stores, progress, scratch};
 use crate::{CliError, Context, ExitCode};
 
 /// Imports a repository.

@@ -7,7 +7,7 @@ use pronto::refs::RefNameRef;
 use pronto_store::{ErrorKind, Settings, Value};
 
 use super::Args;
-use super::server::Place;
+use super::places::Place;
 use crate::{CliError, Context, ExitCode};
 
 /// Shows the configuration of `place`, or the values of a key; or changes one.

@@ -9,7 +9,7 @@ use pronto::Watch;
 use pronto_store::{Pass, UpkeepOptions, UpkeepRole};
 
 use super::Args;
-use super::server::{Stores, progress, scratch};
+use super::places::{Stores, progress, scratch};
 use crate::{CliError, Context, ExitCode};
 
 /// Does upkeep of `name`, or of all repositories: once, or until the process is stopped.
