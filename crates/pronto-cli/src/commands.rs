@@ -79,7 +79,7 @@ use std::ffi::OsString;
 use clap::Command as Definition;
 
 use crate::arguments::{complete, document, normalise, normalise_leading};
-use crate::context::Context;
+use crate::context::{Context, Run};
 use crate::error::{CliError, ExitCode};
 
 /// Preparations that a command needs.
@@ -203,14 +203,9 @@ macro_rules! served {
     };
 }
 
-/// A command that only the program `pronto-server` runs: its name, and its `run` in that program.
-pub(crate) type Served = (&'static str, Run);
-
-type Run = fn(Definition, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>;
-
 /// The commands that the program `pronto-server` runs. In the table of all commands, they continue in that program.
 #[cfg(feature = "serve")]
-pub(crate) static SERVED: &[Served] = &[
+pub(crate) static SERVED: &[crate::context::Served] = &[
     served!(serve, "serve"),
     served!(shell, "shell"),
     served!(store, "store"),

@@ -16,8 +16,7 @@ use pronto_io::signals;
 use pronto_trace::Session;
 
 use crate::colors::{ADVICE, Paint, RemoteWords};
-use crate::commands::Served;
-use crate::error::CliError;
+use crate::error::{CliError, ExitCode};
 use crate::globals::Globals;
 use crate::output::Output;
 use crate::programs;
@@ -27,6 +26,12 @@ use crate::terminal_text::{write_colored, write_painted, write_to_stderr};
 
 /// The variable that states the purpose of a background process. It is not passed on to children.
 pub(crate) const BACKGROUND_VARIABLE: &str = "PRONTO_BACKGROUND";
+
+/// Runs a command with the definition of its arguments.
+pub(crate) type Run = fn(clap::Command, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>;
+
+/// A command that only `pronto-server` runs: its name, and its `run` in that program.
+pub(crate) type Served = (&'static str, Run);
 
 /// Everything that a command needs: the options before it, its output, and the ways to stop it.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use crate::alias;
 use crate::arguments::asks_for_usage;
-use crate::commands::{self, COMMANDS, Served};
-use crate::context::Context;
+use crate::commands::{self, COMMANDS};
+use crate::context::{Context, Served};
 use crate::error::{CliError, ExitCode, Kind};
 use crate::fallback;
 use crate::globals::{Globals, Rest};
