@@ -55,15 +55,12 @@ mod restoring;
 mod rev_list;
 mod rev_parse;
 mod send_pack;
-#[cfg(feature = "serve")]
 mod serve;
-#[cfg(feature = "serve")]
 mod shell;
 mod show_index;
 mod show_ref;
 mod sparse_checkout;
 mod status;
-#[cfg(feature = "serve")]
 mod store;
 mod switch;
 mod switching;
@@ -83,7 +80,7 @@ use std::ffi::OsString;
 use clap::Command as Definition;
 
 use crate::arguments::{asks_for_usage, complete, document, normalise, normalise_leading};
-use crate::context::Context;
+use crate::context::{Context, Run};
 use crate::error::{CliError, ExitCode};
 
 /// Preparations that a command needs.
@@ -157,7 +154,7 @@ pub struct Command {
     /// The way in which its arguments are parsed.
     pub style: Style,
     augment: fn(Definition) -> Definition,
-    run: fn(Definition, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>,
+    run: Run,
 }
 
 /// A row of the table: the module with `Args` and `run`, and the description.
@@ -178,6 +175,44 @@ macro_rules! command {
         }
     };
 }
+
+/// A row for a command of `pronto-server` in the table of all commands: it is checked, not prepared.
+macro_rules! elsewhere {
+    ($module:ident, $name:literal, $summary:literal, $group:ident, $style:ident) => {
+        Command {
+            name: $name,
+            summary: $summary,
+            group: Group::$group,
+            needs: Needs { signals: true },
+            style: Style::$style,
+            augment: <$module::Args as clap::Args>::augment_args,
+            run: |definition, tokens, context| {
+                let args = parse::<$module::Args>(definition, tokens)?;
+                $module::run(&args, context)
+            },
+        }
+    };
+}
+
+/// A row of the table of `pronto-server`.
+#[cfg(feature = "serve")]
+macro_rules! served {
+    ($module:ident, $name:literal) => {
+        ($name, |definition, tokens, context| {
+            let args = parse::<$module::Args>(definition, tokens)?;
+            context.prepare($name, true)?;
+            $module::run_here(&args, context)
+        })
+    };
+}
+
+/// The commands that the program `pronto-server` runs. In the table of all commands, they continue in that program.
+#[cfg(feature = "serve")]
+pub(crate) static SERVED: &[crate::context::Served] = &[
+    served!(serve, "serve"),
+    served!(shell, "shell"),
+    served!(store, "store"),
+];
 
 /// All native commands, sorted by name.
 pub static COMMANDS: &[Command] = &[
@@ -230,16 +265,31 @@ pub static COMMANDS: &[Command] = &[
     command!(rev_list, "rev-list", "list commits, and the objects that they lead to", Plumbing, Raw, signals: true),
     command!(rev_parse, "rev-parse", "resolve names to ids, and show properties of the repository", Plumbing, Raw, signals: false),
     command!(send_pack, "send-pack", "push to one repository", Plumbing, Options, signals: true),
-    #[cfg(feature = "serve")]
-    command!(serve, "serve", "serve repositories to clients of Git, or to peers", Collaborate, Nested, signals: true),
-    #[cfg(feature = "serve")]
-    command!(shell, "shell", "serve one request of a client that sshd has authenticated", Collaborate, Options, signals: true),
+    elsewhere!(
+        serve,
+        "serve",
+        "serve repositories to clients of Git, or to peers",
+        Collaborate,
+        Nested
+    ),
+    elsewhere!(
+        shell,
+        "shell",
+        "serve one request of a client that sshd has authenticated",
+        Collaborate,
+        Options
+    ),
     command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
     command!(show_ref, "show-ref", "list refs and their values", Plumbing, Options, signals: false),
     command!(sparse_checkout, "sparse-checkout", "check out a part of the tracked files", Start, Options, signals: true),
     command!(status, "status", "show changes in the worktree and the index", Change, Options, signals: false),
-    #[cfg(feature = "serve")]
-    command!(store, "store", "keep repositories in an object store", Collaborate, Nested, signals: true),
+    elsewhere!(
+        store,
+        "store",
+        "keep repositories in an object store",
+        Collaborate,
+        Nested
+    ),
     command!(switch, "switch", "switch branches", Change, Options, signals: true),
     command!(symbolic_ref, "symbolic-ref", "read and change symbolic refs", Plumbing, Options, signals: true),
     command!(sync, "sync", "synchronise with a peer in both directions", Collaborate, Options, signals: true),
@@ -306,7 +356,7 @@ impl Command {
         if self.style != Style::Nested {
             return asks_for_usage(arguments).then(|| self.definition());
         }
-        if !arguments.last().is_some_and(|last| last == "-h") {
+        if arguments.last().is_none_or(|last| last != "-h") {
             return None;
         }
         let (definition, rest) = nested::named(self.definition(), arguments);
@@ -345,7 +395,9 @@ impl Command {
                 .chain(arguments.iter().cloned())
                 .collect(),
         };
-        (self.run)(definition, tokens, context)
+        let served = context.served.iter().find(|(name, _)| *name == self.name);
+        let run = served.map_or(self.run, |(_, run)| *run);
+        run(definition, tokens, context)
     }
 }
 
@@ -353,12 +405,14 @@ fn parse<T: clap::FromArgMatches>(
     definition: Definition,
     tokens: Vec<OsString>,
 ) -> Result<T, CliError> {
-    let mut matches = definition.try_get_matches_from(tokens).map_err(wrong)?;
-    T::from_arg_matches_mut(&mut matches).map_err(wrong)
+    let mut matches = definition
+        .try_get_matches_from(tokens)
+        .map_err(|error| wrong(&error))?;
+    T::from_arg_matches_mut(&mut matches).map_err(|error| wrong(&error))
 }
 
 /// The error of arguments that clap refuses.
-fn wrong(error: clap::Error) -> CliError {
+fn wrong(error: &clap::Error) -> CliError {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let names = |kind| match error.get(kind) {
         Some(ContextValue::Strings(names)) => names.clone(),

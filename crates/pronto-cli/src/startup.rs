@@ -9,14 +9,15 @@ use clap::Command as Definition;
 
 use crate::alias;
 use crate::commands::{self, COMMANDS};
-use crate::context::Context;
+use crate::context::{Context, Served};
 use crate::error::{CliError, ExitCode, Kind};
 use crate::fallback;
 use crate::globals::{Globals, Rest};
 use crate::terminal_text::write_to_stderr;
 
-/// Runs the command line `arguments`, of which the first is the name of the program.
-pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
+/// Runs the command line `arguments`, of which the first is the name of the program. The program itself runs the
+/// commands of `served`.
+pub(crate) fn run(arguments: &[OsString], served: &'static [Served]) -> ExitCode {
     let begun = Instant::now();
     let name = arguments
         .first()
@@ -31,6 +32,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         },
     };
     let mut context = Context::new(globals, called_as_git, arguments, begun);
+    context.served = served;
     let result = match (name.strip_prefix(b"git-"), rest) {
         (Some(command), _) => dispatch(OsStr::from_bytes(command), &arguments[1..], &mut context),
         (None, Ok(rest)) => begin(&rest, arguments, &mut context),
@@ -48,7 +50,12 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         Err(error) if hands_over(&error) => Err(hand_over(error, &given, &mut context)),
         other => other,
     };
-    finish(result, &mut context)
+    let code = finish(result, &mut context);
+    // A trace writes its end when it is dropped. Everything else is freed by the end of the process, which takes less
+    // time than to free each part.
+    drop(context.trace.take());
+    std::mem::forget(context);
+    code
 }
 
 fn base_name(path: &OsStr) -> &[u8] {

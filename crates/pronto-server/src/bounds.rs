@@ -46,23 +46,7 @@ fn bytes(count: impl Display) -> String {
 
 fn rows() -> Vec<Row> {
     let limits = Limits::default();
-    [places(&limits), requests(&limits), contents(&limits)]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
-fn seconds(time: std::time::Duration) -> String {
-    format!("{} seconds", time.as_secs())
-}
-
-fn parts(part: usize) -> String {
-    format!("{} of {part}", part - 1)
-}
-
-/// The places that requests take.
-fn places(limits: &Limits) -> Vec<Row> {
-    // A new limit needs a row here.
+    // A new limit needs a row.
     let Limits {
         connections: _,
         connections_per_address: _,
@@ -83,7 +67,23 @@ fn places(limits: &Limits) -> Vec<Row> {
         // The operator's, when the server ends.
         drain: _,
         failures_per_minute: _,
-    } = limits;
+    } = &limits;
+    [places(&limits), requests(&limits), contents(&limits)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn seconds(time: std::time::Duration) -> String {
+    format!("{} seconds", time.as_secs())
+}
+
+fn parts(part: usize) -> String {
+    format!("{} of {part}", part - 1)
+}
+
+/// The places that requests take.
+fn places(limits: &Limits) -> Vec<Row> {
     vec![
         row("connections", limits.connections, "`connections`"),
         row(

@@ -100,7 +100,7 @@ pub struct InBucket<B>(pub Arc<B>);
 
 impl<B: Bucket> Generations for InBucket<B> {
     async fn newest(&self, prefix: &str) -> Result<Option<Listed>> {
-        // Objects of other names may be in between: whoever put them there shall not make this call the store for each.
+        // Objects of other names may be in between: their writer must not make this call the store for each.
         let (mut page, mut len) = (None, 1);
         loop {
             let listed = (self.0)

@@ -35,7 +35,7 @@ enum Protocol {
     Netsync,
 }
 
-/// What one connection does. The bytes are made once.
+/// The behaviour of one connection. The bytes are made once.
 #[derive(Clone, Copy)]
 enum Act {
     /// Sends these bytes, and then nothing.

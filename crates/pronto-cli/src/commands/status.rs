@@ -177,7 +177,7 @@ fn prepare(
     options.detached_from = matches!(settings.format, Format::Long);
     options.write_back = optional_locks;
     options.settle = pronto::status::Options::default().settle;
-    options.monitor_program = std::env::current_exe().ok();
+    options.monitor_program = crate::programs::own().ok();
     Ok((settings, options))
 }
 

@@ -15,8 +15,7 @@ use pronto::{Repository, Watch};
 
 use crate::checkout_failures::refusal_message;
 pub(crate) use crate::checkout_failures::tell_failures;
-use crate::{CliError, Context, ExitCode, fallback};
-use upstream::tracking_text;
+use crate::{CliError, Context, ExitCode};
 
 /// Options of both commands.
 #[derive(clap::Args, Debug, Default)]

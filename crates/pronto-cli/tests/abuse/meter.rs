@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The unit of times in `/proc/PROCESS/stat`: programs are told hundredths of a second, whatever the kernel counts.
 const TICK_MILLISECONDS: u64 = 10;
 
-/// What requests have cost.
+/// The cost of requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
     /// The growth of the resident memory to its peak.
@@ -46,7 +46,7 @@ impl Meter {
         }
     }
 
-    /// Returns a number of bytes that the kernel tells of the process.
+    /// Returns a number of bytes of the process, as the kernel counts them.
     fn status(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(self.folder.join("status")).unwrap_or_default();
         let line = status.lines().find(|line| line.starts_with(name));

@@ -450,9 +450,10 @@ impl Reader<'_> {
             name: BString::default(),
             path: None,
         });
-        let values = command::values(self.loader.environment).map_err(unparsable)?;
+        let values =
+            command::values(self.loader.environment).map_err(|error| unparsable(&error))?;
         for (key, value) in values {
-            let key = key::canonical(key.as_bstr()).map_err(unparsable)?;
+            let key = key::canonical(key.as_bstr()).map_err(|error| unparsable(&error))?;
             let split = key.rfind_byte(b'.').map_or(0, |at| at + 1);
             let (section, name) = key.split_at(split);
             self.add(
@@ -467,7 +468,7 @@ impl Reader<'_> {
 }
 
 /// Returns the error for options and variables of which one is malformed, as `error` says.
-fn unparsable(error: Error) -> Error {
+fn unparsable(error: &Error) -> Error {
     let message = "unable to parse command-line config";
     Error::new(*error.kind(), message).reported_after(error.message())
 }

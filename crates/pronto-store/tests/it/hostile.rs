@@ -27,7 +27,7 @@ use form::{Form, Mutant};
 const OWN: &str = "team/r";
 const PRIVATE: &str = "vault/x";
 
-/// What only the private repository holds.
+/// Content that only the private repository has.
 const SECRET: &str = "what only the vault holds";
 
 /// A store with a repository of all kinds of objects, whose newest manifest is changed, and a private one.
@@ -181,8 +181,7 @@ fn publish_private(world: &World) -> Vec<ObjectId> {
     fs::write(at.join("secret"), SECRET).expect("a file");
     world.git("secret", &["add", "."]);
     world.git("secret", &["commit", "-q", "-m", SECRET]);
-    let source =
-        Repository::open(&at.join(".git"), &Environment::empty("/")).expect("a repository");
+    let source = Repository::open(at.join(".git"), &Environment::empty("/")).expect("a repository");
     let store = &world.server.store;
     let target = store.repository(PRIVATE).expect("a name");
     let imported = store.import(&source, &target, &world.path("scratch"), &Watch::none());
@@ -225,7 +224,7 @@ fn every_word_and_line_of_a_manifest() {
         .map(str::to_owned)
         .into();
     let mut mutants = Vec::new();
-    form.each(&bucket.other.clone(), |mutant| mutants.push(mutant));
+    form.each(&bucket.other, |mutant| mutants.push(mutant));
     let places: BTreeSet<&str> = mutants.iter().map(|it| it.place.as_str()).collect();
     for keyword in keywords {
         let start = format!("{keyword} ");

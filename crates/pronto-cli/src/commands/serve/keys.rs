@@ -8,6 +8,7 @@ use pronto_server::users::{User, Users};
 
 use super::Args;
 use super::git::{change, failure, managed};
+use super::subcommands::KeyCommand;
 use crate::{CliError, Context, ExitCode};
 
 /// The beginning of a key of netsync, which is short enough to be given in place of a file.
@@ -15,36 +16,6 @@ const NETSYNC: &str = "ed25519:";
 
 /// The largest file of a public key.
 const LARGEST_BYTES: u64 = 64 * 1024;
-
-/// The commands of `serve user key`.
-#[derive(clap::Subcommand, Debug)]
-pub(super) enum KeyCommand {
-    /// Add a public key, and print its fingerprint
-    Add {
-        /// The name of the user
-        name: String,
-        /// A file with a key of OpenSSH, '-' for standard input, or a key of netsync
-        #[arg(value_name = "FILE|KEY")]
-        key: String,
-    },
-    /// Remove a key
-    Remove {
-        /// The name of the user
-        name: String,
-        /// The fingerprint of the key
-        fingerprint: String,
-    },
-    /// List keys
-    List {
-        /// The name of the user; all without
-        name: Option<String>,
-    },
-    /// Print lines for sshd (AuthorizedKeysCommand)
-    Authorized {
-        /// Print only the key with this fingerprint
-        fingerprint: Option<String>,
-    },
-}
 
 impl KeyCommand {
     pub(super) fn run(&self, args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -112,7 +83,7 @@ fn authorized(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let users = users(args, context)?;
-    let program = std::env::current_exe()
+    let program = crate::programs::own()
         .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
     let config = args.config.as_deref().unwrap_or(Path::new(""));
     let config = context.environment()?.absolute(config);

@@ -8,68 +8,8 @@ use pronto_server::users::{TokenMode, Users};
 
 use super::Args;
 use super::git::{change, failure, managed};
-use super::keys;
+use super::subcommands::{Manage, RepositoryCommand, UserCommand};
 use crate::{CliError, Context, ExitCode};
-
-/// The commands that manage the server of `--config`.
-#[derive(clap::Subcommand, Debug)]
-pub(super) enum Manage {
-    /// Add, remove and list users, and their keys
-    User {
-        #[command(subcommand)]
-        command: UserCommand,
-    },
-    /// Give a user a token, and print it
-    Token {
-        /// Revoke the other tokens of the user
-        #[arg(long)]
-        replace: bool,
-        /// The name of the user
-        name: String,
-    },
-    /// Create, remove and list repositories
-    Repository {
-        #[command(subcommand)]
-        command: RepositoryCommand,
-    },
-}
-
-#[derive(clap::Subcommand, Debug)]
-pub(super) enum UserCommand {
-    /// Add a user
-    Add {
-        /// The name of the user
-        name: String,
-    },
-    /// Remove a user, with the keys and tokens
-    Remove {
-        /// The name of the user
-        name: String,
-    },
-    /// List the users, with the numbers of their tokens and keys
-    List,
-    /// Add, remove and list public keys
-    Key {
-        #[command(subcommand)]
-        command: keys::KeyCommand,
-    },
-}
-
-#[derive(clap::Subcommand, Debug)]
-pub(super) enum RepositoryCommand {
-    /// Create an empty repository
-    Create {
-        /// The name of the repository
-        name: String,
-    },
-    /// Remove a repository
-    Remove {
-        /// The name of the repository
-        name: String,
-    },
-    /// List the repositories
-    List,
-}
 
 impl Manage {
     pub(super) fn run(&self, args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {

@@ -4,29 +4,9 @@ use std::io::Write as _;
 
 use pronto::Watch;
 
-use super::{Common, Place};
+use super::arguments::{Common, List, Verify};
+use super::server::Place;
 use crate::{CliError, Context, ExitCode};
-
-/// Arguments of `store verify`.
-#[derive(clap::Args, Debug)]
-pub(super) struct Verify {
-    /// Compare names and sizes only, and read no object
-    #[arg(long)]
-    sizes_only: bool,
-    /// The store
-    store: String,
-    /// The name of the repository; all without
-    name: Option<String>,
-}
-
-/// Arguments of `store list`.
-#[derive(clap::Args, Debug)]
-pub(super) struct List {
-    /// The store
-    store: String,
-    /// The repository whose generations are listed
-    name: Option<String>,
-}
 
 impl Verify {
     pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {

@@ -1,33 +1,16 @@
 //! `store import`: Git repositories into an object store.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pronto::Repository;
 use pronto::Watch;
 use pronto_server::repositories::Repositories;
 use pronto_store::{Store, Written};
 
-use super::{Common, scratch};
+use super::arguments::{Common, Import};
+use super::server::scratch;
 use crate::{CliError, Context, ExitCode};
-
-/// Arguments of `store import`.
-#[derive(clap::Args, Debug)]
-pub(super) struct Import {
-    /// Bring repositories that are there already up to date
-    #[arg(long)]
-    update: bool,
-    /// The directory for temporary files
-    #[arg(long, value_name = "DIRECTORY")]
-    scratch: Option<PathBuf>,
-    /// The Git repository; or, without a name, the directory above many
-    #[arg(value_name = "REPOSITORY|DIRECTORY")]
-    source: PathBuf,
-    /// The store
-    store: String,
-    /// The name of the new repository
-    name: Option<String>,
-}
 
 impl Import {
     pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {

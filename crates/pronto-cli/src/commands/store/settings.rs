@@ -6,34 +6,9 @@ use bstr::{BStr, ByteSlice as _};
 use pronto::refs::RefNameRef;
 use pronto_store::{ErrorKind, Settings, Value};
 
-use super::{Common, Named, Place};
+use super::arguments::{Common, Config, Head};
+use super::server::Place;
 use crate::{CliError, Context, ExitCode};
-
-/// Arguments of `store config`.
-#[derive(clap::Args, Debug)]
-pub(super) struct Config {
-    /// Add a value to those that the key has
-    #[arg(long)]
-    add: bool,
-    /// Remove all values of the key
-    #[arg(long)]
-    unset: bool,
-    #[command(flatten)]
-    repository: Named,
-    /// Show the values of this key, or change them
-    key: Option<String>,
-    /// The new value
-    value: Option<String>,
-}
-
-/// Arguments of `store head`.
-#[derive(clap::Args, Debug)]
-pub(super) struct Head {
-    #[command(flatten)]
-    repository: Named,
-    /// The new default branch
-    branch: Option<String>,
-}
 
 impl Head {
     pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {

@@ -2,57 +2,16 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use bstr::ByteSlice as _;
 use pronto::refs::MigrateOptions;
 use pronto::repository::RefStorage;
 use pronto::{Environment, Repository, Watch};
 use pronto_store::{EXPORT_OK, EXPORT_OK_FILE, Source};
 
-use super::{Common, Named, Place, open, scratch};
+use super::arguments::{Common, Copy, Export};
+use super::server::{Place, open, scratch};
 use crate::{CliError, Context, ExitCode};
-
-/// Arguments of `store export`.
-#[derive(clap::Args, Debug)]
-pub(super) struct Export {
-    /// Take this generation in place of the newest one
-    #[arg(long, value_name = "NUMBER")]
-    generation: Option<u64>,
-    /// Keep refs in this format: 'files' or 'reftable'
-    #[arg(long, value_name = "FORMAT", value_parser = ref_format)]
-    ref_format: Option<RefStorage>,
-    #[command(flatten)]
-    from: Named,
-    /// The directory of the new repository
-    directory: PathBuf,
-}
-
-/// Arguments of `store copy`.
-#[derive(clap::Args, Debug)]
-pub(super) struct Copy {
-    /// Take this generation in place of the newest one
-    #[arg(long, value_name = "NUMBER")]
-    generation: Option<u64>,
-    /// The directory for temporary files
-    #[arg(long, value_name = "DIRECTORY")]
-    scratch: Option<PathBuf>,
-    /// The database with the generations of the second store
-    #[arg(long, value_name = "URL")]
-    target_generations: Option<String>,
-    #[command(flatten)]
-    from: Named,
-    /// The second store
-    target: String,
-    /// The name of the new repository
-    new_name: String,
-}
-
-/// Reads the name of a storage of refs.
-fn ref_format(name: &str) -> Result<RefStorage, String> {
-    let found = RefStorage::named(name.as_bytes().as_bstr());
-    found.ok_or_else(|| format!("unknown ref storage format '{name}'"))
-}
 
 impl Export {
     pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {

@@ -10,12 +10,12 @@ const STAT_CHECKS: Kind = Kind::Words(
     &["default", "minimal"],
     "invalid value for '{key}': '{value}'",
 );
-/// What an abbreviated name may be meant for (`core.disambiguate`).
+/// The types of object that an abbreviated name may mean (`core.disambiguate`).
 const HINTS: Kind = Kind::Words(
     &["none", "commit", "committish", "tree", "treeish", "blob"],
     "unknown hint type for '{key}': {value}",
 );
-/// How object files get their names (`core.createObject`).
+/// The ways to give object files their names (`core.createObject`).
 const CREATIONS: Kind = Kind::FatalWords(
     &["rename", "link"],
     "invalid mode for object creation: {value}",

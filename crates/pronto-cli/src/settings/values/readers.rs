@@ -151,7 +151,7 @@ const fn all(sets: &[Readers]) -> Readers {
 
 use Readers as R;
 
-/// What a command reads that works on objects in the repository around it.
+/// The readers of a command that works on objects in the repository around it.
 const USUAL: Readers = all(&[R::DEFAULT, R::REPOSITORY]);
 const WITH_REFERENCES: Readers = all(&[USUAL, R::REFERENCES, R::PATHS]);
 const DIFFERENCES: Readers = all(&[USUAL, R::DIFF, R::USERDIFF, R::INDEX, R::PROMISOR]);

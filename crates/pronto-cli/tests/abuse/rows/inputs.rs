@@ -15,7 +15,7 @@ use super::{Row, Table};
 use crate::document::{Bound, bounds};
 use crate::meter::{Cost, Meter};
 use crate::stage::{Stage, Verdict, require};
-use catalogue::{Facts, Input, catalogue};
+use catalogue::{Input, Known, catalogue};
 use doors::{Content, Door, Reply, Right, Who};
 
 /// The variable that runs these rows with a store, too.
@@ -97,7 +97,7 @@ fn users(stage: &mut Stage) -> Verdict {
     for (name, status) in [("last", 201), ("more", 403), ("again", 403)] {
         let body = format!("{{\"name\": \"{name}\"}}").into_bytes();
         let content = Content::Call("/api/v1/users", body);
-        let reply = doors::send(stage, Door::Http, Who::Administrator, content)?;
+        let reply = doors::send(stage, Door::Http, Who::Administrator, &content)?;
         require(reply.status == Some(status), || {
             format!("{name}: {reply:?}")
         })?;
@@ -133,7 +133,7 @@ fn count_of(input: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("there is no bound '{input}'"))
 }
 
-/// How much of an input a request has.
+/// The amount of an input in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Amount {
     /// As much as is accepted.
@@ -147,21 +147,21 @@ enum Amount {
 fn judge(stage: &mut Stage, inputs: &[Input]) -> Verdict {
     let bounds = bounds();
     let doors = prepare(stage, inputs);
-    let facts = Facts::of(stage);
+    let known = Known::of(stage);
     for input in inputs {
         let bound = bounds.iter().find(|bound| bound.input == input.bound);
         let bound = bound.ok_or_else(|| format!("there is no bound '{}'", input.bound))?;
         exceed(stage, input, bound, &doors)
             .map_err(|problem| format!("{}: {problem}", input.name))?;
     }
-    stall(stage, &facts, inputs, &bounds)
+    stall(stage, &known, inputs, &bounds)
 }
 
 /// Sends one input in all amounts. Requests that are refused come first, while the server holds no memory of those that
 /// are not.
 fn exceed(stage: &mut Stage, input: &Input, bound: &Bound, doors: &[Door]) -> Verdict {
     let limit = input.size.unwrap_or(bound.count);
-    let facts = Facts::of(stage);
+    let known = Known::of(stage);
     for amount in [Amount::Far, Amount::Past, Amount::At] {
         let count = match amount {
             Amount::At => limit,
@@ -178,7 +178,7 @@ fn exceed(stage: &mut Stage, input: &Input, bound: &Bound, doors: &[Door]) -> Ve
                     who: *who,
                     door: *door,
                 };
-                case.run(stage, bound, (input.make)(&facts, count))?;
+                case.run(stage, bound, &(input.make)(&known, count))?;
             }
         }
     }
@@ -214,7 +214,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn run(&self, stage: &mut Stage, bound: &Bound, content: Content) -> Verdict {
+    fn run(&self, stage: &mut Stage, bound: &Bound, content: &Content) -> Verdict {
         let sent = content.len() as u64;
         let expected = match (content.needs(), self.amount) {
             // What a client may not do is refused before its body is read.
@@ -253,7 +253,7 @@ impl Case<'_> {
 }
 
 /// Sends the first half of requests at the bound, by each way, and requires that the server gives them up.
-fn stall(stage: &mut Stage, facts: &Facts, inputs: &[Input], bounds: &[Bound]) -> Verdict {
+fn stall(stage: &mut Stage, known: &Known, inputs: &[Input], bounds: &[Bound]) -> Verdict {
     let meter = Meter::begin(stage.server().id());
     let mut all = Vec::new();
     for input in inputs {
@@ -264,8 +264,8 @@ fn stall(stage: &mut Stage, facts: &Facts, inputs: &[Input], bounds: &[Bound]) -
             continue;
         };
         for door in input.doors.iter().filter(|door| door.is_for(*who)) {
-            let content = (input.make)(facts, limit);
-            all.extend(doors::begin(stage, *door, *who, content));
+            let content = (input.make)(known, limit);
+            all.extend(doors::begin(stage, *door, *who, &content));
         }
     }
     for one in &mut all {

@@ -175,12 +175,12 @@ pub(super) fn jobs(config: &Config, event: &str) -> Result<usize> {
         return Ok(1);
     }
     let count = |key: &str| {
-        let counts = config.entries(key).filter_map(|entry| match entry.i32() {
+        let mut counts = config.entries(key).filter_map(|entry| match entry.i32() {
             Ok(-1) => Some(pronto_io::pool::cores()),
             Ok(count) => usize::try_from(count).ok().filter(|count| *count > 0),
             Err(_) => None,
         });
-        counts.last()
+        counts.next_back()
     };
     let of_event = count(&format!("hook.{event}.jobs"));
     Ok(of_event.or_else(|| count("hook.jobs")).unwrap_or(1))

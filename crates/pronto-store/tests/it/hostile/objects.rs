@@ -14,7 +14,7 @@ use super::{BlockOptions, Bucket};
 const PLACES: usize = 12;
 
 /// Writes the checksum at the end of an object again.
-type Seal = fn(&mut Vec<u8>);
+type Seal = fn(&mut [u8]);
 
 /// Returns the changes of an object.
 fn mutants(bytes: &[u8], seal: Seal) -> Vec<(String, Vec<u8>)> {
@@ -48,14 +48,14 @@ fn mutants(bytes: &[u8], seal: Seal) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-fn seal_with_sha1(bytes: &mut Vec<u8>) {
+fn seal_with_sha1(bytes: &mut [u8]) {
     if let Some(body) = bytes.len().checked_sub(20) {
         let digest = pronto_hash::digest(Kind::Sha1, &[&bytes[..body]]).expect("no collision");
         bytes[body..].copy_from_slice(digest.as_bytes());
     }
 }
 
-fn seal_with_crc32(bytes: &mut Vec<u8>) {
+fn seal_with_crc32(bytes: &mut [u8]) {
     // The footer of a table has 68 bytes, and ends with its CRC-32.
     if let (Some(footer), Some(end)) = (bytes.len().checked_sub(68), bytes.len().checked_sub(4)) {
         let crc = crc32(&bytes[footer..end]);
@@ -74,7 +74,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     !crc
 }
 
-fn as_it_is(_: &mut Vec<u8>) {}
+fn as_it_is(_: &mut [u8]) {}
 
 /// An object in the store, and its line in the manifest.
 struct Target {

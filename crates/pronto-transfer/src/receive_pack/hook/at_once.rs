@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind, Result};
 pub(super) struct Finished {
     /// Its place among the programs.
     at: usize,
-    /// What it has printed, on both streams.
+    /// Its output, on both streams.
     pub(super) output: Vec<u8>,
     pub(super) status: Result<ExitStatus>,
 }

@@ -60,7 +60,7 @@ fn run(site: &Site, who: &str, at: &Path, arguments: &[&str]) -> Output {
         .expect("it starts")
 }
 
-/// What a client wants of a repository.
+/// The request of a client to a repository.
 pub(super) struct Wanted<'a> {
     pub(super) user: Option<&'a str>,
     pub(super) repository: &'a str,

@@ -2,7 +2,7 @@
 
 use crate::wire::{FETCH, packet};
 
-use super::catalogue::Facts;
+use super::catalogue::Known;
 
 /// Repeats what `unit` makes until `count` bytes are reached with what is before and behind it. `before` makes the start
 /// with a text that fills the rest.
@@ -88,31 +88,31 @@ const fn argument(command: &'static str, line: &'static str) -> Argument {
     Argument { command, line }
 }
 
-fn text(line: &str, facts: &Facts, number: usize) -> Vec<u8> {
+fn text(line: &str, known: &Known, number: usize) -> Vec<u8> {
     let id = format!("{number:040x}");
-    line.replace("FIRST", &facts.first)
-        .replace("SECOND", &facts.second)
+    line.replace("FIRST", &known.first)
+        .replace("SECOND", &known.second)
         .replace("NUMBERID", &id)
         .replace("NUMBER", &number.to_string())
         .into_bytes()
 }
 
 /// A request of version 2 with `count` bytes of one argument.
-pub(super) fn repeated(argument: Argument, facts: &Facts, count: usize) -> Vec<u8> {
+pub(super) fn repeated(argument: Argument, known: &Known, count: usize) -> Vec<u8> {
     let before = |pad: &str| padded_start(argument.command, pad);
     filled(&before, b"0000", count, &|number| {
-        text(argument.line, facts, number)
+        text(argument.line, known, number)
     })
 }
 
 /// A request with `count` bytes of one capability.
-pub(super) fn capability(line: &str, facts: &Facts, count: usize) -> Vec<u8> {
+pub(super) fn capability(line: &str, known: &Known, count: usize) -> Vec<u8> {
     let before = |pad: &str| {
         let command = packet("command=ls-refs\n");
         [command, packet(format!("agent={pad}"))].concat()
     };
     filled(&before, b"00010000", count, &|number| {
-        text(line, facts, number)
+        text(line, known, number)
     })
 }
 
@@ -127,24 +127,24 @@ pub(super) const OLD_LINES: &[&str] = &[
 ];
 
 /// A request of versions 0 and 1 with `count` bytes of one line before the haves.
-pub(super) fn old(line: &str, facts: &Facts, count: usize) -> Vec<u8> {
+pub(super) fn old(line: &str, known: &Known, count: usize) -> Vec<u8> {
     let features = "side-band-64k no-progress filter deepen-since deepen-not";
     let before = |pad: &str| {
-        let line = format!("want {} {features} agent={pad}\n", facts.second);
+        let line = format!("want {} {features} agent={pad}\n", known.second);
         packet(line)
     };
     let behind = [&b"0000"[..], &packet("done\n")].concat();
-    filled(&before, &behind, count, &|number| text(line, facts, number))
+    filled(&before, &behind, count, &|number| text(line, known, number))
 }
 
 /// A request of versions 0 and 1 with `count` bytes of haves.
-pub(super) fn old_haves(facts: &Facts, count: usize) -> Vec<u8> {
+pub(super) fn old_haves(known: &Known, count: usize) -> Vec<u8> {
     let before = |pad: &str| {
-        let line = format!("want {} side-band-64k agent={pad}\n", facts.second);
+        let line = format!("want {} side-band-64k agent={pad}\n", known.second);
         [packet(line), b"0000".to_vec()].concat()
     };
     filled(&before, &packet("done\n"), count, &|number| {
-        text("have NUMBERID\n", facts, number)
+        text("have NUMBERID\n", known, number)
     })
 }
 

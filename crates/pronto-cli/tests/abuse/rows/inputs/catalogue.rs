@@ -11,16 +11,16 @@ use super::arguments::{
 };
 use super::doors::{Content, Door, Reply, Who};
 
-/// What requests name.
+/// The names and ids that requests use.
 #[derive(Clone, Debug)]
-pub(super) struct Facts {
+pub(super) struct Known {
     pub(super) first: String,
     pub(super) second: String,
 }
 
-impl Facts {
+impl Known {
     pub(super) fn of(stage: &Stage) -> Self {
-        Facts {
+        Known {
             first: stage.site.ids.first.clone(),
             second: stage.site.ids.second.clone(),
         }
@@ -75,7 +75,7 @@ const fn told(statuses: &'static [u16], text: &'static str) -> Expected {
 }
 
 /// Makes a request of a size, in the unit of its bound.
-type Make = Box<dyn Fn(&Facts, usize) -> Content + Send + Sync>;
+type Make = Box<dyn Fn(&Known, usize) -> Content + Send + Sync>;
 
 /// An input of a kind of request.
 pub(super) struct Input {
@@ -92,7 +92,7 @@ pub(super) struct Input {
     pub(super) settings: &'static [(&'static str, &'static str)],
     pub(super) doors: &'static [Door],
     pub(super) who: &'static [Who],
-    /// How many times the bound is far past it.
+    /// The factor of the amount that is far past the bound.
     pub(super) far: usize,
     pub(super) at: Expected,
     pub(super) past: Expected,
@@ -121,7 +121,7 @@ fn input(
     group: &'static str,
     name: impl Into<String>,
     bound: &'static str,
-    make: impl Fn(&Facts, usize) -> Content + Send + Sync + 'static,
+    make: impl Fn(&Known, usize) -> Content + Send + Sync + 'static,
 ) -> Input {
     Input {
         group,
@@ -390,7 +390,7 @@ const FETCH_BYTES: &str = "body of a fetch, as sent and inflated";
 fn of_fetch(
     group: &'static str,
     name: String,
-    make: impl Fn(&Facts, usize) -> Content + Send + Sync + 'static,
+    make: impl Fn(&Known, usize) -> Content + Send + Sync + 'static,
 ) -> Input {
     Input {
         limits: SMALL_FETCH,
@@ -412,14 +412,14 @@ fn fetches() -> Vec<Input> {
         all.push(of_fetch(
             command,
             format!("{command} {line}"),
-            move |facts, count| Content::Fetch(repeated(Argument { command, line }, facts, count)),
+            move |known, count| Content::Fetch(repeated(Argument { command, line }, known, count)),
         ));
     }
     for line in CAPABILITIES.iter().copied() {
         all.push(of_fetch(
             "capabilities",
             line.to_owned(),
-            move |facts, count| Content::Fetch(capability(line, facts, count)),
+            move |known, count| Content::Fetch(capability(line, known, count)),
         ));
     }
     all
@@ -431,11 +431,11 @@ fn old_fetches() -> Vec<Input> {
         all.push(of_fetch(
             "old-fetch",
             line.trim().to_owned(),
-            move |facts, count| Content::OldFetch(old(line, facts, count)),
+            move |known, count| Content::OldFetch(old(line, known, count)),
         ));
     }
-    all.push(of_fetch("old-fetch", "have".to_owned(), |facts, count| {
-        Content::OldFetch(old_haves(facts, count))
+    all.push(of_fetch("old-fetch", "have".to_owned(), |known, count| {
+        Content::OldFetch(old_haves(known, count))
     }));
     all
 }

@@ -107,7 +107,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     COVERED.iter().map(|(name, _)| *name)
 }
 
-/// What a fetch and a push of versions 0 and 1 offer without an argument of its own.
+/// The offers of a fetch and a push of versions 0 and 1 without an argument of its own.
 const OLD_FEATURES: &str = "multi_ack thin-pack side-band side-band-64k ofs-delta shallow deepen-since deepen-not \
      deepen-relative no-progress include-tag multi_ack_detailed allow-tip-sha1-in-want \
      allow-reachable-sha1-in-want no-done symref filter object-format agent session-id";

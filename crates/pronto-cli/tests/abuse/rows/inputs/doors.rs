@@ -19,7 +19,7 @@ pub(super) enum Who {
     Keyed,
 }
 
-/// What a request needs.
+/// The right that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Right {
     Read,
@@ -254,11 +254,11 @@ pub(super) fn send(
     stage: &mut Stage,
     door: Door,
     who: Who,
-    content: Content,
+    content: &Content,
 ) -> Result<Reply, String> {
     match door {
         Door::Http | Door::Chunked | Door::Gzip => {
-            let (head, body) = of_http(stage, door, who, &content);
+            let (head, body) = of_http(stage, door, who, content);
             let mut connection = stage.connect();
             let answer = connection.send(head).send(body).answer();
             if answer
@@ -277,17 +277,17 @@ pub(super) fn send(
                     + &answer.text(),
             })
         }
-        Door::Http2 => over_frames(stage, who, &content),
+        Door::Http2 => over_frames(stage, who, content),
         Door::Git => {
             let mut connection = stage.connect_git();
-            connection.send(of_git(who, &content));
+            connection.send(of_git(who, content));
             let bytes = connection.shut().ends()?;
             Ok(Reply {
                 status: None,
                 text: String::from_utf8_lossy(&bytes).into_owned(),
             })
         }
-        Door::Ssh => Ok(over_ssh(stage, who, &content)),
+        Door::Ssh => Ok(over_ssh(stage, who, content)),
     }
 }
 
@@ -357,11 +357,11 @@ pub(super) fn begin(
     stage: &mut Stage,
     door: Door,
     who: Who,
-    content: Content,
+    content: &Content,
 ) -> Option<Connection> {
     match door {
         Door::Http | Door::Chunked | Door::Gzip => {
-            let (head, body) = of_http(stage, door, who, &content);
+            let (head, body) = of_http(stage, door, who, content);
             let bytes = [head.as_bytes(), &body].concat();
             // All of a head, and half of a body.
             let half = match body.is_empty() {
@@ -373,7 +373,7 @@ pub(super) fn begin(
             Some(connection)
         }
         Door::Git => {
-            let bytes = of_git(who, &content);
+            let bytes = of_git(who, content);
             let mut connection = stage.connect_git();
             connection.send(&bytes[..bytes.len() / 2]);
             Some(connection)
