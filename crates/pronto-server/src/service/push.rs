@@ -17,6 +17,9 @@ use crate::{Error, ErrorKind, Result};
 
 use kept::Kept;
 
+/// The digits before a packet.
+const LENGTH_BYTES: u64 = 4;
+
 /// The memory that an entry of a map takes beside its strings.
 const ENTRY_BYTES: usize = 96;
 
@@ -186,8 +189,9 @@ impl<'a, 'b> Reading<'a, 'b> {
     /// Takes a packet.
     fn take(&mut self, payload: &[u8]) -> Result<()> {
         let most = self.receiver.most_bytes;
-        self.bytes += payload.len() as u64;
-        if self.bytes > most {
+        let bytes = self.bytes + payload.len() as u64;
+        self.bytes = bytes + LENGTH_BYTES;
+        if bytes > most {
             let message = format!(
                 "the commands of the push have more than {most} bytes, which limits.command_bytes \
                  of the server allows"

@@ -35,7 +35,12 @@ impl Sandbox {
     }
 
     fn run_git(&self, directory: &str, arguments: &[&str]) -> Output {
-        Command::new("git")
+        self.run(Path::new("git"), directory, arguments)
+    }
+
+    /// Runs `git` in `directory` below the root.
+    pub(crate) fn run(&self, git: &Path, directory: &str, arguments: &[&str]) -> Output {
+        Command::new(git)
             .args(arguments)
             .current_dir(self.root.join(directory))
             .env_clear()

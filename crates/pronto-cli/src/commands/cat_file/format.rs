@@ -203,10 +203,10 @@ mod tests {
     #[test]
     fn what_is_no_element_is_refused() {
         let message = |format| Format::parse(format).expect_err("wrong").messages()[0].clone();
-        assert_eq!(message("%(foo)"), "unknown format element: foo");
+        assert_eq!(message("%(foo)"), "bad cat-file format: %(foo)");
         assert_eq!(
             message("x%(objectname"),
-            "format element '(objectname' does not end in ')'"
+            "bad cat-file format: element '(objectname' does not end in ')'"
         );
     }
 }
