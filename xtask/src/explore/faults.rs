@@ -34,8 +34,8 @@ pub(super) const FAULTS: [Fault; 11] = [
         name: "broken-submodule",
         effect: "a broken submodule is clean",
         file: "crates/pronto-operations/src/status/submodules.rs",
-        old: "if !self.is_checked_out(at)? {",
-        new: "if !self.is_checked_out(at).unwrap_or(false) {",
+        old: "if !is_checked_out(self.repository, &self.work_tree, at)? {",
+        new: "if !is_checked_out(self.repository, &self.work_tree, at).unwrap_or(false) {",
     },
     Fault {
         name: "undecodable-file",
