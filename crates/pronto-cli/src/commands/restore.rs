@@ -151,7 +151,7 @@ fn source(args: &Args, repository: &Repository, staged: bool) -> Result<Option<S
         Some(start) => Ok(Some(start)),
         None => {
             let name = name.as_bstr();
-            Err(CliError::fatal(format!("could not resolve {name}")))
+            Err(CliError::fatal(format!("could not resolve '{name}'")))
         }
     }
 }
